@@ -86,6 +86,22 @@ export const isOf =
   (request: Pick<InFlightRequest, "member">): boolean =>
     member === undefined || request.member === member;
 
+/**
+ * Those to list where not all can be: members take turns, each with the oldest first, so that nobody's requests hide all others.
+ * @param requests The oldest first, and so is the result.
+ */
+export function fairShare<R extends Pick<InFlightRequest, "member">>(requests: readonly R[], limit: number): R[] {
+  if (requests.length <= limit) return [...requests];
+  const counts = new Map<string | null, number>();
+  const ranked = requests.map((request, at) => {
+    const turn = counts.get(request.member) ?? 0;
+    counts.set(request.member, turn + 1);
+    return { request, at, turn };
+  });
+  const listed = ranked.sort((one, other) => one.turn - other.turn || one.at - other.at).slice(0, limit);
+  return listed.sort((one, other) => one.at - other.at).map(({ request }) => request);
+}
+
 export function findHere(inFlight: InFlight, requestId: string, member?: string): InFlightRequest | undefined {
   const found = inFlight.find(requestId);
   return found && isOf(member)(found) ? found : undefined;

@@ -170,7 +170,7 @@ describeWithPostgres("the running requests of a team", () => {
     const began = unloadedNow();
     while (!(await page()).includes("210 requests running")) expect(unloadedNow() - began).toBeLessThan(3_000);
     const shown = await page();
-    expect(shown).toContain("Of these, 200 can be listed, the oldest of each server. The other 10 are left out.");
+    expect(shown).toContain("Of these, 200 can be listed, the oldest of each person. The other 10 are left out.");
     expect(shown.match(/\/cancel"/g)).toHaveLength(200);
     expect(await (await fetch(`${here.url}/admin`)).text()).toContain("210 requests running");
     // One that is left out is found and cancelled like any other.

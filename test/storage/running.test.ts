@@ -13,6 +13,7 @@ import { payloadsOf, readRunningMessage } from "../../src/storage/postgres/runni
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { entry } from "../support/history-rows";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
 
 interface Server {
@@ -282,6 +283,22 @@ describeWithPostgres("the running requests of a team", () => {
           );
         }, 6_000);
       }
+  });
+
+  test("who runs so many that not all are listed hides nobody else's, here or elsewhere", async () => {
+    const [here, there] = (await team(2)) as [Server, Server];
+    const many = [here, there].flatMap((server) =>
+      Array.from({ length: 450 }, (_, at) => ({ server, id: server.begin({ member: anna, started_at_ms: at }) })),
+    );
+    here.running.watch(() => {});
+    await until(() => here.running.known().count === 900 && !here.running.known().gap);
+    const few = [here, there, there].map((server, at) => server.begin({ member: at < 2 ? ben : null }));
+    const listed = () => new Set(ids(here.running.known().running));
+    await until(() => few.every((id) => listed().has(id)));
+    expect([listed().size, here.running.known().count]).toEqual([400, 903]);
+    for (const { server, id } of many) server.end(id);
+    await until(() => here.running.known().count === 3);
+    expect(ids(here.running.known().running)).toEqual(few.toSorted());
   });
 
   test("14 servers and 3,000 running requests: one watcher costs little, and the list says what it leaves out", async () => {

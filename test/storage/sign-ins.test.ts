@@ -159,7 +159,7 @@ describeWithPostgres("in Postgres", () => {
     await soon(() => other.heard.length > 0);
     expect(other.heard.map((line) => line.split(" ")[0])).toEqual(["resume"]);
     expect(one.heard.filter((line) => line.startsWith("stop")).length).toBe(1);
-  }, 20_000);
+  });
 
   test("of a server that stops, another goes on with it; it has one server at a time", async () => {
     const env = await team();

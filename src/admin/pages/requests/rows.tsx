@@ -29,7 +29,7 @@ export function RunningRows({ running, live: { gap, ...live }, frame, names, now
       <h2>{plural(leftOut > 0 ? live.count : running.length, "request")} running</h2>
       {leftOut > 0 && (
         <p class="soft">
-          Of these, {formatCount(listed)} can be listed, the oldest of each server. The other {formatCount(leftOut)} are
+          Of these, {formatCount(listed)} can be listed, the oldest of each person. The other {formatCount(leftOut)} are
           left out.
         </p>
       )}

@@ -1,7 +1,9 @@
 /** Hears what the other servers send of their requests. It is listened to only while somebody watches here. */
+import type { Seals } from "../../seal";
 import type { Postgres } from "../connection";
 import { withinTime } from "../line";
 import { type RunningMessage, readRunningMessage, runningChannel } from "./messages";
+import { openMessage } from "./sealed";
 
 export interface RunningChannel {
   /** Settles when it is listened to. @throws An error that `isAwayError` knows if the database is away. */
@@ -18,11 +20,20 @@ interface ChannelListener {
 /** Milliseconds. */
 const patienceMs = 5_000;
 
-export function openRunningChannel(postgres: Postgres, { heard, again }: ChannelListener): RunningChannel {
+interface ChannelParts {
+  postgres: Postgres;
+  seals: Seals;
+}
+
+export function openRunningChannel(
+  { postgres, seals }: ChannelParts,
+  { heard, again }: ChannelListener,
+): RunningChannel {
   let listening: ReturnType<Postgres["listen"]> | undefined;
   let isOpen = false;
   const read = (payload: string) => {
-    const message = readRunningMessage(payload);
+    const text = openMessage(seals, payload);
+    const message = text === undefined ? undefined : readRunningMessage(text);
     if (message) heard(message);
   };
   return {

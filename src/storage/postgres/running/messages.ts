@@ -1,10 +1,11 @@
 /**
  * What servers send each other of the requests that they run, by NOTIFY. It is metadata as in the history: no prompt and no
- * answer. A payload of NOTIFY is at most 7,999 bytes ("NOTIFY" in Postgres' documents), so long messages go in several.
+ * answer. A message has at most `maxPayloadBytes`, so long ones go in several.
  */
 import { cut, type Entry } from "../../../history/entry";
 import type { InFlightRequest } from "../../../history/in-flight";
 import { isObject, parseJson } from "../../../json";
+import { maxPayloadBytes } from "./sealed";
 
 /** The channel of these messages. Only servers whose pages are being watched listen to it. */
 export const runningChannel = "dragoman_running";
@@ -23,6 +24,8 @@ export type RunningItem =
   | { running: InFlightRequest }
   | { end: WatchedGroup }
   | { ended: Entry }
+  /** The id of a request that runs on, and is not listed any more because others have to be. */
+  | { group: WatchedGroup; dropped: string }
   /** How many requests of the group run, also those that are not sent. */
   | { group: WatchedGroup; count: number }
   /** More has ended than was sent. */
@@ -37,9 +40,6 @@ export interface RunningMessage {
   number: number;
   items: RunningItem[];
 }
-
-/** Of one message. */
-export const maxPayloadBytes = 7_900;
 
 /**
  * @param first The number of the first message.

@@ -6,13 +6,14 @@ import { plural } from "../../../format";
 import type { Entry } from "../../../history/entry";
 import type { InFlightRequest } from "../../../history/in-flight";
 import type { Logger } from "../../../logger";
+import type { Seals } from "../../seal";
 import { isAwayError } from "../away";
-import { notifyServers } from "../changes";
 import type { Postgres } from "../connection";
 import { otherReplicas } from "../replica";
 import { openRunningChannel } from "./channel";
 import type { WatchedGroup } from "./messages";
 import type { WatchOrder } from "./publisher";
+import { notifySealed } from "./sealed";
 import { openRunningView } from "./view";
 
 export interface RunningOrders {
@@ -30,6 +31,7 @@ export interface RunningOrders {
 
 interface OrderParts {
   postgres: Postgres;
+  seals: Seals;
   /** The id of this server. */
   replica: string;
   logger(): Logger;
@@ -55,8 +57,8 @@ interface Ordered {
 }
 
 export const orderTopic = "running order";
-/** Ids of groups and of servers in one message, which has room for 190. */
-const [groupsInOrder, maxNamed] = [100, 80];
+/** Ids of groups and of servers in one message, which has room for 140. */
+const [groupsInOrder, maxNamed] = [70, 60];
 const maxGroups = 1_000;
 /** Milliseconds. */
 const patienceMs = 1_000;
@@ -118,7 +120,7 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
     for (const name of groups.keys()) report(name);
   };
 
-  const channel = openRunningChannel(postgres, {
+  const channel = openRunningChannel(parts, {
     heard(message) {
       if (message.from === replica) return;
       others.add(message.from);
@@ -241,10 +243,10 @@ const paceOf = (servers: number, maxListed: number) => ({
 
 type SentOrder = Omit<WatchOrder, "groups" | "fresh"> & { fresh: boolean | string[] };
 
-async function notify({ postgres, replica }: OrderParts, groups: WatchedGroup[], order: SentOrder): Promise<void> {
+async function notify(parts: OrderParts, groups: WatchedGroup[], order: SentOrder): Promise<void> {
   for (let at = 0; at < groups.length; at += groupsInOrder) {
-    const message = { topic: orderTopic, from: replica, groups: groups.slice(at, at + groupsInOrder), ...order };
-    await postgres.ask((sql) => notifyServers(sql, message));
+    const named = groups.slice(at, at + groupsInOrder);
+    await notifySealed(parts, { topic: orderTopic, from: parts.replica, groups: named, ...order });
   }
 }
 

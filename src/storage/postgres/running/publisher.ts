@@ -1,6 +1,7 @@
 /** Sends the other servers what runs here, as long as somebody watches there: bounded, and gathered for a moment. */
 import type { Entry } from "../../../history/entry";
 import type { InFlight, InFlightEvent, InFlightRequest } from "../../../history/in-flight";
+import { fairShare } from "../../../history/running-requests";
 import { everybody, isIn, type RunningItem, type WatchedGroup } from "./messages";
 
 /** What a server asks of the others for those who watch there. */
@@ -10,7 +11,7 @@ export interface WatchOrder {
   holds: number;
   /** All of the groups is to be sent now, not only what changes. */
   fresh: boolean;
-  /** How many requests of a group are sent at most, the oldest. */
+  /** How many requests of a group are sent at most: of each member the oldest, as `fairShare` has it. */
   limit: number;
   /** Milliseconds for which changes are gathered. */
   every: number;
@@ -111,8 +112,12 @@ export function openRunningPublisher(
     const added = new Set<string>();
     for (const [name, group] of groups) {
       const count = counts.get(name) ?? 0;
-      const more = group.sent.size < Math.min(count, limit) ? missing(name, group, running.values(), limit) : [];
-      if (!group.isStale) for (const id of more) added.add(id);
+      const mayChange = count > limit || group.sent.size < count;
+      const listed = mayChange ? chooseListed(name, group, running.values(), limit) : { added: [], dropped: [] };
+      if (!group.isStale) {
+        for (const id of listed.added) added.add(id);
+        items.push(...listed.dropped.map((id) => ({ group: name, dropped: id })));
+      }
       if (group.isStale) {
         const all = [...group.sent].flatMap((id) => running.get(id) ?? []);
         items.push({ begin: name }, ...all.map((request) => ({ running: request })), { end: name });
@@ -181,14 +186,13 @@ function countsOf(running: Iterable<InFlightRequest>): Map<WatchedGroup, number>
   return counts;
 }
 
-/** Fills the group up to its limit. @returns The ids that were added. */
-function missing(name: WatchedGroup, { sent }: Group, running: Iterable<InFlightRequest>, limit: number): string[] {
-  const added: string[] = [];
-  for (const request of running) {
-    if (sent.size >= limit) break;
-    if (!isIn(name, request) || sent.has(request.request_id)) continue;
-    sent.add(request.request_id);
-    added.push(request.request_id);
-  }
-  return added;
+/** Brings what is sent of the group up to date. @returns The ids that were added, and those that make room for them. */
+function chooseListed(name: WatchedGroup, { sent }: Group, running: Iterable<InFlightRequest>, limit: number) {
+  const all = [...running].filter((request) => isIn(name, request));
+  const chosen = new Set(fairShare(all, limit).map(({ request_id }) => request_id));
+  const added = [...chosen].filter((id) => !sent.has(id));
+  const dropped = [...sent].filter((id) => !chosen.has(id));
+  for (const id of dropped) sent.delete(id);
+  for (const id of added) sent.add(id);
+  return { added, dropped };
 }

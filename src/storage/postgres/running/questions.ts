@@ -4,11 +4,13 @@ import { plural } from "../../../format";
 import type { InFlight, InFlightRequest } from "../../../history/in-flight";
 import { cancelHere, findHere, isOf } from "../../../history/running-requests";
 import type { Logger } from "../../../logger";
+import type { Seals } from "../../seal";
 import { isAwayError, orAway } from "../away";
-import { type Changes, notifyServers } from "../changes";
+import type { Changes } from "../changes";
 import type { Postgres } from "../connection";
 import { otherReplicas } from "../replica";
-import { isRequest, maxPayloadBytes, withinBytes } from "./messages";
+import { isRequest, withinBytes } from "./messages";
+import { maxPayloadBytes, notifySealed, onSealed } from "./sealed";
 
 /** Everywhere, with a member's id only the member's own requests exist. */
 export interface RunningQuestions {
@@ -30,6 +32,7 @@ export interface CountOfOthers {
 
 interface QuestionParts {
   postgres: Postgres;
+  seals: Seals;
   changes: Changes;
   inFlight: InFlight;
   /** The id of this server. */
@@ -58,12 +61,12 @@ const maxIdLength = 100;
 
 /** Answers those of others too. */
 export function openRunningQuestions(parts: QuestionParts): RunningQuestions {
-  const { changes, replica, logger } = parts;
-  changes.on(topic, (message) => {
+  const { replica, logger } = parts;
+  onSealed(parts, topic, (message) => {
     const { from, number } = message;
     if (from === replica || typeof number !== "string") return;
     const answer = { topic: topicOf(number), from: replica, ...answerTo(parts, message) };
-    notify(parts, answer).catch((thrown) => {
+    notifySealed(parts, answer).catch((thrown) => {
       if (!isAwayError(thrown)) logger().error("A question about running requests could not be answered.", thrown);
     });
   });
@@ -109,14 +112,14 @@ async function askOthers(
   question: Question,
   isEnough: (answer: Answer) => boolean,
 ): Promise<{ answers: Answer[]; asked: number; silent: number }> {
-  const { postgres, changes, replica } = parts;
+  const { postgres, replica } = parts;
   const waiting = new Set(await otherReplicas(postgres, replica));
   const asked = waiting.size;
   const answers: Answer[] = [];
   if (asked === 0) return { answers, asked, silent: 0 };
   const number = crypto.randomUUID();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const off = changes.on(topicOf(number), (message) => {
+  const off = onSealed(parts, topicOf(number), (message) => {
     if (typeof message.from !== "string" || !waiting.delete(message.from)) return;
     const answer = readAnswer(message);
     answers.push(answer);
@@ -124,7 +127,7 @@ async function askOthers(
   });
   const limit = setTimeout(resolve, patienceMs);
   try {
-    await notify(parts, { topic, from: replica, number, ...question });
+    await notifySealed(parts, { topic, from: replica, number, ...question });
     await promise;
     return { answers, asked, silent: waiting.size };
   } finally {
@@ -138,9 +141,6 @@ const readAnswer = ({ found, isCancelled, count }: Record<string, unknown>): Ans
   isCancelled: isCancelled === true,
   ...(typeof count === "number" && { count }),
 });
-
-const notify = ({ postgres }: QuestionParts, message: Parameters<typeof notifyServers>[1]) =>
-  postgres.ask((sql) => notifyServers(sql, message));
 
 const unanswered = (count: number) =>
   new ProxyError(

@@ -5,6 +5,7 @@
 import type { InFlight } from "../../../history/in-flight";
 import {
   cancelHere,
+  fairShare,
   findHere,
   isOf,
   openWatchers,
@@ -13,6 +14,7 @@ import {
   type RunningRequests,
 } from "../../../history/running-requests";
 import type { Logger } from "../../../logger";
+import type { Seals } from "../../seal";
 import { isAwayError } from "../away";
 import type { Changes } from "../changes";
 import type { Postgres } from "../connection";
@@ -20,6 +22,7 @@ import { groupOf, payloadsOf, type RunningItem, runningChannel, type WatchedGrou
 import { awayGap, openRunningOrders, orderTopic, readOrder, silentGap } from "./orders";
 import { openRunningPublisher } from "./publisher";
 import { openRunningQuestions } from "./questions";
+import { onSealed, sealMessage } from "./sealed";
 
 export interface PostgresRunning extends RunningRequests {
   /** Reports that this server stops. */
@@ -28,6 +31,7 @@ export interface PostgresRunning extends RunningRequests {
 
 interface RunningParts {
   postgres: Postgres;
+  seals: Seals;
   changes: Changes;
   inFlight: InFlight;
   /** The id of this server. */
@@ -39,13 +43,13 @@ interface RunningParts {
 const maxListed = 400;
 
 export function openPostgresRunning(parts: RunningParts): PostgresRunning {
-  const { postgres, changes, inFlight, replica, logger } = parts;
+  const { postgres, seals, inFlight, replica, logger } = parts;
   const watchers = openWatchers(inFlight);
   let messages = 0;
   const publish = async (items: RunningItem[]): Promise<void> => {
     const all = payloadsOf(replica, messages, items);
     messages += all.length;
-    const payloads = JSON.stringify(all);
+    const payloads = JSON.stringify(all.map((text) => sealMessage(seals, text)));
     await postgres.ask(
       (sql) =>
         sql`SELECT pg_notify(${runningChannel}, payload) FROM json_array_elements_text(${payloads}::text::json) payload`,
@@ -63,7 +67,7 @@ export function openPostgresRunning(parts: RunningParts): PostgresRunning {
     missed: () => watchers.emit({ type: "missed" }),
     renewed: (group) => watchers.emit({ type: "renewed" }, group === undefined ? undefined : isGroup(group)),
   });
-  changes.on(orderTopic, (message) => {
+  onSealed(parts, orderTopic, (message) => {
     const order = readOrder(message, replica);
     if (order) publisher.accept(order);
   });
@@ -72,7 +76,7 @@ export function openPostgresRunning(parts: RunningParts): PostgresRunning {
     const own = inFlight.running().filter(isOf(member));
     const others = orders.of(groupOf(member));
     const all = [...own, ...others.running].sort((one, other) => one.started_at_ms - other.started_at_ms);
-    return { running: all.slice(0, maxListed), count: own.length + others.count, gap: others.gap };
+    return { running: fairShare(all, maxListed), count: own.length + others.count, gap: others.gap };
   };
   const countAll = async (member?: string): Promise<RunningCount> => {
     const own = inFlight.running().filter(isOf(member)).length;

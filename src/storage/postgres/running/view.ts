@@ -97,6 +97,9 @@ export function openRunningView(listener: ViewListener): RunningView {
     else if ("ended" in item) {
       endRequest(item.ended.request_id);
       listener.ended(item.ended);
+    } else if ("dropped" in item) {
+      groups.get(item.group)?.kept.delete(item.dropped);
+      listener.complete(item.group, true);
     } else if ("count" in item) groups.get(item.group)?.counts.set(from, item.count);
     else if ("missed" in item) listener.missed();
     else if ("gone" in item) {

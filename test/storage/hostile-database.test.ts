@@ -1,0 +1,194 @@
+/**
+ * Somebody who has the database of a team but not its seal key: who may connect and nothing else, or who may change every row. No
+ * token leaves for a place of theirs, and nothing of the requests that run is seen, cancelled or made up.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { watchFeed } from "../support/live-feed";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+describeWithPostgres("somebody with the database and no seal key", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let servers: [TeamServer, TeamServer];
+  let anna: TestMember;
+  let ben: TestMember;
+  /** May change every row. */
+  let sql: SQL;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres);
+    servers = [await team.server(), await team.server()];
+    await withTeamStores(team, async (stores) => {
+      anna = await addMember(stores, team, "anna", individuals("anna-hub"));
+      ben = await addMember(stores, team, "ben", individuals("ben-hub"));
+    });
+    sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 2 });
+    for (const server of servers)
+      for (const each of [anna, ben]) await until(async () => (await statusOf(server, each)) === 200);
+  }, 60_000);
+  afterAll(async () => {
+    await sql.close();
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  const ask = (server: TeamServer, { key }: { key: string }, content = "Hello") =>
+    server.post(
+      "/v1/chat/completions",
+      { model: "gpt-5-mini", messages: [{ role: "user", content }], stream: true },
+      { "x-api-key": key },
+    );
+  const statusOf = async (server: TeamServer, who: { key: string }) => {
+    const answer = await ask(server, who);
+    await answer.text();
+    return answer.status;
+  };
+  const run = async (server: TeamServer, who: TestMember) => {
+    const answer = await ask(server, who, "[demo: silence 25] Hello");
+    return { id: answer.headers.get("x-request-id")!, text: answer.text() };
+  };
+
+  test("a role that may connect learns nothing of running requests, cancels none and makes none up", async () => {
+    const [here, there] = servers;
+    await postgres.administer("CREATE ROLE stranger LOGIN");
+    const url = new URL(team.env.DRAGOMAN_DATABASE_URL!);
+    url.username = "stranger";
+    await using stranger = new SQL(url.href, { max: 2 });
+    const read = stranger`SELECT 1 FROM dragoman.members`.then(String, String);
+    expect(await read).toContain("permission denied");
+    const heard: string[] = [];
+    for (const channel of ["dragoman", "dragoman_running"])
+      await stranger.listen(channel, (payload) => void heard.push(payload));
+
+    const feed = await watchFeed(here.url);
+    const one = await run(there, anna);
+    await until(() => feed.running.includes(one.id));
+    const from = crypto.randomUUID();
+    const sent = new Set<string>();
+    const send = (channel: string, message: object) => {
+      const payload = JSON.stringify(message);
+      sent.add(payload);
+      return stranger`SELECT pg_notify(${channel}, ${payload})`;
+    };
+    const [{ replica }] = await sql`SELECT id AS replica FROM dragoman.replicas LIMIT 1`;
+    const [shown] = feed.heard.flatMap(({ data }) => data.running ?? [data]);
+    const madeUp = { ...shown, request_id: crypto.randomUUID(), client_model: "made-up" };
+    const pace = { holds: 5_000, limit: 100, every: 10 };
+    await send("dragoman", { topic: "running order", from, groups: ["", anna.id], fresh: true, ...pace });
+    for (const ask of ["find", "cancel", "count"])
+      await send("dragoman", { topic: "running question", from, number: "1", ask, id: one.id });
+    for (const author of [from, replica]) {
+      const items = [{ running: madeUp }, { ended: { ...madeUp, request_id: one.id } }, { gone: true }];
+      await send("dragoman_running", { from: author, number: 1, items });
+    }
+    // What these messages could cause has happened when a later request is shown.
+    const later = await run(there, ben);
+    await until(() => feed.running.includes(later.id));
+    expect(feed.running).toEqual([one.id, later.id].sort());
+    expect(JSON.stringify(feed.heard)).not.toContain("made-up");
+    expect(heard.length).toBeGreaterThan(4);
+    const all = heard.filter((payload) => !sent.has(payload)).join("\n");
+    for (const name of [anna.id, "anna/key-1", "anna-hub", "gpt-5-mini", one.id, later.id])
+      expect([name, all.includes(name)]).toEqual([name, false]);
+    for (const { id, text } of [one, later]) {
+      expect((await here.post(`/api/admin/live/${id}/cancel`, {})).status).toBe(200);
+      expect(await text).toContain("The owner of this proxy cancelled the request.");
+    }
+    await feed.leave();
+  });
+
+  test("10,000 notifications of any form change nothing, and a revoked key ends as before", async () => {
+    const [here, there] = servers;
+    const memoryOf = async ({ command }: TeamServer) => {
+      const status = await Bun.file(`/proc/${command.process.pid}/status`).text();
+      return Number(/VmRSS:\s+(\d+) kB/.exec(status)![1]) / 1024;
+    };
+    const feed = await watchFeed(here.url);
+    const before = await Promise.all(servers.map(memoryOf));
+    const made = [
+      "junk",
+      "x".repeat(7_900),
+      `[${"[".repeat(3_000)}`,
+      '{"table":"keys","revision":99999999}',
+      '{"table":"members"}',
+      '{"table":"__proto__"}',
+      '{"topic":"constructor"}',
+      '{"topic":"session github.com/anna-hub 0"}',
+      '{"topic":"running question","sealed":"AAAA"}',
+      `{"topic":"running order","sealed":"${"A".repeat(7_000)}"}`,
+    ];
+    await Promise.all(
+      made.flatMap((payload) =>
+        ["dragoman", "dragoman_running"].map(
+          (channel) => sql`SELECT pg_notify(${channel}, ${payload} || ' '), pg_notify(${channel}, ${payload} || number)
+            FROM generate_series(1, 250) number`,
+        ),
+      ),
+    );
+    for (const server of servers) for (const each of [anna, ben]) expect(await statusOf(server, each)).toBe(200);
+    const headers = { authorization: `Bearer ${anna.key}` };
+    const { key } = (await (await here.post("/api/admin/keys", { name: "short" }, headers)).json()) as { key: string };
+    await until(async () => (await statusOf(there, { key })) === 200);
+    await here.post("/api/admin/keys/short/revoke", {}, headers);
+    await until(async () => (await statusOf(there, { key })) === 401);
+    expect(feed.running).toEqual([]);
+    const after = await Promise.all(servers.map(memoryOf));
+    for (const [at, size] of after.entries()) expect(size - before[at]!).toBeLessThan(150);
+    await feed.leave();
+  });
+
+  test("sealed values moved to another place are refused in words, and nobody else is served with them", async () => {
+    const warned = (server: TeamServer, text: string) => until(() => server.command.stderr().includes(text));
+    const before = await sql`SELECT key, sealed_token, seal_key_id FROM dragoman.accounts`;
+    const ofKey = (key: string) => before.find((row: { key: string }) => row.key === key);
+    const [annas, bens] = [ofKey("github.com/anna-hub"), ofKey("github.com/ben-hub")];
+    const put = (key: string, sealed: Uint8Array) =>
+      sql.begin(
+        (transaction) => transaction`UPDATE dragoman.accounts SET sealed_token = ${sealed},
+          revision = dragoman.announce_change('accounts') WHERE key = ${key}`,
+      );
+    const [{ config }] = await sql`SELECT coalesce((SELECT sealed_body FROM dragoman.config), 'none'::bytea) AS config`;
+    const [{ token }] = await sql`SELECT sealed_token AS token FROM dragoman.sessions WHERE account = ${bens.key}`;
+    const unknownKey = Buffer.from(bens.sealed_token);
+    unknownKey.fill(7, 1, 9);
+    const bytes = Buffer.from(bens.sealed_token);
+    for (const sealed of [annas.sealed_token, config, token, unknownKey, bytes.subarray(0, 40), Buffer.alloc(0)]) {
+      await put(bens.key, sealed);
+      for (const server of servers) {
+        await until(async () => (await statusOf(server, ben)) === 424);
+        expect(await statusOf(server, anna)).toBe(200);
+      }
+      await put(bens.key, bens.sealed_token);
+      for (const server of servers) await until(async () => (await statusOf(server, ben)) === 200);
+    }
+    for (const server of servers) {
+      await warned(server, "The account github.com/ben-hub cannot be used.");
+      await warned(server, "was changed in the database, and cannot be opened");
+      await warned(server, "is sealed with the key 0707070707070707");
+    }
+  });
+
+  test("a session of another account, or damaged, is replaced by a new one", async () => {
+    const others = await sql`SELECT sealed_token FROM dragoman.sessions WHERE account = 'github.com/anna-hub'`;
+    for (const sealed of [others[0].sealed_token, Buffer.from("nonsense")]) {
+      await sql`UPDATE dragoman.sessions SET sealed_token = ${sealed} WHERE account = 'github.com/ben-hub'`;
+      const late = await team.server();
+      expect(await statusOf(late, ben)).toBe(200);
+      expect(late.command.stderr()).toContain("The session of github.com/ben-hub in the database cannot be used.");
+      await late.command[Symbol.asyncDispose]();
+    }
+  });
+
+  test("a token is not sent to a host that the database names", async () => {
+    await sql`UPDATE dragoman.sessions SET base_url = 'https://copilot.evil.example'`;
+    const late = await team.server({ env: { DRAGOMAN_COPILOT_API_URL: "" } });
+    expect([await statusOf(late, ben), late.command.stderr()]).toEqual([
+      200,
+      expect.stringContaining("The database names https://copilot.evil.example as the model host"),
+    ]);
+  });
+});
