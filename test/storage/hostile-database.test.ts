@@ -135,7 +135,7 @@ describeWithPostgres("somebody with the database and no seal key", () => {
     await until(async () => (await statusOf(there, { key })) === 200);
     await here.post("/api/admin/keys/short/revoke", {}, headers);
     await until(async () => (await statusOf(there, { key })) === 401);
-    expect(feed.running).toEqual([]);
+    await until(() => feed.running.length === 0);
     const after = await Promise.all(servers.map(memoryOf));
     for (const [at, size] of after.entries()) expect(size - before[at]!).toBeLessThan(150);
     await feed.leave();
