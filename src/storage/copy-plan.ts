@@ -29,14 +29,15 @@ export async function planCopy(from: Stores, to: Stores | undefined, options: Pl
   const ledger = from.openLedger({ now: Date.now, warn: options.warn });
   const periods = (await ledger.periods()).filter(copiedPeriods(from, to, options.logger)).length;
   ledger.close();
-  const source = openedHistory(from, options);
+  const source = openWholeHistory(from, options.warn);
   try {
     const isCopied = copiedMembers(from, to);
     const accounts = from.openAccounts(options.logger).load().filter(isCopied).length;
     const leftOut = leftOutMembers(from, to);
     // With members left out, only the owner's requests count.
-    const requests =
-      to && isOnePersons(from, to) ? (await source.totals({ member: null })).request_count : await source.count();
+    const requests = isOnePersons(from, to)
+      ? (await source.totals({ member: null })).request_count
+      : await source.count();
     const idleBudgets = await budgetsLeftIdle(from, to);
     return {
       accounts,
@@ -52,17 +53,18 @@ export async function planCopy(from: Stores, to: Stores | undefined, options: Pl
 }
 
 /** A data folder is one person's, so it takes what is the owner's of a database with members. */
-const isOnePersons = (from: Stores, to: Stores) => from.members !== undefined && to.members === undefined;
+const isOnePersons = (from: Stores, to: Stores | undefined): boolean =>
+  from.members !== undefined && to !== undefined && to.members === undefined;
 
 /** @returns Whether an account or a row of the history is copied. */
 export const copiedMembers =
   (from: Stores, to: Stores | undefined) =>
   ({ member }: { member?: string | null }): boolean =>
-    to === undefined || !isOnePersons(from, to) || (member ?? null) === null;
+    !isOnePersons(from, to) || (member ?? null) === null;
 
 /** @returns Whether what a budget counted is copied: not what a member used. */
 export function copiedPeriods(from: Stores, to: Stores | undefined, logger: Logger): (period: UsedPeriod) => boolean {
-  if (to === undefined || !isOnePersons(from, to)) return () => true;
+  if (!isOnePersons(from, to)) return () => true;
   const accounts = from.openAccounts(logger).load();
   const ofMembers = new Set(accounts.filter(({ member }) => member).map((each) => `account/${accountKeyOf(each)}`));
   return ({ key: [, holder] }) => !isOfMember(holder) && !ofMembers.has(holder);
@@ -70,7 +72,7 @@ export function copiedPeriods(from: Stores, to: Stores | undefined, logger: Logg
 
 /** Names of the budgets that count only requests of members, where the target has none. */
 export async function budgetsLeftIdle(from: Stores, to: Stores | undefined): Promise<string[]> {
-  if (to === undefined || !isOnePersons(from, to)) return [];
+  if (!isOnePersons(from, to)) return [];
   const config = from.openConfig();
   try {
     await config.reload();
@@ -82,10 +84,10 @@ export async function budgetsLeftIdle(from: Stores, to: Stores | undefined): Pro
 }
 
 export const leftOutMembers = (from: Stores, to: Stores | undefined): string[] =>
-  to && isOnePersons(from, to) ? from.members!.list().map(({ name }) => name) : [];
+  isOnePersons(from, to) ? from.members!.list().map(({ name }) => name) : [];
 
-/** No history is removed by looking at it. */
-const openedHistory = (stores: Stores, { warn }: PlanOptions): History =>
+/** Nothing is removed meanwhile: how much is kept is the config's decision, which the next server follows. */
+export const openWholeHistory = (stores: Stores, warn: (sentence: string) => void): History =>
   stores.openHistory({ retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn });
 
 async function othersIn(from: Stores, source: History, to: Stores, options: PlanOptions): Promise<string[]> {
@@ -95,7 +97,7 @@ async function othersIn(from: Stores, source: History, to: Stores, options: Plan
   const known = new Set(from.openAccounts(options.logger).load().map(accountKeyOf));
   for (const account of to.openAccounts(options.logger).load())
     if (!known.has(accountKeyOf(account))) others.push(`the account ${accountKeyOf(account)}`);
-  const target = openedHistory(to, options);
+  const target = openWholeHistory(to, options.warn);
   try {
     // Rows are copied in their order, so the newest one of the target shows whether anything else has written there.
     const [newest] = (await target.list({}, 1)).items;

@@ -1,7 +1,7 @@
 /** Copies everything from one kind of stores to another. It may be run again: what is there already is not added twice. */
 import { ProxyError } from "../errors";
 import type { Logger } from "../logger";
-import { budgetsLeftIdle, copiedMembers, copiedPeriods, leftOutMembers } from "./copy-plan";
+import { budgetsLeftIdle, copiedMembers, copiedPeriods, leftOutMembers, openWholeHistory } from "./copy-plan";
 import type { Stores } from "./stores";
 
 /** How much was copied. */
@@ -91,9 +91,7 @@ async function copySentNotices(from: Stores, to: Stores, { warn }: CopyOptions):
 }
 
 async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOptions): Promise<number> {
-  // Nothing is removed on the way: how much is kept is the config's decision, which the next server follows.
-  const options = { retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn };
-  const [source, target] = [from.openHistory(options), to.openHistory(options)];
+  const [source, target] = [openWholeHistory(from, warn), openWholeHistory(to, warn)];
   try {
     const isCopied = copiedMembers(from, to);
     let copied = 0;

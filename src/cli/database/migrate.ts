@@ -5,7 +5,7 @@ import { ProxyError } from "../../errors";
 import { plural } from "../../format";
 import { createLogger } from "../../logger";
 import { type CopyReport, copyStores } from "../../storage/copy";
-import { type CopyPlan, planCopy } from "../../storage/copy-plan";
+import { type CopyPlan, openWholeHistory, planCopy } from "../../storage/copy-plan";
 import { openStores } from "../../storage/open";
 import { inspectDatabase } from "../../storage/postgres/inspect";
 import type { Stores } from "../../storage/stores";
@@ -59,7 +59,7 @@ async function writeSpooled(source: Environment, warn: (sentence: string) => voi
   await using from = await opened(source);
   const { stores } = from;
   // Closing the stores writes what their spool has.
-  stores.openHistory({ retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn }).close();
+  openWholeHistory(stores, warn).close();
   stores.openLedger({ now: Date.now, warn }).close();
 }
 
