@@ -156,8 +156,18 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
 export const belongsToAnother = ({ login, host }: SavedAccount) =>
   new ProxyError(
     "conflict",
-    `The account ${login} at ${host} belongs to somebody else here. GitHub does not allow a login to be shared.`,
+    `The account ${login} at ${host} belongs to somebody else here, and GitHub does not allow a login to be shared. Sign in with an account of your own.`,
     { code: "account_taken" },
+  );
+
+/** @param key As a caller gave it. */
+export const accountNotFound = (key: string): ProxyError =>
+  new ProxyError(
+    "not_found",
+    `There is no account ${key.slice(0, 100)}; the page Accounts shows those that there are.`,
+    {
+      code: "account_not_found",
+    },
   );
 
 /** Identifies an account for good. The same login on another host is another person. */

@@ -1,4 +1,5 @@
 /** The members of a team and their keys. A member's key spends only the accounts that this member signed in. */
+import { ProxyError } from "../errors";
 import type { ClientKey } from "./client-keys";
 import type { MemberUsage } from "./member-usage";
 
@@ -57,6 +58,13 @@ export interface MemberAccount {
 export const maxMemberKeys = 20;
 /** Keys that may be made for a member within a day: a revoked one keeps its row. */
 export const maxDailyKeys = 100;
+export const memberNotFound = (name: string): ProxyError =>
+  new ProxyError(
+    "not_found",
+    `There is no member ${name.slice(0, 63)}; the page Members and \`dragoman member ls\` show those that there are.`,
+    { code: "member_not_found" },
+  );
+
 /** Names that keys of invitations get. */
 export const invitedKeyName = /^key-\d+$/i;
 

@@ -1,6 +1,6 @@
 /** What the owner does with accounts: sign in, pause, order, remove. No token is ever returned. */
 import { z } from "zod";
-import { accountKeyOf } from "../../accounts/account-store";
+import { accountKeyOf, accountNotFound } from "../../accounts/account-store";
 import { consentNotice, revocationPage, signInApp } from "../../accounts/hosts";
 import type { BegunSignIn } from "../../accounts/sign-in-store";
 import type { App } from "../../app";
@@ -181,5 +181,5 @@ function savedKey(app: App, given: string): string {
   if (account?.temporary)
     throw new ProxyError("conflict", "This account was passed at start and is not saved. Restart without it.");
   if (account) return key;
-  throw new ProxyError("not_found", `There is no account ${given.slice(0, 100)}.`, { code: "account_not_found" });
+  throw accountNotFound(given);
 }

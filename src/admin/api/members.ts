@@ -13,7 +13,7 @@ import {
   startOfMonth,
 } from "../../keys/member-list";
 import { limitsOf, type memberLimitsSchema, type newMemberSchema, shownLimits } from "../../keys/member-schemas";
-import type { Member, Members } from "../../keys/members";
+import { type Member, type Members, memberNotFound } from "../../keys/members";
 import { lazy } from "../../lazy";
 import { lastUses } from "./keys";
 import { queries } from "./query";
@@ -61,7 +61,7 @@ export function teamOf({ members }: App): Members {
 export function memberNamed(app: App, name: string): Member {
   const member = teamOf(app).named(name);
   if (member) return member;
-  throw new ProxyError("not_found", `There is no member \`${name.slice(0, 63)}\`.`, { code: "member_not_found" });
+  throw memberNotFound(name);
 }
 
 /** None where one person has everything. */

@@ -1,6 +1,5 @@
 /** Which of their accounts members have paused, and in which order they use them, in Postgres. */
-import type { AccountChoices } from "../../accounts/account-store";
-import { ProxyError } from "../../errors";
+import { type AccountChoices, accountNotFound } from "../../accounts/account-store";
 import { announceChange } from "./changes";
 import type { Postgres } from "./connection";
 
@@ -27,8 +26,7 @@ export function postgresAccountChoices({ postgres, known, catchUp }: ChoiceParts
         const revision = await announceChange(sql, "accounts");
         const changed = await sql`UPDATE dragoman.accounts SET paused = ${paused}, revision = ${revision}
           WHERE key = ${key} AND member = ${member} AND removed_at_ms IS NULL RETURNING key`;
-        if (changed.length === 0)
-          throw new ProxyError("not_found", `There is no account ${key.slice(0, 100)}.`, { code: "account_not_found" });
+        if (changed.length === 0) throw accountNotFound(key);
       });
       await catchUp();
     },

@@ -14,6 +14,7 @@ import {
   type MemberLimits,
   maxDailyKeys,
   maxMemberKeys,
+  memberNotFound,
   type WantedKey,
 } from "../../keys/members";
 import { signOutAccounts } from "./accounts";
@@ -38,8 +39,6 @@ export const memberColumns = (sql: SQL) =>
 
 /** Milliseconds for which an invitation can be used. */
 const invitationMs = 7 * dayMs;
-/** Days for which an old invitation is kept, so that its page can say what became of it. */
-const keptDays = 30;
 
 /** Adds an invitation, and the member if there is none of this name. */
 export async function addInvitation(
@@ -50,8 +49,6 @@ export async function addInvitation(
   let member = known ?? (await addMember(sql, name));
   if (Object.keys(limits).length > 0) member = await changeLimits(sql, member.name, limits);
   await withdrawOpen(sql, member.id);
-  await sql`DELETE FROM dragoman.invitations
-    WHERE greatest(expires_at, used_at) < now() - make_interval(days => ${keptDays})`;
   const [row] = await sql<{ until: number }[]>`INSERT INTO dragoman.invitations (sha256, member, expires_at)
     VALUES (${digest}, ${member.id}, now() + make_interval(secs => ${invitationMs / 1_000}))
     RETURNING floor(extract(epoch FROM expires_at) * 1000)::float8 AS until`;
@@ -238,9 +235,7 @@ export const nowMs = (sql: SQL) => sql`(extract(epoch FROM now()) * 1000)::bigin
 export async function requireMember(sql: SQL, name: string): Promise<Member> {
   const member = await findByName(sql, name);
   if (member) return member;
-  throw new ProxyError("not_found", `There is no member ${name.slice(0, 63)}; \`dragoman member ls\` shows them.`, {
-    code: "member_not_found",
-  });
+  throw memberNotFound(name);
 }
 
 async function findByName(sql: SQL, name: string): Promise<Member | undefined> {
