@@ -139,19 +139,19 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
   const member = account.member ?? null;
   if (before && !before.removed && before.member !== member) throw belongsToAnother(account);
   if (member !== null) await requireMember(sql, member);
-  const [newest] = await sql<
-    { at: number }[]
-  >`SELECT coalesce(max(added_at_ms), 0)::float8 AS at FROM dragoman.accounts`;
-  // The clock may have been set back since the other accounts were added.
-  const addedAt = Math.max(account.addedAt, newest!.at + 1);
   await holdSealKey(sql, seals);
   const sealed = seals.seal(account.githubToken, aboutToken(key));
   const renewed = before !== undefined && !before.removed;
-  await sql`INSERT INTO dragoman.accounts (key, host, login, member, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
-    VALUES (${key}, ${account.host}, ${account.login}, ${member}, ${account.app}, ${account.mode}, ${signInOf(account.githubToken)}, ${sealed}, ${seals.keyId},
-      ${addedAt}, ${revision})
+  const { host, login, app, mode, addedAt } = account;
+  const signIn = signInOf(account.githubToken);
+  await sql`INSERT INTO dragoman.accounts
+      (key, host, login, member, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
+    VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${signIn}, ${sealed}, ${seals.keyId},
+      -- The clock may have been set back since the other accounts were added.
+      greatest(${addedAt}::bigint, (SELECT max(added_at_ms) + 1 FROM dragoman.accounts)), ${revision})
     ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
-      mode = excluded.mode, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
+      mode = excluded.mode, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token,
+      seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
       added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
       paused = ${renewed} AND accounts.paused, place = CASE WHEN ${renewed} THEN accounts.place END,
       revision = excluded.revision`;

@@ -42,9 +42,9 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   const members = new Map<string, Member>();
   /** By the hash in hexadecimal. */
   const keys = new Map<string, KeyRow>();
-  const listeners: (() => void)[] = [];
-  /** The same of each member. */
+  /** The keys of each member, by their hashes too. */
   const byMember = new Map<string, Map<string, KeyRow>>();
+  const listeners: (() => void)[] = [];
   let needKeys = false;
   /** By name, until a member is added, changed or removed. */
   let sorted: Member[] | undefined;
@@ -166,7 +166,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     },
     async remove(name) {
       const removed = await postgres.transact((sql) => removeMember(sql, name));
-      for (const table of ["keys", "members", "accounts", "sign_ins"] as const) await changes.catchUp(table);
+      await Promise.all((["keys", "members", "accounts", "sign_ins"] as const).map(changes.catchUp));
       return removed;
     },
   };

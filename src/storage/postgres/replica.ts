@@ -149,6 +149,7 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.statistics WHERE to_ms < (SELECT min(started_at_ms) FROM dragoman.requests)",
     "DELETE FROM dragoman.questions WHERE asked_at < now() - interval '7 days'",
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
+    // Until then the page of a link can say what became of it.
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
     "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
     "DELETE FROM dragoman.pending_changes WHERE expires_at < now()",
