@@ -200,5 +200,6 @@ function sameOrigin(origin: string, host: string): boolean {
   return scheme === "http" && isLoopbackHost(originHost) && isLoopbackHost(host) && port(originHost) === port(host);
 }
 
-const isLoopbackHost = (host: string) => loopbackName.test(host.replace(/:\d+$/, "").toLowerCase());
+/** @param host With or without a port. */
+export const isLoopbackHost = (host: string) => loopbackName.test(host.replace(/:\d+$/, "").toLowerCase());
 const port = (host: string) => /:(\d+)$/.exec(host)?.[1] ?? "80";

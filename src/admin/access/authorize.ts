@@ -5,7 +5,7 @@
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { type ClientKey, isExpired, requireUnexpired } from "../../keys/client-keys";
-import { includesSecret, keyHeaders, sentSecrets } from "../../net/credentials";
+import { includesSecret, keyHeaders, sentSecrets, sha256 } from "../../net/credentials";
 import { networkOf } from "../../net/failed-tries";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
 
@@ -27,14 +27,20 @@ export function adminGuard(app: App): Guard {
   const { tokenTries: tries } = app;
   return (request, caller) => {
     const { adminToken } = app.environment;
+    const sent = sentSecrets(request.headers, ["x-admin-token"]);
+    const key = memberKeyOf(app, request, caller);
+    const others = sent.filter((text) => !key?.digest.equals(sha256(text)));
+    // Such a key cannot be guessed, so who sends nothing else is not locked out by others behind the same address.
+    if (key && others.length === 0) return key.member;
     // Callers on this machine are never locked out. A caller through a local proxy counts as remote.
     const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
     if (network !== undefined) tries.refuse(network);
 
-    const sent = sentSecrets(request.headers, ["x-admin-token"]);
     if (adminToken !== undefined && includesSecret(sent, [adminToken])) return null;
-    const member = memberOf(app, request, caller);
-    if (member !== undefined) return member;
+    if (key) {
+      if (network !== undefined) tries.count(network);
+      return key.member;
+    }
     if (caller.local && app.adminAuth === "remote") return null;
     if (caller.foreign) throw new ProxyError("permission", "Web pages of other origins cannot use the admin API.");
     if (adminToken === undefined && !app.members?.needKeys)
@@ -79,13 +85,13 @@ export const keySentTo = ({ members }: App, { headers }: Request): ClientKey | u
 const sentByMember = (headers: Headers) => sentSecrets(headers, ["x-admin-token", ...keyHeaders]);
 
 /** A key is worth no more on this machine than elsewhere. Pages of other origins have none. @throws ProxyError `authentication`, `unable` */
-function memberOf(app: App, request: Request, caller: Caller): string | undefined {
+function memberKeyOf(app: App, request: Request, caller: Caller): ClientKey | undefined {
   if (!app.members || caller.foreign) return undefined;
   const key = keySentTo(app, request);
   if (!key) return undefined;
   if (app.isolation) throw app.isolation;
   requireUnexpired(key, app.now());
-  return key.member ?? undefined;
+  return key;
 }
 
 /** Why the caller counts as remote: the first sentence of the error message. */

@@ -1,5 +1,7 @@
 /** The session of a browser, by its cookie, which holds a random id and never the key or token. */
 import { type AdminSession, type NewSession, type PageSessions, sessionLifetimeMs } from "../../keys/page-sessions";
+import { isLoopbackHost } from "../../net/guard";
+import { browserUrl } from "../browser-url";
 
 export interface Sessions {
   /** The session of the request, if any. @throws ProxyError as `PageSessions.find` */
@@ -39,12 +41,32 @@ function nameFor(request: Request): string {
   return `dragoman_admin_${port}`;
 }
 
+/** A browser keeps such a cookie only if this host itself has set it over TLS; any other may be a sibling's of the same domain. */
+const hostPrefix = "__Host-";
+
 function idIn(request: Request): string | undefined {
-  const id = new Bun.CookieMap(request.headers.get("cookie") ?? "").get(nameFor(request));
+  const cookies = new Bun.CookieMap(request.headers.get("cookie") ?? "");
+  const name = nameFor(request);
+  const id = cookies.get(hostPrefix + name) ?? (isOverTls(request) ? undefined : cookies.get(name));
   return id && /^[\w-]{43}$/.test(id) ? id : undefined;
 }
 
 function cookie(request: Request, id: string, seconds: number): string {
-  const secure = request.headers.get("origin")?.startsWith("https:") ? "; Secure" : "";
-  return `${nameFor(request)}=${id}; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
+  const attributes = `HttpOnly; SameSite=Strict; Max-Age=${seconds}`;
+  if (isOverTls(request)) return `${hostPrefix}${nameFor(request)}=${id}; Path=/; ${attributes}; Secure`;
+  return `${nameFor(request)}=${id}; Path=/admin; ${attributes}`;
+}
+
+/**
+ * Whether the browser used TLS, which ends at a proxy. Browsers send `sec-fetch-site` over TLS, and without it to this machine only
+ * (https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header).
+ */
+function isOverTls(request: Request): boolean {
+  const { headers } = request;
+  const origin = headers.get("origin");
+  if (origin !== null) return origin.startsWith("https:");
+  return (
+    browserUrl(request).protocol === "https:" ||
+    (headers.has("sec-fetch-site") && !isLoopbackHost(headers.get("host") ?? ""))
+  );
 }
