@@ -13,7 +13,7 @@ import type { Filters } from "./filters";
 import { type HistoryPage, readPage } from "./page";
 import { countRows, openPruning } from "./prune";
 import { findRow, insertEntries, lastStart, oldestStart, rowsAfter, warnOfEntry } from "./rows";
-import { type Dimension, type Statistics, statisticsOf } from "./statistics";
+import { type Dimension, type Group, type Statistics, statisticsOf } from "./statistics";
 import { openSteadyClock } from "./steady-clock";
 import { openWriteBehind } from "./write-behind";
 
@@ -43,6 +43,11 @@ export interface History {
   totals(filters: Filters): Promise<Totals>;
   /** @param by Two dimensions at most. */
   statistics(filters: Filters, by: Dimension[]): Promise<Statistics>;
+  /**
+   * Groups by session and model, in any order: at least those of the sessions with the most input whose cached part is known.
+   * @param count Of how many sessions.
+   */
+  largestSessions(filters: Filters, count: number): Promise<Group[]>;
   /**
    * Removes rows that are too old or too many, in small steps, and completes the rollup. Also runs a second after the start, and every hour. After
    * the clock has jumped ahead, rows become too old only when the jump has lasted for a day.
@@ -132,6 +137,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     lastOf: (filters) => ask((database) => lastStart(database, filters)),
     totals: async (filters) => (await statisticsOf(ask, filters, [])).totals,
     statistics: (filters, by) => statisticsOf(ask, filters, by),
+    largestSessions: async (filters) => (await statisticsOf(ask, filters, ["session", "upstream_model"])).groups,
     prune: pruning.run,
     get degraded() {
       return !connection.isOpen || queue.degraded;
@@ -187,6 +193,7 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     lastOf: () => undefined,
     totals: async () => nothing,
     statistics: async (_filters, by) => ({ by, totals: nothing, groups: [], others: null }),
+    largestSessions: async () => [],
     prune: async () => {},
     degraded: true,
     queued: 0,

@@ -25,6 +25,7 @@ export function historyOf(history: History, member: string): History {
     lastOf: (filters) => inTurn(() => history.lastOf(own(filters))),
     totals: (filters) => inTurn(() => history.totals(own(filters))),
     statistics: (filters, by) => inTurn(() => history.statistics(own(filters), by)),
+    largestSessions: (filters, count) => inTurn(() => history.largestSessions(own(filters), count)),
     after: refuse,
     oldest: refuse,
     prune: refuse,

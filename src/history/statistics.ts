@@ -24,6 +24,20 @@ export interface Statistics {
   others: Totals | null;
 }
 
+/** By what the pages group all requests, whatever the time. Where adding up takes long, that is done before somebody asks. */
+export const usualQuestions: readonly (readonly Dimension[])[] = [
+  [],
+  ["hour"],
+  ["day", "upstream_model"],
+  ["member"],
+  ["key_name"],
+  ["client_name"],
+  ["account_key", "account_id"],
+  ["upstream_model"],
+  ["client_name", "upstream_model"],
+  ["cache_miss", "upstream_model"],
+];
+
 /** Other work has its turn after so long. */
 const turnMs = 2;
 

@@ -1,11 +1,13 @@
 /** The admin pages of servers that share a database: whichever of them gets a request, it goes on where the last one ended. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { usualQuestions } from "../../src/history/statistics";
 import { type Edge, openVisitor, startEdge, type Visitor } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";
 import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { startTeamApp } from "../support/team-app";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
@@ -200,5 +202,23 @@ describeWithPostgres("the pages of a team", () => {
     expect(polls()).toBe(1);
     const { items } = await servers[1]!.admin("/accounts");
     expect(items.map(({ account_id }: { account_id: string }) => account_id)).toContain("ben-demo");
+  });
+
+  test("what the pages ask of all requests is what is added up before somebody asks", async () => {
+    await using one = await startTeamApp(postgres);
+    await one.addMember("anna", "anna-hub");
+    await one.app.config.change({ budgets: [{ name: "all", unit: "requests", limit: 9, per: "month" }] });
+    const asked = new Set<string>();
+    const { history } = one.app;
+    const { statistics } = history;
+    history.statistics = (filters, by) => {
+      const { from_ms: _, to_ms: __, ...names } = filters;
+      if (Object.values(names).every((value) => value === undefined)) asked.add(by.join());
+      return statistics(filters, by);
+    };
+    for (const path of ["", "/accounts", "/budgets", "/cache", "/connect", "/health", "/keys", "/members", "/requests"])
+      expect((await fetch(`${one.url}/admin${path}`).then((page) => page.text())).length).toBeGreaterThan(1_000);
+    // Totals are asked for by another name.
+    expect([...asked, ""].sort()).toEqual(usualQuestions.map((by) => by.join()).sort());
   });
 });

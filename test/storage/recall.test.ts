@@ -33,7 +33,7 @@ describeWithPostgres("before a request is refused", () => {
   let postgres: Postgres;
   beforeAll(async () => {
     server = await startPostgres();
-  }, 60_000);
+  });
   beforeEach(async () => {
     await stack?.disposeAsync();
     stack = new AsyncDisposableStack();
@@ -127,7 +127,7 @@ describeWithPostgres("before a request is refused", () => {
     await other.giveBack();
     expect(await pending).toBeDefined();
     expect(await reserve(one)).toBeUndefined();
-  }, 30_000);
+  });
 
   test("nobody waits for a server that is dead; what it holds stays its own", async () => {
     const one = await opened();
@@ -135,7 +135,7 @@ describeWithPostgres("before a request is refused", () => {
     await holder({ alive: false });
     await spend(one, 2);
     expect(await reserve(one)).toBeUndefined();
-  }, 30_000);
+  });
 
   test("a server that does not answer is waited for once, not with each request", async () => {
     const one = await opened(50);
@@ -145,7 +145,7 @@ describeWithPostgres("before a request is refused", () => {
     for (let count = 0; count < 5; count += 1) expect(await reserve(one)).toBeUndefined();
     await until(async () => other.asked() > 0);
     expect(other.asked()).toBe(1);
-  }, 30_000);
+  });
 
   test("nobody is asked for slices that would not be enough", async () => {
     const one = await opened();
@@ -161,7 +161,7 @@ describeWithPostgres("before a request is refused", () => {
     // Its own slice is there still.
     expect((await state()).reserved).toBe(9);
     expect(await ask(2)).toHaveProperty("reservation");
-  }, 30_000);
+  });
 
   test("races over three servers grant exactly the limit, of a shared amount and of each holder's", async () => {
     const all = await Promise.all([opened(), opened(), opened()]);
@@ -180,5 +180,5 @@ describeWithPostgres("before a request is refused", () => {
       await Promise.all(refreshing);
       expect(granted + before).toBe(12);
     }
-  }, 60_000);
+  });
 });

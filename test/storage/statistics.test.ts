@@ -5,11 +5,12 @@ import { dayMs, hourMs } from "../../src/format";
 import { addAggregate, openAggregate, totalsOf } from "../../src/history/aggregate";
 import { type Dimension, groupKey } from "../../src/history/dimensions";
 import type { Filters } from "../../src/history/filters";
+import { type Group, usualQuestions } from "../../src/history/statistics";
 import { addUp } from "../../src/storage/postgres/chunk";
 import { connectPostgres, type Postgres } from "../../src/storage/postgres/connection";
 import { insertRows, removeOldDays } from "../../src/storage/postgres/requests";
 import { migrate } from "../../src/storage/postgres/schema";
-import { completeStatistics, statisticsIn } from "../../src/storage/postgres/statistics";
+import { completeStatistics, largestSessionsIn, statisticsIn } from "../../src/storage/postgres/statistics";
 import { entry, noon } from "../support/history-rows";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 
@@ -56,7 +57,9 @@ describeWithPostgres("statistics in Postgres", () => {
   }
 
   async function asked(postgres: Postgres, filters: Filters, by: Dimension[], now: number, dayRows = -1) {
-    const { totals, groups } = await statisticsIn(postgres, filters, by, now, { dayRows, ms: 0 });
+    const { totals, groups } = await statisticsIn(postgres, filters, by, now, {
+      ...{ dayRows, ms: 0, aheadBytes: dayRows < 0 ? 0 : 50_000 },
+    });
     const named = groups.map(({ key, filters: _, ...each }) => [JSON.stringify(key), each]);
     return { totals, groups: Object.fromEntries(named) };
   }
@@ -210,11 +213,50 @@ describeWithPostgres("statistics in Postgres", () => {
     ]);
     const later = now + 20 * hourMs;
     await store(later, [0, 90, 300, 1_000]);
-    await completeStatistics(postgres, later, { dayRows: -1, ms: 0 });
+    await completeStatistics(postgres, later, () => true, { dayRows: -1, ms: 0, aheadBytes: 0 });
     // Who read them only now would miss them.
     await postgres.sql`DELETE FROM dragoman.requests WHERE started_at_ms > ${now - 200 * minuteMs}::bigint`;
     await store(later, [1]);
     const filters = { from_ms: Math.floor((now - 5 * hourMs) / hourMs) * hourMs };
     expect((await asked(servers[1]!, filters, ["hour"], later)).totals.request_count).toBe(7);
+  });
+
+  test("what the pages ask is there before somebody asks it, of all days and of thousands of members", async () => {
+    await empty();
+    const [postgres, now] = [servers[0]!, noon + 17 * minuteMs];
+    const members = Array.from({ length: 3_000 }, (_, at) => `member ${at}`);
+    const old = members.map((member, at) => ({ ...rowAt(now - (at % 9) * dayMs - 2 * hourMs, at), member }));
+    await insertRows(postgres, replica, old, now);
+    await completeStatistics(postgres, now, () => true);
+    const answers = async () => {
+      const found = [];
+      for (const by of usualQuestions) found.push(await statisticsIn(servers[1]!, {}, [...by], now));
+      return found;
+    };
+    const before = await answers();
+    // Who read them only now would miss them.
+    await postgres.sql`DELETE FROM dragoman.requests WHERE started_at_ms < ${now - 15 * hourMs}::bigint
+      AND started_at_ms >= (SELECT min(started_at_ms) + 1 FROM dragoman.requests)`;
+    expect(await answers()).toEqual(before);
+    expect(before[0]!.totals.request_count).toBe(3_000);
+    expect(before.find(({ by }) => by[0] === "member")!.groups).toHaveLength(3_000);
+  });
+
+  test("the largest sessions are those with the most input of which the cached part is known, by model", async () => {
+    await empty();
+    const now = noon + 17 * minuteMs;
+    const rows = Array.from({ length: 40 }, (_, at) => ({
+      ...rowAt(now - at * hourMs, at),
+      session: at < 4 ? null : `session ${at % 9}`,
+      input_tokens: at === 4 ? 9_999 : 100 * (at % 9) + at,
+      cached_tokens: at % 9 === 8 ? null : 7,
+    }));
+    await insertRows(servers[0]!, replica, rows, now);
+    const filters = { from_ms: now - 20 * hourMs, to_ms: now };
+    const found = await largestSessionsIn(servers[1]!, filters, 2);
+    expect([...new Set(found.map(({ key }) => key.session))].sort()).toEqual(["session 4", "session 7"]);
+    const { groups } = await statisticsIn(servers[1]!, filters, ["session", "upstream_model"], now);
+    const named = (each: Group[]) => Object.fromEntries(each.map((group) => [JSON.stringify(group.key), group]));
+    expect(named(groups)).toMatchObject(named(found));
   });
 });

@@ -68,14 +68,14 @@ export async function cacheReport(app: App, filters: Filters): Promise<CacheRepo
   const prices = await pricesOf(app);
   const models = await history.statistics(filters, ["upstream_model"]);
   const clients = await history.statistics(filters, ["client_name", "upstream_model"]);
-  const sessions = await history.statistics(filters, ["session", "upstream_model"]);
+  const sessions = await history.largestSessions(filters, maxSessions);
   const missed = await history.statistics(filters, ["cache_miss", "upstream_model"]);
   const misses = missesIn(missed.groups, prices);
   return {
     totals: { ...sumOf(models.groups, prices), lost_nano_credits: added(misses.map((miss) => miss.lost_nano_credits)) },
     models: groupsBy("upstream_model", models.groups, prices),
     clients: groupsBy("client_name", clients.groups, prices),
-    sessions: groupsBy("session", sessions.groups, prices)
+    sessions: groupsBy("session", sessions, prices)
       .filter(({ name }) => name !== null)
       .slice(0, maxSessions),
     misses,

@@ -25,18 +25,37 @@ export interface ChunkGroup {
 /** The columns that are counted and added up, in the order of `Aggregate.counts` and `Aggregate.sums`. */
 const columns = [...measureNames, ...durations];
 
-const sums = [
-  "count(*)::float8 AS rows",
-  "count(error_type)::float8 AS errors",
-  "min(started_at_ms)::float8 AS first_at",
-  "max(started_at_ms)::float8 AS last_at",
-  "sum(cached_tokens) FILTER (WHERE input_tokens IS NOT NULL)::float8 AS cached",
-  "sum(input_tokens) FILTER (WHERE cached_tokens IS NOT NULL)::float8 AS cacheable",
-  ...columns.flatMap((name) => [
-    `count(${name})::float8 AS ${name}_count`,
-    `sum(${scaled(name)})::float8 AS ${name}_sum`,
-  ]),
-].join(", ");
+/** Name → the sum of rows, and how such sums are added up. */
+const sums: Record<string, [of: string, added: "sum" | "min" | "max"]> = {
+  rows: ["count(*)", "sum"],
+  errors: ["count(error_type)", "sum"],
+  first_at: ["min(started_at_ms)", "min"],
+  last_at: ["max(started_at_ms)", "max"],
+  cached: ["sum(cached_tokens) FILTER (WHERE input_tokens IS NOT NULL)", "sum"],
+  cacheable: ["sum(input_tokens) FILTER (WHERE cached_tokens IS NOT NULL)", "sum"],
+  ...Object.fromEntries(
+    columns.flatMap((name) => [
+      [`${name}_count`, [`count(${name})`, "sum"]],
+      [`${name}_sum`, [`sum(${scaled(name)})`, "sum"]],
+    ]),
+  ),
+};
+const sumsOfBuckets = Object.entries(sums).map(([name, [of]]) => `${of} AS ${name}`);
+const sumNames = Object.keys(sums);
+/** As text, because a client is slow at rows of many columns. The sums are those of one duration's buckets. */
+const sumsOfGroups = [
+  `concat_ws(' ', ${Object.entries(sums)
+    .map(([name, [, added]]) => `coalesce(${added}(${name}) FILTER (WHERE which = 0), 0)::float8`)
+    .join(", ")}) AS sums`,
+  ...durations.map(
+    (_, at) => `string_agg(bucket_${at} || ' ' || rows, ' ') FILTER (WHERE which = ${at}) AS ${bucketsOf(at)}`,
+  ),
+];
+
+/** `<bucket> <requests> <bucket> …` of a duration. */
+function bucketsOf(which: number): string {
+  return `buckets_${which}`;
+}
 
 /** In whole parts of one, so that sums are exact. */
 function scaled(name: string): string {
@@ -51,30 +70,36 @@ const bucketSql = (name: string) => `CASE WHEN ${name} IS NULL THEN 0
 
 type Row = Record<string, number | string | null>;
 
-/** Rows by the transaction that stored them, as in the column `arrived`. */
-export interface Arrived {
+/** Which rows, beside the filters. */
+export interface RowsWanted {
+  /** By the transaction that stored them, as in the column `arrived`. */
   from?: number;
   before?: number;
+  /** Of these sessions. */
+  sessions?: readonly string[];
 }
 
 /**
  * @param filters With both times.
  * @param by Two dimensions at most.
- * @param arrived Of these transactions only.
+ * @param wanted Only these.
  */
 export async function addUp(
   sql: SQL,
   filters: Filters & { from_ms: number; to_ms: number },
   by: readonly Dimension[],
-  arrived: Arrived = {},
+  wanted: RowsWanted = {},
 ): Promise<ChunkGroup[]> {
   const { sql: passes, values } = conditionsOf(filters);
   const parameters = [...values];
-  const { from, before } = arrived;
+  const { from, before, sessions } = wanted;
   // Rows of before the column existed have none: they came before all others.
   const condition = [
     passes,
     ...(from === undefined ? [] : [`arrived >= $${parameters.push(from)}::bigint`]),
+    ...(sessions === undefined
+      ? []
+      : [`session IN (SELECT jsonb_array_elements_text($${parameters.push(JSON.stringify(sessions))}::text::jsonb))`]),
     ...(before === undefined ? [] : [`(arrived < $${parameters.push(before)}::bigint) IS NOT FALSE`]),
   ].join(" AND ");
   const coders = by.map((dimension) => coderOf(dimension, filters));
@@ -84,45 +109,47 @@ export async function addUp(
   });
   const names = keys.map((_, at) => `key_${at}`);
   const buckets = durations.map((name, at) => `${bucketSql(name)} AS bucket_${at}`);
-  // One set for each duration: the sums are those of the first.
+  // One set for each duration.
   const sets = durations.map((_, at) => `(${[...names, `bucket_${at}`].join(", ")})`).join(", ");
   const rows = (await sql.unsafe(
-    `SELECT ${[...names, ...durations.map((_, at) => `bucket_${at}`)].join(", ")}, grouping(bucket_0) AS which, ${sums}
-     FROM (SELECT *, ${[...keys, ...buckets].join(", ")} FROM dragoman.requests WHERE ${condition}) AS matching
-     GROUP BY GROUPING SETS (${sets})`,
+    // One row for each group: thousands of groups have a hundred buckets each.
+    `SELECT ${[...names, ...sumsOfGroups].join(", ")} FROM (
+       SELECT ${[...names, ...durations.map((_, at) => `bucket_${at}`), ...sumsOfBuckets].join(", ")},
+         grouping(bucket_0) AS which
+       FROM (SELECT *, ${[...keys, ...buckets].join(", ")} FROM dragoman.requests WHERE ${condition}) AS matching
+       GROUP BY GROUPING SETS (${sets})) AS counted${names.length > 0 ? ` GROUP BY ${names.join(", ")}` : " HAVING count(*) > 0"}`,
     parameters,
   )) as Row[];
-  const groups = new Map<string, ChunkGroup>();
-  for (const row of rows) {
-    const codes = names.map((name) => row[name] ?? null);
-    const id = JSON.stringify(codes);
-    let group = groups.get(id);
-    if (!group) {
-      group = { values: coders.map(({ valueFor }, at) => valueFor(codes[at]!)), aggregate: openAggregate() };
-      groups.set(id, group);
-    }
-    addRow(group.aggregate, row);
-  }
-  return [...groups.values()];
+  return rows.map((row) => ({
+    values: coders.map(({ valueFor }, at) => valueFor(row[`key_${at}`] ?? null)),
+    aggregate: aggregateOf(row),
+  }));
 }
 
-function addRow(aggregate: Aggregate, row: Row): void {
+function aggregateOf(row: Row): Aggregate {
+  const aggregate = openAggregate();
   const { counts, sums: total, buckets } = aggregate;
-  const number = (name: string) => (row[name] as number | null) ?? 0;
-  const which = number("which");
-  buckets[which * bucketCount + number(`bucket_${which}`)]! += number("rows");
-  if (which > 0) return;
-  aggregate.errors += number("errors");
-  counts[0]! += number("rows");
-  for (const [at, name] of columns.entries()) {
-    counts[1 + at]! += number(`${name}_count`);
-    total[at]! += number(`${name}_sum`);
+  const numbers = numbersIn(row.sums);
+  const number = (name: string) => numbers[sumNames.indexOf(name)]!;
+  aggregate.errors = number("errors");
+  counts[0] = number("rows");
+  const first = sumNames.length - 2 * columns.length;
+  for (let at = 0; at < columns.length; at += 1) {
+    counts[1 + at] = numbers[first + 2 * at]!;
+    total[at] = numbers[first + 2 * at + 1]!;
   }
-  total[sumPlaces.cached]! += number("cached");
-  total[sumPlaces.cacheable]! += number("cacheable");
-  total[sumPlaces.first] = Math.min(total[sumPlaces.first]!, number("first_at"));
-  total[sumPlaces.last] = Math.max(total[sumPlaces.last]!, number("last_at"));
+  total[sumPlaces.cached] = number("cached");
+  total[sumPlaces.cacheable] = number("cacheable");
+  total[sumPlaces.first] = number("first_at");
+  total[sumPlaces.last] = number("last_at");
+  for (const which of durations.keys()) {
+    const pairs = numbersIn(row[bucketsOf(which)]);
+    for (let at = 0; at < pairs.length; at += 2) buckets[which * bucketCount + pairs[at]!] = pairs[at + 1]!;
+  }
+  return aggregate;
 }
+
+const numbersIn = (text: unknown): number[] => String(text).split(" ").map(Number);
 
 /** How the values of a dimension are computed in SQL, and what they mean. */
 interface Coder {

@@ -11,7 +11,7 @@ import type { Postgres } from "./connection";
 import { countStored, oldestStored, storedAfter, storedPage, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
 import type { SpoolQueue } from "./spool";
-import { completeStatistics, statisticsIn } from "./statistics";
+import { completeStatistics, largestSessionsIn, statisticsIn } from "./statistics";
 
 export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
   postgres: Postgres;
@@ -41,6 +41,8 @@ const queryTimeoutMs = 30_000;
 const pruneEvery = hourMs;
 /** Milliseconds between two completions of statistics that somebody may ask for again. */
 const completeEvery = hourMs / 6;
+/** Milliseconds until the first, when a server that starts has other things to do. */
+const completeAfter = 20_000;
 
 /** Never throws: a spool that cannot be opened is reported, and rows then wait in memory. */
 export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHistory {
@@ -160,14 +162,19 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);
     }
   };
+  let isCompleting = false;
   const complete = async () => {
-    if (!options.isLeader()) return;
+    if (!options.isLeader() || isCompleting) return;
+    isCompleting = true;
     try {
-      await completeStatistics(postgres, now());
+      await completeStatistics(postgres, now(), () => options.isLeader() && !closed);
     } catch (thrown) {
       if (!isAwayError(thrown)) warn(`The statistics could not be completed (${reasonOf(thrown)}).`);
     }
+    isCompleting = false;
   };
+  const largestSessions: History["largestSessions"] = (filters, count) =>
+    answered(() => largestSessionsIn(postgres, filters, count));
   const statistics: History["statistics"] = (filters, by) => answered(() => statisticsIn(postgres, filters, by, now()));
 
   try {
@@ -179,6 +186,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   const pruning = setInterval(prune, pruneEvery).unref();
   const completing = setInterval(complete, completeEvery).unref();
   const firstPruning = setTimeout(prune, 1_000).unref();
+  const firstCompleting = setTimeout(complete, completeAfter).unref();
 
   return {
     add(entry) {
@@ -202,6 +210,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     lastOf: async (filters) => (await ask((sql) => storedPage(sql, filters, 1))).items[0]?.started_at_ms,
     totals: async (filters) => (await statistics(filters, [])).totals,
     statistics,
+    largestSessions,
     prune,
     get queued() {
       return queued.length + (spool?.size ?? 0);
@@ -211,7 +220,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     },
     close() {
       closed = true;
-      for (const each of [timer, spoolTimer, pruning, completing, firstPruning]) clearTimeout(each);
+      for (const each of [timer, spoolTimer, pruning, completing, firstPruning, firstCompleting]) clearTimeout(each);
       // Also the rows of a write that is under way, which may still fail.
       toSpool();
     },

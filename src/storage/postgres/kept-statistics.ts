@@ -1,9 +1,11 @@
 /** What statistics have added up already: kept in the database for each question, and completed by the rows that came since. */
+
+import type { SQL } from "bun";
 import { hourMs } from "../../format";
 import { addAggregate, openAggregate } from "../../history/aggregate";
 import type { Dimension, GroupValue } from "../../history/dimensions";
 import type { Filters } from "../../history/filters";
-import { type Arrived, addUp, type ChunkGroup } from "./chunk";
+import { addUp, type ChunkGroup, type RowsWanted } from "./chunk";
 import type { Postgres } from "./connection";
 
 /** Times are Unix ms, both ends included. */
@@ -15,17 +17,19 @@ export interface Span {
 }
 
 /** Milliseconds that one span may take. */
-const spanTimeoutMs = 60_000;
-/** Before that, so that Postgres ends what nobody waits for. */
-const statementTimeoutMs = 55_000;
+const spanMs = 55_000;
+/** Milliseconds more for the answer, so that Postgres itself ends what takes longer: nobody waits for it. */
+const answerMs = 5_000;
 /** A span with more groups, such as one for each session, is not kept. */
-const maxKeptGroups = 2_000;
+const maxKeptGroups = 10_000;
 
 export interface Question {
   filters: Filters;
   by: Dimension[];
   /** Less than an hour, and what is not over, is kept only if it takes so long to read. */
   worthMs: number;
+  /** Of what is kept, in bytes as Postgres stores it: more is read only when its span is. */
+  aheadBytes: number;
 }
 
 export interface KeptStatistics {
@@ -33,9 +37,26 @@ export interface KeptStatistics {
   read(span: Span): Promise<ChunkGroup[]>;
   /** The rows of open spans that were stored by transactions which were under way at the beginning, or later. */
   newest(): Promise<ChunkGroup[]>;
+  /** Whether all of a span is kept. */
+  isComplete(span: Span): boolean;
+  /** Something that was read has more groups than are kept. */
+  readonly isTooLarge: boolean;
   /** Something that was read took long. */
   readonly isWorth: boolean;
 }
+
+/**
+ * Adds something up in a transaction.
+ * @param ms For how long at most.
+ * @throws Postgres' error 57014 if that takes longer.
+ */
+export const addingUp = <T>(postgres: Postgres, work: (sql: SQL) => Promise<T>, ms = spanMs): Promise<T> =>
+  postgres.transact(async (sql) => {
+    // The best plan depends on the times.
+    await sql`SELECT set_config('plan_cache_mode', 'force_custom_plan', true),
+      set_config('statement_timeout', ${String(Math.max(1, Math.round(ms)))}, true)`;
+    return work(sql);
+  }, ms + answerMs);
 
 /** @param spans Those that are going to be read. Open ones follow each other. */
 export async function openKeptStatistics(
@@ -44,30 +65,34 @@ export async function openKeptStatistics(
   spans: readonly Span[],
 ): Promise<KeptStatistics> {
   const query = hashOf(question);
-  const { filters, by, worthMs } = question;
+  const { filters, by, worthMs, aheadBytes } = question;
   const keepable = spans.filter(({ kind }) => kind !== "part");
   const open = spans.filter(({ kind }) => kind === "open");
   const known = new Map<string, KeptRow>();
   let watermark = 0;
   let tookLong = false;
+  let isTooLarge = false;
   if (keepable.length > 0) {
     watermark = await watermarkOf(postgres);
     // After a restore into another cluster its transactions may begin with lower numbers.
-    for (const row of await keptRows(postgres, query, keepable[0]!.from, keepable.at(-1)!.to))
-      if ((row.arrived_before ?? 0) <= watermark) known.set(`${row.from_ms} ${row.to_ms}`, row);
+    for (const row of await keptRows(postgres, query, keepable, aheadBytes))
+      if ((row.arrived_before ?? 0) <= watermark) known.set(nameOf({ from: row.from_ms, to: row.to_ms }), row);
   }
 
-  const read = ({ from, to }: Pick<Span, "from" | "to">, arrived?: Arrived): Promise<ChunkGroup[]> =>
-    postgres.transact(async (sql) => {
-      // The best plan depends on the times.
-      await sql`SELECT set_config('plan_cache_mode', 'force_custom_plan', true),
-        set_config('statement_timeout', ${String(statementTimeoutMs)}, true)`;
-      return addUp(sql, { ...filters, from_ms: from, to_ms: to }, by, arrived);
-    }, spanTimeoutMs);
+  const read = ({ from, to }: Pick<Span, "from" | "to">, wanted?: RowsWanted): Promise<ChunkGroup[]> =>
+    addingUp(postgres, (sql) => addUp(sql, { ...filters, from_ms: from, to_ms: to }, by, wanted));
+  /** Undefined if nothing is kept of the span, or if another server has completed it beyond the watermark. */
+  const keptOf = async (span: Span): Promise<KeptGroups | undefined> => {
+    const row = known.get(nameOf(span));
+    if (!row) return undefined;
+    const { arrived_before, groups } = row.groups ? row : ((await keptRow(postgres, query, span)) ?? row);
+    return groups && (arrived_before ?? 0) <= watermark ? { arrived_before, groups } : undefined;
+  };
 
   /** @param before Undefined if the span is over. */
   const readRest = async (span: Span, before?: number): Promise<ChunkGroup[]> => {
-    const stored = known.get(`${span.from} ${span.to}`);
+    const stored = await keptOf(span);
+    if (before === undefined && stored?.arrived_before === null) return stored.groups.map(unpacked);
     // By the clock of another server the span may be over already, and complete.
     const found = before !== undefined && stored?.arrived_before === null ? undefined : stored;
     const revision = before === undefined ? await lateRevision(postgres) : null;
@@ -79,21 +104,25 @@ export async function openKeptStatistics(
     const isKept = took >= worthMs || (before === undefined && span.to - span.from >= hourMs - 1);
     if (found) mergeGroups(groups, found.groups.map(unpacked));
     const sum = [...groups.values()];
+    isTooLarge ||= sum.length > maxKeptGroups;
     if (isKept && sum.length <= maxKeptGroups)
       await keep(postgres, { query, span, before: before ?? null, revision, groups: sum });
     return sum;
   };
 
   return {
+    get isTooLarge() {
+      return isTooLarge;
+    },
     get isWorth() {
       return tookLong;
     },
     async read(span) {
       if (span.kind === "part") return read(span);
       if (span.kind === "open") return readRest(span, watermark);
-      const found = known.get(`${span.from} ${span.to}`);
-      return found?.arrived_before === null ? found.groups.map(unpacked) : readRest(span);
+      return readRest(span);
     },
+    isComplete: (span) => known.get(nameOf(span))?.arrived_before === null,
     newest: async () =>
       open.length === 0 ? [] : read({ from: open[0]!.from, to: open.at(-1)!.to }, { from: watermark }),
   };
@@ -118,20 +147,43 @@ async function watermarkOf(postgres: Postgres): Promise<number> {
   return row!.xmin;
 }
 
-interface KeptRow {
-  from_ms: number;
-  to_ms: number;
+const nameOf = ({ from, to }: Pick<Span, "from" | "to">) => `${from} ${to}`;
+
+interface KeptGroups {
   /** Null if nothing is missing. */
   arrived_before: number | null;
   groups: PackedGroup[];
 }
 
-const keptRows = (postgres: Postgres, query: Uint8Array, first: number, last: number): Promise<KeptRow[]> =>
+interface KeptRow extends Pick<KeptGroups, "arrived_before"> {
+  from_ms: number;
+  to_ms: number;
+  /** Null if they are too many to read ahead. */
+  groups: PackedGroup[] | null;
+}
+
+const keptRows = (
+  postgres: Postgres,
+  query: Uint8Array,
+  spans: readonly Span[],
+  aheadBytes: number,
+): Promise<KeptRow[]> =>
   postgres.ask(
     (sql) => sql<KeptRow[]>`SELECT from_ms::float8 AS from_ms, to_ms::float8 AS to_ms,
-        arrived_before::float8 AS arrived_before, groups FROM dragoman.statistics
-      WHERE query = ${query} AND from_ms >= ${first} AND to_ms <= ${last}`,
+        arrived_before::float8 AS arrived_before,
+        CASE WHEN pg_column_size(groups) <= ${aheadBytes}::int THEN groups END AS groups FROM dragoman.statistics
+      WHERE query = ${query} AND from_ms >= ${spans[0]!.from} AND to_ms <= ${spans.at(-1)!.to}`,
   );
+
+/** Undefined if a late row has made it forgotten. */
+async function keptRow(postgres: Postgres, query: Uint8Array, { from, to }: Span): Promise<KeptGroups | undefined> {
+  const [row] = await addingUp(
+    postgres,
+    (sql) => sql<KeptGroups[]>`SELECT arrived_before::float8 AS arrived_before, groups FROM dragoman.statistics
+      WHERE query = ${query} AND from_ms = ${from}::bigint AND to_ms = ${to}::bigint`,
+  );
+  return row;
+}
 
 /** Changes with each row that comes when its span is over. */
 export async function lateRevision(postgres: Postgres): Promise<string> {
@@ -161,6 +213,7 @@ async function keep(postgres: Postgres, { query, span, before, revision, groups 
       ON CONFLICT (query, from_ms, to_ms) DO UPDATE
         SET groups = excluded.groups, arrived_before = excluded.arrived_before
         WHERE old.arrived_before < coalesce(excluded.arrived_before, old.arrived_before + 1)`,
+    spanMs,
   );
 }
 
@@ -173,13 +226,11 @@ interface PackedGroup {
   buckets: [place: number, count: number][];
 }
 
-const packed = ({ values, aggregate: { errors, counts, sums, buckets } }: ChunkGroup): PackedGroup => ({
-  values,
-  errors,
-  counts: [...counts],
-  sums: [...sums],
-  buckets: [...buckets.entries()].filter(([, count]) => count > 0),
-});
+function packed({ values, aggregate: { errors, counts, sums, buckets: all } }: ChunkGroup): PackedGroup {
+  const buckets: PackedGroup["buckets"] = [];
+  for (let place = 0; place < all.length; place += 1) if (all[place]! > 0) buckets.push([place, all[place]!]);
+  return { values, errors, counts: Array.from(counts), sums: Array.from(sums), buckets };
+}
 
 function unpacked({ values, errors, counts, sums, buckets }: PackedGroup): ChunkGroup {
   const aggregate = openAggregate();

@@ -7,10 +7,11 @@ import { dayMs, hourMs } from "../../format";
 import { type Aggregate, addAggregate, openAggregate, totalsOf } from "../../history/aggregate";
 import { type Dimension, groupKey, maxGroups, narrowTo } from "../../history/dimensions";
 import type { Filters } from "../../history/filters";
-import type { Statistics } from "../../history/statistics";
-import type { ChunkGroup } from "./chunk";
+import { type Group, type Statistics, usualQuestions } from "../../history/statistics";
+import { addUp, type ChunkGroup } from "./chunk";
 import type { Postgres } from "./connection";
-import { mergeGroups, openKeptStatistics, type Span } from "./kept-statistics";
+import { addingUp, mergeGroups, openKeptStatistics, type Span } from "./kept-statistics";
+import { conditionsOf } from "./request-queries";
 import { settledBefore } from "./requests";
 
 /** Spans that are added up at the same time: the others' questions need connections too. */
@@ -24,6 +25,8 @@ export interface Worth {
   dayRows: number;
   /** What takes less time to read is read anew each time too. */
   ms: number;
+  /** What is kept of a span is read at once with that of others, unless it has more bytes as Postgres stores it. */
+  aheadBytes: number;
 }
 
 /**
@@ -37,27 +40,66 @@ export async function statisticsIn(
   now: number,
   worth?: Worth,
 ): Promise<Statistics> {
-  const groups = new Map<string, ChunkGroup>();
+  const sums: Sums = { groups: new Map(), others: openAggregate() };
   const { spans, kept } = await openSpans(postgres, filters, by, now, worth);
   const left = [...spans];
   const worker = async () => {
-    for (let span = left.shift(); span; span = left.shift()) mergeGroups(groups, await kept.read(span));
+    for (let span = left.shift(); span; span = left.shift()) addSpan(sums, await kept.read(span));
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
-  mergeGroups(groups, await kept.newest());
+  addSpan(sums, await kept.newest());
   if (kept.isWorth) await rememberQuestion(postgres, filters, by);
-  return listed([...groups.values()], filters, by);
+  return listed(sums, filters, by);
 }
+
+interface Sums {
+  groups: Map<string, ChunkGroup>;
+  /** Of groups with few requests, where there are more than memory is for. */
+  others: Aggregate;
+}
+
+/** At least as many groups with the most requests are held, of those that a span has brought. */
+const minHeld = 4 * maxGroups;
+
+function addSpan({ groups, others }: Sums, more: readonly ChunkGroup[]): void {
+  mergeGroups(groups, more);
+  if (groups.size <= 2 * minHeld) return;
+  const smallest = [...groups].sort(([, one], [, other]) => requestsOf(other) - requestsOf(one)).slice(minHeld);
+  for (const [id, { aggregate }] of smallest) {
+    addAggregate(others, aggregate);
+    groups.delete(id);
+  }
+}
+
+const requestsOf = ({ aggregate }: ChunkGroup): number => aggregate.counts[0]!;
+
+/** See `History.largestSessions`. All histograms of all sessions would take a hundred times as long. */
+export const largestSessionsIn = (postgres: Postgres, filters: Filters, count: number): Promise<Group[]> =>
+  addingUp(postgres, async (sql) => {
+    const { sql: passes, values } = conditionsOf(filters);
+    const rows = (await sql.unsafe(
+      `SELECT session FROM dragoman.requests WHERE session IS NOT NULL AND cached_tokens IS NOT NULL AND ${passes}
+       GROUP BY session ORDER BY sum(input_tokens) DESC NULLS LAST LIMIT ${count}`,
+      values,
+    )) as { session: string }[];
+    const { from_ms = 0, to_ms = Number.MAX_SAFE_INTEGER } = filters;
+    const sessions = rows.map(({ session }) => session);
+    const groups = await addUp(sql, { ...filters, from_ms, to_ms }, ["session", "upstream_model"], { sessions });
+    return groups.map((group) => groupOf(filters, group));
+  });
 
 async function openSpans(
   postgres: Postgres,
   filters: Filters,
   by: Dimension[],
   now: number,
-  worth: Worth = { dayRows: 50_000, ms: 10 },
+  worth: Worth = { dayRows: 50_000, ms: 10, aheadBytes: 50_000 },
 ) {
-  const spans = await spansOf(postgres, filters, now, worth);
-  return { spans, kept: await openKeptStatistics(postgres, { filters, by, worthMs: worth.ms }, spans) };
+  const spans = await spansOf(postgres, filters, by, now, worth);
+  return {
+    spans,
+    kept: await openKeptStatistics(postgres, { filters, by, worthMs: worth.ms, aheadBytes: worth.aheadBytes }, spans),
+  };
 }
 
 /** One that takes long is completed before it is asked again. One member's takes no time. */
@@ -75,24 +117,50 @@ async function rememberQuestion(postgres: Postgres, filters: Filters, by: Dimens
 const maxQuestions = 50;
 
 /**
- * Adds up what came since yesterday for each question that somebody asked in the last week, so that nobody waits for it. To be
- * called by one server of a team.
+ * Adds up what is missing of what the pages ask, and what came since yesterday for each question that somebody asked in the last
+ * week, so that nobody waits for it. To be called by one server of a team.
+ * @param isWanted Asked before each span: false ends it.
  */
-export async function completeStatistics(postgres: Postgres, now: number, worth?: Worth): Promise<void> {
-  const questions = await postgres.ask(
-    (sql) => sql<{ question: { filters: Filters; by: Dimension[] } }[]>`SELECT question FROM dragoman.questions
+export async function completeStatistics(
+  postgres: Postgres,
+  now: number,
+  isWanted: () => boolean,
+  worth?: Worth,
+): Promise<void> {
+  const asked = await postgres.ask(
+    (sql) => sql<{ question: KeptQuestion }[]>`SELECT question FROM dragoman.questions
       WHERE asked_at > now() - interval '7 days' ORDER BY asked_at DESC LIMIT ${maxQuestions}`,
   );
-  const from_ms = (Math.floor(now / dayMs) - 1) * dayMs;
-  for (const { question } of questions) {
-    const { filters, by } = question;
-    const { spans, kept } = await openSpans(postgres, { ...filters, from_ms }, by, now, worth);
-    for (const span of spans) if (span.kind !== "part") await kept.read(span);
+  const yesterday = (Math.floor(now / dayMs) - 1) * dayMs;
+  const questions: KeptQuestion[] = [
+    ...usualQuestions.map((by) => ({ filters: {}, by: [...by] })),
+    ...asked.map(({ question: { filters, by } }) => ({ filters: { ...filters, from_ms: yesterday }, by })),
+  ];
+  for (const { filters, by } of questions) {
+    const { spans, kept } = await openSpans(postgres, filters, by, now, worth);
+    // The pages show the last days first.
+    for (const span of spans.toReversed()) {
+      if (!isWanted()) return;
+      // Each time it would be added up anew, for nobody.
+      if (kept.isTooLarge) break;
+      if (span.kind !== "part" && !kept.isComplete(span)) await kept.read(span);
+    }
   }
 }
 
+interface KeptQuestion {
+  filters: Filters;
+  by: Dimension[];
+}
+
 /** The whole time that the filters leave, in spans that can be kept and others. */
-async function spansOf(postgres: Postgres, filters: Filters, now: number, { dayRows }: Worth): Promise<Span[]> {
+async function spansOf(
+  postgres: Postgres,
+  filters: Filters,
+  by: readonly Dimension[],
+  now: number,
+  { dayRows }: Worth,
+): Promise<Span[]> {
   const { from_ms, to_ms, member } = filters;
   const [bounds] = await postgres.ask(
     (sql) => sql<{ first: number | null; last: number | null; most: number | null }[]>`
@@ -108,8 +176,8 @@ async function spansOf(postgres: Postgres, filters: Filters, now: number, { dayR
   const end = to_ms === undefined ? Number.POSITIVE_INFINITY : Math.floor(to_ms);
   // One member's rows are few, and found by an index.
   const rows = typeof member === "string" ? 0 : (bounds.most ?? 0);
-  // A day of many rows is added up by its hours, so that nothing takes long.
-  const longest = rows > maxRowsAtOnce ? hourMs : dayMs;
+  // A day of many rows is added up by its hours, so that nothing takes long; and of many groups, so that not all are read at once.
+  const longest = rows > maxRowsAtOnce || by.includes("session") ? hourMs : dayMs;
   const shortest = rows < dayRows ? hourMs : blockMs;
   const settled = settledBefore(now);
   return cut({ start, last: Math.min(end, bounds.last), end, settled, longest, shortest });
@@ -145,27 +213,25 @@ function cut({ start, last, end, settled, longest, shortest }: Cut): Span[] {
   return spans;
 }
 
-function listed(groups: ChunkGroup[], filters: Filters, by: Dimension[]): Statistics {
-  const total = sumOf(groups);
+function listed({ groups: held, others }: Sums, filters: Filters, by: Dimension[]): Statistics {
+  const groups = [...held.values()];
+  const total = openAggregate();
+  for (const aggregate of [others, ...groups.map((group) => group.aggregate)]) addAggregate(total, aggregate);
   if (by.length === 0) return { by, totals: totalsOf(total), groups: [], others: null };
-  groups.sort((one, other) => startOf(other) - startOf(one) || other.aggregate.counts[0]! - one.aggregate.counts[0]!);
-  const others = groups.splice(maxGroups);
+  groups.sort((one, other) => startOf(other) - startOf(one) || requestsOf(other) - requestsOf(one));
+  for (const { aggregate } of groups.splice(maxGroups)) addAggregate(others, aggregate);
   return {
     by,
     totals: totalsOf(total),
-    groups: groups.map(({ values, aggregate }) => ({
-      key: groupKey(values),
-      filters: narrowTo(filters, values),
-      ...totalsOf(aggregate),
-    })),
-    others: others.length === 0 ? null : totalsOf(sumOf(others)),
+    groups: groups.map((group) => groupOf(filters, group)),
+    others: others.counts[0] === 0 ? null : totalsOf(others),
   };
 }
 
-function sumOf(groups: readonly ChunkGroup[]): Aggregate {
-  const total = openAggregate();
-  for (const { aggregate } of groups) addAggregate(total, aggregate);
-  return total;
-}
+const groupOf = (filters: Filters, { values, aggregate }: ChunkGroup): Group => ({
+  key: groupKey(values),
+  filters: narrowTo(filters, values),
+  ...totalsOf(aggregate),
+});
 
 const startOf = ({ values }: ChunkGroup) => values.find(({ from }) => from !== undefined)?.from ?? 0;
