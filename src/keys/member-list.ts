@@ -21,7 +21,10 @@ export const memberSchema = lazy(() =>
       }),
     ),
     invitation_expires_at_ms: z.number().nullable().describe("Null if no invitation is open."),
-    request_count: z.number().describe("Since the beginning of the month (UTC)."),
+    request_count: z
+      .number()
+      .nullable()
+      .describe("Since the beginning of the month (UTC); null if adding it up took too long: ask again in a moment."),
     nano_credits: z
       .number()
       .nullable()
@@ -78,34 +81,35 @@ export async function memberItemOf(members: Members, member: Member, now: number
 async function itemsOf(
   members: Members,
   shown: readonly Member[],
-  usage: ReadonlyMap<string, MemberUsage>,
+  usage: ReadonlyMap<string, MemberUsage> | undefined,
 ): Promise<MemberItem[]> {
   const ids = shown.map(({ id }) => id);
   const [accounts, open, earlier] = await Promise.all([
     members.accountsOf(ids),
     members.openInvitations(),
-    members.lastRequests(ids.filter((id) => !usage.has(id))),
+    members.lastRequests(ids.filter((id) => !usage?.has(id))),
   ]);
   const invited = new Map(open.map(({ member, expiresAt }) => [member, expiresAt]));
   return shown.map((member) => {
-    const used = usage.get(member.id);
+    const used = usage?.get(member.id);
+    const unused = usage ? 0 : null;
     return {
       ...{ name: member.name, id: member.id, created_at_ms: member.createdAt },
       ...shownLimits(member),
       keys: members.keyCount(member.id),
       accounts: accounts.get(member.id) ?? [],
       invitation_expires_at_ms: invited.get(member.id) ?? null,
-      request_count: used?.requests ?? 0,
-      nano_credits: used ? used.nanoCredits : 0,
-      premium_units: used ? used.premiumUnits : 0,
+      request_count: used ? used.requests : unused,
+      nano_credits: used ? used.nanoCredits : unused,
+      premium_units: used ? used.premiumUnits : unused,
       last_request_at_ms: used?.lastAt ?? earlier.get(member.id) ?? null,
     };
   });
 }
 
-const largestFirst = (usage: ReadonlyMap<string, MemberUsage>, sort: Exclude<MemberOrder, "name">) => {
+const largestFirst = (usage: ReadonlyMap<string, MemberUsage> | undefined, sort: Exclude<MemberOrder, "name">) => {
   const valuesOf = ({ id }: Member): number[] => {
-    const { requests = 0, nanoCredits = 0, premiumUnits = 0, lastAt = 0 } = usage.get(id) ?? {};
+    const { requests = 0, nanoCredits = 0, premiumUnits = 0, lastAt = 0 } = usage?.get(id) ?? {};
     return { requests: [requests], cost: [nanoCredits ?? 0, premiumUnits ?? 0], last: [lastAt] }[sort];
   };
   return (one: Member, other: Member): number => {

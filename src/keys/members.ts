@@ -98,8 +98,11 @@ export interface Members {
   openInvitations(): Promise<{ member: string; expiresAt: number }[]>;
   /** The accounts that each of these members has signed in; who has none is missing. */
   accountsOf(ids: readonly string[]): Promise<Map<string, MemberAccount[]>>;
-  /** What each member has used since a time (Unix ms), by id; who made no request is missing. */
-  usage(since: number): Promise<Map<string, MemberUsage>>;
+  /**
+   * What each member has used since a time (Unix ms), by id; who made no request is missing. Undefined if adding it up takes
+   * longer than a person waits; what was added up until then is kept.
+   */
+  usage(since: number): Promise<Map<string, MemberUsage> | undefined>;
   /** When the newest request of each of these members started, Unix ms; who has none on record is missing. */
   lastRequests(ids: readonly string[]): Promise<Map<string, number>>;
   /** Takes back the member's open invitations. @returns How many. @throws ProxyError `not_found` */

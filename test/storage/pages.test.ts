@@ -1,6 +1,7 @@
 /** The admin pages of servers that share a database: whichever of them gets a request, it goes on where the last one ended. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { usualQuestions } from "../../src/history/statistics";
+import { memberUsageIn } from "../../src/storage/postgres/member-usage";
 import { type Edge, openVisitor, startEdge, type Visitor } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";
@@ -220,5 +221,28 @@ describeWithPostgres("the pages of a team", () => {
       expect((await fetch(`${one.url}/admin${path}`).then((page) => page.text())).length).toBeGreaterThan(1_000);
     // Totals are asked for by another name.
     expect([...asked, ""].sort()).toEqual(usualQuestions.map((by) => by.join()).sort());
+  });
+
+  test("where adding up what members used takes too long, the pages and the list say so, and show the rest", async () => {
+    await using one = await startTeamApp(postgres);
+    const { id } = await one.addMember("anna", "anna-hub");
+    const { members, stores } = { members: one.app.members!, stores: one.stores };
+    const locked = await stores.postgres.sql.reserve();
+    await locked.unsafe("BEGIN; LOCK TABLE dragoman.requests");
+    try {
+      expect(await memberUsageIn(stores.postgres, 0, Date.now(), 100)).toBeUndefined();
+      members.usage = (since) => memberUsageIn(stores.postgres, since, Date.now(), 100);
+      members.lastRequests = async () => new Map();
+      const list = await (await fetch(`${one.url}/api/admin/members?sort=requests`)).json();
+      expect(list).toMatchObject({ items: [{ id, keys: 1, request_count: null, nano_credits: null }] });
+      const page = await (await fetch(`${one.url}/admin/members?sort=cost`)).text();
+      expect([page.includes("could not be added up in time"), page.includes("anna-hub")]).toEqual([true, true]);
+    } finally {
+      await locked.unsafe("ROLLBACK");
+      locked.release();
+    }
+    expect(await memberUsageIn(stores.postgres, 0, Date.now())).toEqual(new Map());
+    const page = await (await fetch(`${one.url}/admin/members/anna`)).text();
+    expect(page).not.toContain("could not be added up");
   });
 });

@@ -83,6 +83,8 @@ export async function memberLs({ environment, json }: MemberOptions & { json: bo
     const heads = ["name", "added", "keys", "models", "accounts", "requests", "cost", "last request"];
     print(...table([heads, ...list.items.map((item) => lineOf(item, now))]));
     const since = new Date(list.since_ms).toISOString().slice(0, 10);
+    if (list.items.some(({ request_count }) => request_count === null))
+      say("Requests and cost could not be added up in time. What was added up is kept: run the command again.");
     say(`Requests and cost are those since ${since} (UTC).`, ...list.items.flatMap(noteOf));
   }
   return 0;
@@ -95,13 +97,13 @@ const lineOf = (item: MemberItem, now: number): string[] => [
   item.models?.join(" ") ?? "all",
   item.accounts.map(({ account_key, state }) => account_key + (state === "ready" ? "" : ` (${state})`)).join(" ") ||
     "none",
-  formatCount(item.request_count),
+  item.request_count === null ? "unknown" : formatCount(item.request_count),
   costOf(item),
   item.last_request_at_ms === null ? "none" : ago(item.last_request_at_ms, now),
 ];
 
 function costOf({ request_count, nano_credits, premium_units }: MemberItem): string {
-  if (request_count > 0 && nano_credits === null && premium_units === null) return "unknown";
+  if (request_count !== 0 && nano_credits === null && premium_units === null) return "unknown";
   const parts = [
     ...(nano_credits ? [`${formatCredits(nano_credits)} credits`] : []),
     ...(premium_units ? [`${formatUnits(premium_units)} premium`] : []),

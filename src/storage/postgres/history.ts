@@ -6,8 +6,10 @@ import { ProxyError } from "../../errors";
 import { dayMs, hourMs } from "../../format";
 import { cut, type Entry } from "../../history/entry";
 import type { History, HistoryOptions } from "../../history/history";
+import { startOfMonth } from "../../keys/member-list";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
+import { memberUsageIn } from "./member-usage";
 import { countStored, oldestStored, storedAfter, storedPage, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
 import type { SpoolQueue } from "./spool";
@@ -168,6 +170,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     isCompleting = true;
     try {
       await completeStatistics(postgres, now(), () => options.isLeader() && !closed);
+      await memberUsageIn(postgres, startOfMonth(now()), now(), completeEvery);
     } catch (thrown) {
       if (!isAwayError(thrown)) warn(`The statistics could not be completed (${reasonOf(thrown)}).`);
     }

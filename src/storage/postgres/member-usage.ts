@@ -3,10 +3,12 @@
  * statistics: a late row forgets them as it forgets those. Statistics by member would do the same with all their durations, which
  * takes a second for 1,000 members.
  */
+import type { SQL } from "bun";
 import { dayMs, hourMs } from "../../format";
 import type { MemberUsage } from "../../keys/member-usage";
+import { sqlState } from "./away";
 import type { Postgres } from "./connection";
-import { lateRevision } from "./kept-statistics";
+import { addingUp, lateRevision } from "./kept-statistics";
 import { settledBefore } from "./requests";
 
 /** Unix ms, both ends included. */
@@ -18,10 +20,13 @@ interface Span {
 /** Of one member: requests, sum and number of known credits, sum (in millionths) and number of known units, last start. */
 type Sums = [requests: number, credits: number, priced: number, units: number, counted: number, last: number];
 
-/** Milliseconds that one span may take. */
-const spanTimeoutMs = 60_000;
+/** Milliseconds that a person waits for all of it. */
+const defaultPatienceMs = 20_000;
 /** Spans that are added up at the same time. */
 const atOnce = 3;
+
+/** Postgres' own code: a statement took longer than it may. */
+const canceled = "57014";
 
 const query = new Bun.CryptoHasher("sha256").update("usage of members, 1").digest();
 
@@ -32,20 +37,42 @@ const sums = `SELECT member, count(*) AS requests, coalesce(sum(nano_credits), 0
 const packedSums = `SELECT coalesce(jsonb_object_agg(member,
     jsonb_build_array(requests, credits, priced, units, counted, last)), '{}')::text AS groups FROM (${sums}) AS each`;
 
-/** @param since Unix ms. @returns By the member's id; who has made no request is missing. */
-export async function memberUsageIn(postgres: Postgres, since: number, now: number): Promise<Map<string, MemberUsage>> {
-  const { first, last } = await boundsOf(postgres);
+/**
+ * @param since Unix ms.
+ * @returns By the member's id; who has made no request is missing. Undefined if it takes longer than `patienceMs`: what was
+ * added up until then is kept.
+ */
+export async function memberUsageIn(
+  postgres: Postgres,
+  since: number,
+  now: number,
+  patienceMs = defaultPatienceMs,
+): Promise<Map<string, MemberUsage> | undefined> {
+  const deadline = performance.now() + patienceMs;
+  try {
+    return await usageIn((work) => addingUp(postgres, work, deadline - performance.now()), postgres, since, now);
+  } catch (thrown) {
+    if (sqlState(thrown) === canceled) return undefined;
+    throw thrown;
+  }
+}
+
+/** Asks something for which not more time is left than a person waits. */
+type Ask = <T>(work: (sql: SQL) => Promise<T>) => Promise<T>;
+
+async function usageIn(ask: Ask, postgres: Postgres, since: number, now: number): Promise<Map<string, MemberUsage>> {
+  const { first, last } = await boundsOf(ask);
   if (first === null || last === null) return new Map();
   const spans = spansBetween(Math.max(since, Math.floor(first / dayMs) * dayMs), last, settledBefore(now));
-  const kept = await keptSums(postgres, spans.over);
+  const kept = await keptSums(ask, spans.over);
   const total = new Map<string, Sums>(Object.entries(kept.groups));
   const left = spans.over.filter(({ from }) => !kept.found.includes(from));
   const worker = async () => {
     for (let span = left.shift(); span; span = left.shift())
-      for (const [member, each] of await addUpAndKeep(postgres, span)) add(total, member, each);
+      for (const [member, each] of await addUpAndKeep(ask, postgres, span)) add(total, member, each);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
-  if (spans.rest) for (const [member, each] of await addUp(postgres, spans.rest)) add(total, member, each);
+  if (spans.rest) for (const [member, each] of await addUp(ask, spans.rest)) add(total, member, each);
   return new Map([...total].map(([member, each]) => [member, usageOf(each)]));
 }
 
@@ -56,13 +83,13 @@ export async function lastRequestsOf(postgres: Postgres, ids: readonly string[])
     (sql) => sql<{ wanted: string; at: number | null }[]>`SELECT wanted, (SELECT started_at_ms::float8
         FROM dragoman.requests WHERE member = wanted ORDER BY id DESC LIMIT 1) AS at
       FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS each (wanted)`,
-    spanTimeoutMs,
+    defaultPatienceMs,
   );
   return new Map(rows.filter(({ at }) => at !== null).map(({ wanted, at }) => [wanted, at!]));
 }
 
-async function boundsOf(postgres: Postgres) {
-  const [row] = await postgres.ask(
+async function boundsOf(ask: Ask) {
+  const [row] = await ask(
     (sql) => sql<{ first: number | null; last: number | null }[]>`SELECT min(started_at_ms)::float8 AS first,
       max(started_at_ms)::float8 AS last FROM dragoman.requests`,
   );
@@ -89,9 +116,9 @@ interface Kept {
 }
 
 /** In one question, so that a late row forgets a span for both or for none. */
-async function keptSums(postgres: Postgres, spans: readonly Span[]): Promise<Kept> {
+async function keptSums(ask: Ask, spans: readonly Span[]): Promise<Kept> {
   if (spans.length === 0) return { found: [], groups: {} };
-  const [row] = await postgres.ask(
+  const [row] = await ask(
     (sql) => sql<{ kept: string }[]>`WITH kept AS MATERIALIZED (SELECT from_ms, groups
         FROM jsonb_to_recordset(${JSON.stringify(spans)}::text::jsonb) AS span("from" bigint, "to" bigint)
         JOIN dragoman.statistics ON query = ${query} AND from_ms = span."from" AND to_ms = span."to"),
@@ -100,25 +127,21 @@ async function keptSums(postgres: Postgres, spans: readonly Span[]): Promise<Kep
         FROM kept, jsonb_each(groups) GROUP BY key)
       SELECT jsonb_build_object('found', coalesce((SELECT jsonb_agg(from_ms) FROM kept), '[]'),
         'groups', coalesce((SELECT jsonb_object_agg(key, sums) FROM summed), '{}'))::text AS kept`,
-    spanTimeoutMs,
   );
   return JSON.parse(row!.kept);
 }
 
-const addUp = async (postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> =>
-  Object.entries(JSON.parse(await packedIn(postgres, from, to)));
+const addUp = async (ask: Ask, { from, to }: Span): Promise<[string, Sums][]> =>
+  Object.entries(JSON.parse(await packedIn(ask, from, to)));
 
-async function packedIn(postgres: Postgres, from: number, to: number): Promise<string> {
-  const [row] = await postgres.ask(
-    (sql) => sql.unsafe(packedSums, [from, to]) as Promise<{ groups: string }[]>,
-    spanTimeoutMs,
-  );
+async function packedIn(ask: Ask, from: number, to: number): Promise<string> {
+  const [row] = await ask((sql) => sql.unsafe(packedSums, [from, to]) as Promise<{ groups: string }[]>);
   return row!.groups;
 }
 
-async function addUpAndKeep(postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> {
+async function addUpAndKeep(ask: Ask, postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> {
   const before = await lateRevision(postgres);
-  const packed = await packedIn(postgres, from, to);
+  const packed = await packedIn(ask, from, to);
   await postgres.ask(
     // Locked, so that a late row that is being stored waits, and then forgets this too.
     (sql) => sql`INSERT INTO dragoman.statistics (query, from_ms, to_ms, groups)

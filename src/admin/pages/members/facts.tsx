@@ -8,7 +8,7 @@ import { StateBadge } from "../accounts/card";
 
 /** AI credits, premium requests, or both: a member may have plans of both kinds. */
 export function MemberCost({ item: { request_count, nano_credits, premium_units } }: { item: MemberItem }): Markup {
-  if (request_count > 0 && nano_credits === null && premium_units === null) return <Unknown />;
+  if (request_count !== 0 && nano_credits === null && premium_units === null) return <Unknown />;
   if (!nano_credits && !premium_units) return <span class="num">0</span>;
   return (
     <>
@@ -26,6 +26,14 @@ export function MemberCost({ item: { request_count, nano_credits, premium_units 
     </>
   );
 }
+
+/** In place of what it names. */
+export const UsageUnknown = (): Markup => (
+  <p class="note warn">
+    Requests and cost could not be added up in time, because there are many. What was added up is kept: open this page
+    again in a moment.
+  </p>
+);
 
 export function AccountsOfMember({ accounts }: Pick<MemberItem, "accounts">): Markup {
   if (accounts.length === 0) return <span class="soft">none</span>;

@@ -17,7 +17,7 @@ import { Head, OffsetPager } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
-import { AccountsOfMember, MemberCost } from "./facts";
+import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
 
@@ -128,7 +128,10 @@ async function listOf({ app }: PageContext, query: z.output<ReturnType<typeof me
           </p>
         </section>
       ) : (
-        <MemberTable list={list} now={app.now()} />
+        <>
+          {list.items.some(({ request_count }) => request_count === null) && <UsageUnknown />}
+          <MemberTable list={list} now={app.now()} />
+        </>
       )}
       <OffsetPager
         offset={query.offset}

@@ -22,7 +22,7 @@ import { Pair } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { KeyTable } from "../keys/table";
-import { AccountsOfMember, MemberCost } from "./facts";
+import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
 import { membersWith } from "./list";
@@ -108,6 +108,7 @@ async function memberMarkup({ context, form, children }: MemberProps): Promise<M
           <Value of={item.name} /> {trouble}.
         </p>
       )}
+      {item.request_count === null && <UsageUnknown />}
       <Facts item={item} now={now} />
       <section aria-labelledby="keys">
         <h2 id="keys">Keys</h2>
