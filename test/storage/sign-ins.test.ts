@@ -8,10 +8,17 @@ import { SQL } from "bun";
 import type { SignInStore } from "../../src/accounts/sign-in-store";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/storage/open";
+import type { Postgres } from "../../src/storage/postgres/connection";
+import type { PostgresStores } from "../../src/storage/postgres/stores";
 import type { Stores } from "../../src/storage/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { waitingSignIn } from "../support/sign-ins";
 import { unloadedNow } from "../support/unloaded";
+
+async function sqlNumber(postgres: Postgres, expression: string): Promise<number> {
+  const [row] = await postgres.askDirect((sql) => sql.unsafe(`SELECT ${expression}::int AS value`));
+  return row.value;
+}
 
 interface World {
   kept: SignInStore;
@@ -203,6 +210,13 @@ describeWithPostgres("in Postgres", () => {
       runsAt[1] === one ? "stop" : expect.stringMatching(/never|stop/),
     ]);
     await sql.close();
+  });
+
+  test("of a server whose machine has disappeared: Postgres closes its connection, so that its locks are free", async () => {
+    const { postgres } = (await open(await team())).stores as PostgresStores;
+    const setting = (name: string) => sqlNumber(postgres, `current_setting('tcp_keepalives_${name}')`);
+    const [idle, interval, count] = await Promise.all(["idle", "interval", "count"].map(setting));
+    expect([idle! > 0, idle! + interval! * count!]).toEqual([true, 30]);
   });
 
   test("how one ended while the database was away is known to all when it is back", async () => {

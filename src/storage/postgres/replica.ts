@@ -59,7 +59,10 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
     const [row] = await postgres.askDirect(
       (sql) => sql<{ held: boolean; marked: boolean }[]>`SELECT
         CASE WHEN ${isMarked} THEN true ELSE pg_try_advisory_lock(hashtextextended(${lockOf(id)}, 0)) END AS marked,
-        CASE WHEN ${isLeader} THEN true ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held`,
+        CASE WHEN ${isLeader} THEN true ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held,
+        -- A machine that disappears closes no connection: Postgres does within half a minute, and its locks are free.
+        set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),
+        set_config('tcp_keepalives_count', '3', false)`,
     );
     if (row!.held !== isLeader)
       await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${row!.held} WHERE id = ${id}`);
