@@ -97,7 +97,7 @@ export const metricRows: readonly MetricRow[] = [
     read: ({ history }) => one(history.queued) },
   { name: "dragoman_history_degraded", unit: "1", kind: "gauge", help: "1 while the history cannot be written.",
     read: ({ history }) => flag(history.degraded) },
-  { name: "dragoman_config_valid", unit: "1", kind: "gauge", help: "0 while the config file has an error, so that an older one is in effect.",
+  { name: "dragoman_config_valid", unit: "1", kind: "gauge", help: "0 while the config has an error, so that an older one is in effect.",
     read: ({ config }) => flag(config.fault === undefined) },
   { name: "dragoman_draining", unit: "1", kind: "gauge", help: "1 after a signal to stop.",
     read: ({ draining }) => flag(draining) },
