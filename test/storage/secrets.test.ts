@@ -9,20 +9,36 @@ import { keyIdOf } from "../../src/storage/seal";
 import { run } from "../support/command";
 import { openVisitor, startEdge } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
+import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
+const logged = {
+  logging_collector: "on",
+  log_destination: "stderr",
+  log_statement: "all",
+  log_parameter_max_length: "-1",
+  log_parameter_max_length_on_error: "-1",
+  log_min_messages: "debug1",
+  track_activity_query_size: "64kB",
+};
+
 describeWithPostgres("the database of a team", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
+    // The owner of a database may have all statements written down, with their parameters.
+    for (const [name, value] of Object.entries(logged))
+      await postgres.administer(`ALTER SYSTEM SET ${name} = '${value}'`);
+    await postgres.stop();
+    await postgres.start();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
-  test("holds no token, key or prompt, neither in its tables nor in its files", async () => {
+  test("holds no token, key or prompt, neither in its tables nor in its files, and writes none to its log", async () => {
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "anna-demo") });
     const adminToken = "CANARY-admin-token-0815";
     const server = await team.server({ env: { ADMIN_TOKEN: adminToken } });
@@ -45,8 +61,12 @@ describeWithPostgres("the database of a team", () => {
       notices: { webhookUrl: "https://hooks.example/x", webhookSecret: secrets.webhook },
       upstreamHeaders: { "x-auth-token": secrets.header },
     };
-    await server.admin("/config", config);
+    await server.admin("/config", { ...config, logLevel: "debug" });
     const ofPages = await usePages(team, server, secrets);
+    const ofMember = await withTeamStores(team, async ({ members }) => {
+      const { code } = await members.invite("anna");
+      return [code, (await members.accept(code))!.key];
+    });
     const send = (content: string, more = {}) =>
       server.post("/v1/chat/completions", ask(content, more), {
         authorization: `Bearer ${key}`,
@@ -61,7 +81,11 @@ describeWithPostgres("the database of a team", () => {
       ...team.demo.journal.flatMap(({ headers }) => headers.authorization?.split(" ").slice(1).join(" ") ?? []),
     ];
     expect(tokens.length).toBeGreaterThan(4);
-    const hidden = [...new Set([...Object.values(secrets), ...ofPages, key, ...tokens])];
+    const hidden = [...new Set([...Object.values(secrets), ...ofPages, ...ofMember, key, ...tokens])];
+    const [metrics, said] = [await (await fetch(`${server.url}/metrics`)).text(), server.command.stderr()];
+    expect(said).toContain("The config was changed");
+    for (const secret of hidden)
+      for (const text of [metrics, said]) expect([secret, text.includes(secret)]).toEqual([secret, false]);
     const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
     const tables =
       await sql`SELECT relname AS name FROM pg_class WHERE relnamespace = 'dragoman'::regnamespace AND relkind = 'r'`;
@@ -74,6 +98,12 @@ describeWithPostgres("the database of a team", () => {
     const files = await postgres.bytesOnDisk();
     // The files do have what is stored: otherwise nothing was looked at.
     expect(files.some((bytes) => bytes.includes("github.com/octo-demo"))).toBe(true);
+    for (const [what, statement] of [
+      ["a row", "INSERT INTO dragoman.requests"],
+      ["a session", "INSERT INTO dragoman.sessions"],
+      ["a parameter", "github.com/octo-demo'"],
+    ] as const)
+      expect([what, files.some((bytes) => bytes.includes(statement))]).toEqual([what, true]);
     for (const secret of hidden)
       for (const written of [secret, Buffer.from(secret).toString("hex"), Buffer.from(secret).toString("base64")]) {
         expect([written, dump.includes(written)]).toEqual([written, false]);
