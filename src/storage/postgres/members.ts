@@ -99,7 +99,11 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
       return sorted;
     },
     find: (id) => members.get(id),
-    named: (name) => [...members.values()].find((member) => member.name.toLowerCase() === name.toLowerCase()),
+    named(name) {
+      const alike = [...members.values()].filter((member) => member.name.toLowerCase() === name.toLowerCase());
+      // Postgres may have a locale in which `Ä` and `ä` are two letters, and then they are two members.
+      return alike.find((member) => member.name === name) ?? alike[0];
+    },
     keyCount: (id) => keysOf(id).length,
     clientKeysOf(id) {
       const member = members.get(id);
