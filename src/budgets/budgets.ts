@@ -52,11 +52,12 @@ export interface BudgetedMember {
 /** Whether a budget's scope matches a request. */
 export function matchesScope({ scope }: Budget, { member, ...subject }: Subject): boolean {
   const values = { ...subject, member: member?.name ?? null };
-  return (["member", "account", "key", "model", "client"] as const).every((name) => {
-    const [pattern, value] = [scope[name], values[name]];
-    return pattern === undefined || (value !== null && matchesPattern(pattern, value));
-  });
+  return (["member", "account", "key", "model", "client"] as const).every((name) => passes(scope[name], values[name]));
 }
+
+/** @param pattern Undefined for all values. @param value Null matches no pattern. */
+const passes = (pattern: string | undefined, value: string | null): boolean =>
+  pattern === undefined || (value !== null && matchesPattern(pattern, value));
 
 /** Whether a budget that stops requests names a key or its member, or has an amount for each of those. */
 export function binds(
@@ -67,7 +68,5 @@ export function binds(
   const isForMembers = each === "member" || scope.member !== undefined;
   if (then === "warn" || (each !== "key" && scope.key === undefined && !isForMembers)) return false;
   if (isForMembers && member === null) return false;
-  const isNamed = (pattern: string | undefined, value: string | null) =>
-    pattern === undefined || (value !== null && matchesPattern(pattern, value));
-  return isNamed(scope.key, key.name) && isNamed(scope.member, member?.name ?? null);
+  return passes(scope.key, key.name) && passes(scope.member, member?.name ?? null);
 }

@@ -50,7 +50,7 @@ const holders: Record<HolderKind, (subject: Subject) => Holder | undefined> = {
 
 /** Whether an amount for which requests of a member count is this member's alone. */
 export function isOwnAmount(budget: Pick<Budget, "each" | "per" | "scope">, member: string): boolean {
-  // No other key's name begins so.
+  // Names of keys begin so only if they are this member's.
   return (
     holderKindOf(budget) !== null || budget.scope.key?.toLowerCase().startsWith(`${member.toLowerCase()}/`) === true
   );

@@ -25,8 +25,6 @@ import {
 import { holderKindOf, idPattern } from "./holders";
 import { spanOf } from "./period";
 
-export type { Amounts, BudgetState, Reservation } from "./entries";
-
 export interface Ledger {
   /**
    * Reserves amounts for a request in every budget that applies to it, or in none.

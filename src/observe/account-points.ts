@@ -2,7 +2,7 @@
 import type { Account } from "../accounts/account";
 import { accountStates, countStates } from "../accounts/account-state";
 import { isCounted } from "../accounts/quota";
-import type { BudgetState } from "../budgets/ledger";
+import type { BudgetState } from "../budgets/entries";
 import type { Members } from "../keys/members";
 import { maxSeries, type Point } from "./series";
 

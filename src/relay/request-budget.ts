@@ -1,8 +1,8 @@
 /** Holds one request to the budgets: reserves before it is sent, and settles with its cost when it ends. */
 import { type Awaitable, whenKnown } from "../awaitable";
 import type { Subject } from "../budgets/budgets";
+import type { Amounts, Reservation } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
-import type { Amounts, Reservation } from "../budgets/ledger";
 import { ProxyError } from "../errors";
 import { costOf } from "../upstream/price";
 import type { AttemptedAccount, RequestState } from "./request-log";

@@ -5,13 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { Subject } from "../../src/budgets/budgets";
-import {
-  type Amounts,
-  type LocalLedger,
-  openLedger,
-  type Reservation,
-  reservationLifetime,
-} from "../../src/budgets/ledger";
+import type { Amounts, Reservation } from "../../src/budgets/entries";
+import { type LocalLedger, openLedger, reservationLifetime } from "../../src/budgets/ledger";
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 

@@ -1,7 +1,7 @@
 /** Budgets on their page and in the admin API. */
 import { expect, test } from "bun:test";
 import type { Subject } from "../../src/budgets/budgets";
-import type { Reservation } from "../../src/budgets/ledger";
+import type { Reservation } from "../../src/budgets/entries";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {

@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
-import type { Reservation } from "../../src/budgets/ledger";
+import type { Reservation } from "../../src/budgets/entries";
 import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/channels";
 import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
 import { demoAccounts } from "../../src/upstream/demo/accounts";
