@@ -33,6 +33,8 @@ import type { Providers } from "./upstream/provider";
 import type { ProviderModels } from "./upstream/provider-models";
 import type { TokenCounts } from "./upstream/token-counts";
 import type { UnsupportedParams } from "./upstream/unsupported-params";
+
+/** Of `forMember` it has what one person may use; the rest is the same for everybody. */
 export interface App {
   version: string;
   /** The upstream is the embedded demo. */

@@ -36,6 +36,7 @@ import { openDrift } from "./upstream/drift";
 import { openMemberScope, openScope, type Scope } from "./upstream/scope";
 import { openTokenCounts } from "./upstream/token-counts";
 import { openUnsupportedParams } from "./upstream/unsupported-params";
+
 export interface AppOptions {
   environment: Environment;
   version: string;
@@ -74,16 +75,11 @@ export function openApp(options: AppOptions): App {
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);
-  const {
-    store: accountStore,
-    active: activeAccounts,
-    hosts,
-  } = openAccounts(options, {
-    stores,
-    config,
-    logger,
-    stopped: (member) => scopeOf(member).pool.stopped(),
+  const opened = openAccounts(options, {
+    ...{ stores, config, logger },
+    stopped: (member) => app.forMember(member).pool.stopped(),
   });
+  const { store: accountStore, active: activeAccounts, hosts } = opened;
   const allAccounts = arranged(activeAccounts, () => config.current.accountOrder, accountStore.choices);
   const accountsOf = accountsByMember(allAccounts);
   const accounts = () => accountsOf(null);
@@ -92,12 +88,12 @@ export function openApp(options: AppOptions): App {
   const stopping = new AbortController();
   let [draining, refusing] = [false, false];
   const copilot = openCopilot(config, version);
+  const warn = (sentence: string, cause?: unknown) => logger.warn(sentence, cause);
   const history = stores.openHistory({
     retentionDays: () => config.current.retentionDays,
     maxRows: () => config.current.maxRows,
-    warn: (sentence) => logger.warn(sentence),
+    warn,
   });
-  const warn = (sentence: string) => logger.warn(sentence);
   const budgets = openBudgetGuard({
     config,
     openLedger: () => stores.openLedger({ now, warn }),
@@ -105,7 +101,7 @@ export function openApp(options: AppOptions): App {
     now,
     warn,
   });
-  const sent = stores.openSentNotices({ now, warn: logger.warn });
+  const sent = stores.openSentNotices({ now, warn });
   const isLeader = () => stores.isLeader;
   const notices = openNotices({
     accounts: allAccounts,
@@ -117,7 +113,6 @@ export function openApp(options: AppOptions): App {
   const scopeParts = { config, copilot, drift, logger, version, limits: listLimits(limits), isShared, now };
   const owner = openScope(scopeParts, accounts);
   const memberApps = new BoundedMap<string, App>(maxMemberApps);
-  const scopeOf = (member: string | null): Scope => (member === null ? owner : app.forMember(member));
   const tokenizer = openTokenizer();
   const tokenCounts = openTokenCounts({
     config: () => config.current,
@@ -160,11 +155,8 @@ export function openApp(options: AppOptions): App {
       if (member === null) return app;
       const known = memberApps.get(member);
       if (known) return known;
-      const made = appOf(
-        app,
-        member,
-        openMemberScope(scopeParts, () => accountsOf(member)),
-      );
+      const scope = openMemberScope(scopeParts, () => accountsOf(member));
+      const made = appOf(app, member, scope);
       memberApps.set(member, made);
       return made;
     },

@@ -43,7 +43,7 @@ export const accountKeySchema = z
   .max(300)
   .describe("As GET /api/admin/accounts has it: `github.com/octocat`.");
 
-export function signInItem({ id, host, app, code, expiresAt, state }: BegunSignIn): SignInItem {
+function signInItem({ id, host, app, code, expiresAt, state }: BegunSignIn): SignInItem {
   const { userCode, address, warning } = code;
   const done = state.name === "done" ? state : undefined;
   return {
