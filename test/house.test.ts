@@ -41,6 +41,13 @@ test("every file stands on a floor", () => {
   expect(files.filter((file) => placeOf(file) === undefined)).toEqual([]);
 });
 
+test("src/README.md lists the floors from above, each with its rooms", async () => {
+  const [, table = ""] = (await Bun.file(join(source, "README.md")).text()).split("| Room | Job |");
+  const rows = table.split("\n\n")[0]!.matchAll(/^\| (`.*?) \| /gm);
+  const listed = [...rows].map(([, names]) => [...names!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!).sort());
+  expect(listed).toEqual(floors.toReversed().map((rooms) => rooms.toSorted()));
+});
+
 test("no arrow runs upward or to a brother", () => {
   const wrong = [...arrows].flatMap(([from, imports]) =>
     imports.filter((to) => !mayImport(from, to)).map((to) => `${from} → ${to}`),
