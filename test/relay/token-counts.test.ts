@@ -206,6 +206,11 @@ test("two processes that write the same file leave it whole, with what each has 
   expect(readdirSync(home)).toEqual(["token-factors.json"]);
 });
 
+/** Requests wait for a count for a few seconds at most: on a busy machine, the first one would be sent without it. */
+async function loadVocabulary(proxy: RunningProxy): Promise<void> {
+  for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) await count(proxy, ask(model, 0));
+}
+
 interface Started {
   message_start: { message: { usage: { input_tokens: number; output_tokens: number } } };
   message_delta: { usage: { input_tokens: number; cache_read_input_tokens?: number } };
@@ -228,8 +233,7 @@ describe("a translated stream to a Messages client", () => {
   let proxy: RunningProxy;
   beforeAll(async () => {
     proxy = await startProxy();
-    // The vocabulary is loaded.
-    await proxy.post("/v1/messages/count_tokens", ask("gpt-5.4", 0));
+    await loadVocabulary(proxy);
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
 
@@ -297,6 +301,7 @@ describe("a prompt beyond maxPromptTokens", () => {
       config: { maxPromptTokens: { "claude-sonnet-4.6": 20_000, "gpt-5.4": 20_000 } },
       demo: { generation: "B" },
     });
+    await loadVocabulary(proxy);
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
   const asks = {
@@ -362,6 +367,7 @@ describe("without maxPromptTokens", () => {
   let proxy: RunningProxy;
   beforeAll(async () => {
     proxy = await startProxy({ demo: { generation: "B" } });
+    await loadVocabulary(proxy);
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
   const beyond = { model: "gpt-5.4", input: code.repeat(28) };
