@@ -1,5 +1,5 @@
 /** The stall walk: an upstream that stalls at any point of any endpoint costs the one request, and no other. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { fetchLogin } from "../../src/accounts/github";
 import { hostsFor, signInApp } from "../../src/accounts/hosts";
 import { signIn } from "../../src/accounts/sign-in";
@@ -9,7 +9,7 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
 
 /** Milliseconds: what an upstream may be silent here, and what a client waits at most for being told so. */
-const limit = 1500;
+const limit = 3000;
 const timeoutMs = 10_000;
 
 const points: StallPoint[] = ["before the headers", "after the headers", "in the middle of the body"];
@@ -73,7 +73,7 @@ const walks: Record<string, Walk> = {
     afresh: true,
     instead: {
       status: 503,
-      says: /octo-demo cannot serve: GitHub('s answer was not complete after| did not answer within) 1.5 s/,
+      says: /octo-demo cannot serve: GitHub('s answer was not complete after| did not answer within) 3 s/,
     },
   },
   "GitHub's quota": {
@@ -83,26 +83,22 @@ const walks: Record<string, Walk> = {
   },
 };
 
-test.each(points)(
-  "an error whose body stalls %s is told by its status",
-  async (point) => {
-    await using proxy = await startProxy({
-      fronted: true,
-      env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: String(limit) },
-    });
-    const asks = [
-      "/v1/chat/completions",
-      { model: "gpt-5-mini", messages: [{ role: "user", content: "[demo: 500] x" }] },
-    ] as const;
-    const whole = await ask(proxy, asks);
-    proxy.front!.stall("/chat/completions", point);
-    const cut = await ask(proxy, asks);
-    expect([whole.status, cut.status]).toEqual([500, point === "before the headers" ? 504 : 500]);
-  },
-  30_000,
-);
+test.concurrent.each(points)("an error whose body stalls %s is told by its status", async (point) => {
+  await using proxy = await startProxy({
+    fronted: true,
+    env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: String(limit) },
+  });
+  const asks = [
+    "/v1/chat/completions",
+    { model: "gpt-5-mini", messages: [{ role: "user", content: "[demo: 500] x" }] },
+  ] as const;
+  const whole = await ask(proxy, asks);
+  proxy.front!.stall("/chat/completions", point);
+  const cut = await ask(proxy, asks);
+  expect([whole.status, cut.status]).toEqual([500, point === "before the headers" ? 504 : 500]);
+});
 
-test.each(points)(
+test.concurrent.each(points)(
   "GitHub that stalls %s ends a sign-in by code, and the naming of a token's owner",
   async (point) => {
     await using github = await startFront("http://127.0.0.1:9");
@@ -114,8 +110,8 @@ test.each(points)(
     };
     const said =
       point === "before the headers"
-        ? "GitHub did not answer within 1.5 s."
-        : "GitHub's answer was not complete after 1.5 s; it was given up.";
+        ? "GitHub did not answer within 3 s."
+        : "GitHub's answer was not complete after 3 s; it was given up.";
     github.stall("/user", point);
     expect(await fetchLogin(caller, "gho_x", "direct").catch((thrown) => thrown)).toMatchObject({
       kind: "timeout",
@@ -127,51 +123,50 @@ test.each(points)(
       message: said,
     });
   },
-  30_000,
 );
 
 /** `GET` without a body. */
 const ask = (proxy: RunningProxy, [path, body]: Walk["asks"]) =>
   body ? proxy.post(path, body) : fetch(proxy.url + path);
 
-describe.each(Object.entries(walks))("%s", (_name, { path, asks, instead, streamed, afresh = false }) => {
-  test.concurrent.each(points)(
-    "stalls %s: the client is told in time, and the next is served",
-    async (point) => {
-      await using provider = startProvider({ key, auth: "x-api-key" });
-      await using beside = await startFront(provider.url);
-      await using proxy = await startProxy({
-        fronted: true,
-        env: {
-          DRAGOMAN_UPSTREAM_TIMEOUT_MS: String(limit),
-          DRAGOMAN_ANTHROPIC_API_URL: beside.url,
-          ANTHROPIC_API_KEY: key,
-        },
-        config: { providers: { odd: { type: "anthropic", baseUrl: beside.url, apiKey: key } } },
-      });
-      beside.answers = (path) => (path.endsWith("count_tokens") ? '{"input_tokens":7}' : undefined);
-      const front = /^\/odd\/|count_tokens$/.test(asks[0]) ? beside : proxy.front!;
-      if (!afresh) expect((await ask(proxy, ["/v1/models"])).status).toBe(200);
-      front.stall(path, point);
+const all = Object.entries(walks).flatMap(([name, walk]) => points.map((point) => [name, point, walk] as const));
 
-      const startedAt = unloadedNow();
-      const response = await ask(proxy, asks);
-      const text = await response.text();
-      expect(unloadedNow() - startedAt).toBeLessThan(timeoutMs);
-      const begun = streamed && point === "in the middle of the body";
-      const { status, says } = instead ?? { status: begun ? 200 : 504, says: /timeout/ };
-      expect([response.status, text]).toEqual([status, expect.stringMatching(says)]);
-      if (instead?.header) expect(response.headers.get(instead.header[0])).toBe(instead.header[1]);
-      if (!instead) {
-        expect(text).toMatch(/sent nothing for 1.5 s before its answer was complete|did not answer within 1.5 s/);
-        expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
-      }
+// Most of the time is waiting, so they wait at the same time.
+test.concurrent.each(all)(
+  "%s stalls %s: the client is told in time, and the next is served",
+  async (_name, point, { path, asks, instead, streamed, afresh = false }) => {
+    await using provider = startProvider({ key, auth: "x-api-key" });
+    await using beside = await startFront(provider.url);
+    await using proxy = await startProxy({
+      fronted: true,
+      env: {
+        DRAGOMAN_UPSTREAM_TIMEOUT_MS: String(limit),
+        DRAGOMAN_ANTHROPIC_API_URL: beside.url,
+        ANTHROPIC_API_KEY: key,
+      },
+      config: { providers: { odd: { type: "anthropic", baseUrl: beside.url, apiKey: key } } },
+    });
+    beside.answers = (path) => (path.endsWith("count_tokens") ? '{"input_tokens":7}' : undefined);
+    const front = /^\/odd\/|count_tokens$/.test(asks[0]) ? beside : proxy.front!;
+    if (!afresh) expect((await ask(proxy, ["/v1/models"])).status).toBe(200);
+    front.stall(path, point);
 
-      // Where the answer says when to come again, that is when.
-      await Bun.sleep(Number(response.headers.get("retry-after") ?? 0) * 1000);
-      const next = await ask(proxy, asks);
-      expect([next.status, await next.text()]).toEqual([200, expect.not.stringMatching(/"error":|quota_error":"/)]);
-    },
-    30_000,
-  );
-});
+    const startedAt = unloadedNow();
+    const response = await ask(proxy, asks);
+    const text = await response.text();
+    expect(unloadedNow() - startedAt).toBeLessThan(timeoutMs);
+    const begun = streamed && point === "in the middle of the body";
+    const { status, says } = instead ?? { status: begun ? 200 : 504, says: /timeout/ };
+    expect([response.status, text]).toEqual([status, expect.stringMatching(says)]);
+    if (instead?.header) expect(response.headers.get(instead.header[0])).toBe(instead.header[1]);
+    if (!instead) {
+      expect(text).toMatch(/sent nothing for 3 s before its answer was complete|did not answer within 3 s/);
+      expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
+    }
+
+    // Where the answer says when to come again, that is when.
+    await Bun.sleep(Number(response.headers.get("retry-after") ?? 0) * 1000);
+    const next = await ask(proxy, asks);
+    expect([next.status, await next.text()]).toEqual([200, expect.not.stringMatching(/"error":|quota_error":"/)]);
+  },
+);

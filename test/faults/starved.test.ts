@@ -106,10 +106,8 @@ test.if(process.platform !== "win32")(
   async () => {
     await using command = run(demo, { env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1500" } });
     const { url, pid } = await command.ready();
-    const streams = Array.from({ length: 20 }, () =>
-      post(url, "[demo: long 60] Hello", 20_000).then((response) => response.text()),
-    );
-    await Bun.sleep(200);
+    const begun = await Promise.all(Array.from({ length: 20 }, () => post(url, "[demo: long 60] Hello", 20_000)));
+    const streams = begun.map((response) => response.text());
     command.process.kill("SIGSTOP");
     await Bun.sleep(3000);
     const used = processorTimeOf(pid);

@@ -5,6 +5,7 @@ import { describeWithPostgres, startPostgres, type TestPostgres } from "../suppo
 import { until } from "../support/proxy";
 import { describeWith } from "../support/sandbox";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
+import { unloadedSleep } from "../support/unloaded";
 
 const model = "gpt-5-mini";
 const ask = (content: string, more = {}) => ({ model, messages: [{ role: "user", content }], ...more });
@@ -64,7 +65,8 @@ describeWith("caddy", "behind Caddy", () => {
           answer.text(),
         );
         await until(async () => modelCalls().some(({ bytes }) => Buffer.from(bytes).includes(prompt)), 2_000);
-        await Bun.sleep(200);
+        // It is on its way, or its answer is.
+        await unloadedSleep(200);
         leaving.abort();
         await left.catch(() => {});
         await until(async () => {
@@ -98,7 +100,7 @@ describeWith("caddy", "behind Caddy", () => {
     });
 
     test("a server that is killed: what it served breaks off and is not sent again, and everything else is served", async () => {
-      await start(30);
+      await start(10);
       let serial = 0;
       let stop = false;
       const results: { mark: string; ok: boolean; at: number }[] = [];
@@ -114,18 +116,19 @@ describeWith("caddy", "behind Caddy", () => {
       const loads = Array.from({ length: 8 }, async () => {
         while (!stop) await send();
       });
-      await Bun.sleep(800);
+      const since = (at: number) => results.filter((result) => result.at > at).length;
+      await until(() => results.length >= 24);
       servers[0].command.process.kill("SIGKILL");
       await servers[0].command.process.exited;
       // What was sent on a connection that was being closed may have arrived, so it is not sent again either.
-      const goneAt = performance.now() + 100;
-      await Bun.sleep(3_000);
+      await unloadedSleep(100);
+      const goneAt = performance.now();
+      await until(() => since(goneAt) >= 40);
       stop = true;
       await Promise.all(loads);
       const failed = results.filter(({ ok }) => !ok);
       expect(failed.filter(({ at }) => at > goneAt)).toEqual([]);
       expect(failed.length).toBeLessThanOrEqual(16);
-      expect(results.length).toBeGreaterThan(60);
       const texts = modelCalls().map(({ bytes }) => Buffer.from(bytes).toString());
       for (const { mark } of results) expect(texts.filter((text) => text.includes(mark)).length).toBeLessThanOrEqual(1);
     });
@@ -134,7 +137,7 @@ describeWith("caddy", "behind Caddy", () => {
       await start(30);
       let stop = false;
       const results: string[] = [];
-      const loads = Array.from({ length: 8 }, async (_, at) => {
+      const loads = Array.from({ length: 4 }, async (_, at) => {
         while (!stop) {
           const stream = at % 2 === 0;
           const response = await post("/v1/chat/completions", ask("Tell me a story.", { stream }));
@@ -143,15 +146,15 @@ describeWith("caddy", "behind Caddy", () => {
           results.push(`${response.status} ${isWhole ? "whole" : text.slice(0, 200)}`);
         }
       });
-      await Bun.sleep(800);
+      await until(() => results.length >= 8);
       servers[0].command.process.kill("SIGTERM");
       const code = await servers[0].command.exited;
-      await Bun.sleep(1_000);
+      const before = results.length;
+      await until(() => results.length >= before + 8);
       stop = true;
       await Promise.all(loads);
       expect(code).toBe(0);
       expect(results.filter((result) => result !== "200 whole")).toEqual([]);
-      expect(results.length).toBeGreaterThan(40);
     });
 
     test("a client cannot choose its address", async () => {

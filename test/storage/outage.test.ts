@@ -1,9 +1,11 @@
 /** The database is away for a while: requests are served, nothing is counted twice, and every row is there afterwards. */
+import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { spoolName } from "../../src/storage/postgres/spool";
 import { openVisitor, startEdge } from "../support/edge";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
@@ -37,15 +39,16 @@ describeWithPostgres("while the database is away", () => {
       expect([response.status, answer.includes(stream ? "[DONE]" : "choices")]).toEqual([200, true]);
       ids.push(response.headers.get("x-request-id")!);
     };
-    const loads = Array.from({ length: 8 }, async (_, at) => {
-      for (; !stop; await Bun.sleep(20)) await send(all[at % 2]!, at % 4 === 0);
+    const loads = Array.from({ length: 4 }, async (_, at) => {
+      for (; !stop; await Bun.sleep(20)) await send(all[at % 2]!, at === 0);
     });
-    await Bun.sleep(400);
+    const more = (count: number, before = ids.length) => until(() => ids.length >= before + count);
+    await more(8);
     await postgres.stop();
-    await Bun.sleep(500);
+    await more(8);
     // A token that is refused now is exchanged by each server alone.
     team.demo.expireTokens();
-    await Bun.sleep(1_500);
+    await more(16);
     const refused = await fetch(`${all[0]!.url}/api/admin/config`, {
       method: "POST",
       body: JSON.stringify({ logLevel: "debug" }),
@@ -53,19 +56,14 @@ describeWithPostgres("while the database is away", () => {
     });
     expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining("nothing was changed")]);
     expect((await fetch(`${all[0]!.url}/api/admin/requests`)).status).toBe(503);
-    expect(await (await fetch(`${all[0]!.url}/health/ready`)).json()).toMatchObject({
-      status: "ready",
-      degraded: ["history", "database"],
-    });
+    const readiness = async () => (await fetch(`${all[0]!.url}/health/ready`)).json();
+    await until(async () => Bun.deepMatch({ status: "ready", degraded: ["history", "database"] }, await readiness()));
     const health = await (await fetch(`${all[0]!.url}/admin/health`)).text();
     expect(health).toContain("Their entries wait on this server until the database takes them.");
-    const during = ids.length;
-    expect(during).toBeGreaterThan(20);
     await postgres.start();
-    await Bun.sleep(500);
+    await more(8);
     stop = true;
     await Promise.all(loads);
-    expect(ids.length).toBeGreaterThan(during);
 
     const rows = await rowsOf(team, (found) => ids.every((id) => found.has(id)));
     expect(new Set(ids).size).toBe(ids.length);
@@ -78,29 +76,35 @@ describeWithPostgres("while the database is away", () => {
   test("a budget is spent from what each server had reserved ahead, and is exact afterwards", async () => {
     await using team = await startTeam(postgres);
     const all = await Promise.all([team.server(), team.server()]);
-    const budget = { name: "team", unit: "requests", limit: 500, per: "month" };
-    await all[0]!.admin("/budgets", budget);
+    const limit = 250;
+    await all[0]!.admin("/budgets", { name: "team", unit: "requests", limit, per: "month" });
     await until(async () => (await all[1]!.admin("/budgets")).items.length === 1, 2_000);
     for (const server of all) expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
     // Two per cent of what is left.
-    await until(async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 18, 5_000);
+    await until(async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 8, 5_000);
     await postgres.stop();
     const statuses: number[] = [];
-    for (let count = 0; count < 30; count += 1)
+    for (let count = 0; count < 15; count += 1)
       statuses.push((await all[0]!.post("/v1/chat/completions", ask("Hello"))).status);
     const served = statuses.filter((status) => status === 200).length;
-    expect(served).toBeWithin(8, 11);
+    expect(served).toBeWithin(3, 6);
     expect(statuses.slice(0, served)).toEqual(new Array(served).fill(200));
     const refusal = await all[0]!.post("/v1/chat/completions", ask("Hello"));
     expect(await refusal.text()).toContain("has used up what it had reserved ahead");
     await postgres.start();
     await until(async () => (await all[1]!.admin("/budgets")).items?.[0]?.used === served + 2, 10_000);
     // With the database, the whole rest can be used again, also by one server alone.
-    const rest = 500 - served - 2;
-    const answers = await Promise.all(
-      Array.from({ length: rest + 20 }, () => all[1]!.post("/v1/chat/completions", ask("Hello"))),
-    );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(rest);
+    const rest = limit - served - 2;
+    let granted = 0;
+    const send = async () => {
+      const { status } = await all[1]!.post("/v1/chat/completions", ask("Hello"));
+      if (status === 200) granted += 1;
+      return status;
+    };
+    await Promise.all(Array.from({ length: rest + 20 }, send));
+    // What a busy server does not give back within two seconds is refused, and served when it has.
+    await until(async () => granted >= rest || (await send()) === undefined, 30_000);
+    expect([await send(), await send(), granted]).toEqual([429, 429, rest]);
   });
 
   testWith(
@@ -145,7 +149,7 @@ describeWithPostgres("while the database is away", () => {
       for (let count = 0; count < 5; count += 1)
         ids.push((await server.post("/v1/chat/completions", ask("Hello"))).headers.get("x-request-id")!);
       // The rows are on the disk a moment later.
-      await Bun.sleep(1_500);
+      await until(() => spooledIn(home) === ids.length);
       server.command.process.kill("SIGKILL");
       await server.command.exited;
       await postgres.start();
@@ -179,6 +183,15 @@ describeWithPostgres("while the database is away", () => {
     await until(async () => (await server.post("/v1/chat/completions", ask("Hello"))).status === 200, 10_000);
     expect((await owner.get("/admin/try")).status).toBe(200);
   });
+
+  /** How many rows wait in the data folder for the database. */
+  function spooledIn(home: string): number {
+    const path = join(home, spoolName);
+    if (!existsSync(path)) return 0;
+    using spool = new Database(path, { readonly: true });
+    const tables = spool.query("SELECT name FROM sqlite_master").all();
+    return tables.length > 0 ? spool.query("SELECT key FROM waiting WHERE kind = 'request'").all().length : 0;
+  }
 
   /** The rows in the database, once the claim holds. */
   async function rowsOf({ env }: Team, claim: (rows: Map<string, object>) => boolean): Promise<Map<string, object>> {

@@ -17,3 +17,10 @@ export function unloadedNow(): number {
 function waitedMs(): number {
   return Number(/^some .*total=(\d+)/.exec(readFileSync(pressure, "latin1"))![1]) / 1000;
 }
+
+/** Gives something time to happen that must not: so many ms of the clock above, and never much longer than a busy machine needs. */
+export async function unloadedSleep(ms: number): Promise<void> {
+  const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
+  for (let left = ms; left > 0 && performance.now() - startedAt < 10 * ms; left = ms - (unloadedNow() - unloadedAt))
+    await Bun.sleep(left);
+}
