@@ -113,7 +113,7 @@ export interface Members {
    * @throws ProxyError `conflict` if the member has too many keys
    */
   accept(code: string): Promise<{ member: Member; name: string; key: string } | undefined>;
-  /** Changes the limits of a member; those that are missing stay as they are. @throws ProxyError `not_found` */
+  /** Changes the limits of a member; those that are missing stay as they are. @throws ProxyError `not_found`, `conflict` */
   setLimits(name: string, limits: Partial<MemberLimits>): Promise<Member>;
   /**
    * Creates a key of the member.

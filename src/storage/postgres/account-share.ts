@@ -164,20 +164,19 @@ async function store(postgres: Postgres, replica: string, found: Pending[]): Pro
     given_sign_in: signIn,
     state,
     quota,
-    suspended: state?.account.suspended,
     urgent: isUrgent,
   }));
   await postgres.transact(async (sql) => {
     const isUrgent = found.some((each) => each.isUrgent);
     const revision = isUrgent ? await announceChange(sql, "account_states") : 0;
-    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, epoch, quota, replica, revision, arrived)
-      SELECT account, sign_in, state, CASE WHEN suspended THEN 1 ELSE 0 END, quota, ${replica}::uuid,
+    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, replica, revision, arrived)
+      SELECT account, sign_in, state, quota, ${replica}::uuid,
         CASE WHEN urgent THEN ${revision}::bigint ELSE 0 END, pg_current_xact_id()::text::bigint
         FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
-          AS given(account text, given_sign_in text, state jsonb, quota jsonb, suspended boolean, urgent boolean)
+          AS given(account text, given_sign_in text, state jsonb, quota jsonb, urgent boolean)
         -- An account that was removed or signed in anew meanwhile has another state.
         JOIN dragoman.accounts ON key = account AND sign_in = given_sign_in AND removed_at_ms IS NULL
-      ON CONFLICT (account) DO UPDATE SET sign_in = excluded.sign_in, epoch = old.epoch + excluded.epoch,
+      ON CONFLICT (account) DO UPDATE SET sign_in = excluded.sign_in,
         state = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state, old.state) ELSE excluded.state END,
         quota = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota, old.quota) ELSE excluded.quota END,
         replica = excluded.replica, revision = greatest(old.revision, excluded.revision), arrived = excluded.arrived`;

@@ -19,6 +19,7 @@ import {
 } from "../../keys/members";
 import { signOutAccounts } from "./accounts";
 import { announceChange } from "./changes";
+import { olderServers } from "./replica";
 
 export interface MemberRow {
   id: string;
@@ -112,6 +113,7 @@ export async function changeLimits(
 ): Promise<Member> {
   const revision = await announceChange(sql, "members");
   const member = await requireMember(sql, name);
+  if (models || keyDays) await requireKnownLimits(sql);
   const next = {
     models: models === undefined ? member.models : models,
     keyDays: keyDays === undefined ? member.keyDays : keyDays,
@@ -120,6 +122,17 @@ export async function changeLimits(
       models = ${next.models && JSON.stringify(next.models)}::text::jsonb
     WHERE id = ${member.id} RETURNING ${memberColumns(sql)}`;
   return memberOf(row!);
+}
+
+/** @throws ProxyError `conflict` if a server runs that may not know limits: it would serve the member without. */
+async function requireKnownLimits(sql: TransactionSQL): Promise<void> {
+  const hosts = await olderServers(sql);
+  if (hosts.length === 0) return;
+  throw new ProxyError(
+    "conflict",
+    `An older dragoman still runs on ${hosts.join(", ")}, which may not hold members to limits. Replace it, and set the limits then.`,
+    { code: "older_servers" },
+  );
 }
 
 /** @throws ProxyError `authentication`, `conflict`, `invalid_request` */
@@ -249,8 +262,8 @@ async function addMember(sql: TransactionSQL, name: string): Promise<Member> {
   // The table's revision is locked now; another server may have added the name before.
   const known = await findByName(sql, name);
   if (known) return known;
-  const [row] = await sql<MemberRow[]>`INSERT INTO dragoman.members (name, role, created_at_ms, revision)
-    VALUES (${name}, 'member', ${nowMs(sql)}, ${revision}) RETURNING ${memberColumns(sql)}`;
+  const [row] = await sql<MemberRow[]>`INSERT INTO dragoman.members (name, created_at_ms, revision)
+    VALUES (${name}, ${nowMs(sql)}, ${revision}) RETURNING ${memberColumns(sql)}`;
   return memberOf(row!);
 }
 

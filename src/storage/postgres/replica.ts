@@ -6,6 +6,7 @@ import type { Logger } from "../../logger";
 import { rememberSentFor } from "../../notices/sent-notices";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
+import { schemaVersion } from "./schema";
 
 export interface Replica {
   readonly id: string;
@@ -40,6 +41,13 @@ export async function otherReplicas(postgres: Postgres, id: string): Promise<str
   return rows.map((row) => row.id);
 }
 
+/** The machines of servers that are alive and of a version which does not report what it knows of the schema. */
+export async function olderServers(sql: SQL): Promise<string[]> {
+  const rows = await sql<{ host: string }[]>`SELECT DISTINCT coalesce(host, 'a machine without a name') AS host
+    FROM dragoman.replicas WHERE schema_version IS NULL AND beat_at > now() - make_interval(secs => ${aliveForMs / 1_000})`;
+  return rows.map(({ host }) => host);
+}
+
 /** @throws ProxyError if the database is away. */
 export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
   const id = crypto.randomUUID();
@@ -51,8 +59,8 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
 
   const beat = async (): Promise<void> => {
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads)
-        VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader})
+      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads, schema_version)
+        VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader}, ${schemaVersion})
         ON CONFLICT (id) DO UPDATE SET beat_at = now(), leads = excluded.leads`,
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.

@@ -90,7 +90,7 @@ const steps: readonly Step[] = [
         CHECK ((sealed_token IS NULL) = (seal_key_id IS NULL)))`,
       "CREATE INDEX accounts_revision ON dragoman.accounts (revision)",
       "CREATE INDEX accounts_member ON dragoman.accounts (member)",
-      // `epoch` grows with each suspension.
+      // `epoch` grew with each suspension.
       `CREATE TABLE dragoman.account_states (account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
         sign_in text NOT NULL, state jsonb, epoch bigint NOT NULL DEFAULT 0, quota jsonb, replica uuid, revision bigint NOT NULL)`,
       "CREATE INDEX account_states_revision ON dragoman.account_states (revision)",
@@ -207,6 +207,19 @@ const steps: readonly Step[] = [
     statements: [
       // Questions about statistics that took long: filters without times, and what they are grouped by.
       "CREATE TABLE dragoman.questions (question jsonb PRIMARY KEY, asked_at timestamptz NOT NULL DEFAULT now())",
+    ],
+  },
+  {
+    // One from before holds no member to limits of their own, and knows no budget with an amount for each.
+    compatibleWith: 9,
+    statements: [
+      // No version has written or read them.
+      "ALTER TABLE dragoman.keys DROP COLUMN limits, DROP COLUMN last_used_at_ms",
+      // Nobody reads this and `account_states.epoch`, but servers of the version before write them: they can be dropped by a
+      // step that is compatible with this one.
+      "ALTER TABLE dragoman.members ALTER COLUMN role SET DEFAULT 'member'",
+      // The steps that a server knows; null for one of a version before.
+      "ALTER TABLE dragoman.replicas ADD COLUMN schema_version int",
     ],
   },
 ];

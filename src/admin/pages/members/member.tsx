@@ -40,7 +40,7 @@ export async function limitFromPage(context: PageContext): Promise<Response> {
     return backTo(context);
   } catch (thrown) {
     const error = asProxyError(thrown);
-    if (error.kind !== "invalid_request") throw error;
+    if (error.kind !== "invalid_request" && error.kind !== "conflict") throw error;
     const sentence = <FailureNote what="The limits were not changed." why={error.message} />;
     return html(await memberMarkup({ context, form, children: sentence }), error.status);
   }
