@@ -29,6 +29,8 @@ export type InFlightRequest = Pick<
 >;
 
 export interface InFlightHandle {
+  /** The id of the member whose request it is; null for the owner's. */
+  readonly member: string | null;
   /** The request's present state. */
   tell(): InFlightRequest;
   /** Ends the request at once; its client gets the error. */
@@ -47,6 +49,8 @@ export interface InFlight {
   end(entry: Entry): void;
   /** How many requests are in flight. */
   readonly count: number;
+  /** How many of them are a member's. */
+  countOf(member: string): number;
   /** Settles when no request is in flight. */
   idle(): Promise<void>;
   /** The requests in flight, the oldest first. */
@@ -60,9 +64,16 @@ export interface InFlight {
 
 export function openInFlight(): InFlight {
   const exchanges = new Map<string, InFlightHandle>();
+  const counts = new Map<string, number>();
   const watchers = new Set<Watcher>();
   let idle: PromiseWithResolvers<void> | undefined;
 
+  const count = (member: string | null | undefined, more: number) => {
+    if (member == null) return;
+    const sum = (counts.get(member) ?? 0) + more;
+    if (sum > 0) counts.set(member, sum);
+    else counts.delete(member);
+  };
   const emit = (event: InFlightEvent) => {
     for (const watcher of [...watchers]) watcher(event);
   };
@@ -74,10 +85,12 @@ export function openInFlight(): InFlight {
   return {
     begin(requestId, exchange) {
       exchanges.set(requestId, exchange);
+      count(exchange.member, 1);
       emitRunning(requestId);
     },
     notify: emitRunning,
     end(entry) {
+      count(exchanges.get(entry.request_id)?.member, -1);
       exchanges.delete(entry.request_id);
       if (exchanges.size === 0) idle?.resolve();
       if (watchers.size > 0) emit({ type: "finished", entry: cut(entry) });
@@ -85,6 +98,7 @@ export function openInFlight(): InFlight {
     get count() {
       return exchanges.size;
     },
+    countOf: (member) => counts.get(member) ?? 0,
     async idle() {
       while (exchanges.size > 0) {
         idle = Promise.withResolvers();

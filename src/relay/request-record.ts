@@ -29,6 +29,7 @@ import {
   withoutContent,
 } from "./request-log";
 import { RequestTrace } from "./request-trace";
+import { requireRoomFor } from "./running-limits";
 import type { KnownTarget } from "./target";
 
 export type RecordParts = Pick<
@@ -36,12 +37,9 @@ export type RecordParts = Pick<
   "affinity" | "budgets" | "cacheWatch" | "exchangeMetrics" | "history" | "inFlight" | "logger" | "tracing"
 >;
 
-/** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
-const maxInFlight = 3000;
-
 /**
  * @param errors The dialect in which the client gets errors.
- * @throws ProxyError 503 when too many requests run already; that request gets no row.
+ * @throws ProxyError 503 when too many requests run already, 429 when too many of the member's do; that request gets no row.
  */
 export function openRequestRecord(
   parts: RecordParts,
@@ -50,7 +48,7 @@ export function openRequestRecord(
   dialect: ClientDialect | "embeddings",
   errors: ClientDialect = dialect === "embeddings" ? "chat" : dialect,
 ): RequestRecord {
-  if (parts.inFlight.count >= maxInFlight) throw overloaded();
+  requireRoomFor(key?.member ?? null, parts.inFlight);
   const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
   const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null };
   const record = new RequestRecord(parts, request, identity, dialect, errors);
@@ -390,9 +388,3 @@ const clientClosed = new ProxyError("upstream", "The client hung up before the r
   status: 499,
   code: "client_closed",
 });
-
-const overloaded = () =>
-  new ProxyError("no_account", `${maxInFlight} requests are running already; try again in a moment.`, {
-    code: "overloaded",
-    headers: { "retry-after": "1" },
-  });

@@ -207,7 +207,7 @@ describe("the feed", () => {
   test("does not read requests while there are no watchers", () => {
     const inFlight = openInFlight();
     let told = 0;
-    inFlight.begin("a", { tell: () => ({ ...sample, told: told++ }) as never, stop() {} });
+    inFlight.begin("a", { member: null, tell: () => ({ ...sample, told: told++ }) as never, stop() {} });
     inFlight.notify("a");
     expect([told, inFlight.count]).toEqual([0, 1]);
     inFlight.end({ ...sample, request_id: "a" });

@@ -106,7 +106,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const stopped: string[] = [];
       const begin = (id: string, member: string | null) => {
         const tell = () => entry({ request_id: id, member });
-        inFlight.begin(id, { tell, stop: ({ message }) => void stopped.push(`${id}: ${message}`) });
+        inFlight.begin(id, { member, tell, stop: ({ message }) => void stopped.push(`${id}: ${message}`) });
       };
       const idsOf = ({ running: list }: RunningList) => list.map(({ request_id }) => request_id);
       const heard: string[] = [];

@@ -162,4 +162,33 @@ describeWithPostgres("a member who means harm", () => {
       await server.admin("/config", { providers: null, modelAliases: null, fallbacks: null });
     }
   });
+
+  test("does not keep others out by requests that never end, and goes on when they have ended", async () => {
+    const [server] = servers;
+    const ada = await withTeamStores(team, (stores) => addMember(stores, team, "ada", individuals("ada-hub")));
+    const bodyOf = (content: string) => ({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] });
+    const send = async (key: string) => {
+      const answer = await server.post("/v1/chat/completions", bodyOf("Hello"), { "x-api-key": key });
+      return { status: answer.status, headers: answer.headers, text: await answer.text() };
+    };
+    /** Bun's client opens 256 connections at most. */
+    const begin = async () => {
+      const body = JSON.stringify(bodyOf("[demo: silence 60] Hello"));
+      const { promise, resolve } = Promise.withResolvers<string>();
+      const head = ["POST /v1/chat/completions HTTP/1.1", "host: localhost", "content-type: application/json"];
+      const data = (_: unknown, bytes: Buffer) => resolve(bytes.toString());
+      const socket = await Bun.connect({ hostname: "127.0.0.1", port: server.port, socket: { data } });
+      socket.write([...head, `x-api-key: ${eve.key}`, `content-length: ${body.length}`, "", body].join("\r\n"));
+      return { socket, status: (await promise).slice(9, 12) };
+    };
+    await until(async () => (await send(ada.key)).status === 200);
+    const running = await Promise.all(Array.from({ length: 300 }, begin));
+    expect(running.filter(({ status }) => status !== "200")).toEqual([]);
+    const more = await send(eve.key);
+    expect([more.status, more.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(more.text).toContain("300 of your requests are running at this server");
+    expect((await send(ada.key)).status).toBe(200);
+    for (const { socket } of running) socket.end();
+    await until(async () => (await send(eve.key)).status === 200);
+  });
 });

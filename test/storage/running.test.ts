@@ -74,7 +74,8 @@ describeWithPostgres("the running requests of a team", () => {
       begin(more = {}) {
         const id = crypto.randomUUID();
         states.set(id, { ...stateOf(id), ...more });
-        inFlight.begin(id, { tell: () => states.get(id)!, stop: (why) => void server.stopped.push(why) });
+        const stop = (why: ProxyError) => void server.stopped.push(why);
+        inFlight.begin(id, { member: states.get(id)!.member, tell: () => states.get(id)!, stop });
         return id;
       },
       change(id, more) {
