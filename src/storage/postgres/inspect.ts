@@ -35,9 +35,9 @@ export async function inspectDatabase({
   const postgres = connectPostgres({ url: url!, directUrl });
   try {
     return await postgres.ask(async (sql) => {
-      const [version] = await sql<{ server_version: string }[]>`SHOW server_version`;
-      const [found] = await sql<{ made: boolean }[]>`SELECT to_regclass('dragoman.schema') IS NOT NULL AS made`;
-      const report = { server: version!.server_version, isNew: !found!.made };
+      const [found] = await sql<Pick<DatabaseReport, "server" | "isNew">[]>`SELECT
+        current_setting('server_version') AS server, to_regclass('dragoman.schema') IS NULL AS "isNew"`;
+      const report = found!;
       if (report.isNew) return { ...report, ...nothing };
       const [row] = await sql<Row[]>`SELECT
         (SELECT compatible_with FROM dragoman.schema) AS compatible_with,

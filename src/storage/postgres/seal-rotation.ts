@@ -68,14 +68,15 @@ async function reseal(sql: TransactionSQL, seals: Seals, { name, key, column, ab
     `SELECT ${key} AS key, ${column} AS sealed FROM dragoman.${name} WHERE seal_key_id <> $1 LIMIT ${rowsAtOnce} FOR UPDATE`,
     [seals.keyId],
   )) as { key: string; sealed: Uint8Array }[];
-  for (const row of rows) {
-    const sealed = seals.seal(seals.open(row.sealed, about(row.key)), about(row.key));
-    await sql.unsafe(`UPDATE dragoman.${name} SET ${column} = $1, seal_key_id = $2 WHERE ${key} = $3`, [
-      sealed,
-      seals.keyId,
-      row.key,
-    ]);
-  }
+  const resealed = rows.map((row) => {
+    const text = seals.open(row.sealed, about(row.key));
+    return { row_key: row.key, sealed: seals.seal(text, about(row.key)).toString("hex") };
+  });
+  await sql.unsafe(
+    `UPDATE dragoman.${name} SET ${column} = decode(sealed, 'hex'), seal_key_id = $1
+      FROM json_to_recordset($2::text::json) AS given(row_key text, sealed text) WHERE ${key} = row_key`,
+    [seals.keyId, JSON.stringify(resealed)],
+  );
   return rows.length;
 }
 
