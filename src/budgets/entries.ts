@@ -58,7 +58,10 @@ export function entriesFor(budgets: readonly Budget[], subject: Subject, at: num
   });
 }
 
-/** The amounts for which requests of a member may count, with any model and client. A budget per session has an entry without a session. */
+/**
+ * The amounts for which requests of a member may count, with any model and client. The entry of a budget per session stands for
+ * all sessions: its amount is nobody's.
+ */
 export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMember, at: number): LedgerEntry[] {
   const { member, keys, accounts } = person;
   const subjects = keys.flatMap((key) =>

@@ -69,10 +69,10 @@ export const memberNotFound = (name: string): ProxyError =>
 export const invitedKeyName = /^key-\d+$/i;
 
 export interface Members {
-  /** By name. */
+  /** All of them, by name. */
   list(): readonly Member[];
   find(id: string): Member | undefined;
-  /** In any case. */
+  /** The member of this name, in upper or lower case. */
   named(name: string): Member | undefined;
   /** How many keys a member has, expired ones included. */
   keyCount(id: string): number;

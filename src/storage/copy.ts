@@ -100,7 +100,7 @@ async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOpt
       if (rows.length === 0) return copied;
       const kept = rows.filter(isCopied);
       for (const { id: _, ...entry } of kept) target.add(entry);
-      if (!(await target.flush())) throw new ProxyError("internal", "The history could not be written to its target.");
+      if (!(await target.flush())) throw notWritten();
       after = rows.at(-1)!.id;
       copied += kept.length;
       progress(copied);
@@ -110,3 +110,9 @@ async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOpt
     target.close();
   }
 }
+
+const notWritten = () =>
+  new ProxyError(
+    "internal",
+    "The history could not be written to its target; the warning before this says why. Run the command again, and it goes on.",
+  );

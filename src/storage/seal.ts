@@ -96,6 +96,10 @@ export const keyIdOf = (key: Uint8Array): string =>
     .slice(0, idBytes * 2);
 
 const damaged = (about: string) =>
-  new ProxyError("internal", `The sealed value of ${about} was changed in the database, and cannot be opened.`, {
-    code: "seal_broken",
-  });
+  new ProxyError(
+    "internal",
+    `The sealed value of ${about} was changed in the database, and cannot be opened. Restore it from a backup, or set it anew.`,
+    {
+      code: "seal_broken",
+    },
+  );

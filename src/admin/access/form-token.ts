@@ -1,6 +1,6 @@
 /**
  * The token in every form of the admin pages, which a page of another site cannot know. It belongs to a person and has the time
- * when the page was made, so that every server of a team accepts it that has the same secret.
+ * when the page was made, so every server of a team with the same secret accepts it.
  */
 import { createHmac } from "node:crypto";
 import { includesSecret } from "../../net/credentials";

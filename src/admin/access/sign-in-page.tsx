@@ -103,7 +103,7 @@ export function FailurePage({ frame, error }: { frame: Frame; error: ProxyError 
 }
 
 /** Replaces a part of a page that failed. */
-export const NotFoundPage = (sentence: string): Markup => (
+export const FailedPart = (sentence: string): Markup => (
   <p class="fault" role="alert">
     <Sentence of={sentence} />
   </p>

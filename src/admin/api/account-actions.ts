@@ -98,7 +98,7 @@ export async function showSignIn(app: App, id: string, member: string | null = n
   if (found?.member === member) return signInItem(found);
   throw new ProxyError(
     "not_found",
-    "There is no such sign-in. It may have ended a while ago, or be older than the last start of dragoman.",
+    "There is no such sign-in. It may have ended a while ago, or be older than the last start of dragoman. Begin another.",
   );
 }
 

@@ -8,7 +8,7 @@ import { liveEvents } from "./live-events";
 import type { queries } from "./query";
 import { type ExportFormat, exportRequests, findRequest } from "./requests";
 
-/** @throws ProxyError 404. */
+/** @throws ProxyError `not_found` */
 export async function getRequest(app: App, requestId: string) {
   const found = await findRequest(app, requestId);
   if (!found) throw new ProxyError("not_found", "The history holds no request with this id.");
@@ -33,7 +33,7 @@ export function answerLive(app: App, request: Request, caller: Visitor, permit?:
   return new Response(request.method === "HEAD" ? null : liveEvents(app, permit), { headers });
 }
 
-/** @throws ProxyError 404 if no such request is running. */
+/** @throws ProxyError `not_found` if no such request is running. */
 export async function cancelRequest(app: App, requestId: string): Promise<{ cancelled: true }> {
   if (!(await app.running.cancel(requestId))) throw new ProxyError("not_found", "No request with this id is running.");
   return { cancelled: true };

@@ -13,7 +13,7 @@ import { readForm } from "../access/form";
 import { openFormTokens } from "../access/form-token";
 import { type Role, roleOf } from "../access/roles";
 import { openSessions } from "../access/session";
-import { ClosedPage, FailurePage, NotFoundPage, SignedInPage, SignInPage } from "../access/sign-in-page";
+import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from "../access/sign-in-page";
 import { browserUrl } from "../browser-url";
 import { Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
@@ -190,7 +190,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
         changes,
       });
       if (page instanceof Response) return withSecurityHeaders(page);
-      return page instanceof Markup ? html(page) : htmlInParts(page, NotFoundPage);
+      return page instanceof Markup ? html(page) : htmlInParts(page, FailedPart);
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind === "internal") app.logger.error("A page could not be shown.", error.details.cause);

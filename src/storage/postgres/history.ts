@@ -150,7 +150,8 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       });
     }
   };
-  const bound = async (): Promise<number> => {
+  /** Days that end before it are too old. Unix ms, by the clock of the database unless another one is given. */
+  const oldestKept = async (): Promise<number> => {
     if (options.now) return now() - retentionDays() * dayMs;
     const [row] = await postgres.ask((sql) => sql<{ at: number }[]>`SELECT extract(epoch FROM now())::float8 AS at`);
     return row!.at * 1_000 - retentionDays() * dayMs;
@@ -158,7 +159,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   const prune = async () => {
     if (!options.isLeader()) return;
     try {
-      await removeOldDays(postgres, await bound(), maxRows());
+      await removeOldDays(postgres, await oldestKept(), maxRows());
       await addPartitions(postgres, [now(), now() + dayMs]);
     } catch (thrown) {
       if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);

@@ -16,7 +16,7 @@ import { settledBefore } from "./requests";
 
 /** Spans that are added up at the same time: the others' questions need connections too. */
 const atOnce = 3;
-/** By the estimate of the database. */
+/** Rows of a day that are added up at once, by the estimate of the database. */
 const maxRowsAtOnce = 2_000_000;
 
 /** From when on it is worth keeping what was read. */
@@ -113,7 +113,7 @@ async function rememberQuestion(postgres: Postgres, filters: Filters, by: Dimens
   );
 }
 
-/** At once. */
+/** Questions that are completed in one round: those that were asked last. */
 const maxQuestions = 50;
 
 /**

@@ -5,7 +5,7 @@ import { readQuery } from "../../../endpoint";
 import { ProxyError } from "../../../errors";
 import type { Filters } from "../../../history/history";
 import type { RunningList } from "../../../history/running-requests";
-import { NotFoundPage } from "../../access/sign-in-page";
+import { FailedPart } from "../../access/sign-in-page";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries } from "../../api/query";
 import { listRequests, type ShownPage, type ShownRunning, showRunning } from "../../api/requests";
@@ -62,7 +62,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <RunningRows {...{ running, live, frame, names, now }} />
           {list.fault ? (
-            NotFoundPage(list.fault)
+            FailedPart(list.fault)
           ) : (
             <>
               <RequestRows {...{ list, view, nothingYet }} />
