@@ -101,6 +101,9 @@ export function utcOffset(date: Date): string {
   return `${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
+/** The day in UTC: `2026-11-21`. */
+export const utcDay = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
 /** The day in this machine's time zone, as ISO 8601 writes it: `2026-11-21`. */
 export function isoDay(at: number): string {
   const date = new Date(at);

@@ -1,8 +1,10 @@
 /** `dragoman doctor --report`: one file to attach to an issue. It names no person, no secret, and no place that is not public. */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { lookAtConfig } from "../config/read-config";
 import { asProxyError, codeOf } from "../errors";
+import { utcDay } from "../format";
 import { isObject } from "../json";
 import { type DriftItem, driftListSchema } from "../upstream/drift-list";
 import { savedAccounts } from "./checks/accounts";
@@ -42,7 +44,7 @@ async function reportText(context: CheckContext, { version, platform, findings }
   const rows = findings.map(({ name, state, message, todo }) => [state, name, todo ? `${message} → ${todo}` : message]);
   return [
     "# dragoman report",
-    `dragoman ${version}, ${platform}, ${new Date().toISOString().slice(0, 10)}`,
+    `dragoman ${version}, ${platform}, ${utcDay(Date.now())}`,
     "Without secrets, prompts, answers, and the names of people and machines; please look it through all the same.",
     "## Checks",
     markdownTable(["state", "check", "result"], rows),

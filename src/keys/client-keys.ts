@@ -1,8 +1,10 @@
 /** Client keys: who may call, with which models, and until when. Keys are compared by digest, so a stored hash is enough. */
+
 import type { Environment } from "../config/environment";
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
+import { utcDay } from "../format";
 import { sha256 } from "../net/credentials";
 import type { Visitor } from "../net/guard";
 
@@ -96,11 +98,10 @@ export function requireUnexpired({ name, member, expiresAt }: ClientKey, now: nu
     member === null
       ? "Ask the owner of this dragoman for a new one."
       : "Make a new one on the page Keys, with another key of yours, or ask the owner of this dragoman for an invitation link.";
-  throw new ProxyError(
-    "authentication",
-    `The client key \`${name}\` expired on ${new Date(expiresAt).toISOString().slice(0, 10)}. ${hint}`,
-    { code: "expired_api_key", headers: { "www-authenticate": "Bearer" } },
-  );
+  throw new ProxyError("authentication", `The client key \`${name}\` expired on ${utcDay(expiresAt)}. ${hint}`, {
+    code: "expired_api_key",
+    headers: { "www-authenticate": "Bearer" },
+  });
 }
 
 /** A new client key. Only its hash is stored. */

@@ -28,7 +28,10 @@ describeWithPostgres("the owner's members", () => {
       anna = await addMember(stores, team, "anna", individuals("anna-demo"));
       ben = await addMember(stores, team, "ben", individuals("ben-one", "ben-two"));
     });
-    servers = [await team.server(), await team.server({ env: { ADMIN_TOKEN: "owner-token-0123456789" } })];
+    servers = [
+      await team.server(),
+      await team.server({ env: { ADMIN_TOKEN: "owner-token-0123456789", TZ: "America/New_York" } }),
+    ];
     // Rows of the month before are kept.
     await servers[0].admin("/config", { retentionDays: 90 });
   });
@@ -53,6 +56,11 @@ describeWithPostgres("the owner's members", () => {
     );
   const join = (server: TeamServer, link: string, rest = "", method = "GET") =>
     fetch(server.url + new URL(link).pathname + rest, { method, redirect: "manual" });
+
+  test("says from which day on, in UTC wherever the server is", async () => {
+    const page = await (await fetch(`${servers[1].url}/admin/members`)).text();
+    expect(page).toContain(`since ${new Date(month()).toISOString().slice(0, 10)}, 00:00 UTC`);
+  });
 
   test("adds up what each member used this month, whatever is kept already, and knows older requests", async () => {
     const now = Date.now();

@@ -1,7 +1,9 @@
 /** The answers of the admin API that are not plain JSON, and those that need a check first. */
+
 import type { z } from "zod";
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
+import { utcDay } from "../../format";
 import type { Visitor } from "../../net/guard";
 import type { Permit } from "../access/authorize";
 import { liveEvents } from "./live-events";
@@ -16,7 +18,7 @@ export async function getRequest(app: App, requestId: string) {
 }
 
 export function answerExport(app: App, { format, ...filters }: z.output<typeof queries.export>): Response {
-  const name = `dragoman-requests-${new Date(app.now()).toISOString().slice(0, 10)}.${format}`;
+  const name = `dragoman-requests-${utcDay(app.now())}.${format}`;
   return new Response(exportRequests(app, filters, format), {
     headers: {
       ...noStore,

@@ -1,6 +1,6 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
 import type { Environment } from "../../config/environment";
-import { ago, formatCount, formatCredits, formatUnits, plural } from "../../format";
+import { ago, formatCount, formatCredits, formatUnits, plural, utcDay } from "../../format";
 import { type MemberItem, memberList, memberTrouble } from "../../keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../keys/member-schemas";
 import type { MemberLimits } from "../../keys/members";
@@ -33,7 +33,7 @@ export async function memberAdd(options: LimitOptions & { url?: string }): Promi
     isKnown
       ? `${member.name} is a member already. This link gives them another key, and an earlier link that was not used no longer works.`
       : `${member.name} is invited. From now on, every client must send a key.`,
-    `The link works once, until ${new Date(expiresAt).toISOString().slice(0, 10)}. Give it to this person only.`,
+    `The link works once, until ${utcDay(expiresAt)}. Give it to this person only.`,
   );
   print(`${origin}/admin/join/${code}`);
   return 0;
@@ -82,7 +82,7 @@ export async function memberLs({ environment, json }: MemberOptions & { json: bo
   else {
     const heads = ["name", "added", "keys", "models", "accounts", "requests", "cost", "last request"];
     print(...table([heads, ...list.items.map((item) => lineOf(item, now))]));
-    const since = new Date(list.since_ms).toISOString().slice(0, 10);
+    const since = utcDay(list.since_ms);
     if (list.items.some(({ request_count }) => request_count === null))
       say("Requests and cost could not be added up in time. What was added up is kept: run the command again.");
     say(`Requests and cost are those since ${since} (UTC).`, ...list.items.flatMap(noteOf));
@@ -114,7 +114,7 @@ function costOf({ request_count, nano_credits, premium_units }: MemberItem): str
 function noteOf(item: MemberItem): string[] {
   const { name, invitation_expires_at_ms: until } = item;
   const trouble = memberTrouble(item);
-  if (until !== null) return [`${name} has an invitation, until ${new Date(until).toISOString().slice(0, 10)}.`];
+  if (until !== null) return [`${name} has an invitation, until ${utcDay(until)}.`];
   return trouble === undefined ? [] : [`${name} ${trouble}.`];
 }
 

@@ -4,7 +4,7 @@
  */
 import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../../errors";
-import { dayMs } from "../../format";
+import { dayMs, utcDay } from "../../format";
 import { keyExists, keyGone, matchesPattern } from "../../keys/client-keys";
 import {
   type Invitation,
@@ -190,11 +190,11 @@ function requireWithin(
   if (expiresAt <= now) refuse("expires_at", "The key would have expired already.");
   const latest = now + (member.keyDays ?? Number.POSITIVE_INFINITY) * dayMs;
   if (expiresAt > latest)
-    refuse("expires_at", `Your keys last ${member.keyDays} days at most, so this one until ${dayOf(latest)}.`);
+    refuse("expires_at", `Your keys last ${member.keyDays} days at most, so this one until ${utcDay(latest)}.`);
   if (own_expiry !== null && expiresAt > own_expiry)
     refuse(
       "expires_at",
-      `The key that you signed in with expires on ${dayOf(own_expiry)}, and so does this one at the latest.`,
+      `The key that you signed in with expires on ${utcDay(own_expiry)}, and so does this one at the latest.`,
     );
 }
 
@@ -266,5 +266,3 @@ async function addMember(sql: TransactionSQL, name: string): Promise<Member> {
     VALUES (${name}, ${nowMs(sql)}, ${revision}) RETURNING ${memberColumns(sql)}`;
   return memberOf(row!);
 }
-
-const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);

@@ -1,6 +1,6 @@
 /** Writes rows of the history into daily partitions, and removes the partitions of days that are too old. */
 import type { TransactionSQL } from "bun";
-import { dayMs } from "../../format";
+import { dayMs, utcDay } from "../../format";
 import { columnNames, type Entry } from "../../history/entry";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
@@ -59,7 +59,7 @@ function storable(entry: Entry): Entry {
 }
 
 const dayOf = (ms: number) => Math.floor(ms / dayMs) * dayMs;
-const nameOf = (day: number) => `requests_${new Date(day).toISOString().slice(0, 10).replaceAll("-", "_")}`;
+const nameOf = (day: number) => `requests_${utcDay(day).replaceAll("-", "_")}`;
 
 /** Makes the partitions of these times, unless they exist. */
 export async function addPartitions(postgres: Postgres, times: readonly number[]): Promise<void> {

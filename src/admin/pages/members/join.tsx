@@ -3,9 +3,11 @@
  * The pages of an invitation link: accept, sign in to GitHub, get a key. Whoever has the link may use them, once; they need no
  * session, no script and no form token, because nobody else can guess the address.
  */
+
 import { ownAccountsOnly } from "../../../accounts/hosts";
 import type { App } from "../../../app";
 import { asProxyError, ProxyError } from "../../../errors";
+import { utcDay } from "../../../format";
 import type { InvitationState, Member } from "../../../keys/members";
 import { networkOf } from "../../../net/failed-tries";
 import type { Visitor } from "../../../net/guard";
@@ -94,7 +96,7 @@ function whyNot(invitation: InvitationState | undefined): string {
   if (!invitation)
     return "There is no such invitation, or its member was removed. Check that the whole link was copied, or ask the owner of this dragoman for a new one.";
   const { name, at } = invitation;
-  const when = `on ${new Date(at).toISOString().slice(0, 10)}`;
+  const when = `on ${utcDay(at)}`;
   if (name === "expired") return `This invitation expired ${when}. Ask the owner of this dragoman for a new one.`;
   if (name === "withdrawn")
     return `The owner of this dragoman took this invitation back ${when}, or replaced it by a newer one. Use the newest link, or ask the owner.`;

@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import { parseInput, readQuery } from "../../../endpoint";
 import { asProxyError } from "../../../errors";
-import { isoDay } from "../../../format";
+import { utcDay } from "../../../format";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
 import { newMemberSchema } from "../../../keys/member-schemas";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
@@ -140,7 +140,7 @@ async function listOf({ app }: PageContext, query: z.output<ReturnType<typeof me
         total={list.total}
         pathOf={pathOf}
       >
-        <span class="soft">Requests and cost since {isoDay(list.since_ms)}, 00:00 UTC</span>
+        <span class="soft">Requests and cost since {utcDay(list.since_ms)}, 00:00 UTC</span>
       </OffsetPager>
     </>
   );
