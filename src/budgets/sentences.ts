@@ -9,6 +9,14 @@ import type { Holder } from "./holders";
 export const amountOf = (amount: number, { unit }: Pick<Budget, "unit">): string =>
   `${significant(amount)} ${unit === "premium" ? "premium requests" : unit}`;
 
+/** What becomes of further requests at the limit: a sentence. */
+export const consequenceOf = ({ then }: Pick<Budget, "then">): string =>
+  ({
+    stop: "Further requests are refused.",
+    warn: "Requests are still sent, because it only warns.",
+    fallback: "Fallbacks serve where there are some.",
+  })[then];
+
 /** ` of anna`, ` of the key ci`; empty if no name is known. */
 export function ofHolder(holder: Pick<Holder, "kind" | "name"> | null): string {
   if (!holder?.name) return "";

@@ -4,7 +4,7 @@ import { isCounted, isUsedUp } from "../accounts/quota";
 import { budgetItem } from "../budgets/budget-list";
 import type { BudgetState } from "../budgets/entries";
 import { isOfMember } from "../budgets/holders";
-import { amountOf, ofHolder } from "../budgets/sentences";
+import { amountOf, consequenceOf, ofHolder } from "../budgets/sentences";
 import { percent, zonedTime } from "../format";
 
 export interface Notice {
@@ -46,7 +46,7 @@ function noticesOf(state: BudgetState, now: number): Notice[] {
       "budget",
       "error",
       `Budget ${name} is used up`,
-      `${what}.${consequence[budget.then]}${until}`,
+      `${what}. ${consequenceOf(budget)}${until}`,
     );
   const reached = highest(budget.warn, share);
   const { forecast_ends_at_ms: endsAt } = budgetItem(state, now);
@@ -72,12 +72,6 @@ function noticesOf(state: BudgetState, now: number): Notice[] {
         )),
   ];
 }
-
-const consequence = {
-  stop: " Further requests are refused.",
-  warn: " Requests are still sent, because the budget only warns.",
-  fallback: " Further requests are refused.",
-};
 
 export interface NoticedAccounts {
   /** Those of the whole team. */

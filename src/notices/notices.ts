@@ -124,8 +124,8 @@ export function openNotices({
   async function check(): Promise<void> {
     if (!isLeader()) return;
     const all = await current();
-    const fresh = all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id));
-    const due = all.filter(({ id }) => fresh.includes(id));
+    const fresh = new Set(all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id)));
+    const due = all.filter(({ id }) => fresh.has(id));
     for (const { title, message, severity } of due)
       logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
     const faults = (await Promise.all(gathered(due).map(deliver))).flat();

@@ -1,7 +1,7 @@
 /** The alerts of the overview: errors, warnings and notes. */
 import type { App } from "../../app";
 import { holderName } from "../../budgets/budget-list";
-import { amountOf } from "../../budgets/sentences";
+import { amountOf, consequenceOf } from "../../budgets/sentences";
 import { ProxyError } from "../../errors";
 import { day, formatCount, hourMs, moment, plural, span } from "../../format";
 import type { Totals } from "../../history/history";
@@ -80,12 +80,12 @@ export async function budgetAlerts(app: App, member: string | null, now: number)
         const names = spent.map(holderName).join(", ");
         const more = spent.length === maxNamed && holders!.count > maxNamed ? " and maybe others" : "";
         const title = `The budget ${name} is used up for ${names}${more}.`;
-        return [{ tone: "warn", title, detail: `${consequence[then]}${until}`, href }];
+        return [{ tone: "warn", title, detail: `${consequenceOf(item)}${until}`, href }];
       }
       const isSpent = used === null ? holders === null && item.exhausted : used >= limit;
       if (isSpent) {
         const tone = then === "stop" ? "bad" : "warn";
-        return [{ tone, title: `The budget ${name} is used up.`, detail: `${consequence[then]}${until}`, href }];
+        return [{ tone, title: `The budget ${name} is used up.`, detail: `${consequenceOf(item)}${until}`, href }];
       }
       if (endsAt === null) return [];
       const title = `The budget ${name} will be used up at ${moment(endsAt, now)}.`;
@@ -101,12 +101,6 @@ export async function budgetAlerts(app: App, member: string | null, now: number)
 
 /** Names in one alert. */
 const maxNamed = 5;
-
-const consequence = {
-  stop: "Further requests are refused.",
-  warn: "Requests are still sent, because it only warns.",
-  fallback: "Fallbacks serve where there are some.",
-};
 
 /** What concerns the server and the members: the owner's alone. */
 export function serverAlerts(app: App, exposed: boolean): Alert[] {
