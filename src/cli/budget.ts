@@ -4,13 +4,12 @@ import { amountOf } from "../budgets/sentences";
 import { addStoredBudget, removeStoredBudget } from "../budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
-import type { ConfigStore } from "../config/store";
 import { percent, plural, significant, zonedTime } from "../format";
 import { adminHeaders, ask, readAs, requireServer, serverOf } from "./running-server";
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
-import { withStores } from "./with-stores";
+import { withConfig } from "./with-stores";
 
 interface BudgetOptions {
   environment: Environment;
@@ -96,16 +95,6 @@ const limitsFrom = (text: string) =>
       return [pair.slice(0, Math.max(0, at)).trim(), Number(pair.slice(at + 1))];
     }),
   );
-
-const withConfig = (environment: Environment, work: (config: ConfigStore) => Promise<void>): Promise<void> =>
-  withStores(environment, async (stores) => {
-    const config = stores.openConfig();
-    try {
-      await work(config);
-    } finally {
-      config.close();
-    }
-  });
 
 /** A line for each budget. */
 export function budgetLines(items: readonly BudgetItem[], now: number): string[] {

@@ -1,8 +1,7 @@
 /** `dragoman key add`, `ls` and `rm`: through the running server, or in the stored config if none is running. */
 import { z } from "zod";
 import type { Environment } from "../config/environment";
-import type { ConfigStore } from "../config/store";
-import { ago } from "../format";
+import { ago, utcDay } from "../format";
 import { clientKeysOf } from "../keys/client-keys";
 import { type KeyItem, type KeyList, keyList, keyListSchema } from "../keys/key-list";
 import { createKey, type NewKey, newKeySchema, revokeKey } from "../keys/stored-keys";
@@ -10,7 +9,7 @@ import { adminHeaders, ask, type RunningServer, readAs, serverOf } from "./runni
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
-import { withStores } from "./with-stores";
+import { withConfig } from "./with-stores";
 
 export interface KeyOptions {
   environment: Environment;
@@ -83,24 +82,11 @@ const storedKeys = (environment: Environment): Promise<KeyList> =>
     keyList(clientKeysOf(current.auth.apiKeys, environment.clientKey), Date.now()),
   );
 
-/** Works with the stored config itself: no server is running. */
-const withConfig = <T>(environment: Environment, work: (config: ConfigStore) => Promise<T>): Promise<T> =>
-  withStores(environment, async (stores) => {
-    const config = stores.openConfig();
-    try {
-      return await work(config);
-    } finally {
-      config.close();
-    }
-  });
-
 function keyLines(items: readonly KeyItem[]): string[] {
   const rows = items.map(({ name, models, expires_at_ms, expired, last_used_at_ms }) => [
     name ?? "(no name)",
     models?.join(" ") ?? "all",
-    expires_at_ms === null
-      ? "never"
-      : `${new Date(expires_at_ms).toISOString().slice(0, 10)}${expired ? " (expired)" : ""}`,
+    expires_at_ms === null ? "never" : `${utcDay(expires_at_ms)}${expired ? " (expired)" : ""}`,
     last_used_at_ms === null ? "unknown" : ago(last_used_at_ms, Date.now()),
   ]);
   return table([["name", "models", "expires", "last used"], ...rows]);

@@ -1,5 +1,6 @@
 /** Lets a command work with the stores while no server has to run. */
 import type { Environment } from "../config/environment";
+import type { ConfigStore } from "../config/store";
 import { openStores } from "../storage/open";
 import type { Stores } from "../storage/stores";
 
@@ -11,3 +12,14 @@ export async function withStores<T>(environment: Environment, work: (stores: Sto
     await stores.close();
   }
 }
+
+/** The same with the stored config alone. */
+export const withConfig = <T>(environment: Environment, work: (config: ConfigStore) => Promise<T>): Promise<T> =>
+  withStores(environment, async (stores) => {
+    const config = stores.openConfig();
+    try {
+      return await work(config);
+    } finally {
+      config.close();
+    }
+  });
