@@ -34,7 +34,7 @@ export async function keyAdd({ environment, name, models, expires }: AddOptions)
   const key = server
     ? await createThere(server, wanted)
     : await withConfig(environment, (config) => createKey(config, wanted));
-  if (before.items.length === 0) say("This is the first key: from now on, every client must send a key.");
+  if (!before.required) say("This is the first key: from now on, every client must send a key.");
   say("Copy the key now. Only its hash is stored, so it cannot be shown again.");
   print(key);
   return 0;
@@ -45,7 +45,11 @@ export async function keyLs({ environment, json }: KeyOptions & { json: boolean 
   const list = server ? await askForKeys(server) : await storedKeys(environment);
   if (json) printJson(list);
   else if (list.items.length === 0)
-    say("There are no client keys: clients need none. `dragoman key add NAME` creates one.");
+    say(
+      list.required
+        ? "There are no client keys of the owner, and members have theirs. `dragoman key add NAME` creates one."
+        : "There are no client keys: clients need none. `dragoman key add NAME` creates one.",
+    );
   else print(...keyLines(list.items));
   return 0;
 }
@@ -78,9 +82,10 @@ const post = (server: RunningServer, path: string, body: object) =>
   ask(server, { path, method: "POST", body, headers: adminHeaders(server) });
 
 const storedKeys = (environment: Environment): Promise<KeyList> =>
-  withConfig(environment, async ({ current }) =>
-    keyList(clientKeysOf(current.auth.apiKeys, environment.clientKey), Date.now()),
-  );
+  withConfig(environment, async ({ current }, { members }) => {
+    const keys = clientKeysOf(current.auth.apiKeys, environment.clientKey);
+    return keyList(keys, { now: Date.now(), required: keys.length > 0 || members?.needKeys === true });
+  });
 
 function keyLines(items: readonly KeyItem[]): string[] {
   const rows = items.map(({ name, models, expires_at_ms, expired, last_used_at_ms }) => [

@@ -13,12 +13,15 @@ export async function withStores<T>(environment: Environment, work: (stores: Sto
   }
 }
 
-/** The same with the stored config alone. */
-export const withConfig = <T>(environment: Environment, work: (config: ConfigStore) => Promise<T>): Promise<T> =>
+/** The same with the stored config. */
+export const withConfig = <T>(
+  environment: Environment,
+  work: (config: ConfigStore, stores: Stores) => Promise<T>,
+): Promise<T> =>
   withStores(environment, async (stores) => {
     const config = stores.openConfig();
     try {
-      return await work(config);
+      return await work(config, stores);
     } finally {
       config.close();
     }

@@ -29,15 +29,20 @@ export const keyListSchema = z.object({
 });
 export type KeyList = z.output<typeof keyListSchema>;
 
-/**
- * @param lastUsed Timestamp in milliseconds of the newest request with the key of this name.
- * @param member Whose keys they are; missing for the owner.
- */
+interface KeyListOptions {
+  /** Wall clock, ms. */
+  now: number;
+  /** Clients must send a key. */
+  required: boolean;
+  /** Timestamp in milliseconds of the newest request with the key of this name; unknown where it is missing. */
+  lastUsed?(name: string): number | null;
+  /** Whose keys they are; missing for the owner. */
+  member?: MemberLimits | undefined;
+}
+
 export function keyList(
   keys: readonly ClientKey[],
-  now: number,
-  lastUsed: (name: string) => number | null = () => null,
-  member?: MemberLimits,
+  { now, required, lastUsed = () => null, member }: KeyListOptions,
 ): KeyList {
   const items = keys.map((key) => ({
     name: key.name,
@@ -47,5 +52,5 @@ export function keyList(
     last_used_at_ms: key.name === null ? null : lastUsed(key.name),
   }));
   const limits = member && { ...shownLimits(member), max_keys: maxMemberKeys };
-  return { items, required: items.length > 0 || member !== undefined, limits: limits ?? null };
+  return { items, required, limits: limits ?? null };
 }

@@ -57,6 +57,15 @@ describeWithPostgres("the owner's members", () => {
   const join = (server: TeamServer, link: string, rest = "", method = "GET") =>
     fetch(server.url + new URL(link).pathname + rest, { method, redirect: "manual" });
 
+  test("who have keys make every client need one, also where the owner has none", async () => {
+    expect(await servers[0].admin("/keys")).toMatchObject({ items: [], required: true });
+    const page = await (await fetch(`${servers[0].url}/admin/keys`)).text();
+    expect(page).toContain("every client must send one");
+    expect(page).not.toMatch(/Clients need no key|From the first key on/);
+    await using command = run(["key", "ls"], { env: team.env });
+    expect([await command.exited, command.stderr()]).toEqual([0, expect.stringContaining("members have theirs")]);
+  });
+
   test("says from which day on, in UTC wherever the server is", async () => {
     const page = await (await fetch(`${servers[1].url}/admin/members`)).text();
     expect(page).toContain(`since ${new Date(month()).toISOString().slice(0, 10)}, 00:00 UTC`);

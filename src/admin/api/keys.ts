@@ -11,14 +11,15 @@ export const createdKeySchema = z.object({
   key: z.string().describe("The key. It is not stored and cannot be shown again."),
 });
 
-export async function listKeys({ clientKeys, history, now }: App): Promise<KeyList> {
-  return keyList(clientKeys, now(), await lastUses(history, clientKeys));
+export async function listKeys({ clientKeys, requiresKey: required, history, now }: App): Promise<KeyList> {
+  return keyList(clientKeys, { now: now(), required, lastUsed: await lastUses(history, clientKeys) });
 }
 
 /** A member's own keys, by the names that they have in the history. */
 export async function listMemberKeys({ members, history, now }: App, member: string): Promise<KeyList> {
   const own = members!.clientKeysOf(member);
-  return keyList(own, now(), await lastUses(history, own), members!.find(member));
+  const lastUsed = await lastUses(history, own);
+  return keyList(own, { now: now(), required: true, lastUsed, member: members!.find(member) });
 }
 
 /** When each key was used last, by its name. */

@@ -76,8 +76,8 @@ export async function showMember(app: App, name: string): Promise<z.output<Retur
   const members = teamOf(app);
   const member = memberNamed(app, name);
   const keys = members.clientKeysOf(member.id);
-  const [item, lastUse] = await Promise.all([memberItemOf(members, member, app.now()), lastUses(app.history, keys)]);
-  return { item, keys: keyList(keys, app.now(), lastUse, member).items };
+  const [item, lastUsed] = await Promise.all([memberItemOf(members, member, app.now()), lastUses(app.history, keys)]);
+  return { item, keys: keyList(keys, { now: app.now(), required: true, lastUsed, member }).items };
 }
 
 /**

@@ -32,7 +32,7 @@ export function connectPage({ app, frame, url, member }: PageContext): StreamedP
               {" "}
               and replace <code>{keyPlaceholder}</code> with{" "}
               {keyCount === 1 ? "your client key" : "one of your client keys"}.
-              {!isOwner && (
+              {(!isOwner || keyCount === 0) && (
                 <>
                   {" "}
                   The page <a href="/admin/keys">Keys</a> makes one for each tool or machine.

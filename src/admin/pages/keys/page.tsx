@@ -90,7 +90,7 @@ async function keysMarkup({
   form = new URLSearchParams(),
   children,
 }: KeysProps): Promise<Markup> {
-  const { items, limits } = await (member === null ? listKeys(app) : listMemberKeys(app, member));
+  const { items, limits, required } = await (member === null ? listKeys(app) : listMemberKeys(app, member));
   const fromEnvironment = member === null && app.config.current.auth.apiKeys.length === 0 && items.length > 0;
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">
@@ -104,7 +104,7 @@ async function keysMarkup({
       )}
       {children}
       {items.length === 0 ? (
-        <NoKeys />
+        <NoKeys required={required} />
       ) : (
         <KeyTable
           caption="Client keys"
@@ -120,7 +120,7 @@ async function keysMarkup({
           The only key is the one in <code>DRAGOMAN_API_KEY</code>. The first key that you create here replaces it.
         </p>
       )}
-      <NewKeyForm frame={frame} form={form} isFirst={limits === null && items.length === 0} limits={limits} />
+      <NewKeyForm frame={frame} form={form} isFirst={!required} limits={limits} />
     </Page>
   );
 }
@@ -148,10 +148,14 @@ const MemberLead = ({ limits: { models, key_days, max_keys } }: { limits: Limits
   </>
 );
 
-const NoKeys = () => (
+const NoKeys = ({ required }: { required: boolean }) => (
   <section class="empty">
-    <h2>Clients need no key</h2>
-    <p>Every program that can reach dragoman may use it. By default, only programs on this machine can.</p>
+    <h2>{required ? "You have no key" : "Clients need no key"}</h2>
+    <p>
+      {required
+        ? "Members have keys of their own, so every client must send one. Create one for your own clients."
+        : "Every program that can reach dragoman may use it. By default, only programs on this machine can."}
+    </p>
   </section>
 );
 
