@@ -17,6 +17,11 @@ export async function describeInstance(app: App): Promise<Meta> {
       return null; // the history has logged why
     }
   };
+  const [row_count, oldest_row_at_ms, running] = await Promise.all([
+    orNull(() => app.history.count()),
+    orNull(() => app.history.oldest()),
+    app.running.count(),
+  ]);
   return {
     dbPath: databaseUrl === undefined ? historyFile : databaseName(databaseUrl),
     retentionDays,
@@ -25,9 +30,9 @@ export async function describeInstance(app: App): Promise<Meta> {
     demo: app.demo,
     started_at_ms: Math.round(performance.timeOrigin),
     history: app.history.degraded ? "degraded" : "ok",
-    row_count: await orNull(() => app.history.count()),
-    oldest_row_at_ms: await orNull(() => app.history.oldest()),
-    running_count: (await app.running.count()).count,
+    row_count,
+    oldest_row_at_ms,
+    running_count: running.count,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
 }

@@ -10,7 +10,7 @@ import { startOfMonth } from "../../keys/member-list";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 import { memberUsageIn } from "./member-usage";
-import { countStored, oldestStored, storedAfter, storedPage, storedRequest } from "./request-queries";
+import { countStored, storedAfter, storedBounds, storedPage, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
 import type { SpoolQueue } from "./spool";
 import { completeStatistics, largestSessionsIn, statisticsIn } from "./statistics";
@@ -210,7 +210,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     after: (id, limit) => ask((sql) => storedAfter(sql, id, limit)),
     get: (requestId) => ask((sql) => storedRequest(sql, requestId)),
     count: () => ask(countStored),
-    oldest: () => ask(oldestStored),
+    oldest: async () => (await ask(storedBounds)).first ?? undefined,
     lastOf: async (filters) => (await ask((sql) => storedPage(sql, filters, 1))).items[0]?.started_at_ms,
     totals: async (filters) => (await statistics(filters, [])).totals,
     statistics,

@@ -106,7 +106,13 @@ export async function openKeptStatistics(
     const sum = [...groups.values()];
     isTooLarge ||= sum.length > maxKeptGroups;
     if (isKept && sum.length <= maxKeptGroups)
-      await keep(postgres, { query, span, before: before ?? null, revision, groups: sum });
+      await keepSum(postgres, {
+        query,
+        span,
+        before: before ?? null,
+        revision,
+        groups: JSON.stringify(sum.map(packed)),
+      });
     return sum;
   };
 
@@ -194,21 +200,23 @@ export async function lateRevision(postgres: Postgres): Promise<string> {
 }
 
 interface Sum {
+  /** The hash of the question. */
   query: Uint8Array;
-  span: Span;
+  span: Pick<Span, "from" | "to">;
+  /** What arrived from this transaction on is missing; null if the span is over. */
   before: number | null;
-  /** Before it was read, of a span that is over. */
+  /** `lateRevision` before it was read, of a span that is over. */
   revision: string | null;
-  groups: readonly ChunkGroup[];
+  /** JSON, which the question gives its meaning. */
+  groups: string;
 }
 
-/** Keeps it, unless a late row came meanwhile, or another server knows more. */
-async function keep(postgres: Postgres, { query, span, before, revision, groups }: Sum): Promise<void> {
-  const rows = JSON.stringify(groups.map(packed));
+/** Keeps it, unless a late row came meanwhile, or another server knows as much. */
+export async function keepSum(postgres: Postgres, { query, span, before, revision, groups }: Sum): Promise<void> {
   await postgres.ask(
     // Locked, so that a late row that is being stored waits, and then forgets this too.
     (sql) => sql`INSERT INTO dragoman.statistics AS old (query, from_ms, to_ms, groups, arrived_before)
-      SELECT ${query}, ${span.from}::bigint, ${span.to}::bigint, ${rows}::text::jsonb, ${before}::bigint
+      SELECT ${query}, ${span.from}::bigint, ${span.to}::bigint, ${groups}::text::jsonb, ${before}::bigint
         FROM dragoman.revisions WHERE name = 'late_requests' AND revision = coalesce(${revision}::bigint, revision) FOR SHARE
       ON CONFLICT (query, from_ms, to_ms) DO UPDATE
         SET groups = excluded.groups, arrived_before = excluded.arrived_before

@@ -8,7 +8,8 @@ import { dayMs, hourMs } from "../../format";
 import type { MemberUsage } from "../../keys/member-usage";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
-import { addingUp, lateRevision } from "./kept-statistics";
+import { addingUp, keepSum, lateRevision } from "./kept-statistics";
+import { storedBounds } from "./request-queries";
 import { settledBefore } from "./requests";
 
 /** Unix ms, both ends included. */
@@ -61,7 +62,7 @@ export async function memberUsageIn(
 type Ask = <T>(work: (sql: SQL) => Promise<T>) => Promise<T>;
 
 async function usageIn(ask: Ask, postgres: Postgres, since: number, now: number): Promise<Map<string, MemberUsage>> {
-  const { first, last } = await boundsOf(ask);
+  const { first, last } = await ask(storedBounds);
   if (first === null || last === null) return new Map();
   const spans = spansBetween(Math.max(since, Math.floor(first / dayMs) * dayMs), last, settledBefore(now));
   const kept = await keptSums(ask, spans.over);
@@ -86,14 +87,6 @@ export async function lastRequestsOf(postgres: Postgres, ids: readonly string[])
     defaultPatienceMs,
   );
   return new Map(rows.filter(({ at }) => at !== null).map(({ wanted, at }) => [wanted, at!]));
-}
-
-async function boundsOf(ask: Ask) {
-  const [row] = await ask(
-    (sql) => sql<{ first: number | null; last: number | null }[]>`SELECT min(started_at_ms)::float8 AS first,
-      max(started_at_ms)::float8 AS last FROM dragoman.requests`,
-  );
-  return row!;
 }
 
 /** Whole days and hours that are over, and the rest. A part of an hour at the beginning is read with its hour's rest. */
@@ -139,23 +132,18 @@ async function packedIn(ask: Ask, from: number, to: number): Promise<string> {
   return row!.groups;
 }
 
-async function addUpAndKeep(ask: Ask, postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> {
-  const before = await lateRevision(postgres);
-  const packed = await packedIn(ask, from, to);
-  await postgres.ask(
-    // Locked, so that a late row that is being stored waits, and then forgets this too.
-    (sql) => sql`INSERT INTO dragoman.statistics (query, from_ms, to_ms, groups)
-      SELECT ${query}, ${from}::bigint, ${to}::bigint, ${packed}::text::jsonb FROM dragoman.revisions
-        WHERE name = 'late_requests' AND revision = ${before}::bigint FOR SHARE
-      ON CONFLICT DO NOTHING`,
-  );
+async function addUpAndKeep(ask: Ask, postgres: Postgres, span: Span): Promise<[string, Sums][]> {
+  const { from, to } = span;
+  const revision = await lateRevision(postgres);
+  const groups = await packedIn(ask, from, to);
+  await keepSum(postgres, { query, span, before: null, revision, groups });
   // The hours of a day are not asked for any more.
   if (to - from > hourMs)
     await postgres.ask(
       (sql) => sql`DELETE FROM dragoman.statistics
         WHERE query = ${query} AND from_ms >= ${from} AND to_ms <= ${to} AND to_ms - from_ms < ${hourMs}`,
     );
-  return Object.entries(JSON.parse(packed));
+  return Object.entries(JSON.parse(groups));
 }
 
 function add(total: Map<string, Sums>, member: string, more: Sums): void {

@@ -70,7 +70,9 @@ export async function countStored(sql: SQL): Promise<number> {
   return row!.rows;
 }
 
-export async function oldestStored(sql: SQL): Promise<number | undefined> {
-  const [row] = await sql<{ at: number | null }[]>`SELECT min(started_at_ms)::float8 AS at FROM dragoman.requests`;
-  return row!.at ?? undefined;
+/** When the oldest and the newest request started, Unix ms; null if there is none. */
+export async function storedBounds(sql: SQL): Promise<{ first: number | null; last: number | null }> {
+  const [row] = await sql<{ first: number | null; last: number | null }[]>`
+    SELECT min(started_at_ms)::float8 AS first, max(started_at_ms)::float8 AS last FROM dragoman.requests`;
+  return row!;
 }
