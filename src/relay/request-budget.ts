@@ -3,6 +3,7 @@ import { type Awaitable, whenKnown } from "../awaitable";
 import type { Subject } from "../budgets/budgets";
 import type { Amounts, Reservation } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { costOf } from "../upstream/price";
 import type { AttemptedAccount, RequestState } from "./request-log";
@@ -11,6 +12,13 @@ import type { AttemptedAccount, RequestState } from "./request-log";
 const bytesPerToken = 4;
 /** Tokens of an answer, before anything is known of it. */
 const expectedOutput = 500;
+/** Bytes of a client's stream for one token of the answer, roughly, as in recorded streams. */
+const streamBytesPerToken: Readonly<Record<ClientDialect, number>> = {
+  messages: 40,
+  chat: 200,
+  responses: 250,
+  gemini: 200,
+};
 
 export class RequestBudget {
   readonly #guard: BudgetGuard;
@@ -69,19 +77,17 @@ export class RequestBudget {
   /**
    * Ends the reservation with the request.
    * @param cost What the request cost; null if that is not known. Undefined if it was not served.
+   * @param isCut The reply broke off before its end, so that its usage is not known, or only that of its beginning.
    */
-  end(cost: Amounts | undefined): void {
+  end(cost: Amounts | undefined, isCut: boolean): void {
     this.#hasEnded = true;
     const reservation = this.#reservation;
     this.#reservation = undefined;
     if (!reservation) return;
-    if (cost === undefined) void this.#guard.release(reservation);
-    else
-      this.#guard.settle(reservation, {
-        model: this.#state.target!.model.id,
-        expected: this.#expected,
-        real: withExpected(cost, this.#expected),
-      });
+    if (cost === undefined) return void this.#guard.release(reservation);
+    const counted = withExpected(cost, this.#expected);
+    const real = isCut ? atLeastSent(counted, this.#state) : counted;
+    this.#guard.settle(reservation, { model: this.#state.target!.model.id, expected: this.#expected, real });
   }
 
   /** Tells the client what the budgets have left, if one applies. */
@@ -121,3 +127,18 @@ const withExpected = (cost: Amounts, expected: Amounts): Amounts => ({
   nanoCredits: cost.nanoCredits ?? expected.nanoCredits,
   premiumUnits: cost.premiumUnits ?? expected.premiumUnits,
 });
+
+/** Whoever hangs up just before the end has the whole reply, so what was sent of it is counted too. */
+function atLeastSent(
+  cost: Amounts,
+  { target, incoming, usage, clientDialect, sentBytes = 0, facts }: RequestState,
+): Amounts {
+  if (clientDialect === "embeddings") return cost;
+  const sent = {
+    ...usage,
+    input: usage.input ?? Math.ceil((incoming?.bytes.length ?? 0) / bytesPerToken),
+    output: Math.max(usage.output ?? 0, Math.floor(sentBytes / streamBytesPerToken[clientDialect])),
+  };
+  const { nanoCredits } = costOf(target!.model.price, sent, facts?.initiator !== "agent");
+  return nanoCredits === null ? cost : { ...cost, nanoCredits: Math.max(cost.nanoCredits ?? 0, nanoCredits) };
+}

@@ -56,6 +56,8 @@ export interface RequestState {
   usage: Partial<Usage>;
   /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
+  /** Bytes of the stream that the client got. */
+  sentBytes?: number;
   /** Missing while there are none, like `dropped`. */
   fixups?: Set<string>;
   dropped?: Set<string>;

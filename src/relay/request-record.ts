@@ -262,6 +262,11 @@ export class RequestRecord implements InFlightHandle {
     this.#changed();
   }
 
+  /** To be called with each piece of a stream that the client gets. */
+  addSent(bytes: number): void {
+    this.#state.sentBytes = (this.#state.sentBytes ?? 0) + bytes;
+  }
+
   /** The input tokens sent to the client before the upstream reported any. */
   setEstimate(tokens: number): void {
     this.#state.estimatedInput = tokens;
@@ -340,7 +345,8 @@ export class RequestRecord implements InFlightHandle {
     const turn = cachedTurn(state, durationMs);
     if (turn) state.cacheMiss = cacheWatch.judge(turn);
     const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
-    this.budget.end(this.#hasBegun || isCharged(state) ? costOfRow(row) : undefined);
+    const isCut = this.#hasBegun && !this.#isOver;
+    this.budget.end(this.#hasBegun || isCharged(state) ? costOfRow(row) : undefined, isCut);
     history.add(row);
     inFlight.end(row);
     exchangeMetrics.count(row, state.attempts);

@@ -109,7 +109,9 @@ export async function respondStream(
       feed: reading.bytes,
       take() {
         const output = out.take();
-        if (output) record.markFirstByte();
+        if (!output) return undefined;
+        record.markFirstByte();
+        record.addSent(output.length);
         return output;
       },
       isOver: () => record.isOver,

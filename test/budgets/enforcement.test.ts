@@ -1,7 +1,7 @@
 /** Requests are held to budgets: on every endpoint, before anything is sent, and by what they really cost. */
 import { describe, expect, test } from "bun:test";
 import { startProvider } from "../support/provider";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
 
 const hello = [{ role: "user", content: "Hi" }];
 const bodies = {
@@ -109,6 +109,49 @@ describe("amounts", () => {
     await (await proxy.post("/v1/chat/completions", say("[demo: cut 3]"))).text();
     expect(await used(proxy)).toEqual([["All", 1, 0]]);
   });
+
+  test.each([
+    ["/v1/messages", { model: "claude-sonnet-4.5", max_tokens: 50_000, messages: [{ role: "user", content: "" }] }],
+    ["/v1/chat/completions", { model: "claude-sonnet-4.5", messages: [{ role: "user", content: "" }] }],
+    ["/v1/responses", { model: "gpt-5-mini", input: "" }],
+  ] as const)(
+    "%s: who hangs up before the end pays for what was read, whatever was learnt of the model",
+    async (path, body) => {
+      const ask = (content: string) => ({
+        ...body,
+        ...("input" in body ? { input: content } : { messages: [{ role: "user", content }] }),
+        stream: true,
+      });
+      const settings = {
+        demo: { generation: "B", pace: 1 },
+        config: { budgets: [budget({ unit: "credits", limit: 1e6 })] },
+      } as const;
+      await using proxy = await startProxy(settings);
+      // Small answers make the model look cheap.
+      for (let small = 0; small < 40; small += 1) await (await proxy.post(path, ask("Hi"))).text();
+      const amount = async () => (await used(proxy))[0]![1];
+      await until(async () => (await used(proxy))[0]![2] === 0);
+      const before = await amount();
+      await using front = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+      expect(front.port).toBeGreaterThan(0);
+      const leaving = new AbortController();
+      const answer = await fetch(proxy.url + path, {
+        method: "POST",
+        body: JSON.stringify(ask("[demo: long 3000] Hello")),
+        headers: { "content-type": "application/json" },
+        signal: leaving.signal,
+      });
+      let read = 0;
+      const reader = answer.body!.getReader();
+      while (read < 100_000) read += (await reader.read()).value!.length;
+      leaving.abort();
+      await until(() => proxy.rows()[0]?.http_status === 499);
+      await until(async () => (await used(proxy))[0]![2] === 0 && (await amount()) > before);
+      const { nano_credits, output_tokens } = proxy.rows()[1]!;
+      const perToken = nano_credits! / 1e9 / output_tokens!;
+      expect((await amount()) - before).toBeGreaterThan((read / 400) * perToken);
+    },
+  );
 
   test("a free model is not limited by a budget in credits or premium requests", async () => {
     await using proxy = await startProxy({ config: { budgets: [budget({ unit: "premium", limit: 1 })] } });
