@@ -22,13 +22,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { SQL } from "bun";
+import { dayMs } from "../../src/format";
 import { freePort } from "./free-port";
 import { unloadedNow } from "./unloaded";
 
 export interface TestPostgres extends AsyncDisposable {
-  /** Everything that the server has written to disk: tables, indexes, its log of changes. */
+  /** Everything that the server has written to disk: tables, indexes, its log of changes; what is there twice, once. */
   bytesOnDisk(): Promise<Buffer[]>;
   /** Creates a database. @param options.empty Without the tables of dragoman. @returns Its address. */
   database(options?: { empty?: boolean }): Promise<string>;
@@ -102,7 +103,8 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
   const home = mkdtempSync(join(durable ? tmpdir() : quickest(), "dragoman-postgres-"));
   chmodSync(home, 0o755);
   const identity = otherUser();
-  const { bin, data: made } = prepared(identity);
+  const { bin } = prepared(identity);
+  const made = await dataWithTables(identity);
   const data = join(home, "data");
   chownTo(home, identity);
   // As the owner of the files, which is who reads them.
@@ -112,7 +114,6 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
   let server: ReturnType<typeof launch> | undefined;
   let isPaused = false;
   let databases = 0;
-  let template: Promise<string> | undefined;
 
   const launch = (more: Record<string, string>) => {
     const given = Object.entries({ ...settings, ...(durable && durably), ...more });
@@ -127,13 +128,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       exec setpriv --reuid=${uid} --regid=${gid} --clear-groups "$@"`;
     return spawn("unshare", ["-m", "--propagation", "private", "sh", "-ec", script, "sh", ...command], options);
   };
-  const untilAnswers = async (question = "SELECT true AS done") => {
-    const deadline = unloadedNow() + patienceMs;
-    while (!(await agrees(address("postgres"), question))) {
-      if (unloadedNow() > deadline) throw new Error("Postgres does not start.");
-      await Bun.sleep(20);
-    }
-  };
+  const untilAnswers = (question?: string) => untilAgrees(address("postgres"), question);
 
   const start = async ({ standby }: { standby?: "asked" | "closed" } = {}) => {
     if (server) return;
@@ -194,11 +189,16 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       await sql.unsafe("CHECKPOINT");
       await sql.close();
       const files = readdirSync(data, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
-      return files.map((file) => readFileSync(join(file.parentPath, file.name)));
+      // Databases are copies of each other for the most part.
+      const contents = new Map<number | bigint, Buffer>();
+      for (const file of files) {
+        const bytes = readFileSync(join(file.parentPath, file.name));
+        contents.set(Bun.hash(bytes), bytes);
+      }
+      return [...contents.values()];
     },
     async database({ empty = false } = {}) {
-      if (!empty) template ??= withTables(address);
-      const from = empty ? "template1" : await template;
+      const from = empty ? "template1" : withTables;
       databases += 1;
       const name = `test_${databases}`;
       const sql = new SQL(address("postgres"), { max: 1 });
@@ -233,17 +233,47 @@ function quickest(): string {
 
 const durably = { fsync: "on", full_page_writes: "on" };
 
-/** Makes a database with the tables of dragoman, which others are copied from: a copy takes a fifth of the time. */
-async function withTables(address: (database: string) => string): Promise<string> {
+/** What others are copied from: a copy takes a fifth of the time that the tables take. */
+const withTables = "with_tables";
+
+/**
+ * A server's folder with a database that has the tables of dragoman. It is made once for each version of the source and each day,
+ * whose tables it has, and stays for a day in the system's folder for temporary files.
+ */
+async function dataWithTables(identity: Identity | undefined): Promise<string> {
+  const { bin, data } = prepared(identity);
+  const hash = new Bun.CryptoHasher("sha256").update(new Date().toISOString().slice(0, 10));
+  const source = join(import.meta.dir, "../../src/storage/postgres");
+  for (const path of (readdirSync(source, { recursive: true }) as string[]).sort())
+    if (path.endsWith(".ts")) hash.update(readFileSync(join(source, path)));
+  const ready = `${dirname(data)}-${hash.digest("hex").slice(0, 16)}`;
+  if (existsSync(ready)) return join(ready, "data");
+  for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(`${basename(dirname(data))}-`)))
+    if (Date.now() - statSync(join(tmpdir(), name)).mtimeMs > dayMs) rmSync(join(tmpdir(), name), { recursive: true });
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
+  chmodSync(folder, 0o755);
+  chownTo(folder, identity);
+  spawnSync("cp", ["-R", data, join(folder, "data")], identity);
+  const port = freePort();
+  const address = (database: string) => `postgres://${user}@127.0.0.1:${port}/${database}`;
+  const given = Object.entries(settings).flatMap(([key, value]) => ["-c", `${key}=${value}`]);
+  const command = ["-D", join(folder, "data"), "-p", String(port), ...given];
+  const server = spawn(join(bin, "postgres"), command, { ...identity, cwd: folder, stdio: "ignore", env: {} });
+  const ended = new Promise((resolve) => server.once("exit", resolve));
+  await untilAgrees(address("postgres"));
   const { connectPostgres } = await import("../../src/storage/postgres/connection");
   const { migrate } = await import("../../src/storage/postgres/schema");
   const sql = new SQL(address("postgres"), { max: 1 });
-  await sql.unsafe("CREATE DATABASE with_tables");
+  await sql.unsafe(`CREATE DATABASE ${withTables}`);
   await sql.close();
-  const postgres = connectPostgres({ url: address("with_tables") });
+  const postgres = connectPostgres({ url: address(withTables) });
   await migrate(postgres);
   await postgres.close();
-  return "with_tables";
+  // It writes everything to its folder before it ends.
+  server.kill("SIGINT");
+  await ended;
+  moveOnce(folder, ready);
+  return join(ready, "data");
 }
 
 interface Prepared {
@@ -278,16 +308,20 @@ function prepared(identity: Identity | undefined): Prepared {
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
     const rules = ["local all all trust", `host all ${guardedRole} all scram-sha-256`, "host all all all trust"];
     writeFileSync(join(data, "pg_hba.conf"), rules.join("\n"));
-    try {
-      renameSync(folder, ready);
-    } catch (thrown) {
-      // Another process was faster.
-      rmSync(folder, { recursive: true, force: true });
-      if (!existsSync(ready)) throw thrown;
-    }
+    moveOnce(folder, ready);
   }
   if (process.getuid && statSync(ready).uid !== process.getuid()) throw new Error(`${ready} belongs to somebody else.`);
   return within(ready);
+}
+
+function moveOnce(folder: string, ready: string): void {
+  try {
+    renameSync(folder, ready);
+  } catch (thrown) {
+    // Another process was faster.
+    rmSync(folder, { recursive: true, force: true });
+    if (!existsSync(ready)) throw thrown;
+  }
 }
 
 function chownTo(path: string, identity: Identity | undefined): void {
@@ -316,6 +350,14 @@ function parentOf(pid: number): number | undefined {
     return Number(stat.replace(/^.*\) /s, "").split(" ")[1]);
   } catch {
     return undefined; // it has ended
+  }
+}
+
+async function untilAgrees(url: string, question = "SELECT true AS done"): Promise<void> {
+  const deadline = unloadedNow() + patienceMs;
+  while (!(await agrees(url, question))) {
+    if (unloadedNow() > deadline) throw new Error("Postgres does not start.");
+    await Bun.sleep(20);
   }
 }
 
