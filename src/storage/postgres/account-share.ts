@@ -1,11 +1,10 @@
 /** What servers share of their accounts through Postgres: states and quotas here, sessions in `shared-session.ts`. */
 import type { AccountShare, FoundOut, SharedSignIn, SharedState } from "../../accounts/account-share";
 import { isUsedUp, type Quota } from "../../accounts/quota";
-import type { Logger } from "../../logger";
-import type { Seals } from "../seal";
 import { isAwayError } from "./away";
-import { announceChange, type Changes } from "./changes";
+import { announceChange } from "./changes";
 import type { Postgres } from "./connection";
+import type { ServerParts } from "./parts";
 import { sharedSession } from "./shared-session";
 
 export interface PostgresAccountShare extends AccountShare {
@@ -16,21 +15,12 @@ export interface PostgresAccountShare extends AccountShare {
   close(): void;
 }
 
-interface ShareParts {
-  postgres: Postgres;
-  seals: Seals;
-  changes: Changes;
-  /** The id of this server. */
-  replica: string;
-  logger(): Logger;
-}
-
 /** Milliseconds until numbers of quotas are stored, and between two reads; what changes whether an account serves is told at once. */
 const quotaGatherMs = 10_000;
 /** Milliseconds of pause for each quota that was read: a server of a large team reads a hundred a second. */
 const pausePerQuota = 10;
 /** Reads all states, and follows them from now on. @throws ProxyError */
-export async function openPostgresAccountShare(parts: ShareParts): Promise<PostgresAccountShare> {
+export async function openPostgresAccountShare(parts: ServerParts): Promise<PostgresAccountShare> {
   const { postgres, changes, replica, logger } = parts;
   const states = new Map<string, FoundOut & { signIn: string }>();
   const listeners: ((account: SharedSignIn, found: FoundOut) => void)[] = [];

@@ -14,15 +14,12 @@ import {
   sessionLifetimeMs,
 } from "../../keys/page-sessions";
 import { sha256 } from "../../net/credentials";
-import type { Seals } from "../seal";
 import { orAway } from "./away";
-import { announceChange, type Changes } from "./changes";
+import { announceChange } from "./changes";
 import type { Postgres } from "./connection";
+import type { StoreParts } from "./parts";
 
-interface SessionParts {
-  postgres: Postgres;
-  seals: Seals;
-  changes: Changes;
+interface SessionParts extends Omit<StoreParts, "logger"> {
   members: Members;
   /** This server's. A session that began with another one does not hold here. */
   adminToken: string | undefined;

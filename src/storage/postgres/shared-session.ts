@@ -1,20 +1,11 @@
 /** Upstream sessions that servers share through Postgres: a token is exchanged once for all of them. */
 import { renewBefore, type SharedSignIn } from "../../accounts/account-share";
 import type { FreshSession, Unavailable } from "../../accounts/session-source";
-import type { Logger } from "../../logger";
-import type { Seals } from "../seal";
 import { isAwayError } from "./away";
-import { type Changes, notifyServers } from "./changes";
-import type { Postgres } from "./connection";
+import { notifyServers } from "./changes";
+import type { StoreParts } from "./parts";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSession } from "./sealed-columns";
-
-interface SessionParts {
-  postgres: Postgres;
-  seals: Seals;
-  changes: Changes;
-  logger(): Logger;
-}
 
 /** Milliseconds that another server's exchange is waited for; longer than an exchange may take. */
 const patienceMs = 20_000;
@@ -26,7 +17,7 @@ const maxPauseMs = 500;
  * of a server that is killed. Without the database each server makes its own: several valid tokens do no harm.
  */
 export async function sharedSession(
-  parts: SessionParts,
+  parts: StoreParts,
   account: SharedSignIn,
   refused: string | undefined,
   exchange: () => Promise<FreshSession | Unavailable>,
@@ -60,7 +51,7 @@ const sharing = async <T>(work: Promise<T>): Promise<T> => {
 };
 
 async function exchangeLocked(
-  parts: SessionParts,
+  parts: StoreParts,
   account: SharedSignIn,
   refused: string | undefined,
   exchange: () => Promise<FreshSession | Unavailable>,
@@ -79,7 +70,7 @@ async function exchangeLocked(
 
 const topicOf = ({ key, signIn }: SharedSignIn) => `session ${key} ${signIn}`;
 
-async function tryLock({ postgres }: SessionParts, account: SharedSignIn): Promise<boolean> {
+async function tryLock({ postgres }: StoreParts, account: SharedSignIn): Promise<boolean> {
   const [row] = await sharing(
     postgres.askDirect(
       (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${topicOf(account)}, 1)) AS held`,
@@ -88,7 +79,7 @@ async function tryLock({ postgres }: SessionParts, account: SharedSignIn): Promi
   return row!.held;
 }
 
-async function unlock({ postgres, logger }: SessionParts, account: SharedSignIn): Promise<void> {
+async function unlock({ postgres, logger }: StoreParts, account: SharedSignIn): Promise<void> {
   try {
     await postgres.askDirect((sql) => sql`SELECT pg_advisory_unlock(hashtextextended(${topicOf(account)}, 1))`);
   } catch (thrown) {
@@ -106,7 +97,7 @@ interface SessionRow {
 }
 
 async function readSession(
-  { postgres, seals, logger }: SessionParts,
+  { postgres, seals, logger }: StoreParts,
   { key, signIn }: SharedSignIn,
   refused: string | undefined,
 ): Promise<FreshSession | undefined> {
@@ -139,7 +130,7 @@ async function readSession(
 }
 
 /** A session that cannot be stored serves this server alone. */
-async function storeSession(parts: SessionParts, account: SharedSignIn, fresh: FreshSession): Promise<void> {
+async function storeSession(parts: StoreParts, account: SharedSignIn, fresh: FreshSession): Promise<void> {
   const { postgres, seals, logger } = parts;
   const { session, freshFor, lifetime } = fresh;
   try {

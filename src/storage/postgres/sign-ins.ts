@@ -13,24 +13,15 @@ import {
   type WaitingSignIn,
 } from "../../accounts/sign-in-store";
 import { ProxyError } from "../../errors";
-import type { Logger } from "../../logger";
 import { sha256 } from "../../net/credentials";
 import type { Seals } from "../seal";
 import { isAwayError, orAway } from "./away";
-import { announceChange, type Changes } from "./changes";
+import { announceChange } from "./changes";
 import type { Postgres } from "./connection";
+import type { ServerParts } from "./parts";
 import { lostReplicas } from "./replica";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSignIn } from "./sealed-columns";
-
-interface SignInParts {
-  postgres: Postgres;
-  seals: Seals;
-  changes: Changes;
-  /** The id of this server. */
-  replica: string;
-  logger(): Logger;
-}
 
 /** Milliseconds between two looks for sign-ins whose server is gone, while there are any. */
 const lookEvery = 2_000;
@@ -68,7 +59,7 @@ interface HeldSignIn {
 }
 
 /** Reads all sign-ins, and follows them from now on. @throws ProxyError */
-export async function openPostgresSignIns(parts: SignInParts): Promise<SignInStore> {
+export async function openPostgresSignIns(parts: ServerParts): Promise<SignInStore> {
   const { postgres, seals, changes, replica, logger } = parts;
   /** By the hash of the id, in hexadecimal. */
   const held = new Map<string, HeldSignIn>();
@@ -196,7 +187,7 @@ const changedSignIn = () =>
 const isWaiting = ({ begun: { state, expiresAt } }: HeldSignIn) => state.name === "waiting" && expiresAt > Date.now();
 
 /** @throws ProxyError `conflict` */
-async function insert(sql: TransactionSQL, { seals, replica }: SignInParts, signIn: WaitingSignIn): Promise<void> {
+async function insert(sql: TransactionSQL, { seals, replica }: ServerParts, signIn: WaitingSignIn): Promise<void> {
   const { id, host, app, member, code, device } = signIn;
   // Locks the table's revision, so that two servers do not count at the same time.
   const revision = await announceChange(sql, "sign_ins");
@@ -219,7 +210,7 @@ interface Ending {
 }
 
 /** An account that was saved is said to be saved, also if the sign-in was cancelled in the same moment. */
-async function end(sql: TransactionSQL, { seals, replica }: SignInParts, { id, state, held }: Ending): Promise<void> {
+async function end(sql: TransactionSQL, { seals, replica }: ServerParts, { id, state, held }: Ending): Promise<void> {
   if (!held) return;
   const mayEnd = sql`sha256 = ${sha256(id)} AND (state->>'name' = 'waiting'
       AND (replica = ${replica} OR ${state.name !== "failed"}) OR state->>'name' = 'cancelled' AND ${state.name === "done"})`;

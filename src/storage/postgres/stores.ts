@@ -21,13 +21,14 @@ import { openPostgresAccountShare, type PostgresAccountShare } from "./account-s
 import { openPostgresAccounts } from "./accounts";
 import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
 import { isAwayError } from "./away";
-import { type Changes, openChanges } from "./changes";
+import { openChanges } from "./changes";
 import { openPostgresConfig } from "./config";
 import { connectPostgres, type Postgres } from "./connection";
 import { openPostgresHistory, type PostgresHistory } from "./history";
 import { openPostgresLedger, type PostgresLedger, type Settlement } from "./ledger";
 import { openPostgresMembers } from "./members";
 import { openPostgresPageSessions } from "./page-sessions";
+import type { StoreParts } from "./parts";
 import { openPostgresPendingChanges } from "./pending-changes";
 import { requireOwnConnection } from "./pooler";
 import { joinReplicas, type Replica } from "./replica";
@@ -54,14 +55,6 @@ const finishMs = 5_000;
 /** Milliseconds for which a form can be submitted, whichever server is asked. */
 const formTokenMs = dayMs;
 
-/** What all stores share. */
-interface Parts {
-  postgres: Postgres;
-  seals: Seals;
-  changes: Changes;
-  logger(): Logger;
-}
-
 /**
  * Connects, leads the database to this version's schema, and reads config and accounts.
  * @param follow This is a server: it follows the changes of others and takes part in the team. A command that ends at once does not.
@@ -77,7 +70,7 @@ export async function openPostgresStores(
   let replica: Replica | undefined;
   const postgres = connectPostgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
   const changes = openChanges(postgres, () => logger);
-  const parts: Parts = { postgres, seals, changes, logger: () => logger };
+  const parts: StoreParts = { postgres, seals, changes, logger: () => logger };
   try {
     if (follow) {
       await untilReachable(parts);
@@ -119,7 +112,7 @@ interface Opened {
   useLogger(logger: Logger): void;
 }
 
-function storesOf(environment: Environment, parts: Parts, opened: Opened): PostgresStores {
+function storesOf(environment: Environment, parts: StoreParts, opened: Opened): PostgresStores {
   const { home, databaseGraceMs: graceMs = defaultGraceMs } = environment;
   const { postgres, seals, changes } = parts;
   const { config, accounts, replica, share } = opened;
@@ -261,7 +254,7 @@ function warnOfFolder(
 }
 
 /** The database and the server may be started together. */
-async function untilReachable({ postgres, logger }: Parts): Promise<void> {
+async function untilReachable({ postgres, logger }: StoreParts): Promise<void> {
   const deadline = performance.now() + patienceMs;
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,7 +1,8 @@
 /** Hears what the other servers send of their requests. It is listened to only while somebody watches here. */
-import type { Seals } from "../../seal";
+
 import type { Postgres } from "../connection";
 import { withinTime } from "../line";
+import type { StoreParts } from "../parts";
 import { type RunningMessage, readRunningMessage, runningChannel } from "./messages";
 import { openMessage } from "./sealed";
 
@@ -20,13 +21,8 @@ interface ChannelListener {
 /** Milliseconds. */
 const patienceMs = 5_000;
 
-interface ChannelParts {
-  postgres: Postgres;
-  seals: Seals;
-}
-
 export function openRunningChannel(
-  { postgres, seals }: ChannelParts,
+  { postgres, seals }: Pick<StoreParts, "postgres" | "seals">,
   { heard, again }: ChannelListener,
 ): RunningChannel {
   let listening: ReturnType<Postgres["listen"]> | undefined;

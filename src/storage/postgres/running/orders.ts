@@ -5,10 +5,8 @@
 import { plural } from "../../../format";
 import type { Entry } from "../../../history/entry";
 import type { InFlightRequest } from "../../../history/in-flight";
-import type { Logger } from "../../../logger";
-import type { Seals } from "../../seal";
 import { isAwayError } from "../away";
-import type { Postgres } from "../connection";
+import type { ServerParts } from "../parts";
 import { otherReplicas } from "../replica";
 import { openRunningChannel } from "./channel";
 import type { WatchedGroup } from "./messages";
@@ -29,12 +27,7 @@ export interface RunningOrders {
   close(): void;
 }
 
-interface OrderParts {
-  postgres: Postgres;
-  seals: Seals;
-  /** The id of this server. */
-  replica: string;
-  logger(): Logger;
+interface OrderParts extends Omit<ServerParts, "changes"> {
   /** How many requests of a group are listed, of all servers together. */
   maxListed: number;
   running(request: InFlightRequest): void;

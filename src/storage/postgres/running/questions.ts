@@ -3,11 +3,8 @@ import { ProxyError } from "../../../errors";
 import { plural } from "../../../format";
 import type { InFlight, InFlightRequest } from "../../../history/in-flight";
 import { cancelHere, findHere, isOf } from "../../../history/running-requests";
-import type { Logger } from "../../../logger";
-import type { Seals } from "../../seal";
 import { isAwayError, orAway } from "../away";
-import type { Changes } from "../changes";
-import type { Postgres } from "../connection";
+import type { ServerParts } from "../parts";
 import { otherReplicas } from "../replica";
 import { isRequest, withinBytes } from "./messages";
 import { maxPayloadBytes, notifySealed, onSealed } from "./sealed";
@@ -30,14 +27,8 @@ export interface CountOfOthers {
   silent: number;
 }
 
-interface QuestionParts {
-  postgres: Postgres;
-  seals: Seals;
-  changes: Changes;
+interface QuestionParts extends ServerParts {
   inFlight: InFlight;
-  /** The id of this server. */
-  replica: string;
-  logger(): Logger;
 }
 
 interface Question {

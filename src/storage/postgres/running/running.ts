@@ -13,11 +13,8 @@ import {
   type RunningList,
   type RunningRequests,
 } from "../../../history/running-requests";
-import type { Logger } from "../../../logger";
-import type { Seals } from "../../seal";
 import { isAwayError } from "../away";
-import type { Changes } from "../changes";
-import type { Postgres } from "../connection";
+import type { ServerParts } from "../parts";
 import { groupOf, payloadsOf, type RunningItem, runningChannel, type WatchedGroup } from "./messages";
 import { awayGap, openRunningOrders, orderTopic, readOrder, silentGap } from "./orders";
 import { openRunningPublisher } from "./publisher";
@@ -29,14 +26,8 @@ export interface PostgresRunning extends RunningRequests {
   leave(): Promise<void>;
 }
 
-interface RunningParts {
-  postgres: Postgres;
-  seals: Seals;
-  changes: Changes;
+interface RunningParts extends ServerParts {
   inFlight: InFlight;
-  /** The id of this server. */
-  replica: string;
-  logger(): Logger;
 }
 
 /** Requests that are listed at most, of all servers together. */

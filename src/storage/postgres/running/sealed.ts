@@ -2,10 +2,11 @@
  * Messages between servers, sealed: every role of the database cluster that may connect can send and hear NOTIFY, whatever rights it
  * has on tables. So nobody else sees what runs, cancels it, or makes up what the pages show.
  */
+
 import { isObject, parseJson } from "../../../json";
 import type { Seals } from "../../seal";
-import { type Changes, notifyServers } from "../changes";
-import type { Postgres } from "../connection";
+import { notifyServers } from "../changes";
+import type { StoreParts } from "../parts";
 
 /** Of the JSON in one message: base64 and what `Seals.seal` adds make 7,999 bytes of it at most ("NOTIFY" in Postgres' documents). */
 export const maxPayloadBytes = 5_800;
@@ -23,15 +24,9 @@ export function openMessage(seals: Seals, payload: string): string | undefined {
   }
 }
 
-interface TopicParts {
-  postgres: Postgres;
-  changes: Changes;
-  seals: Seals;
-}
-
 /** As `Changes.on`, of sealed messages. */
 export const onSealed = (
-  { changes, seals }: Omit<TopicParts, "postgres">,
+  { changes, seals }: Pick<StoreParts, "changes" | "seals">,
   topic: string,
   listener: (message: Record<string, unknown>) => void,
 ): (() => void) =>
@@ -44,7 +39,7 @@ export const onSealed = (
 
 /** As `notifyServers`, sealed. */
 export const notifySealed = (
-  { postgres, seals }: Omit<TopicParts, "changes">,
+  { postgres, seals }: Pick<StoreParts, "postgres" | "seals">,
   message: { topic: string; [field: string]: unknown },
 ) =>
   postgres.ask((sql) =>
