@@ -7,6 +7,7 @@ import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { openLater } from "../../src/accounts/dormant-account";
 import { hostsFor } from "../../src/accounts/hosts";
 import type { Quota } from "../../src/accounts/quota";
+import { someQuota } from "../support/quota";
 import { handClock, keptLog } from "./bench";
 
 const saved: SavedAccount = {
@@ -19,19 +20,7 @@ const saved: SavedAccount = {
   addedAt: 1,
 };
 const identity = { key: "github.com/anna", signIn: signInOf(saved.githubToken) };
-const quota: Quota = {
-  plan: "business",
-  unit: "premium",
-  entitlement: 300,
-  remaining: 200,
-  unlimited: false,
-  overage: false,
-  overageCount: 0,
-  exhausted: false,
-  resetAt: null,
-  snapshots: {},
-  at: 1_000,
-};
+const quota: Quota = { ...someQuota, at: 1_000 };
 const usedUp: Quota = { ...quota, remaining: 0, exhausted: true, at: 2_000 };
 
 /** The same account twice: opened, and to be opened. */
@@ -43,7 +32,10 @@ function both() {
     known: () => known,
     follow: () => {},
     publish: () => {},
-    session: async () => ({ session: { token: "t", baseUrl: "https://copilot", mode: "exchange" as const } }) as never,
+    session: async () =>
+      ({
+        session: { token: "t", baseUrl: "https://api.individual.githubcopilot.com", mode: "exchange" as const },
+      }) as never,
   };
   let opened = 0;
   const open = (each: SavedAccount) => {

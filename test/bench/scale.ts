@@ -17,11 +17,12 @@ import { openPostgresAccounts } from "../../src/storage/postgres/accounts";
 import { openPostgresMembers } from "../../src/storage/postgres/members";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { startPostgres } from "../support/postgres";
+import { someQuota } from "../support/quota";
 import { clientPath, modelOf, requestBody } from "./dialects";
 import type { Times } from "./load";
 import { load, newFolder, startDragoman, startUpstream, subjects } from "./processes";
 import { cpuOf, machine } from "./statistics";
-import { measureCosts, noChanges, someQuota } from "./team-costs";
+import { measureCosts, noChanges } from "./team-costs";
 import { type Costs, teamSizesHead, teamSizesRows } from "./team-sizes";
 
 const say = (...texts: string[]) => console.log(texts.join("\n"));

@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Quota } from "../../src/accounts/quota";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { columnNames } from "../../src/history/entry";
@@ -13,6 +12,7 @@ import { insertRows } from "../../src/storage/postgres/requests";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { entry } from "../support/history-rows";
 import { startPostgres } from "../support/postgres";
+import { someQuota } from "../support/quota";
 import { cpuOf } from "./statistics";
 import type { Costs } from "./team-sizes";
 
@@ -202,21 +202,6 @@ export const noChanges: Changes = {
   hear: async () => false,
   start: async () => {},
   close() {},
-};
-
-const counted = { entitlement: 300, remaining: 200, percent_remaining: 66.6, unlimited: false, overage_count: 0 };
-export const someQuota: Quota = {
-  plan: "business",
-  unit: "premium",
-  entitlement: 300,
-  remaining: 200,
-  unlimited: false,
-  overage: false,
-  overageCount: 0,
-  exhausted: false,
-  resetAt: null,
-  at: 0,
-  snapshots: { premium_interactions: counted, chat: counted, completions: counted },
 };
 
 const micros = (seconds: number) => Math.round(seconds * 1e6);
