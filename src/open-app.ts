@@ -239,6 +239,8 @@ function appOf(app: App, member: string, scope: Scope): App {
     environment: { value: environment },
     history: { value: historyOf(app.history, member) },
     running: { value: runningOf(app.running, member) },
+    // What somebody had an upstream refuse is not removed from the requests of others.
+    unsupportedParams: { value: openUnsupportedParams(app.now) },
   });
 }
 

@@ -191,4 +191,29 @@ describeWithPostgres("a member who means harm", () => {
     for (const { socket } of running) socket.end();
     await until(async () => (await send(eve.key)).status === 200);
   });
+
+  test("does not have fields removed from the requests of others by provoking that one is refused", async () => {
+    const [server] = servers;
+    const uma = await withTeamStores(team, (stores) => addMember(stores, team, "uma", individuals("uma-hub")));
+    const send = async ({ key }: TestMember, content: string) => {
+      const asked = {
+        ...{ model: "claude-sonnet-4.6", max_tokens: 9, messages: [{ role: "user", content }] },
+        context_management: { edits: [{ type: "clear_tool_uses_20250919" }] },
+      };
+      const headers = { "x-api-key": key, "anthropic-beta": "context-management-2025-06-27" };
+      const answer = await server.post("/v1/messages", asked, headers);
+      await answer.text();
+      return answer.status;
+    };
+    await until(async () => (await send(uma, "Hello")) === 200);
+    expect(await send(eve, "[demo: 400-field once] Hello")).toBe(200);
+    const has = async (who: TestMember) => {
+      const before = team.demo.journal.length;
+      expect(await send(who, "Hello")).toBe(200);
+      const call = team.demo.journal.slice(before).find(({ path }) => path.endsWith("/messages"))!;
+      return JSON.stringify(call.body).includes("context_management");
+    };
+    // It is removed from eve's own.
+    expect([await has(eve), await has(uma)]).toEqual([false, true]);
+  });
 });
