@@ -31,13 +31,17 @@ const refusals: ReadonlySet<number> = new Set([401, 403]);
 const isOfModel = (body: unknown): boolean =>
   isObject(body) && isObject(body.error) && body.error.code === "model_not_allowed";
 
-/** @param upgrade The request that opened the socket: its headers count for each message. */
+/**
+ * @param upgrade The request that opened the socket: its headers count for each message.
+ * @param member Whose key it has; null for the owner's.
+ */
 export function responsesSocket(
   { sockets, limits }: Pick<App, "sockets" | "limits">,
   upgrade: Request,
+  member: string | null,
   answer: AnswerRequest,
 ): SocketHandlers {
-  return new ResponsesSocket(sockets, limits.socketAge, upgrade, answer);
+  return new ResponsesSocket(sockets, limits.socketAge, upgrade, member, answer);
 }
 
 class ResponsesSocket implements SocketHandlers, ClientSocket {
@@ -57,6 +61,7 @@ class ResponsesSocket implements SocketHandlers, ClientSocket {
     readonly sockets: App["sockets"],
     readonly maxAgeMs: number,
     upgrade: Request,
+    readonly member: string | null,
     readonly answer: AnswerRequest,
   ) {
     this.#url = upgrade.url;

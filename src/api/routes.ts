@@ -110,7 +110,10 @@ async function openSocket({ app, request, caller }: ClientContext): Promise<Resp
       : new ProxyError("method_not_allowed", `Only a WebSocket can be opened with GET here. ${useHttp}`);
   }
   const { responsesSocket } = await import("./responses-socket");
-  const isOpen = !app.sockets.isFull && caller.connection.upgrade((answer) => responsesSocket(app, request, answer));
+  const member = caller.key?.member ?? null;
+  const isOpen =
+    !app.sockets.isFullFor(member) &&
+    caller.connection.upgrade((answer) => responsesSocket(app, request, member, answer));
   if (!isOpen) throw new ProxyError("upgrade_required", `No WebSocket can be opened now. ${useHttp}`);
   // The connection is no longer HTTP: nothing reads this.
   return new Response(null, { status: 204 });

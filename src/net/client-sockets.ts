@@ -13,6 +13,8 @@ export interface SocketHandlers {
 export type ServerSocket = Bun.ServerWebSocket<SocketHandlers>;
 
 export interface ClientSocket {
+  /** The id of the member whose key opened it; null for everybody else's. */
+  readonly member: string | null;
   /** Ends the socket when its present answer has been sent; now if there is none. */
   retire(): void;
   /** Gives up what it remembers for later requests. */
@@ -20,8 +22,8 @@ export interface ClientSocket {
 }
 
 export interface ClientSockets {
-  /** No further socket may be opened: too many are open, or the process stops. */
-  readonly isFull: boolean;
+  /** No further socket may be opened: too many are open, in all or of this member, or the process stops. */
+  isFullFor(member: string | null): boolean;
   add(socket: ClientSocket): void;
   remove(socket: ClientSocket): void;
   /**
@@ -35,10 +37,16 @@ export interface ClientSockets {
 
 /** A client has one for each of its sessions. */
 const maxSockets = 1000;
+/** Of one member, so that nobody keeps all others out. */
+const maxSocketsOfMember = 100;
 /** Bytes. */
 const maxMemory = 256 * 1024 * 1024;
 
-export function openClientSockets({ memory = maxMemory, sockets: most = maxSockets } = {}): ClientSockets {
+export function openClientSockets({
+  memory = maxMemory,
+  sockets: most = maxSockets,
+  socketsOfMember: mostOfMember = maxSocketsOfMember,
+} = {}): ClientSockets {
   const sockets = new Set<ClientSocket>();
   /** The least recently used first. */
   const sizes = new Map<ClientSocket, number>();
@@ -50,8 +58,10 @@ export function openClientSockets({ memory = maxMemory, sockets: most = maxSocke
     sizes.delete(socket);
   };
   return {
-    get isFull() {
-      return isDraining || sockets.size >= most;
+    isFullFor(member) {
+      if (isDraining || sockets.size >= most) return true;
+      if (member === null || sockets.size < mostOfMember) return false;
+      return [...sockets].filter((socket) => socket.member === member).length >= mostOfMember;
     },
     add(socket) {
       sockets.add(socket);

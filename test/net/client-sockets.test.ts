@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { type ClientSocket, openClientSockets } from "../../src/net/client-sockets";
 
-function socketNamed(name: string, log: string[]): ClientSocket {
-  return { retire: () => void log.push(`${name} retires`), forget: () => void log.push(`${name} forgets`) };
+function socketNamed(name: string, log: string[], member: string | null = null): ClientSocket {
+  return { member, retire: () => void log.push(`${name} retires`), forget: () => void log.push(`${name} forgets`) };
 }
 
 test("the one that was used least recently forgets first, and one that has ended counts no longer", () => {
@@ -29,13 +29,25 @@ test("a drain retires those that are open and those that open late; no more may 
   const sockets = openClientSockets({ sockets: 2 });
   const a = socketNamed("a", log);
   sockets.add(a);
-  expect(sockets.isFull).toBe(false);
+  expect(sockets.isFullFor(null)).toBe(false);
   sockets.add(socketNamed("b", log));
-  expect(sockets.isFull).toBe(true);
+  expect(sockets.isFullFor(null)).toBe(true);
   sockets.remove(a);
-  expect(sockets.isFull).toBe(false);
+  expect(sockets.isFullFor(null)).toBe(false);
   sockets.drain();
   sockets.add(socketNamed("c", log));
   expect(log).toEqual(["b retires", "c retires"]);
-  expect(sockets.isFull).toBe(true);
+  expect(sockets.isFullFor(null)).toBe(true);
+});
+
+test("a member has a share of them, and leaves the rest to others", () => {
+  const sockets = openClientSockets({ sockets: 4, socketsOfMember: 2 });
+  const own = ["a", "b"].map((name) => socketNamed(name, [], "eve"));
+  for (const socket of own) {
+    expect(sockets.isFullFor("eve")).toBe(false);
+    sockets.add(socket);
+  }
+  expect([sockets.isFullFor("eve"), sockets.isFullFor("anna"), sockets.isFullFor(null)]).toEqual([true, false, false]);
+  sockets.remove(own[0]!);
+  expect(sockets.isFullFor("eve")).toBe(false);
 });

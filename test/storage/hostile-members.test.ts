@@ -216,4 +216,32 @@ describeWithPostgres("a member who means harm", () => {
     // It is removed from eve's own.
     expect([await has(eve), await has(uma)]).toEqual([false, true]);
   });
+
+  test("opens so many WebSockets at most, and others open theirs", async () => {
+    const [server] = servers;
+    const leo = await withTeamStores(team, (stores) => addMember(stores, team, "leo", individuals("leo-hub")));
+    const open = async ({ key }: TestMember) => {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const headers = { "x-api-key": key };
+      // biome-ignore lint/suspicious/noExplicitAny: the DOM's type knows no headers
+      const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1/responses`, { headers } as any);
+      socket.onopen = () => resolve(true);
+      socket.onerror = () => resolve(false);
+      return { socket, isOpen: await promise };
+    };
+    await until(
+      async () => (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": leo.key } })).status === 200,
+    );
+    const sockets = [];
+    for (let count = 0; count < 101; count += 1) sockets.push(await open(eve));
+    expect(sockets.map(({ isOpen }) => isOpen)).toEqual([...new Array(100).fill(true), false]);
+    sockets.push(await open(leo));
+    expect(sockets.at(-1)!.isOpen).toBe(true);
+    for (const { socket } of sockets) socket.close();
+    await until(async () => {
+      const { socket, isOpen } = await open(eve);
+      socket.close();
+      return isOpen;
+    });
+  });
 });
