@@ -25,6 +25,12 @@ describeWithPostgres("dragoman member", () => {
   test("limits a member at the invitation and later, and takes the link back", async () => {
     const added = await member("add", "anna", "--models", "claude-*, gpt-5*", "--expires", "90d");
     expect([added.code, added.stdout]).toEqual([0, expect.stringContaining("/admin/join/")]);
+    expect(added.stderr).toContain("It begins with the address of this machine.");
+    const elsewhere = await member("add", "anna", "--url", "https://dragoman.example");
+    expect([elsewhere.stdout, elsewhere.stderr]).toEqual([
+      expect.stringMatching(/^https:\/\/dragoman\.example\/admin\/join\//),
+      expect.not.stringContaining("this machine"),
+    ]);
     expect(await listed()).toMatchObject([{ name: "anna", models: ["claude-*", "gpt-5*"], key_days: 90 }]);
     expect((await member("set", "Anna", "--expires", "never")).stderr).toContain("do not expire by themselves");
     expect((await member("set", "anna", "--models", "*")).stderr).toContain("anna may use all models");

@@ -2,7 +2,7 @@
 /** An invitation link, shown this once. */
 import type { z } from "zod";
 import { dayMs, plural } from "../../../format";
-import { isLoopbackAddress } from "../../../net/guard";
+import { leadsHereOnly } from "../../../net/guard";
 import type { invitedSchema } from "../../api/members";
 import { Moment } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -12,8 +12,6 @@ type Invited = z.output<ReturnType<typeof invitedSchema>>;
 
 export function NewInvitation({ invited, now }: { invited: Invited; now: number }): Markup {
   const { name, link, expires_at_ms, is_known } = invited;
-  const { hostname } = new URL(link);
-  const isHere = hostname === "localhost" || isLoopbackAddress(hostname.replace(/^\[|\]$/g, ""));
   const days = Math.round((expires_at_ms - now) / dayMs);
   return (
     <section class="note good" role="status">
@@ -25,7 +23,7 @@ export function NewInvitation({ invited, now }: { invited: Invited; now: number 
         {is_known && " It gives a further key; an earlier link that was not used no longer works."}
       </p>
       <ShownOnce id="new-link" text={link} />
-      {isHere && (
+      {leadsHereOnly(link) && (
         <p>
           This is the address of this machine. For somebody elsewhere, replace its beginning by the address at which
           they reach this server, or invite from there.
