@@ -161,12 +161,6 @@ export function isLoopbackAddress(address: string | null): boolean {
   return address !== null && loopbackAddress.test(address);
 }
 
-/** Whether only this machine reaches a server by this address, such as `http://127.0.0.1:4141`. */
-export function leadsHereOnly(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === "localhost" || isLoopbackAddress(hostname.replace(/^\[|\]$/g, ""));
-}
-
 /** 0 to 255. */
 const octet = String.raw`(?:25[0-5]|2[0-4]\d|1?\d?\d)`;
 

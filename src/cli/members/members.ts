@@ -4,7 +4,7 @@ import { ago, formatCount, formatCredits, formatUnits, plural, utcDay } from "..
 import { type MemberItem, memberList, memberTrouble } from "../../keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../keys/member-schemas";
 import type { MemberLimits } from "../../keys/members";
-import { leadsHereOnly } from "../../net/guard";
+import { isLoopbackUrl } from "../../net/proxy";
 import { openPostgresStores, type PostgresStores } from "../../storage/postgres/stores";
 import { serverOf } from "../running-server";
 import { table } from "../table";
@@ -35,7 +35,7 @@ export async function memberAdd(options: LimitOptions & { url?: string }): Promi
       ? `${member.name} is a member already. This link gives them another key, and an earlier link that was not used no longer works.`
       : `${member.name} is invited. From now on, every client must send a key.`,
     `The link works once, until ${utcDay(expiresAt)}. Give it to this person only.`,
-    ...(leadsHereOnly(origin)
+    ...(isLoopbackUrl(origin)
       ? [
           "It begins with the address of this machine. For somebody elsewhere give theirs: --url https://dragoman.example.",
         ]

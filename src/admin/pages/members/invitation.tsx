@@ -2,7 +2,7 @@
 /** An invitation link, shown this once. */
 import type { z } from "zod";
 import { dayMs, plural } from "../../../format";
-import { leadsHereOnly } from "../../../net/guard";
+import { isLoopbackUrl } from "../../../net/proxy";
 import type { invitedSchema } from "../../api/members";
 import { Moment } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -23,7 +23,7 @@ export function NewInvitation({ invited, now }: { invited: Invited; now: number 
         {is_known && " It gives a further key; an earlier link that was not used no longer works."}
       </p>
       <ShownOnce id="new-link" text={link} />
-      {leadsHereOnly(link) && (
+      {isLoopbackUrl(link) && (
         <p>
           This is the address of this machine. For somebody elsewhere, replace its beginning by the address at which
           they reach this server, or invite from there.
