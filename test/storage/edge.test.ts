@@ -10,6 +10,48 @@ import { unloadedSleep } from "../support/unloaded";
 const model = "gpt-5-mini";
 const ask = (content: string, more = {}) => ({ model, messages: [{ role: "user", content }], ...more });
 
+/** The address of a server for the proxy, which Kubernetes declares not ready before it ends the server. */
+interface Endpoint extends AsyncDisposable {
+  readonly port: number;
+  server: TeamServer;
+  isReady: boolean;
+  /** How often the proxy has asked whether it is ready. */
+  asked: number;
+  /** Requests that arrived here, and those of them that have no whole answer yet. */
+  reached: number;
+  running: number;
+}
+
+function startEndpoint(server: TeamServer): Endpoint {
+  const listener = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 60,
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      if (pathname.startsWith("/health/")) {
+        endpoint.asked += 1;
+        return new Response(null, { status: endpoint.isReady ? 200 : 503 });
+      }
+      endpoint.reached += 1;
+      endpoint.running += 1;
+      const { method, headers } = request;
+      const response = await fetch(endpoint.server.url + pathname, { method, headers, body: await request.bytes() });
+      const ended = new TransformStream({
+        flush() {
+          endpoint.running -= 1;
+        },
+      });
+      return new Response(response.body!.pipeThrough(ended), response);
+    },
+  });
+  const endpoint: Endpoint = {
+    ...{ port: listener.port!, server, isReady: true, asked: 0, reached: 0, running: 0 },
+    [Symbol.asyncDispose]: () => listener.stop(true),
+  };
+  return endpoint;
+}
+
 describeWith("caddy", "behind Caddy", () => {
   describeWithPostgres("servers of a team", () => {
     let postgres: TestPostgres;
@@ -154,6 +196,47 @@ describeWith("caddy", "behind Caddy", () => {
       stop = true;
       await Promise.all(loads);
       expect(code).toBe(0);
+      expect(results.filter((result) => result !== "200 whole")).toEqual([]);
+    });
+
+    test("a rolling restart as Kubernetes does it: not ready, a pause, the signal, and the end; no request fails, and none is cut", async () => {
+      team = await startTeam(postgres, { pace: 15 });
+      started.push(team);
+      const server = () => team.server({ args: ["--trust-proxy", "127.0.0.1", "--drain", "12"] });
+      const endpoints = (await Promise.all([server(), server()])).map((each) => startEndpoint(each));
+      started.push(...endpoints);
+      caddy = await startCaddy([endpoints[0]!.port, endpoints[1]!.port], { probeEvery: "200ms" });
+      started.push(caddy);
+      const results: string[] = [];
+      const send = async (prompt: string, stream: boolean) => {
+        const response = await post("/v1/chat/completions", ask(prompt, { stream }));
+        const text = await response.text();
+        const isWhole = stream ? text.trimEnd().endsWith("[DONE]") : text.includes("choices");
+        results.push(`${response.status} ${isWhole ? "whole" : text.slice(-200)}`);
+      };
+      let stop = false;
+      const loads = Array.from({ length: 4 }, async (_, at) => {
+        while (!stop) await send("Hello", at % 2 === 0);
+      });
+      for (const endpoint of endpoints) {
+        const successor = await server();
+        const long = Array.from({ length: 4 }, () => send("[demo: long 40] Tell me.", true));
+        await until(() => endpoint.running > 1);
+        endpoint.isReady = false;
+        // The pause before the signal: Caddy has asked, and what it sent before that has arrived.
+        const { asked, server: old } = endpoint;
+        await until(() => endpoint.asked >= asked + 2);
+        const { reached } = endpoint;
+        old.command.process.kill("SIGTERM");
+        expect(await old.command.exited).toBe(0);
+        await until(() => endpoint.running === 0);
+        expect(endpoint.reached).toBe(reached);
+        Object.assign(endpoint, { server: successor, isReady: true });
+        await Promise.all(long);
+        await until(() => endpoint.reached > reached);
+      }
+      stop = true;
+      await Promise.all(loads);
       expect(results.filter((result) => result !== "200 whole")).toEqual([]);
     });
 

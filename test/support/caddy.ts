@@ -16,14 +16,22 @@ export interface Caddy extends AsyncDisposable {
 /** How long it may take to start, ms. */
 const patienceMs = 15_000;
 
-/** Only within `describeWith("caddy")`. @param ports Of two servers. */
-export async function startCaddy([one, other]: readonly [number, number]): Promise<Caddy> {
+/**
+ * Only within `describeWith("caddy")`.
+ * @param ports Of two servers.
+ * @param options.probeEvery How often Caddy asks them whether they are ready, so that a test need not wait.
+ */
+export async function startCaddy(
+  [one, other]: readonly [number, number],
+  { probeEvery = "2s" }: { probeEvery?: string } = {},
+): Promise<Caddy> {
   const home = mkdtempSync(join(tmpdir(), "dragoman-caddy-"));
   const port = freePort();
   const text = readFileSync(join(repository, "src/deploy/team/Caddyfile"), "utf8");
   const addressed = text
     .replaceAll("dragoman-1:4141", `127.0.0.1:${one}`)
-    .replaceAll("dragoman-2:4141", `127.0.0.1:${other}`);
+    .replaceAll("dragoman-2:4141", `127.0.0.1:${other}`)
+    .replace("health_interval 2s", `health_interval ${probeEvery}`);
   // An authority of its own in place of Let's Encrypt, and no port that only root may open.
   const options = `{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n\tauto_https disable_redirects\n\tstorage file_system ${home}/storage\n}\n`;
   const file = join(home, "Caddyfile");
