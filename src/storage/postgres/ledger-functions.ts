@@ -51,6 +51,43 @@ const reserveFunction = (again: string) =>
     RETURN SQLERRM::int;
   END $$`;
 
+/** As it was released first: a step never changes. `holderSlices` replaces it, and is what every database has. */
+const replacedTakeSlice = `CREATE FUNCTION dragoman.take_slice(of_replica uuid, lifetime_ms bigint, of_budget text, of_session text, of_start bigint,
+      cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE at dragoman.ledger; held dragoman.reservations; own bigint := 0; spare bigint; taken bigint := 0;
+    BEGIN
+      SELECT * INTO held FROM dragoman.reservations WHERE id = of_replica AND budget = of_budget;
+      IF held.state = 'running' AND (held.session, held.start_ms) <> (of_session, of_start) THEN
+        -- Of the period before.
+        PERFORM dragoman.take_slice(of_replica, lifetime_ms, of_budget, held.session, held.start_ms, 0, 0, 0);
+      END IF;
+      SELECT * INTO at FROM dragoman.ledger
+        WHERE (budget, session, start_ms) = (of_budget, of_session, of_start) FOR UPDATE;
+      IF NOT FOUND THEN
+        RETURN 0;
+      END IF;
+      SELECT * INTO held FROM dragoman.reservations WHERE id = of_replica AND budget = of_budget FOR UPDATE;
+      IF held.state = 'running' THEN
+        own := held.amount;
+      END IF;
+      spare := cap - at.used - (at.reserved - own);
+      IF share > 0 AND spare >= greatest(at_least, 1) THEN
+        taken := least(spare, greatest(floor(spare * share)::bigint, at_least, 1));
+      END IF;
+      IF taken = 0 AND own = 0 THEN
+        RETURN 0;
+      END IF;
+      INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, state, is_slice, expires_at)
+        VALUES (of_replica, of_budget, of_session, of_start, taken, of_replica,
+          CASE WHEN taken > 0 THEN 'running' ELSE 'settled' END, true,
+          now() + make_interval(secs => lifetime_ms / 1000.0))
+        ON CONFLICT (id, budget) DO UPDATE SET session = excluded.session, start_ms = excluded.start_ms,
+          amount = excluded.amount, state = excluded.state, expires_at = excluded.expires_at, changed_at = now();
+      UPDATE dragoman.ledger SET reserved = reserved - own + taken WHERE ${isOf("at")};
+      RETURN taken;
+    END $$`;
+
+/** Those of the first step. Of `reserve`, `firstRequests` is what every database has. */
 export const ledgerFunctions = [
   // Frees what requests had reserved that have not ended in time: their server was killed. True if there were any.
   `CREATE FUNCTION dragoman.expire_reservations(period dragoman.ledger) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -98,47 +135,13 @@ export const ledgerFunctions = [
           WHERE ${isOf("entry")};
       END LOOP;
     END $$`,
-  // What a server holds of a period so that it can go on without the database: \`share\` of what is left, at least \`least\`, or nothing.
-  // A slice is a reservation whose id is the server's. Returns the amount of the new slice, which replaces the one before.
-  `CREATE FUNCTION dragoman.take_slice(of_replica uuid, lifetime_ms bigint, of_budget text, of_session text, of_start bigint,
-      cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-    DECLARE at dragoman.ledger; held dragoman.reservations; own bigint := 0; spare bigint; taken bigint := 0;
-    BEGIN
-      SELECT * INTO held FROM dragoman.reservations WHERE id = of_replica AND budget = of_budget;
-      IF held.state = 'running' AND (held.session, held.start_ms) <> (of_session, of_start) THEN
-        -- Of the period before.
-        PERFORM dragoman.take_slice(of_replica, lifetime_ms, of_budget, held.session, held.start_ms, 0, 0, 0);
-      END IF;
-      SELECT * INTO at FROM dragoman.ledger
-        WHERE (budget, session, start_ms) = (of_budget, of_session, of_start) FOR UPDATE;
-      IF NOT FOUND THEN
-        RETURN 0;
-      END IF;
-      SELECT * INTO held FROM dragoman.reservations WHERE id = of_replica AND budget = of_budget FOR UPDATE;
-      IF held.state = 'running' THEN
-        own := held.amount;
-      END IF;
-      spare := cap - at.used - (at.reserved - own);
-      IF share > 0 AND spare >= greatest(at_least, 1) THEN
-        taken := least(spare, greatest(floor(spare * share)::bigint, at_least, 1));
-      END IF;
-      IF taken = 0 AND own = 0 THEN
-        RETURN 0;
-      END IF;
-      INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, state, is_slice, expires_at)
-        VALUES (of_replica, of_budget, of_session, of_start, taken, of_replica,
-          CASE WHEN taken > 0 THEN 'running' ELSE 'settled' END, true,
-          now() + make_interval(secs => lifetime_ms / 1000.0))
-        ON CONFLICT (id, budget) DO UPDATE SET session = excluded.session, start_ms = excluded.start_ms,
-          amount = excluded.amount, state = excluded.state, expires_at = excluded.expires_at, changed_at = now();
-      UPDATE dragoman.ledger SET reserved = reserved - own + taken WHERE ${isOf("at")};
-      RETURN taken;
-    END $$`,
+  replacedTakeSlice,
 ];
 
 /**
- * The same for a budget with an amount for each member, key or account: a server holds a slice of each. The slice of an amount that
- * all share has the server's id, as before; that of a holder has an id made of both.
+ * What a server holds of a period so that it can go on without the database: `share` of what is left, at least `at_least`, or
+ * nothing. A slice is a reservation: that of an amount that all share has the server's id; that of a member, key or account has an
+ * id made of both. Returns the amount of the new slice, which replaces the one before.
  */
 export const holderSlices = [
   `CREATE OR REPLACE FUNCTION dragoman.take_slice(of_replica uuid, lifetime_ms bigint, of_budget text, of_session text,
@@ -180,5 +183,5 @@ export const holderSlices = [
   "CREATE INDEX ledger_period ON dragoman.ledger (budget, start_ms)",
 ];
 
-/** Of the first requests of a period, those that came at once were refused, but for one. */
+/** `dragoman.reserve` as every database has it. As released first, it refused those that came at once in a new period, but for one. */
 export const firstRequests = [reserveFunction(tryAgain.always)];
