@@ -20,6 +20,7 @@ import type { Logger } from "./logger";
 import type { ClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
 import type { FailedTries } from "./net/failed-tries";
+import type { HeldBodies } from "./net/held-bytes";
 import type { TrustedProxies } from "./net/trusted-proxies";
 import type { Notices } from "./notices/notices";
 import type { ExchangeMetrics } from "./observe/exchange-metrics";
@@ -87,6 +88,8 @@ export interface App {
   history: History;
   /** Of everybody, on this server. */
   inFlight: InFlight;
+  /** What members' requests hold in memory on this server. */
+  heldBodies: HeldBodies;
   /** What pages and the admin API show: in a team of all servers, for a member only the member's own. */
   running: RunningRequests;
   exchangeMetrics: ExchangeMetrics;

@@ -25,6 +25,7 @@ import { createLogger, type LogFormat, type Logger } from "./logger";
 import { openClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
 import { failedTries } from "./net/failed-tries";
+import { openHeldBodies } from "./net/held-bytes";
 import type { TrustedProxies } from "./net/trusted-proxies";
 import { openNotices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
@@ -187,6 +188,7 @@ export function openApp(options: AppOptions): App {
     notices,
     history,
     inFlight,
+    heldBodies: openHeldBodies(),
     running: stores.openRunning(inFlight),
     exchangeMetrics: openExchangeMetrics(),
     tracing: {},

@@ -3,12 +3,22 @@ import type { App } from "../app";
 import { compactedReply, triggered } from "../dialects/responses/compaction";
 import { isObject } from "../json";
 import type { KeyedCaller } from "../keys/client-keys";
-import { bodyText, readJson } from "../relay/incoming";
+import type { HeldBytes } from "../net/held-bytes";
+import { bodyLimit, bodyText, readJson } from "../relay/incoming";
 import { relay } from "../relay/relay";
 
 /** @throws ProxyError as {@link relay} does. */
 export async function compactConversation(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
-  const { bytes, body } = await readJson(request);
+  const held = app.heldBodies.of(caller.key?.member ?? null);
+  try {
+    return await compact(app, request, caller, held);
+  } finally {
+    held.release();
+  }
+}
+
+async function compact(app: App, request: Request, caller: KeyedCaller, held: HeldBytes): Promise<Response> {
+  const { bytes, body } = await readJson(request, bodyLimit, held);
   const headers = new Headers(request.headers);
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   const { url, method, signal } = request;

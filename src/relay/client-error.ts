@@ -55,3 +55,9 @@ export function errorForClient(error: ProxyError, dialect: ClientDialect, userAg
     });
   return new ProxyError("unable", error.message, { ...error.details, status: shownAtOnce[dialect], headers });
 }
+
+/** The reason of `controller` when the client hung up. No client receives it. */
+export const clientClosed = new ProxyError("upstream", "The client hung up before the reply was complete.", {
+  status: 499,
+  code: "client_closed",
+});

@@ -32,7 +32,7 @@ export async function embed(
 ): Promise<Response> {
   const record = openRequestRecord(parts, request, caller, "embeddings", format.errors);
   try {
-    const incoming = await readIncoming(request, undefined, inAddress);
+    const incoming = await readIncoming(request, undefined, inAddress, record.held);
     caller.connection.keepOpen();
     record.setRequest(incoming);
     const asked = format.decodeRequest(incoming.body);

@@ -6,6 +6,7 @@ import { ProxyError } from "../errors";
 import { isObject, parseJson, parseWithSource, SourceNumber } from "../json";
 import { limitBytes } from "../net/byte-limit";
 import { decompress, encodingOf } from "../net/decompress";
+import type { HeldBytes } from "../net/held-bytes";
 import { editMembers } from "../net/json-edit";
 import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../net/json-skeleton";
 import { type Initiator, initiatorOf } from "./initiator";
@@ -36,14 +37,16 @@ export interface AddressMembers extends JsonObject {
 
 /**
  * @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
- * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`: each names what is wrong and where.
+ * @param held Whose memory the body takes.
+ * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`, `rate_limit`: each names what is wrong and where.
  */
 export async function readIncoming(
   request: Request,
   longTexts?: MarkPlace,
   inAddress?: AddressMembers,
+  held?: HeldBytes,
 ): Promise<Incoming> {
-  const bytes = await readUtf8(request, bodyLimit);
+  const bytes = await readUtf8(request, bodyLimit, held);
   const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
   const sent = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
   if (longTexts && skeleton) fillExcept(sent, skeleton, longTexts);
@@ -62,15 +65,19 @@ export async function readIncoming(
  * The request's body as a JSON object, whatever content type it claims, decompressed where it is compressed.
  * @param max Bytes, compressed or plain.
  */
-export async function readJson(request: Request, max = bodyLimit): Promise<Pick<Incoming, "bytes" | "body">> {
-  const bytes = await readUtf8(request, max);
+export async function readJson(
+  request: Request,
+  max = bodyLimit,
+  held?: HeldBytes,
+): Promise<Pick<Incoming, "bytes" | "body">> {
+  const bytes = await readUtf8(request, max, held);
   return { bytes, body: bodyObject(parseJson(bodyText(bytes))) };
 }
 
 /** The request's body without a byte order mark. */
-async function readUtf8(request: Request, max: number): Promise<Uint8Array> {
+async function readUtf8(request: Request, max: number, held: HeldBytes | undefined): Promise<Uint8Array> {
   refuseCharsets(request.headers);
-  const sent = await readBytes(request, max);
+  const sent = await readBytes(request, max, held);
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
   if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
@@ -154,17 +161,28 @@ function refuseCharsets(headers: Headers): void {
     throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
 }
 
-async function readBytes(request: Request, max: number): Promise<Uint8Array> {
+async function readBytes(request: Request, max: number, held?: HeldBytes): Promise<Uint8Array> {
   const tooLarge = () =>
     new ProxyError("too_large", `The request body is over ${max / 1024 / 1024} MiB.`, {
       headers: { connection: "close" },
     });
-  if (Number(request.headers.get("content-length") ?? 0) > max) throw tooLarge();
+  const length = Number(request.headers.get("content-length") ?? 0);
+  if (length > max) throw tooLarge();
   const encoding = encodingOf(request.headers);
-  if (encoding === undefined && request.headers.has("content-length")) return request.bytes();
+  if (encoding === undefined && request.headers.has("content-length")) {
+    held?.add(length);
+    return request.bytes();
+  }
   const sent = limitBytes(request.body ?? [], max, tooLarge);
   const plain = encoding === undefined ? sent : limitBytes(decompress(sent, encoding), max, tooLarge);
-  return Buffer.concat(await Array.fromAsync(plain));
+  return Buffer.concat(await Array.fromAsync(held ? heldPieces(plain, held) : plain));
+}
+
+async function* heldPieces(pieces: AsyncIterable<Uint8Array>, held: HeldBytes): AsyncGenerator<Uint8Array, void> {
+  for await (const piece of pieces) {
+    held.add(piece.length);
+    yield piece;
+  }
 }
 
 /** The text of a body, whose bytes are UTF-8. A TextDecoder is slower, which matters for a prompt of megabytes. */

@@ -27,7 +27,7 @@ export async function relayToProvider(
   const provider = messagesProvider(parts, name);
   const record = openRequestRecord(parts, request, caller, "messages");
   try {
-    const incoming = await readIncoming(request, codecs.messages.longTexts);
+    const incoming = await readIncoming(request, codecs.messages.longTexts, undefined, record.held);
     caller.connection.keepOpen();
     record.setRequest(incoming);
     requireModel(caller.key, `${name}/${incoming.model}`);

@@ -46,7 +46,7 @@ export async function relay(
   const record = openRequestRecord(parts, request, caller, dialect);
   try {
     const codec = codecs[dialect];
-    const incoming = await readIncoming(request, codec.longTexts, inAddress);
+    const incoming = await readIncoming(request, codec.longTexts, inAddress, record.held);
     caller.connection.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);

@@ -8,8 +8,9 @@ import { asProxyError, ProxyError } from "../errors";
 import type { InFlightHandle, InFlightRequest } from "../history/in-flight";
 import type { KeyedCaller } from "../keys/client-keys";
 import { describeCause } from "../logger";
+import type { HeldBytes } from "../net/held-bytes";
 import { pathOfUrl } from "../net/params";
-import { errorForClient } from "./client-error";
+import { clientClosed, errorForClient } from "./client-error";
 import type { Facts, Incoming } from "./incoming";
 import { RequestBudget } from "./request-budget";
 import {
@@ -32,10 +33,8 @@ import { RequestTrace } from "./request-trace";
 import { requireRoomFor } from "./running-limits";
 import type { KnownTarget } from "./target";
 
-export type RecordParts = Pick<
-  App,
-  "affinity" | "budgets" | "cacheWatch" | "exchangeMetrics" | "history" | "inFlight" | "logger" | "tracing"
->;
+type WrittenAtTheEnd = Pick<App, "cacheWatch" | "exchangeMetrics" | "history" | "logger" | "tracing">;
+export type RecordParts = WrittenAtTheEnd & Pick<App, "affinity" | "budgets" | "heldBodies" | "inFlight">;
 
 /**
  * @param errors The dialect in which the client gets errors.
@@ -65,6 +64,8 @@ export class RequestRecord implements InFlightHandle {
   /** The member whose request it is; null for the owner's. */
   readonly member: string | null;
   readonly budget: RequestBudget;
+  /** What it holds in memory until it has ended. */
+  readonly held: HeldBytes;
   readonly trace: RequestTrace;
   #controller = new AbortController();
   readonly #parts: RecordParts;
@@ -91,6 +92,7 @@ export class RequestRecord implements InFlightHandle {
   ) {
     this.requestId = identity.requestId;
     this.member = identity.member;
+    this.held = parts.heldBodies.of(identity.member);
     this.#parts = parts;
     this.#errors = errors;
     this.#request = request;
@@ -339,6 +341,7 @@ export class RequestRecord implements InFlightHandle {
   end(status: number): void {
     if (this.#isWritten) return;
     this.#isWritten = true;
+    this.held.release();
     const { cacheWatch, exchangeMetrics, history, inFlight, logger } = this.#parts;
     const state = this.#state;
     const durationMs = this.#elapsedMs();
@@ -388,9 +391,3 @@ export class RequestRecord implements InFlightHandle {
     return Math.round(performance.now() - this.#openedAt);
   }
 }
-
-/** The reason of `controller` when the client hung up. No client receives it. */
-const clientClosed = new ProxyError("upstream", "The client hung up before the reply was complete.", {
-  status: 499,
-  code: "client_closed",
-});

@@ -9,7 +9,7 @@ import {
 } from "../dialects/responses/search-commands";
 import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
 import { searchEngineOf } from "../upstream/search-engines";
-import { readJson } from "./incoming";
+import { bodyLimit, readJson } from "./incoming";
 import { openRequestRecord, type RecordParts } from "./request-record";
 import type { ToolContext, ToolParts } from "./server-tools/run";
 import { serverTools } from "./server-tools/tools";
@@ -20,7 +20,7 @@ export type SearchParts = ToolParts & RecordParts & Pick<App, "now">;
 export async function search(parts: SearchParts, request: Request, caller: KeyedCaller): Promise<Response> {
   const record = openRequestRecord(parts, request, caller, "responses");
   try {
-    const { bytes, body } = await readJson(request);
+    const { bytes, body } = await readJson(request, bodyLimit, record.held);
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
     record.setRequest({ bytes, body, model: typeof body.model === "string" ? body.model : "", stream: false });

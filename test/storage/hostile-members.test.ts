@@ -244,4 +244,61 @@ describeWithPostgres("a member who means harm", () => {
       return isOpen;
     });
   });
+
+  test("does not fill a server's memory with large bodies, whatever they are sent to and however", async () => {
+    const [server] = servers;
+    const mia = await withTeamStores(team, (stores) => addMember(stores, team, "mia", individuals("mia-hub")));
+    const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+    const status = async ({ key }: TestMember) => {
+      const answer = await server.post("/v1/chat/completions", hello, { "x-api-key": key });
+      await answer.text();
+      return answer.status;
+    };
+    await until(async () => (await status(mia)) === 200);
+    const paths = [
+      "chat/completions",
+      "messages",
+      "responses/compact",
+      "messages/count_tokens",
+      "embeddings",
+      "alpha/search",
+    ];
+    const size = 30 * 1024 * 1024;
+    const zipped = Buffer.from(Bun.gzipSync(`{"model":"x${" ".repeat(size)}`));
+    const most = zipped.subarray(0, -16);
+    /** Declared and not sent, or small and large when it is decompressed. */
+    const bodies = {
+      declared: [`content-length: ${size}\r\n\r\n{`],
+      zipped: [
+        `content-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n${most.length.toString(16)}\r\n`,
+        most,
+        "\r\n",
+      ],
+    };
+    for (const path of paths)
+      for (const [how, pieces] of Object.entries(bodies)) {
+        const sockets = [];
+        const answers: Promise<string>[] = [];
+        for (let count = 0; count < 5; count += 1) {
+          const { promise, resolve } = Promise.withResolvers<string>();
+          const data = (_: unknown, bytes: Buffer) => resolve(bytes.toString());
+          const socket = await Bun.connect({ hostname: "127.0.0.1", port: server.port, socket: { data } });
+          const head = [`POST /v1/${path} HTTP/1.1`, "host: localhost", "content-type: application/json"];
+          const sent = [[...head, `x-api-key: ${eve.key}`, ""].join("\r\n"), ...pieces].map((piece) =>
+            Buffer.from(piece),
+          );
+          socket.write(Buffer.concat(sent));
+          sockets.push(socket);
+          answers.push(promise);
+        }
+        // The others wait for the rest of their bodies.
+        expect([path, how, await Promise.any(answers)]).toEqual([
+          ...[path, how],
+          expect.stringMatching(/^HTTP\/1\.1 429 [\s\S]*have 128 MiB at this server/),
+        ]);
+        expect(await status(mia)).toBe(200);
+        for (const socket of sockets) socket.end();
+        await until(async () => (await status(eve)) === 200);
+      }
+  });
 });
