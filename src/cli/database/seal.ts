@@ -17,7 +17,7 @@ export async function sealRotate(environment: Environment): Promise<number> {
     const count = await rotateSeals(stores.postgres, stores.seals, sealKeyNext);
     say(
       `${plural(count, "secret")} sealed with the new key; servers use it from now on.`,
-      "Set DRAGOMAN_SEAL_KEY to it on every server, and remove DRAGOMAN_SEAL_KEY_NEXT. The old key opens nothing any more.",
+      "Set DRAGOMAN_SEAL_KEY to it on every server, and remove DRAGOMAN_SEAL_KEY_NEXT. Keep the old key as long as you keep backups that it sealed.",
     );
     return 0;
   } finally {
