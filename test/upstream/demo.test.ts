@@ -1613,11 +1613,10 @@ describe("what a test can see and do", () => {
 
   test("streams run side by side, and a pace slows them", async () => {
     open({ pace: 5 });
-    const start = unloadedNow();
+    const [start, unloaded] = [performance.now(), unloadedNow()];
     await Promise.all(Array.from({ length: 20 }, async () => (await chat({ stream: true })).text()));
-    const took = unloadedNow() - start;
-    expect(took).toBeGreaterThan(50);
-    expect(took).toBeLessThan(1000);
+    expect(performance.now() - start).toBeGreaterThan(50);
+    expect(unloadedNow() - unloaded).toBeLessThan(1000);
   });
 
   test("stopping ends streams that would go on", async () => {
