@@ -81,15 +81,13 @@ async function inLanes(lanes: number, count: number, work: (at: number) => Promi
 
 async function measureRows(stores: PostgresStores) {
   const { postgres } = stores;
-  const replica = crypto.randomUUID();
   const [batches, batch] = [150, 100];
   const rowAt = (at: number) => entry({ request_id: Bun.randomUUIDv7(), started_at_ms: Date.now() - at });
-  await insertRows(postgres, replica, [rowAt(0)], Date.now());
+  await insertRows(postgres, [rowAt(0)], Date.now());
   const insert = await timed(stores, () =>
     inLanes(4, batches, () =>
       insertRows(
         postgres,
-        replica,
         Array.from({ length: batch }, (_, at) => rowAt(at)),
         Date.now(),
       ),

@@ -30,7 +30,6 @@ describeWithPostgres("statistics in Postgres", () => {
     await server[Symbol.asyncDispose]();
   });
 
-  const replica = crypto.randomUUID();
   const rowAt = (started_at_ms: number, seed = 0) =>
     entry({
       request_id: Bun.randomUUIDv7(),
@@ -112,7 +111,6 @@ describeWithPostgres("statistics in Postgres", () => {
     const store = (postgres: Postgres, of: [number, number][]) =>
       insertRows(
         postgres,
-        replica,
         of.map(([minutes, seed]) => rowAt(now - minutes * minuteMs - seed, seed)),
         now,
       );
@@ -179,14 +177,13 @@ describeWithPostgres("statistics in Postgres", () => {
     const ask = async () => (await asked(servers[1]!, {}, ["hour"], now)).totals.request_count;
     await insertRows(
       postgres,
-      replica,
       Array.from({ length: 70 }, (_, minutes) => rowAt(now - minutes * minuteMs)),
       now,
     );
     expect(await ask()).toBe(70);
     // Who read them again would miss them.
     await postgres.sql.unsafe("DELETE FROM dragoman.requests");
-    await insertRows(postgres, replica, [rowAt(now), rowAt(now - 40 * minuteMs)], now);
+    await insertRows(postgres, [rowAt(now), rowAt(now - 40 * minuteMs)], now);
     expect(await ask()).toBe(72);
     const [index] = await postgres.sql`SELECT count(*)::int AS count FROM pg_indexes
       WHERE tablename LIKE 'requests_20%' AND indexdef LIKE '%(arrived)'`;
@@ -201,7 +198,6 @@ describeWithPostgres("statistics in Postgres", () => {
     const store = (at: number, minutes: number[]) =>
       insertRows(
         postgres,
-        replica,
         minutes.map((each) => rowAt(at - each * minuteMs)),
         at,
       );
@@ -226,7 +222,7 @@ describeWithPostgres("statistics in Postgres", () => {
     const [postgres, now] = [servers[0]!, noon + 17 * minuteMs];
     const members = Array.from({ length: 3_000 }, (_, at) => `member ${at}`);
     const old = members.map((member, at) => ({ ...rowAt(now - (at % 9) * dayMs - 2 * hourMs, at), member }));
-    await insertRows(postgres, replica, old, now);
+    await insertRows(postgres, old, now);
     await completeStatistics(postgres, now, () => true);
     const answers = async () => {
       const found = [];
@@ -251,7 +247,7 @@ describeWithPostgres("statistics in Postgres", () => {
       input_tokens: at === 4 ? 9_999 : 100 * (at % 9) + at,
       cached_tokens: at % 9 === 8 ? null : 7,
     }));
-    await insertRows(servers[0]!, replica, rows, now);
+    await insertRows(servers[0]!, rows, now);
     const filters = { from_ms: now - 20 * hourMs, to_ms: now };
     const found = await largestSessionsIn(servers[1]!, filters, 2);
     expect([...new Set(found.map(({ key }) => key.session))].sort()).toEqual(["session 4", "session 7"]);

@@ -17,8 +17,6 @@ import { completeStatistics, largestSessionsIn, statisticsIn } from "./statistic
 
 export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
   postgres: Postgres;
-  /** The id of this server. */
-  replica: string;
   /** For rows that wait for the database. @throws The disk's error, if it cannot be opened. */
   openSpool(): SpoolQueue<Entry>;
   /** Whether this server prunes: one of a team does. Read at each use. */
@@ -48,7 +46,7 @@ const completeAfter = 20_000;
 
 /** Never throws: a spool that cannot be opened is reported, and rows then wait in memory. */
 export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHistory {
-  const { postgres, replica, retentionDays, maxRows, warn, now = Date.now } = options;
+  const { postgres, retentionDays, maxRows, warn, now = Date.now } = options;
   const queued: Entry[] = [];
   let spool: SpoolQueue<Entry> | undefined;
   let timer: Timer | undefined;
@@ -118,7 +116,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   /** A row that the database rejects would hold up all others, so it is reported and left out. */
   const store = async (entries: Entry[]): Promise<void> => {
     try {
-      await insertRows(postgres, replica, entries, now());
+      await insertRows(postgres, entries, now());
     } catch (thrown) {
       if (isAwayError(thrown)) throw thrown;
       if (entries.length === 1) return warn(`A request could not be added to the history (${reasonOf(thrown)}).`);

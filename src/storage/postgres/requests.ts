@@ -7,29 +7,23 @@ import type { Postgres } from "./connection";
 import { requestTypes } from "./schema";
 
 const columnList = columnNames.join(", ");
-const insertSql = `INSERT INTO dragoman.requests (replica, ${columnList})
-  SELECT $1::uuid, ${columnList} FROM json_to_recordset($2::text::json) AS given(${requestTypes.join(", ")})
+const insertSql = `INSERT INTO dragoman.requests (${columnList})
+  SELECT ${columnList} FROM json_to_recordset($1::text::json) AS given(${requestTypes.join(", ")})
   ON CONFLICT (request_id, started_at_ms) DO NOTHING`;
 
 /**
  * Inserts all rows or none; rows that are there already stay as they are.
- * @param replica The id of this server.
  * @throws Postgres' own error, also when the database is away.
  */
-export async function insertRows(
-  postgres: Postgres,
-  replica: string,
-  entries: readonly Entry[],
-  now: number,
-): Promise<void> {
+export async function insertRows(postgres: Postgres, entries: readonly Entry[], now: number): Promise<void> {
   const rows = JSON.stringify(entries.map(storable));
   const starts = entries.map(({ started_at_ms }) => started_at_ms);
   const late = starts.filter((start) => start < settledBefore(now));
   const insert = () =>
     late.length === 0
-      ? postgres.ask((sql) => sql.unsafe(insertSql, [replica, rows]))
+      ? postgres.ask((sql) => sql.unsafe(insertSql, [rows]))
       : postgres.transact(async (sql) => {
-          await sql.unsafe(insertSql, [replica, rows]);
+          await sql.unsafe(insertSql, [rows]);
           await sql`SELECT dragoman.forget_statistics(${Math.min(...late)}::bigint, ${Math.max(...late)}::bigint)`;
         });
   try {

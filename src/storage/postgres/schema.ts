@@ -215,8 +215,8 @@ const steps: readonly Step[] = [
     statements: [
       // No version has written or read them.
       "ALTER TABLE dragoman.keys DROP COLUMN limits, DROP COLUMN last_used_at_ms",
-      // Nobody reads this and `account_states.epoch`, but servers of the version before write them: they can be dropped by a
-      // step that is compatible with this one.
+      // Nobody reads this, `account_states.epoch` and `requests.replica`, but servers of the version before write them: they can
+      // be dropped by a step that is compatible with this one.
       "ALTER TABLE dragoman.members ALTER COLUMN role SET DEFAULT 'member'",
       // The steps that a server knows; null for one of a version before.
       "ALTER TABLE dragoman.replicas ADD COLUMN schema_version int",

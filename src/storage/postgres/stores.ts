@@ -155,7 +155,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
       // A limit that nobody has set would keep a team's history of a day.
       const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
       const openSpool = () => openedSpool().queue<Entry>("request");
-      history = openPostgresHistory({ ...options, maxRows, postgres, replica: id, openSpool, isLeader });
+      history = openPostgresHistory({ ...options, maxRows, postgres, openSpool, isLeader });
       return history;
     },
     openLedger(options) {
