@@ -51,7 +51,8 @@ export function deliver(
           return;
         }
         if (step.value === reset) {
-          await nap(5, signal); // what was sent before gets out first
+          // A reader that has not got what was sent before would lose it: the system drops it at the reset.
+          await nap(30, signal);
           left(false);
           controller.error(new Error("DEMO: connection reset on request"));
           return;
