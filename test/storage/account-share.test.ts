@@ -113,7 +113,8 @@ describeWithPostgres("what servers share of an account", () => {
     other!.accountShare.publish(anna, { quota: usedUp });
     await until(() => told.length === 1);
     expect([told, await revision()]).toEqual([[{ quota: usedUp }], before + 1]);
-    // It stays used up.
+    // It stays used up, once a server has read back what it told itself.
+    await until(() => other!.accountShare.known(anna).quota?.remaining === 0);
     other!.accountShare.publish(anna, { quota: { ...usedUp, at: 3_000 } });
     await other!.accountShare.flush();
     expect(await revision()).toBe(before + 1);
