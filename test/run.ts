@@ -18,6 +18,8 @@ interface Outcome {
   isGood: boolean;
   /** What was printed of each file in which something failed, by its path. */
   failures: Map<string, string>;
+  /** The names of tests that passed. */
+  passed: Set<string>;
 }
 
 async function run(args: string[]): Promise<Outcome> {
@@ -39,11 +41,10 @@ async function run(args: string[]): Promise<Outcome> {
   const isGood = (await child.exited) === 0 && (counts.pass ?? 0) > 0;
   // A run that ended badly without a failing test (a crash, no test at all) must not look well.
   if (!isGood && !counts.fail) counts.fail = 1;
-  return { counts, isGood, failures: failuresIn(printed) };
+  return { counts, isGood, failures: failuresIn(printed), passed: new Set(namesOf("pass", printed)) };
 }
 
-const failed = /^\(fail\) |^# Unhandled error between tests/gm;
-const passed = /^\(pass\) /gm;
+const failed = /^\(fail\) |^# Unhandled error between tests/m;
 
 function failuresIn(printed: string): Map<string, string> {
   const bodies = new Map<string, string>();
@@ -55,22 +56,23 @@ function failuresIn(printed: string): Map<string, string> {
     else if (/^ +\d+ pass$/.test(line)) file = undefined;
     else if (file !== undefined) bodies.set(file, `${bodies.get(file) ?? ""}${line}\n`);
   }
-  return new Map([...bodies].filter(([, body]) => count(failed, body) > 0));
+  return new Map([...bodies].filter(([, body]) => failed.test(body)));
 }
 
-function count(pattern: RegExp, text: string): number {
-  return text.match(pattern)?.length ?? 0;
+function namesOf(result: "pass" | "fail", text: string): string[] {
+  return [...text.matchAll(new RegExp(`^\\(${result}\\) (.*?)(?: \\[[\\d.]+ms\\])?$`, "gm"))].map(([, name]) => name!);
 }
 
-/** Runs the files that failed beside others once more, alone. @returns The outcome with theirs in place of the first. */
+/** Runs the files in which something failed once more, alone. @returns The outcome with theirs in place of the first. */
 async function again(first: Outcome): Promise<Outcome> {
   const bodies = [...first.failures.values()];
-  const known = bodies.reduce((total, body) => total + count(failed, body), 0);
-  // A failure that belongs to none of these files would be forgotten.
-  if (first.isGood || bodies.length > mostAgain || known !== first.counts.fail) return first;
+  const names = bodies.flatMap((body) => namesOf("fail", body));
+  // An error between tests may be printed with another file than its own, so it is final.
+  if (first.isGood || bodies.length > mostAgain || names.length !== first.counts.fail) return first;
   console.log(`\nOnce more, alone: ${[...first.failures.keys()].join(", ")}\n`);
   const second = await run([...first.failures.keys()]);
-  const before = bodies.reduce((total, body) => total + count(passed, body), 0);
+  if (second.isGood && !names.every((name) => second.passed.has(name))) return first;
+  const before = bodies.reduce((total, body) => total + namesOf("pass", body).length, 0);
   const pass = (first.counts.pass ?? 0) - before + (second.counts.pass ?? 0);
   return { ...second, counts: { ...first.counts, pass, fail: second.counts.fail ?? 0 } };
 }
