@@ -10,6 +10,8 @@ const unloadable = `throw new Error("cannot load");`;
 const onlyFirst = `import { expect, test } from "bun:test"; import { existsSync, writeFileSync } from "node:fs";
   test("good", () => {});
   test("busy", () => { const isAgain = existsSync("again"); writeFileSync("again", ""); expect(isAgain).toBe(true); });`;
+/** Bun names the failures of a long run once more at its end. */
+const long = `import { test } from "bun:test"; for (let at = 0; at < 300; at += 1) test("of many " + at, () => {});`;
 
 async function outcome(files: Record<string, string>) {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-runner-"));
@@ -35,13 +37,13 @@ test("what fails is printed once more before the last line, which counts everyth
   expect(printed).toContain("Expected: 2");
 });
 
-test("what fails only beside others passes, and is named", async () => {
-  const { printed, ...rest } = await outcome({ "busy.test.ts": onlyFirst });
-  expect(rest).toEqual({
-    code: 0,
-    titles: ["failed, and passed alone: test/busy.test.ts"],
-    last: "5 passed, 0 failed",
-  });
+test.each([
+  [{}, 5],
+  [{ "long.test.ts": long }, 305],
+])("what fails only beside others passes, and is named", async (more: Record<string, string>, passed) => {
+  const { printed, ...rest } = await outcome({ "busy.test.ts": onlyFirst, ...more });
+  const titles = ["failed, and passed alone: test/busy.test.ts"];
+  expect(rest).toEqual({ code: 0, titles, last: `${passed} passed, 0 failed` });
 });
 
 test("a file that cannot be loaded, or many that fail, are failures", async () => {

@@ -50,10 +50,11 @@ function failuresIn(printed: string): Map<string, string> {
   const bodies = new Map<string, string>();
   let file: string | undefined;
   for (const line of printed.split("\n")) {
-    // A file that takes long is named again behind those that ended in the meantime; the last one is followed by the numbers.
+    // A file that takes long is named again behind those that ended in the meantime. The last one is followed by the numbers,
+    // and in a long run by the names of all failures before them.
     const named = /^(test\/\S+\.test\.tsx?):$/.exec(line);
     if (named) file = named[1];
-    else if (/^ +\d+ pass$/.test(line)) file = undefined;
+    else if (/^ +\d+ pass$|^\d+ tests failed:$/.test(line)) file = undefined;
     else if (file !== undefined) bodies.set(file, `${bodies.get(file) ?? ""}${line}\n`);
   }
   return new Map([...bodies].filter(([, body]) => failed.test(body)));
