@@ -3,21 +3,12 @@ import type { App } from "../app";
 import { compactedReply, triggered } from "../dialects/responses/compaction";
 import { isObject } from "../json";
 import type { KeyedCaller } from "../keys/client-keys";
-import type { HeldBytes } from "../net/held-bytes";
 import { bodyLimit, bodyText, readJson } from "../relay/incoming";
 import { relay } from "../relay/relay";
 
 /** @throws ProxyError as {@link relay} does. */
 export async function compactConversation(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
-  const held = app.heldBodies.of(caller.key?.member ?? null);
-  try {
-    return await compact(app, request, caller, held);
-  } finally {
-    held.release();
-  }
-}
-
-async function compact(app: App, request: Request, caller: KeyedCaller, held: HeldBytes): Promise<Response> {
+  using held = app.heldBodies.of(caller.key?.member ?? null);
   const { bytes, body } = await readJson(request, bodyLimit, held);
   const headers = new Headers(request.headers);
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);

@@ -5,7 +5,7 @@ import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
-import { type AddressMembers, type Incoming, readIncoming } from "../relay/incoming";
+import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { type PlannedRequest, planTools, promptOf } from "../relay/prompt";
 import { messagesProvider } from "../relay/provider";
@@ -23,20 +23,8 @@ export async function countTokens(
   dialect: keyof typeof tokenCountFormats,
   inAddress?: AddressMembers,
 ): Promise<Response> {
-  const held = app.heldBodies.of(caller.key?.member ?? null);
-  try {
-    return await countIncoming(app, await readIncoming(request, undefined, inAddress, held), caller, dialect);
-  } finally {
-    held.release();
-  }
-}
-
-async function countIncoming(
-  app: App,
-  { body, model }: Incoming,
-  caller: KeyedCaller,
-  dialect: keyof typeof tokenCountFormats,
-): Promise<Response> {
+  using held = app.heldBodies.of(caller.key?.member ?? null);
+  const { body, model } = await readIncoming(request, undefined, inAddress, held);
   caller.connection.keepOpen();
   const asked = { name: model, client: dialect, key: caller.key };
   if (hasModelLimits(caller.key)) requireModel(caller.key, await idOf(app, asked));
@@ -46,7 +34,7 @@ async function countIncoming(
   if (exact !== undefined) return counted(encode(exact), "exact");
   const planned = { codec: codecs[dialect], dialect, body, conversation: () => conversation };
   const known = await withTimeLimit(knownOf(app, asked, planned), listTimeoutMs, () => ({ model, prompt: undefined }));
-  return countHere(app, encode, known.prompt ?? conversation, known.model);
+  return await countHere(app, encode, known.prompt ?? conversation, known.model);
 }
 
 /** The model's id, and what of the conversation is in its prompt; all of it if no model has the name. */

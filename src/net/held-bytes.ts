@@ -2,11 +2,11 @@
 import { ProxyError } from "../errors";
 
 /** What one request holds. */
-export interface HeldBytes {
+export interface HeldBytes extends Disposable {
   /** @throws ProxyError `rate_limit` if the person would hold too much. */
   add(bytes: number): void;
   /** Gives back everything; what is added later is not counted. */
-  release(): void;
+  [Symbol.dispose](): void;
 }
 
 export interface HeldBodies {
@@ -36,7 +36,7 @@ export function openHeldBodies(max = maxBytes): HeldBodies {
           if ((held.get(member) ?? 0) + bytes > max) throw tooMuch(max);
           change(bytes);
         },
-        release() {
+        [Symbol.dispose]() {
           isReleased = true;
           change(-own);
         },
@@ -45,7 +45,7 @@ export function openHeldBodies(max = maxBytes): HeldBodies {
   };
 }
 
-const unlimited: HeldBytes = { add() {}, release() {} };
+const unlimited: HeldBytes = { add() {}, [Symbol.dispose]() {} };
 
 const tooMuch = (max: number) =>
   new ProxyError(

@@ -341,7 +341,7 @@ export class RequestRecord implements InFlightHandle {
   end(status: number): void {
     if (this.#isWritten) return;
     this.#isWritten = true;
-    this.held.release();
+    this.held[Symbol.dispose]();
     const { cacheWatch, exchangeMetrics, history, inFlight, logger } = this.#parts;
     const state = this.#state;
     const durationMs = this.#elapsedMs();
