@@ -455,6 +455,77 @@ describe("models", () => {
     });
   });
 
+  test("generation C prices tokens under other names, with texts, tiers and promotions where a model has them", async () => {
+    open({ generation: "C" });
+    expect((await one("claude-opus-5.5")).billing).toEqual({
+      restricted_to: ["pro", "pro_plus", "individual_trial", "business", "enterprise", "max"],
+      auto_discount: 10,
+      token_prices: {
+        batch_size: 1_000_000,
+        default: {
+          cache_read_price: "25.0000",
+          cache_write_price: "625.0000",
+          cache_write_1h_price: "1000.0000",
+          input_price: "500.0000",
+          output_price: "2500.0000",
+        },
+      },
+    });
+    expect((await one("gpt-6-sol")).billing.token_prices).toEqual({
+      batch_size: 1_000_000,
+      default: {
+        cache_read_price: 20,
+        cache_write_price: 250,
+        input_price: 200,
+        output_price: 1000,
+        max_prompt_tokens: 272_000,
+      },
+      long_context: {
+        cache_read_price: 40,
+        cache_write_price: 500,
+        input_price: 400,
+        output_price: 1500,
+        max_prompt_tokens: 922_000,
+      },
+    });
+    expect((await one("claude-sonnet-5")).billing.promo).toEqual({
+      id: "demo-claude-sonnet-5",
+      discount_percent: 50,
+      ends_at: expect.any(String),
+      message: expect.any(String),
+      show_banner: true,
+    });
+    expect((await one("claude-haiku-4.5")).capabilities.supports).toMatchObject({
+      tool_search: false,
+      context_editing: true,
+    });
+  });
+
+  test("the mixed generation has only the new name for the price of cached tokens", async () => {
+    open({ generation: "mixed" });
+    const { token_prices } = (await one("gpt-5.4")).billing;
+    expect(token_prices.default).toEqual({
+      cache_read_price: 25,
+      context_max: 272_000,
+      input_price: 250,
+      output_price: 1500,
+    });
+  });
+
+  test("every second list leaves out the unsteady ids of the options, which serve all the time", async () => {
+    open({ unsteady: ["gpt-5-mini"] });
+    const has = async () => (await one("gpt-5-mini")) !== undefined;
+    expect([await has(), await has(), await has()]).toEqual([true, false, true]);
+    expect((await chat({ model: "gpt-5-mini" })).status).toBe(200);
+  });
+
+  test("an answer states no charge where the upstream is told to leave it out", async () => {
+    open({ drift: ["no-cost"] });
+    const answer = await json(chat({ model: "gpt-5-mini" }));
+    expect(answer).not.toHaveProperty("copilot_usage");
+    expect(answer).toHaveProperty("usage");
+  });
+
   test("accounts see different lists: by plan, and by their own", async () => {
     account("work-demo").models = ["gpt-4.1", "claude-haiku-4.5"];
     account().plan = "free";

@@ -1,18 +1,19 @@
 /** What a request costs, and the three places where the rest is reported: quota endpoint, response headers, stream snapshots. */
 import { type Allowance, type DemoAccount, resetDate, type World } from "./accounts";
-import { longPrices, type Model } from "./models";
+import { pricesOf } from "./billing";
+import type { Model } from "./models";
 import type { Usage } from "./parse-prompt";
 import { type Json, refusal } from "./wire";
 
 /**
  * Takes the price of one request from the account, or refuses the request with 402.
  * Generation A: a person's request costs the model's premium units, an agent's none. Without the header it counts as a person's.
- * Generation B: nothing is taken here; `chargeTokens` charges for the tokens when they are known.
+ * The others: nothing is taken here; `chargeTokens` charges for the tokens when they are known.
  */
 export function chargeRequest(world: World, account: DemoAccount, model: Model, initiator: string | undefined) {
   const { quota } = account;
   const byPerson = initiator?.toLowerCase() !== "agent";
-  const priced = world.generation === "B" || quota.tokenBilling;
+  const priced = world.generation !== "A" || quota.tokenBilling;
   const units = byPerson && !priced ? model.units : 0;
   if (account.plan === "free" && byPerson) take(world, quota.chat, 1, "free_quota_exceeded");
   if (units > 0) take(world, quota.premium, units, "quota_exceeded");
@@ -47,7 +48,7 @@ function take(world: World, allowance: Allowance, units: number, code: string): 
 
 /** `copilot_usage`, which accompanies the usage of every answer. 1e9 nano-AIU are one credit, which is 0.01 USD. */
 export function copilotUsage(model: Model, usage: Usage): Json {
-  const { input, output, cacheRead, cacheWrite = 0 } = pricesOf(model, usage);
+  const { input, output, cacheRead, cacheWrite = 0 } = pricesOf(model, usage.input);
   const details: [string, number, number][] = [
     ["input", usage.input - usage.cacheRead - usage.cacheWrite, input],
     ["output", usage.output, output],
@@ -67,14 +68,8 @@ export function copilotUsage(model: Model, usage: Usage): Json {
   };
 }
 
-/** A long prompt may cost more. */
-function pricesOf(model: Model, { input }: Usage): Model["prices"] {
-  const long = longPrices(model);
-  return long && input > long.above ? long : model.prices;
-}
-
 function nanoCredits(model: Model, usage: Usage): number {
-  const prices = pricesOf(model, usage);
+  const prices = pricesOf(model, usage.input);
   const fresh = usage.input - usage.cacheRead - usage.cacheWrite;
   const perMillion =
     fresh * prices.input +
@@ -100,7 +95,7 @@ export function quotaHeaders(world: World, account: DemoAccount): Record<string,
     "x-quota-snapshot-chat": format(chat),
     "x-quota-snapshot-completions": format(completions),
     [`x-quota-snapshot-${account.host === "business" ? "premium_models" : "premium_interactions"}`]: format(premium),
-    ...(world.generation === "B" && {
+    ...(world.generation !== "A" && {
       "x-usage-ratelimit-session": `rem=98.0&rst=${encodeURIComponent(rst)}`,
       "x-usage-ratelimit-weekly": `rem=91.5&rst=${encodeURIComponent(rst)}`,
     }),

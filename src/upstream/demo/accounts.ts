@@ -127,10 +127,20 @@ export const demoAccounts = (): DemoAccount[] => [
   },
 ];
 
+/**
+ * Of the model list: A counts premium requests, B prices tokens (2026-06), C prices them with other names (2026-08), and
+ * `mixed` is B with C's name for the price of cached tokens.
+ */
+export type Generation = "A" | "B" | "C" | "mixed";
+
 /** The state of a running demo. */
 export interface World {
   accounts: DemoAccount[];
-  generation: "A" | "B";
+  generation: Generation;
+  /** How often each login has asked for its model list. */
+  listed: Map<string, number>;
+  /** Ids that every second model list leaves out, although the models serve. */
+  unsteady: ReadonlySet<string>;
   /** Milliseconds between the events of a stream. */
   pace: number;
   now(): number;

@@ -3,7 +3,7 @@
  * It deliberately shares no code with the dialects: the same mistake on both sides would be invisible.
  */
 
-import { type DemoAccount, type DeviceScript, demoAccounts, type World } from "./accounts";
+import { type DemoAccount, type DeviceScript, demoAccounts, type Generation, type World } from "./accounts";
 import type { DriftWay } from "./drift";
 import type { Desk, Interceptor, Seen } from "./request-log";
 import { githubRoutes, modelRoutes } from "./routes";
@@ -16,8 +16,10 @@ export interface DemoOptions {
   pace?: number;
   /** The default is `demoAccounts()`. */
   accounts?: DemoAccount[];
-  /** Billing generation of the model list: A counts premium requests (default), B prices tokens. */
-  generation?: "A" | "B";
+  /** Billing generation of the model list; A by default. */
+  generation?: Generation;
+  /** Ids that every second model list leaves out, although the models serve. */
+  unsteady?: readonly string[];
   /** A clock in milliseconds. */
   now?: () => number;
   /** How many journal entries to keep; all by default. */
@@ -60,6 +62,8 @@ export function startDemo(options: DemoOptions = {}): Demo {
   const world: World = {
     accounts: options.accounts ?? demoAccounts(),
     generation: options.generation ?? "A",
+    listed: new Map(),
+    unsteady: new Set(options.unsteady),
     pace: options.pace ?? 15,
     now: options.now ?? Date.now,
     urls: { individual: "", business: "" },

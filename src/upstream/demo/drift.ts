@@ -1,6 +1,6 @@
 /** An upstream that has changed without notice: new names in its answers, and a part that is gone. For tests of who notices. */
 
-export const driftWays = ["event", "member", "value", "header", "model-field", "no-usage"] as const;
+export const driftWays = ["event", "member", "value", "header", "model-field", "no-usage", "no-cost"] as const;
 export type DriftWay = (typeof driftWays)[number];
 
 interface Change {
@@ -10,6 +10,9 @@ interface Change {
 }
 
 const newEvent = (type: string) => `event: ${type}\ndata: {"type":"${type}","mood":"calm"}\n\n`;
+
+const cost = '"copilot_usage":\\{"total_nano_aiu":[^,]*,"token_details":\\[[^\\]]*\\]\\}';
+const statedCost = new RegExp(`,${cost}|${cost},`, "g");
 
 const changes: Record<DriftWay, Change> = {
   event: {
@@ -31,6 +34,7 @@ const changes: Record<DriftWay, Change> = {
     text: (text, path) =>
       path === "/models" ? text.replace(/"supports":\{(?=")/g, '"supports":{"telepathy":true,') : text,
   },
+  "no-cost": { text: (text) => text.replace(statedCost, "") },
   "no-usage": { text: (text) => text.replaceAll('"usage":{', '"uses":{') },
 };
 

@@ -1,10 +1,14 @@
 /**
- * The model list, in both billing generations. A row:
+ * The model list, in each generation of billing. A row:
  * id | name | vendor | premium units | context/prompt/output | endpoints | id in answers | traits | input/output/cache-read/cache-write credits per million
  * Endpoints: C chat, R responses, W websocket, M messages, - the key is missing on the wire.
  */
 import type { DemoAccount, World } from "./accounts";
+import { billing } from "./billing";
+import type { Endpoint, Model } from "./model";
 import { type Json, plain, refusal } from "./wire";
+
+export type { Model } from "./model";
 
 const generationA = `
 claude-opus-4.6-1m | Claude Opus 4.6 (1M context) | Anthropic | 6 | 1000000/936000/64000 | MC | claude-opus-4-6-20260205 | powerful paid adaptive budget=1024-32000 effort=low,medium,high structured vision=5 whole=16000 | 500/2500/50/625
@@ -65,29 +69,24 @@ gpt-4o-mini-2024-07-18 | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - 
 trajectory-compaction | Trajectory Compaction | Azure OpenAI | 0 | 264000/128000/64000 | C | trajectory-compaction | hidden no-policy | 0/0/0
 text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
 
-export type Endpoint = "/chat/completions" | "/responses" | "ws:/responses" | "/v1/messages";
-
-export interface Model {
-  id: string;
-  name: string;
-  vendor: string;
-  /** The vendor, which decides its form on /chat/completions. */
-  voice: "gpt" | "claude" | "gemini";
-  kind: "chat" | "completion" | "embeddings";
-  /** The id in its answers. */
-  answersAs: string;
-  units: number;
-  limits?: { context: number; prompt: number; output: number };
-  /** As listed; if undefined, the list does not have the member. */
-  endpoints?: Endpoint[];
-  budget?: { min: number; max: number };
-  efforts: string[];
-  reasons: boolean;
-  /** The traits of the row: words and `key=value`. */
-  traits: Map<string, string>;
-  /** Credits per million tokens. */
-  prices: { input: number; output: number; cacheRead: number; cacheWrite?: number };
-}
+const generationC = `
+claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/936000/128000 | MC | claude-opus-5-5-20260922 | powerful paid adaptive-only search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/25/625
+claude-fable-5.1 | Claude Fable 5.1 | Anthropic | 0 | 1000000/936000/128000 | MC | claude-fable-5-1-20260831 | powerful max hidden disabled adaptive-only search edits effort=low,medium,high,xhigh,max structured vision=5 | 1000/5000/25/1250
+claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/936000/128000 | CM | claude-sonnet-5-20260804 | versatile paid adaptive-only search edits promo=50 effort=low,medium,high,xhigh,max structured vision=5 whole=16000 | 300/1500/30/375
+claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | CM | claude-sonnet-4-6-20260217 | versatile paid adaptive search edits budget=1024-32000 effort=low,medium,high,max structured vision=5 whole=16000 | 300/1500/30/375
+claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile no-search edits budget=1024-32000 vision=5 whole=16000 | 100/500/10/125
+gemini-3.8-flash | Gemini 3.8 Flash | Google | 0 | 1000000/936000/64000 | C | gemini-3.8-flash | lightweight no-search budget=256-32000 effort=minimal,low,medium,high vision=10 | 50/300/5
+gemini-3.1-pro-preview | Gemini 3.1 Pro | Google | 0 | 1000000/936000/64000 | C | gemini-3.1-pro-preview | powerful edu preview no-search budget=256-32000 effort=low,medium,high vision=10 long=200000 | 200/1200/20
+gpt-5.5 | GPT-5.5 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.5-2026-05-20 | powerful max search effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 500/3000/50
+gpt-5.4 | GPT-5.4 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.4-2026-03-05 | powerful paid search effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 250/1500/25
+gpt-5.6-luna | GPT-5.6 Luna | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.6-luna-2026-07-30 | lightweight no-search texts effort=none,low,medium,high structured vision=1 phases long=200000 | 20/120/2/25
+gpt-6-astra | GPT-6 Astra | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-6-astra-2026-09-10 | powerful max hidden disabled search effort=low,medium,high,xhigh,max structured vision=1 phases long=272000 | 1000/5000/100/1250
+gpt-6-sol | GPT-6 Sol | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-6-sol-2026-09-10 | versatile paid search effort=none,low,medium,high,xhigh,max structured vision=1 phases long=272000 | 200/1000/20/250
+gpt-6-luna | GPT-6 Luna | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-6-luna-2026-09-10 | lightweight no-search texts effort=none,low,medium,high structured vision=1 phases long=200000 | 12.5/75/1.25/15.625
+grok-4.7 | Grok 4.7 | xAI | 0 | 1000000/872000/128000 | R | grok-4.7 | powerful paid no-search effort=low,medium,high structured vision=1 long=200000 long-at | 300/1500/75
+gpt-5-mini | GPT-5 mini | Azure OpenAI | 0 | 264000/128000/64000 | CRW | gpt-5-mini-2025-08-07 | lightweight default effort=low,medium,high structured vision=1 | 25/200/2
+gpt-4o-mini-2024-07-18 | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden family=gpt-4o-mini no-policy | 0/0/0
+text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
 
 const endpointNames: Record<string, Endpoint> = {
   C: "/chat/completions",
@@ -110,14 +109,23 @@ const planAudience: Record<string, string> = {
   enterprise: "enterprise",
 };
 
-const catalogues = { A: readTable(generationA), B: readTable(generationB) };
+const tableB = readTable(generationB);
+const catalogues = { A: readTable(generationA), B: tableB, mixed: tableB, C: readTable(generationC) };
 
-/** The models that an account sees, in order; an id may occur twice. */
+/** The models that an account may use, in order; an id may occur twice. */
 export function visibleModels(world: World, account: DemoAccount): Model[] {
   const audience = planAudience[account.plan] ?? account.plan;
   return catalogues[world.generation].filter(
     (model) => (restriction(model)?.includes(audience) ?? true) && (account.models?.includes(model.id) ?? true),
   );
+}
+
+/** One answer of `GET /models`: of the ids in {@link World.unsteady}, every second answer has none. */
+export function listedModels(world: World, account: DemoAccount): Model[] {
+  const earlier = world.listed.get(account.login) ?? 0;
+  world.listed.set(account.login, earlier + 1);
+  const models = visibleModels(world, account);
+  return earlier % 2 === 0 ? models : models.filter(({ id }) => !world.unsteady.has(id));
 }
 
 /** The model of a request: visible to the account, with accepted terms, and available at this endpoint. */
@@ -159,12 +167,12 @@ export function wireModel(world: World, account: DemoAccount, model: Model): Jso
     is_chat_fallback: traits.has("fallback"),
     model_picker_enabled: !traits.has("hidden"),
     ...(category && { model_picker_category: category }),
-    ...(world.generation === "B" && { model_picker_price_category: priceCategory(model) }),
+    ...(world.generation !== "A" && { model_picker_price_category: priceCategory(model) }),
     ...(model.endpoints && { supported_endpoints: model.endpoints }),
     ...(state && {
       policy: { state, terms: `Enable access to the latest ${model.name} model from ${model.vendor}. DEMO terms.` },
     }),
-    billing: billing(world, model),
+    billing: billing(world, model, restriction(model)),
     capabilities: capabilities(world, model),
   };
 }
@@ -227,51 +235,9 @@ function offers(model: Model, endpoint: string): boolean {
 
 const priceCategory = ({ prices }: Model) => (prices.input >= 500 ? "high" : prices.input >= 200 ? "medium" : "low");
 
-/** Generation A counts premium units, generation B prices tokens. Neither has the other's members. */
-function billing(world: World, model: Model): Json {
-  const restricted_to = restriction(model);
-  if (world.generation === "A")
-    return { is_premium: model.units > 0, multiplier: model.units, ...(restricted_to && { restricted_to }) };
-  const { input, output, cacheRead, cacheWrite } = model.prices;
-  const price = {
-    cache_price: cacheRead,
-    ...(cacheWrite && { cache_write_price: cacheWrite }),
-    input_price: input,
-    output_price: output,
-  };
-  const long = longPrices(model);
-  return {
-    ...(restricted_to && { restricted_to: [...restricted_to, "max"] }),
-    token_prices: {
-      batch_size: input ? 1_000_000 : 0,
-      default: { ...price, ...(long && { context_max: long.above }) },
-      ...(long && {
-        long_context: {
-          ...price,
-          cache_price: long.cacheRead,
-          input_price: long.input,
-          output_price: long.output,
-          context_max: model.limits?.prompt,
-        },
-      }),
-    },
-  };
-}
-
-/**
- * What a model of a million tokens costs above a number of tokens of prompt: with `long=` double the input and half as
- * much again for the output, else the same.
- */
-export function longPrices({ limits, traits, prices }: Model): (Model["prices"] & { above: number }) | undefined {
-  if ((limits?.context ?? 0) < 1_000_000) return undefined;
-  const above = Number(traits.get("long"));
-  if (!above) return { ...prices, above: 200_000 };
-  return { ...prices, above, input: prices.input * 2, output: prices.output * 1.5, cacheRead: prices.cacheRead * 2 };
-}
-
 function capabilities(world: World, { traits, limits, budget, efforts, ...model }: Model): Json {
   const chat = model.kind === "chat";
-  const gif = model.voice === "gpt" || (model.voice === "claude" && world.generation === "B") ? ["image/gif"] : [];
+  const gif = model.voice === "gpt" || (model.voice === "claude" && world.generation !== "A") ? ["image/gif"] : [];
   return {
     object: "model_capabilities",
     type: model.kind,
@@ -301,6 +267,8 @@ function capabilities(world: World, { traits, limits, budget, efforts, ...model 
       ...((traits.has("adaptive") || traits.has("adaptive-only")) && { adaptive_thinking: true }),
       ...(budget && { min_thinking_budget: budget.min, max_thinking_budget: budget.max }),
       ...(efforts.length > 0 && { reasoning_effort: efforts }),
+      ...((traits.has("search") || traits.has("no-search")) && { tool_search: traits.has("search") }),
+      ...(traits.has("edits") && { context_editing: true }),
     },
   };
 }

@@ -7,7 +7,7 @@ import { embeddings } from "./embeddings";
 import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
-import { acceptTerms, visibleModels, wireModel } from "./models";
+import { acceptTerms, listedModels, visibleModels, wireModel } from "./models";
 import type { Seen } from "./request-log";
 import { responses } from "./responses";
 import { plain, record, refusal } from "./wire";
@@ -49,7 +49,7 @@ export const modelRoutes: Route[] = [
   route("GET", /^\/_ping$/, () => new Response("OK\n", { headers: { "content-type": "text/plain" } })),
   route("GET", /^\/models$/, (arrival) => {
     const account = enter(arrival);
-    const data = visibleModels(arrival.world, account).map((model) => wireModel(arrival.world, account, model));
+    const data = listedModels(arrival.world, account).map((model) => wireModel(arrival.world, account, model));
     return Response.json({ data, object: "list" });
   }),
   route("GET", /^\/models\/([^/]+)$/, (arrival, id) => {
