@@ -1,4 +1,5 @@
 /** Numbers, sizes, dates and durations as text for people: pages, command line and messages. */
+import { beginningOf } from "./beginning";
 import { lazy } from "./lazy";
 
 /** Milliseconds. */
@@ -133,7 +134,7 @@ export function size(bytes: number): string {
 /** At most `max` characters, with invisible and direction-changing characters replaced. */
 export function shorten(text: string, max: number): string {
   const visible = text.replace(invisible, "�");
-  return visible.length <= max ? visible : `${visible.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+  return visible.length <= max ? visible : `${beginningOf(visible, max - 1)}…`;
 }
 
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164]/gu;

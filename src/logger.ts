@@ -1,6 +1,8 @@
 /**
  * Writes the log to stderr. Callers must not log secrets; the scrubber below is only a second line of defense.
  */
+import { beginningOf } from "./beginning";
+
 export const levels = ["error", "warn", "info", "debug"] as const;
 export type Level = (typeof levels)[number];
 
@@ -36,8 +38,12 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine, 
     return hideShapes(shown);
   };
   const scrub = (text: string, max = 512) => {
-    const shown = printable(withoutSecrets(text));
-    return shown.length > max ? `${shown.slice(0, max - 1)}…` : shown;
+    const read = 4 * max + longestSecret;
+    // A client chooses how long its texts are: what a line cannot show is not looked at. At the cut, half a secret is not known by its shape.
+    const isCut = text.length > read;
+    const safe = isCut ? withoutSecrets(text.slice(0, read)).slice(0, -longestSecret) : withoutSecrets(text);
+    const shown = printable(safe);
+    return isCut || shown.length > max ? `${beginningOf(shown, max - 1)}…` : shown;
   };
   const written = writers[format];
   const troubles = floodgate((left) =>
@@ -104,7 +110,10 @@ export function describeCause(cause: unknown): string {
   return `${cause.name}${code}: ${cause.message}${inner}`;
 }
 
-/** The shapes of the secrets of known services. */
+/** Characters. */
+const longestSecret = 8192;
+
+/** The shapes of the secrets of known services. Each takes linear time: what is searched may be a stranger's, and of any length. */
 const secretShapes: [RegExp, string][] = [
   [/\b(?:gh[opusr]_|github_pat_)\w{16,}/g, "[github token]"],
   [/\btid=[^\s"']+/g, "[copilot token]"],
@@ -112,13 +121,13 @@ const secretShapes: [RegExp, string][] = [
   [/\b(Bearer)\s+(?!authenticat|authori[sz]ation)[\w.~+/=;:-]{12,}/gi, "$1 [secret]"],
   // An ordinary word may follow, as in "token authentication is not supported". It has no digits and only one case.
   [
-    /\b([Tt]oken|TOKEN)\s+(?!(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-/](?:[A-Z]?[a-z]+|[A-Z]+))*[.:;]?(?![\w.~+/=;:-]))[\w.~+/=;:-]{12,}/g,
+    /\b([Tt]oken|TOKEN)\s+(?!(?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})(?:[-/](?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})){0,6}[.:;]?(?![\w.~+/=;:-]))[\w.~+/=;:-]{12,}/g,
     "$1 [secret]",
   ],
   // `x-api-key: <key>` is a placeholder.
   [/(x-(?:goog-)?api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
   [/([?&]key=)[^\s&"'#]+/gi, "$1[secret]"],
-  [/:\/\/[^/@\s]+:[^/@\s]+@/g, "://[secret]@"],
+  [/:\/\/[^/@\s:]*:[^/@\s]+@/g, "://[secret]@"],
 ];
 
 /** Hides everything that has the shape of a known service's secret. */

@@ -21,10 +21,11 @@ describe("secrets never reach a line", () => {
     ["sk-ant-0123456789abcdef0123", "an API key"],
     ["Bearer abcdefghijklmnop", "a bearer"],
     ["http://user:hunter22@proxy.example", "a proxy's password"],
+    ["redis://:hunter22@cache.example", "a password without a name"],
   ])("%s", (secret) => {
     const { log, lines } = logger();
     log.error(`before ${secret} after`, new Error(`caused by ${secret}`, { cause: new Error(secret) }));
-    const word = secret.replace(/^(Bearer |http:\/\/user:)/, "").replace("@proxy.example", "");
+    const word = secret.replace(/^(Bearer |http:\/\/user:|redis:\/\/:)/, "").replace(/@(?:proxy|cache)\.example/, "");
     expect(lines.join("")).not.toContain(word);
     expect(lines.join("")).toContain("before");
     expect(lines.join("")).toContain("after");
@@ -73,6 +74,21 @@ test("a line is cut at 512 characters", () => {
   const { log, lines } = logger();
   log.info("x".repeat(100_000));
   expect(lines[0]!.length).toBeLessThan(600);
+});
+
+test("half of a secret is not shown where a long text is cut", () => {
+  const { log } = logger();
+  log.conceal("my own long secret");
+  // Names of secrets make the text shorter, so that its cut comes into view.
+  const tokens = `tid=${"x".repeat(100)} `.repeat(200);
+  for (let length = 9_000; length < 12_000; length++)
+    expect(log.scrub(`${tokens.slice(0, length)} my own long secret`)).not.toContain("my own");
+});
+
+test("a character is not cut in half", () => {
+  const { log } = logger();
+  for (const length of [510, 511, 512])
+    expect(log.scrub(`${"x".repeat(length)}😀`.repeat(40)).isWellFormed()).toBe(true);
 });
 
 test("lines below the level are not written, and the level is read each time", () => {

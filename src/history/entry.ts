@@ -1,4 +1,5 @@
 /** One row of the history: its columns, and the limits of its texts. */
+import { beginningOf } from "../beginning";
 
 /**
  * The metadata kept of one request: name → SQL type. The table, its inserts, the answers of the admin API and `Entry`
@@ -102,7 +103,7 @@ export function cut<Fields extends Partial<Entry>>(entry: Fields, most = Number.
   const fitting = Object.entries(entry).map(([name, value]) => {
     const limit = limitOf(name, most);
     if (typeof value !== "string" || value.length <= limit) return [name, value];
-    return [name, lists.has(name) ? cutList(value, limit) : value.slice(0, limit).replace(/[\ud800-\udbff]$/, "")];
+    return [name, lists.has(name) ? cutList(value, limit) : beginningOf(value, limit)];
   });
   return Object.fromEntries(fitting) as Fields;
 }

@@ -9,6 +9,7 @@ import { decompress, encodingOf } from "../net/decompress";
 import type { HeldBytes } from "../net/held-bytes";
 import { editMembers } from "../net/json-edit";
 import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../net/json-skeleton";
+import { longestModelName } from "../upstream/model-name";
 import { type Initiator, initiatorOf } from "./initiator";
 
 export interface Incoming {
@@ -56,6 +57,12 @@ export async function readIncoming(
     throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
       param: "model",
     });
+  if (body.model.length > longestModelName)
+    throw new ProxyError(
+      "invalid_request",
+      `\`model\` has ${body.model.length} characters, and no model's name has more than ${longestModelName}; GET /v1/models lists them.`,
+      { param: "model" },
+    );
   if (body.stream != null && typeof body.stream !== "boolean")
     throw new ProxyError("invalid_request", "`stream` must be true or false.", { param: "stream" });
   return { bytes, body, ...(skeleton ? { skeleton } : {}), model: body.model, stream: body.stream === true };

@@ -1,5 +1,7 @@
 /** Web searches that a client asks for by themselves. Each has a row of its own beside that of the request. */
 import type { App } from "../app";
+import { beginningOf } from "../beginning";
+import { textIn } from "../dialects/hub/json";
 import type { ServerToolOffer } from "../dialects/hub/server-tools";
 import {
   decodeSearchCommands,
@@ -8,6 +10,7 @@ import {
   type LookupResult,
 } from "../dialects/responses/search-commands";
 import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
+import { longestModelName } from "../upstream/model-name";
 import { searchEngineOf } from "../upstream/search-engines";
 import { bodyLimit, readJson } from "./incoming";
 import { openRequestRecord, type RecordParts } from "./request-record";
@@ -23,7 +26,7 @@ export async function search(parts: SearchParts, request: Request, caller: Keyed
     const { bytes, body } = await readJson(request, bodyLimit, record.held);
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
-    record.setRequest({ bytes, body, model: typeof body.model === "string" ? body.model : "", stream: false });
+    record.setRequest({ bytes, body, model: beginningOf(textIn(body.model), longestModelName), stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
     if (!searchEngineOf(parts.config.current) && !parts.catalogue.presentModels()) await parts.catalogue.models();

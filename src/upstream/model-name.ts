@@ -13,11 +13,11 @@ interface Named {
  * @throws ProxyError `not_found` naming the three nearest ids; `invalid_request` for a bracketed suffix such as `[1m]`.
  */
 export function findModel<M extends Named>(name: string, models: readonly M[], ...aliases: readonly Aliases[]): M {
-  const found = name.length > maxName ? undefined : lookUpOrAlias(name, models, aliases);
+  const found = name.length > longestModelName ? undefined : lookUpOrAlias(name, models, aliases);
   if (found) return found;
   const shown = name.slice(0, 100);
   if (name.includes("[")) {
-    const bare = name.slice(0, Math.min(name.indexOf("["), maxName));
+    const bare = name.slice(0, Math.min(name.indexOf("["), longestModelName));
     const meant = lookUp(`${bare}-1m`, models) ?? lookUp(bare, models);
     throw new ProxyError(
       "invalid_request",
@@ -34,7 +34,7 @@ export function findModel<M extends Named>(name: string, models: readonly M[], .
 }
 
 /** Characters. No id or alias is longer. */
-const maxName = 512;
+export const longestModelName = 512;
 
 /** Other names, or patterns of names, and the model that each stands for. `*` stands for any text. */
 export type Aliases = Readonly<Record<string, string>>;
@@ -66,7 +66,7 @@ const lettersIn = (pattern: string): number => pattern.replaceAll("*", "").lengt
 
 /** The model of a list that has this name, without regard to aliases. */
 export const findListed = <M extends Named>(name: string, models: readonly M[]): M | undefined =>
-  name.length > maxName ? undefined : lookUp(name, models);
+  name.length > longestModelName ? undefined : lookUp(name, models);
 
 function lookUpOrAlias<M extends Named>(name: string, models: readonly M[], aliases: readonly Aliases[]) {
   const listed = lookUp(name, models);
