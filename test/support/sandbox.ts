@@ -3,7 +3,9 @@ import { describe, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 
 const linux = process.platform === "linux";
-const works = (...command: string[]) => linux && Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" }).success;
+/** Whether a command ends well here; one whose program is missing does not. */
+const works = (...command: string[]) =>
+  linux && Bun.which(command[0]!) !== null && Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" }).success;
 
 /** What a test may need: a sentence where the machine lacks it. */
 const needs = {
