@@ -1,7 +1,7 @@
 /** JSON that is written again with the source text of its numbers. */
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { isObject, numberIn, parseWithSource, SourceNumber } from "../src/json";
+import fc from "./support/random";
 
 const odd = ["1e3", "1E+2", "-0", "1.0", "-0.0", "0.10", "9007199254740993", "12345678901234567890", "1e400", "0e0"];
 

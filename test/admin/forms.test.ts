@@ -1,11 +1,11 @@
 /** What a form or an address says is read back as the same, whatever is in it. */
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { queries, writeFilters } from "../../src/admin/api/query";
 import { formOf, patchFrom, shownConfig } from "../../src/admin/pages/config/form";
 import { parseConfig } from "../../src/config/schema";
 import { readQuery } from "../../src/endpoint";
 import { ProxyError } from "../../src/errors";
+import fc from "../support/random";
 
 /** As a browser sends it: line breaks of a text area as CRLF. */
 function sent(form: URLSearchParams): URLSearchParams {

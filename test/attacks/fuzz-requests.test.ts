@@ -1,6 +1,5 @@
 /** What clients and owners may send: requests, changes of the config, and the errors and lists of an upstream, all but right. */
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../src/accounts/quota";
 import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
@@ -15,6 +14,7 @@ import { readFailure } from "../../src/upstream/failure";
 import { readModel } from "../../src/upstream/model";
 import { withoutParams } from "../../src/upstream/unsupported-params";
 import { ableModel } from "../support/facts";
+import fc from "../support/random";
 import { almost, object, odd, runs } from "./shapes";
 
 /** A model that can do everything, and one that can do nothing. */

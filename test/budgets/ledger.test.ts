@@ -3,12 +3,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Amounts, Reservation } from "../../src/budgets/entries";
 import { type LocalLedger, openLedger, reservationLifetime } from "../../src/budgets/ledger";
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+import fc from "../support/random";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
 let files = 0;

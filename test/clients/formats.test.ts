@@ -1,13 +1,13 @@
 /** A person's settings keep everything of theirs when ours are put in: bytes, comments, order, line endings. */
 
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { SettingsFault } from "../../src/clients/edit";
 import { editSettings, readSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { revertValues } from "../../src/clients/settings-file/revert";
 import { isObject } from "../../src/json";
+import fc from "../support/random";
 import { unloadedNow } from "../support/unloaded";
 import { models } from "./clients";
 

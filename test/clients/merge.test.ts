@@ -1,8 +1,8 @@
 /** Differences of texts: shown as `diff -u` would, and two of them made one. */
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { unifiedDiff } from "../../src/clients/settings-file/diff";
 import { mergeTexts } from "../../src/clients/settings-file/merge";
+import fc from "../support/random";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "d", "e"), { maxLength: 30 });
 const asText = (each: string[]) => each.map((line) => `${line}\n`).join("");

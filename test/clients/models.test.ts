@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import fc from "fast-check";
 import { editSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables, usualShell } from "../../src/clients/shells";
 import { clientStatus } from "../../src/clients/status";
+import fc from "../support/random";
 import { models } from "./clients";
 
 const { claude, gpt, gemini, small, opus } = models;

@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { openChance } from "../support/random";
+
+const chance = openChance("config/live");
 
 describe("a hand edit", () => {
   let proxy: RunningProxy;
@@ -141,7 +144,7 @@ describe("several processes with one data folder", () => {
         if (status === 200) return;
         expect(status).toBe(409);
         late++;
-        await Bun.sleep(Math.random() * 20);
+        await Bun.sleep(chance.next() * 20);
       }
     };
     await Promise.all(
@@ -185,13 +188,13 @@ test("S13: 1,000 changes under kill -9 leave a file that reads every time, with 
     while (sent < 1000 || rounds < 8) {
       await using command = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
       const { url } = await command.ready();
-      const goal = sent + 60 + Math.random() * 130;
+      const goal = sent + 60 + chance.next() * 130;
       let answered = sent;
       let killed = false;
       while (!killed) {
         const value = ++sent;
         if (sent >= goal && !killed) {
-          setTimeout(() => command.process.kill("SIGKILL"), Math.random() * 4);
+          setTimeout(() => command.process.kill("SIGKILL"), chance.next() * 4);
           killed = true;
         }
         const body = JSON.stringify({ maxRows: value, modelAliases: { filler: "x".repeat(value % 200 || 1) } });

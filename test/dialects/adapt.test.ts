@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { adapt } from "../../src/dialects/hub/adapt";
 import type { Conversation, Part, Tool } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
 import { run } from "../../src/net/stream";
+import fc from "../support/random";
 import { meaningOf } from "../support/reply-grammar";
 
 const word = /^[a-zA-Z0-9_-]{1,64}$/;

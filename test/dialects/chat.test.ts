@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import fc from "fast-check";
 import { chat } from "../../src/dialects/chat/codec";
 import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, JsonObject, Part, Turn } from "../../src/dialects/hub/conversation";
@@ -10,6 +9,7 @@ import { ProxyError } from "../../src/errors";
 import { jsonOf, readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
 import { checkChatStream } from "../support/grammar-chat";
+import fc from "../support/random";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import {
   bytesAt,

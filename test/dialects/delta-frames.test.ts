@@ -1,7 +1,6 @@
 /** Deltas are read without the parser and written without the serializer, with the same result as the plain way. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import fc from "fast-check";
 import { decodeFrames as chatFrames } from "../../src/dialects/chat/reply-reader";
 import { codecs } from "../../src/dialects/codecs";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
@@ -11,6 +10,7 @@ import { decodeFrames as responsesFrames } from "../../src/dialects/responses/re
 import { parseJson } from "../../src/json";
 import { readSse, type SseFrame } from "../../src/net/sse";
 import { pipe, run, type Stage } from "../../src/net/stream";
+import fc from "../support/random";
 import { bytesAt, chunksOf, fixtures, hasFixture, jsonAt, wire, written } from "../support/streams";
 
 const plain: Record<Dialect, () => Stage<SseFrame, ReplyEvent>> = {

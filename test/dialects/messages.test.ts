@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import type { ReplyContext } from "../../src/dialects/codec";
 import { cutReply } from "../../src/dialects/hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
@@ -14,6 +13,7 @@ import { kinds, ProxyError } from "../../src/errors";
 import { jsonOf, readSse, type SseFrame } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
 import { checkMessagesStream } from "../support/grammar-messages";
+import fc from "../support/random";
 import {
   bytesAt,
   chunksOf,

@@ -1,9 +1,9 @@
 /** A plain full reply is read in a shorter way, and nothing of what is recorded may differ for it. */
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import fc from "fast-check";
 import { codecs } from "../../src/dialects/codecs";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
+import fc from "../support/random";
 import { fixtures, hasFixture, jsonAt } from "../support/streams";
 
 const { decodeReply, summarizeReply } = codecs.chat;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import OpenAI from "openai";
 import type { ReplyContext } from "../../src/dialects/codec";
 import { adapt } from "../../src/dialects/hub/adapt";
@@ -16,6 +15,7 @@ import { isObject } from "../../src/json";
 import { jsonFrame, jsonOf, readSse, type SseFrame } from "../../src/net/sse";
 import { collectInto, run } from "../../src/net/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
+import fc from "../support/random";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, wire, written } from "../support/streams";
 

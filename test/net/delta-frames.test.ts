@@ -1,9 +1,9 @@
 /** Frames that are known to be of no concern to anybody are told in one, and nothing else is. */
 import { expect, test } from "bun:test";
-import fc from "fast-check";
 import { repeatedDelta } from "../../src/dialects/hub/repeated-delta";
 import type { FrameTemplate } from "../../src/net/frame-template";
 import { type FrameSink, readSse, type SseFrame } from "../../src/net/sse";
+import fc from "../support/random";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const frameOf = (words: string, number = 0) =>

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import fc from "fast-check";
 import { editMembers } from "../../src/net/json-edit";
+import fc from "../support/random";
 
 test("a member is set and the digits of all others stay", () => {
   const text = `{ "model" : "a", "seed": 9007199254740993, "x": 1.0e2 , "big":{"deep":["}",{"model":"b"}]} }`;

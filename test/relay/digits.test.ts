@@ -1,10 +1,10 @@
 /** Numbers keep their digits: what a client or a model spelt arrives so, whichever two dialects speak, and in every way. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { dialectAt } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
 
 const models: Record<Dialect, string> = {

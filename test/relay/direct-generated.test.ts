@@ -1,11 +1,11 @@
 /** What nobody foresaw, in each dialect's own pair: members nobody knows, odd numbers, words that look like ours, several answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import OpenAI from "openai";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/direct";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
 
 const models: Record<Dialect, string> = {

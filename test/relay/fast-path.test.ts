@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { gatherFrames, readSse } from "../../src/net/sse";
@@ -10,6 +9,7 @@ import { providerPassthrough } from "../../src/relay/provider-passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 import { passOn } from "../support/passed-on";
+import fc from "../support/random";
 import { bytesAt, fixtures } from "../support/streams";
 
 beforeAll(() => void setSystemTime(new Date("2026-08-01T12:00:00Z")));

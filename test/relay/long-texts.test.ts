@@ -20,6 +20,7 @@ import { translation } from "../../src/relay/translation";
 import type { Model } from "../../src/upstream/model";
 import { ableModel } from "../support/facts";
 import { requests as ideas } from "../support/fidelity";
+import { openChance } from "../support/random";
 import { fixtures, hasFixture, jsonAt } from "../support/streams";
 
 // ── Bodies ──
@@ -109,15 +110,6 @@ function stretched(body: JsonObject, usual: number, next: () => number): JsonObj
   };
   // The body has the size from which on there is a skeleton.
   return { ...(visit(body, "") as JsonObject), metadata: { filler: "filler ".repeat(10_000) } };
-}
-
-/** Numbers from 0 to 1, the same ones every time. */
-function numbersFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
 }
 
 // ── What becomes of one ──
@@ -228,7 +220,7 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
     for (const [name, body] of bodies)
       for (const usual of ways.keys()) {
         const target = models[upstream][++count % models[upstream].length]!;
-        const sent = JSON.stringify(stretched(body, usual, numbersFrom(count * 7919)));
+        const sent = JSON.stringify(stretched(body, usual, openChance(`${upstream} ${count}`).next));
         const bytes = new TextEncoder().encode(sent);
         const incoming = await readIncoming(requestFor(bytes), codecs[client].longTexts);
         expect(incoming.skeleton, name).toBeDefined();
@@ -245,7 +237,7 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
   test.each([...dialects])("goes to %s with the same meaning, however its characters are spelt", async (upstream) => {
     for (const [at, [name, body]] of bodies.entries()) {
       const bytes = new TextEncoder().encode(
-        respelt(JSON.stringify(stretched(body, at % ways.length, numbersFrom(at)))),
+        respelt(JSON.stringify(stretched(body, at % ways.length, openChance(`${upstream} ${at}`).next))),
       );
       const [outcome, plain] = [codecs[client].longTexts, undefined].map(async (places) => {
         const incoming = await readIncoming(requestFor(bytes), places);

@@ -4,7 +4,6 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
 import type { Subject } from "../../src/budgets/budgets";
 import { entryFor, type Reservation } from "../../src/budgets/entries";
 import { holderKindOf } from "../../src/budgets/holders";
@@ -15,6 +14,7 @@ import { openStores } from "../../src/storage/open";
 import type { Stores } from "../../src/storage/stores";
 import { BudgetModel } from "../support/budget-model";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import fc from "../support/random";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
 const nothing = { nanoCredits: null, premiumUnits: null };

@@ -1,11 +1,11 @@
 /** A budget for each member over several servers: what one member uses is exact, and nobody else's. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import fc from "fast-check";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { BudgetModel } from "../support/budget-model";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import fc from "../support/random";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const ask = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };

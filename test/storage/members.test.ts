@@ -1,11 +1,11 @@
 /** Members of a team: each one's key spends only what this member signed in, whatever fails. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import fc from "fast-check";
 import { clientGroup } from "../../src/api/routes";
 import type { Seen } from "../../src/upstream/demo/demo";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import fc from "../support/random";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 

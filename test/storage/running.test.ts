@@ -14,6 +14,7 @@ import { openPostgresStores, type PostgresStores } from "../../src/storage/postg
 import { entry } from "../support/history-rows";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { openChance } from "../support/random";
 import { unloadedNow } from "../support/unloaded";
 
 interface Server {
@@ -246,14 +247,15 @@ describeWithPostgres("the running requests of a team", () => {
       await sql.close();
     };
     const live = new Map<string, Server>();
-    const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
+    const chance = openChance("storage/running");
+    const pick = <T>(list: readonly T[]): T => list[chance.below(list.length)]!;
     for (let round = 0; round < 40; round += 1) {
       for (let step = 0; step < 20; step += 1) {
         const [id, server] = pick([...live]) ?? [];
-        if (!id || Math.random() < 0.4) {
+        if (!id || chance.next() < 0.4) {
           const where = pick(all);
           live.set(where.begin({ member: pick([null, anna, ben]) }), where);
-        } else if (Math.random() < 0.5) server!.change(id, { first_byte_ms: round * 100 + step });
+        } else if (chance.next() < 0.5) server!.change(id, { first_byte_ms: round * 100 + step });
         else {
           server!.end(id);
           live.delete(id);

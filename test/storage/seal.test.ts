@@ -1,8 +1,8 @@
 /** Sealed secrets: opened only with their key, and only where they belong. */
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import fc from "fast-check";
 import { keyIdIn, keyIdOf, openSeals } from "../../src/storage/seal";
+import fc from "../support/random";
 
 const keys = [randomBytes(32), randomBytes(32)] as const;
 const secret = "gho_canary0123456789abcdefghijklmnopqrst";

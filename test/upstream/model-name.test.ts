@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { findModel, nearest } from "../../src/upstream/model-name";
+import fc from "../support/random";
 
 const models = [
   "claude-sonnet-4.5",

@@ -1,0 +1,38 @@
+/**
+ * fast-check with one seed for all properties of a run: `SEED`, or a new one. A failing property prints it, and
+ * `test/run.ts` gives all files the same.
+ */
+import fc from "fast-check";
+
+export const seed = Number(process.env.SEED ?? Math.trunc(Math.random() * 2 ** 31));
+
+fc.configureGlobal({
+  seed,
+  reporter: (run) => {
+    if (!run.failed) return;
+    const again = `Again: SEED=${seed} bun test/run.ts ${Bun.main.slice(process.cwd().length + 1)}`;
+    throw new Error(`${fc.defaultReportMessage(run)}\n${again}`, { cause: run.errorInstance });
+  },
+});
+
+/** Random choices, the same ones for the same seed and name (mulberry32). */
+export function openChance(name: string) {
+  let state = Bun.hash.crc32(name, seed) | 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const below = (limit: number) => Math.floor(next() * limit);
+  return {
+    /** At least 0 and below 1. */
+    next,
+    below,
+    pick: <T>(...values: T[]): T => values[below(values.length)]!,
+    maybe: (share: number) => next() < share,
+  };
+}
+export type Chance = ReturnType<typeof openChance>;
+
+export default fc;
