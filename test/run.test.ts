@@ -1,55 +1,124 @@
 /** The runner itself, over test files of a folder of its own. */
-import { expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { mostQuarantined, quarantine } from "./quarantine";
 
 const good = `import { test } from "bun:test"; test("good", () => {});`;
-const wrong = `import { expect, test } from "bun:test"; test("good", () => {}); test("wrong", () => expect(1).toBe(2));`;
+const wrong = `import { expect, test } from "bun:test"; test("good", () => {});
+  test("wrong", () => expect(1, "the number of things").toBe(2));`;
 const unloadable = `throw new Error("cannot load");`;
-const onlyFirst = `import { expect, test } from "bun:test"; import { existsSync, writeFileSync } from "node:fs";
+const crashing = `import { test } from "bun:test"; test("ends the process", () => process.exit(0));`;
+/** What it waits for takes longer while another file runs: here, the first time. */
+const racing = `import { expect, test } from "bun:test"; import { existsSync, writeFileSync } from "node:fs";
   test("good", () => {});
-  test("busy", () => { const isAgain = existsSync("again"); writeFileSync("again", ""); expect(isAgain).toBe(true); });`;
-/** Bun names the failures of a long run once more at its end. */
-const long = `import { test } from "bun:test"; for (let at = 0; at < 300; at += 1) test("of many " + at, () => {});`;
+  test("races", () => { const isAgain = existsSync("again"); writeFileSync("again", ""); expect(isAgain).toBe(true); });`;
+const fromSeed = `import { test } from "bun:test"; import fc from "./support/random";
+  test("holds for every number", () =>
+    fc.assert(fc.property(fc.integer({ min: 1, max: 200 }), (n) => n !== 77), { numRuns: 2000 }));`;
+const lacking = `import { test } from "bun:test"; test("good", () => {});
+  test.skip("a container (this machine lacks root)", () => {});`;
+const quarantined = (name: string) => `export const quarantine = [
+  { file: "test/wrong.test.ts", name: ${JSON.stringify(name)}, reason: "unknown yet", since: "2026-11-23" }];`;
 
-async function outcome(files: Record<string, string>) {
+interface Run {
+  code: number;
+  /** The lines that name a failure, a pardon or a skipped test. */
+  titles: string[];
+  last: string | undefined;
+  printed: string;
+}
+
+async function outcomeOf(files: Record<string, string>, env: Record<string, string> = {}): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-runner-"));
   try {
     for (const name of ["attacks", "faults", "support"]) mkdirSync(join(folder, "test", name), { recursive: true });
-    for (const name of ["run.ts", "support/limit.ts"])
+    for (const name of ["run.ts", "quarantine.ts", "support/limit.ts", "support/report.ts", "support/random.ts"])
       copyFileSync(join(import.meta.dir, name), join(folder, "test", name));
+    symlinkSync(join(import.meta.dir, "../node_modules"), join(folder, "node_modules"));
     const all = { "attacks/a.test.ts": good, "faults/f.test.ts": good, "other.test.ts": good, ...files };
     for (const [path, text] of Object.entries(all)) writeFileSync(join(folder, "test", path), text);
-    const child = Bun.spawn([process.execPath, "test/run.ts"], { cwd: folder, stderr: "ignore" });
+    const child = Bun.spawn([process.execPath, "test/run.ts"], {
+      cwd: folder,
+      stderr: "ignore",
+      env: { ...process.env, SEED: undefined, MAY_LACK: undefined, ...env },
+    });
     const [printed, code] = [await new Response(child.stdout).text(), await child.exited];
-    const titles = printed.split("\n").filter((line) => line.startsWith("failed"));
+    const titles = printed.split("\n").filter((line) => /^(?:failed|skipped)/.test(line));
     return { code, titles, last: printed.trim().split("\n").at(-1), printed };
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-test("what fails is printed once more before the last line, which counts everything", async () => {
-  const { printed, ...rest } = await outcome({ "wrong.test.ts": wrong, "attacks/b.test.ts": wrong });
-  const titles = ["failed: test/wrong.test.ts", "failed: test/attacks/b.test.ts"];
+test("the runner prints each failure with its message before the last line, which counts everything", async () => {
+  const { printed, ...rest } = await outcomeOf({ "wrong.test.ts": wrong, "attacks/b.test.ts": wrong });
+  const titles = ["failed, and fails alone too: test/wrong.test.ts", "failed: test/attacks/b.test.ts"];
   expect(rest).toEqual({ code: 1, titles, last: "5 passed, 2 failed" });
+  expect(printed).toContain("the number of things");
   expect(printed).toContain("Expected: 2");
 });
 
-test.each([
-  [{}, 5],
-  [{ "long.test.ts": long }, 305],
-])("what fails only beside others passes, and is named", async (more: Record<string, string>, passed) => {
-  const { printed, ...rest } = await outcome({ "busy.test.ts": onlyFirst, ...more });
-  const titles = ["failed, and passed alone: test/busy.test.ts"];
-  expect(rest).toEqual({ code: 0, titles, last: `${passed} passed, 0 failed` });
+test.each(["", "1"])("a test that fails only beside others makes the run red (CLAUDECODE=%p)", async (CLAUDECODE) => {
+  const { printed, ...rest } = await outcomeOf({ "racing.test.ts": racing }, { CLAUDECODE });
+  const titles = ["failed, but only beside others: test/racing.test.ts"];
+  expect(rest).toEqual({ code: 1, titles, last: "4 passed, 1 failed" });
 });
 
-test("a file that cannot be loaded, or many that fail, are failures", async () => {
-  expect(await outcome({ "broken.test.ts": unloadable })).toMatchObject({ code: 1, last: "3 passed, 1 failed" });
+test("a property that fails for one input in 200 makes the run red, and its seed shows it again", async () => {
+  const first = await outcomeOf({ "seed.test.ts": fromSeed });
+  expect(first).toMatchObject({ code: 1, last: "3 passed, 1 failed" });
+  const [, SEED] = /SEED=(\d+) bun test\/run\.ts <file>/.exec(first.printed)!;
+  expect(first.printed).toContain(`{ seed: ${SEED}, path: "`);
+  const second = await outcomeOf({ "seed.test.ts": fromSeed }, { SEED: SEED! });
+  const tries = (text: string) => /Property failed after (\d+) tests/.exec(text)?.[1];
+  expect(tries(second.printed)).toBe(tries(first.printed)!);
+});
+
+test.each([
+  ["cannot be loaded", unloadable, "failed, and fails alone too: test/broken.test.ts"],
+  ["has no test", "", "failed, and fails alone too: test/broken.test.ts"],
+  ["ends the process", crashing, "failed, and fails alone too: test/broken.test.ts"],
+])("a file that %s is a failure", async (_, text, title) => {
+  const { code, titles, last } = await outcomeOf({ "broken.test.ts": text });
+  expect({ code, titles, last }).toEqual({ code: 1, titles: [title], last: "3 passed, 1 failed" });
+});
+
+test("more failed files than are worth a second run are failures without a label", async () => {
   const many = Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [`wrong-${n}.test.ts`, wrong]));
-  const { printed, code, last } = await outcome(many);
-  expect([code, last]).toEqual([1, "9 passed, 6 failed"]);
-  expect(printed).not.toContain("Once more");
+  const { titles, code, last } = await outcomeOf(many);
+  expect({ code, last }).toEqual({ code: 1, last: "9 passed, 6 failed" });
+  expect(titles).toContain("failed: test/wrong-1.test.ts");
+});
+
+describe("the quarantine", () => {
+  test("pardons the test that it names, and the runner prints it", async () => {
+    const files = { "quarantine.ts": quarantined("wrong"), "wrong.test.ts": wrong };
+    const { printed, ...rest } = await outcomeOf(files);
+    const titles = ["failed, and is in quarantine: test/wrong.test.ts"];
+    expect(rest).toEqual({ code: 0, titles, last: "4 passed, 0 failed" });
+  });
+
+  test("pardons no other test of the file", async () => {
+    const files = { "quarantine.ts": quarantined("another"), "wrong.test.ts": wrong };
+    expect(await outcomeOf(files)).toMatchObject({ code: 1, last: "4 passed, 1 failed" });
+  });
+
+  test("is short, and each entry names a file, a reason and a date", async () => {
+    expect(quarantine.length).toBeLessThanOrEqual(mostQuarantined);
+    for (const { file, name, reason, since } of quarantine) {
+      expect(await Bun.file(join(import.meta.dir, "..", file)).exists(), file).toBe(true);
+      expect(reason.length, name).toBeGreaterThan(20);
+      expect(since, name).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+    }
+  });
+});
+
+test("a skipped test is counted with its reason, and is a failure where the machine must not lack it", async () => {
+  const files = { "lacking.test.ts": lacking };
+  const titles = ["skipped: 1, because this machine lacks root"];
+  expect(await outcomeOf(files)).toMatchObject({ code: 0, titles, last: "4 passed, 0 failed, 1 skipped" });
+  expect(await outcomeOf(files, { MAY_LACK: "root,Caddy" })).toMatchObject({ code: 0 });
+  expect(await outcomeOf(files, { MAY_LACK: "Caddy" })).toMatchObject({ code: 1, last: "4 passed, 1 failed" });
 });

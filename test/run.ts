@@ -1,107 +1,127 @@
 /**
- * Runs every test and closes with one plain line: `N passed, N failed`, after what was printed of each failure. Arguments go
- * to `bun test`. Without arguments, files run side by side, one on each core; then, one after the other, those of attacks and
- * faults, which load the machine themselves and measure what happens. A file that failed runs once more, alone: what is wrong
- * fails again, and what only the busy machine failed is printed as that.
+ * Runs the tests and closes with one plain line: `N passed, N failed`, after what failed and why. Arguments choose files by
+ * a part of their path; flags go to `bun test`. Files run side by side, one on each core, but for those that load the
+ * machine themselves. The first failure makes the run red: a second, lone run of its file only says whether it fails there
+ * too. `quarantine.ts` names the only tests that may fail.
  */
 import { join } from "node:path";
-import { limitMs } from "./support/limit";
+import { quarantine } from "./quarantine";
+import { runTests, type TestResult } from "./support/report";
 
 const root = join(import.meta.dir, "..");
-const alone = ["test/attacks", "test/faults"];
-/** With more failed files than this, something is wrong, and running them again only takes time. */
-const mostAgain = 5;
+/** They load the machine and measure what happens, so nothing else may run. */
+const alone = ["test/attacks/", "test/faults/"];
+/** With more failed files than this, something is wrong, and labels only take time. */
+const mostLabelled = 5;
 
-interface Outcome {
-  /** Numbers of tests by `pass`, `fail`, `skip` and `todo`. */
-  counts: Record<string, number>;
-  isGood: boolean;
-  /** What was printed of each file in which something failed, by its path. */
-  failures: Map<string, string>;
-  /** The names of tests that passed. */
-  passed: Set<string>;
+const seed = process.env.SEED ?? String(Math.trunc(Math.random() * 2 ** 31));
+const env = { SEED: seed };
+
+const { filters, flags } = split(process.argv.slice(2));
+const all = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync(root)].sort();
+const files = all.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+const isAlone = (file: string) => alone.some((folder) => file.startsWith(folder));
+
+const startedAt = performance.now();
+const results = [
+  ...(await runTests(
+    files.filter((file) => !isAlone(file)),
+    { root, parallel: true, flags, env },
+  )),
+  ...(await runTests(files.filter(isAlone), { root, parallel: false, flags, env })),
+].filter((result) => !isLeftOut(result));
+const failed = results.filter(({ outcome }) => outcome === "failed");
+const isPardoned = ({ file, name }: TestResult) =>
+  quarantine.some((entry) => entry.file === file && entry.name === name);
+const pardoned = failed.filter(isPardoned);
+const wrong = failed.filter((result) => !isPardoned(result));
+const labels = await labelsOf(wrong);
+
+for (const result of pardoned) print("failed, and is in quarantine", result);
+for (const result of wrong) print(`failed${labels.get(keyOf(result)) ?? ""}`, result);
+for (const [reason, count] of skipReasons()) console.log(`skipped: ${count}, because ${reason}`);
+const unexpected = unexpectedSkips();
+for (const { file, name } of unexpected) console.log(`\nskipped, and must not be here: ${file}\n  ${name}`);
+if (wrong.length > 0) console.log(`\nThe same random inputs again: SEED=${seed} bun test/run.ts <file>`);
+if (files.length === 0) console.log(`\nNo test file has ${filters.join(" or ")} in its path.`);
+
+const passed = results.filter(({ outcome }) => outcome === "passed").length;
+const skipped = results.filter(({ outcome }) => outcome === "skipped").length - unexpected.length;
+const failures = wrong.length + unexpected.length;
+console.log(`\n${Math.round((performance.now() - startedAt) / 1000)} s`);
+console.log(`${passed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+process.exitCode = failures > 0 || passed === 0 ? 1 : 0;
+
+/** Bun reports what a name pattern leaves out as skipped. */
+function isLeftOut({ outcome, name }: TestResult): boolean {
+  const isFiltered = flags.some((flag) => flag.startsWith("--test-name-pattern"));
+  return isFiltered && outcome === "skipped" && lackOf(name) === undefined;
 }
 
-async function run(args: string[]): Promise<Outcome> {
-  const child = Bun.spawn([process.execPath, "test", "--isolate", `--timeout=${limitMs}`, ...args], {
-    cwd: root,
-    stdout: "inherit",
-    stderr: "pipe",
-    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" },
-  });
-  const decoder = new TextDecoder();
-  let printed = "";
-  for await (const chunk of child.stderr) {
-    process.stderr.write(chunk);
-    printed += decoder.decode(chunk, { stream: true });
+function keyOf({ file, name }: TestResult): string {
+  return `${file}\n${name}`;
+}
+
+function print(title: string, { file, name, message }: TestResult): void {
+  console.log(`\n${title}: ${file}\n  ${name}\n${message.trim().replace(/^/gm, "    ")}`);
+}
+
+/** What a lone run of its file says of each failure. Nothing here makes a failure good. */
+async function labelsOf(failures: readonly TestResult[]): Promise<Map<string, string>> {
+  const again = [...new Set(failures.map(({ file }) => file))].filter((file) => file !== "" && !isAlone(file));
+  if (again.length === 0 || again.length > mostLabelled) return new Map();
+  console.log(`\nOnce more, each alone, to see whether they fail there too: ${again.join(", ")}\n`);
+  const second: TestResult[] = [];
+  for (const file of again) second.push(...(await runTests([file], { root, parallel: false, flags, env })));
+  // A whole file that fails (it crashes, say) bears another name where it runs alone.
+  const isWhole = ({ name }: TestResult) => name.startsWith("(");
+  const failsAlone = (result: TestResult) =>
+    second.some(
+      (other) =>
+        other.outcome === "failed" &&
+        other.file === result.file &&
+        (other.name === result.name || (isWhole(other) && isWhole(result))),
+    );
+  return new Map(
+    failures
+      .filter(({ file }) => again.includes(file))
+      .map((result) => [keyOf(result), failsAlone(result) ? ", and fails alone too" : ", but only beside others"]),
+  );
+}
+
+/** A test that the machine does not allow has the reason in its name. */
+function skipReasons(): Map<string, number> {
+  const reasons = new Map<string, number>();
+  for (const result of results.filter(({ outcome }) => outcome === "skipped")) {
+    const reason = lackOf(result.name) ?? "they say so themselves";
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
-  const counts: Record<string, number> = {};
-  for (const [, count, word] of printed.slice(-2000).matchAll(/^ ?(\d+) (pass|fail|skip|todo)$/gm))
-    counts[word!] = Number(count);
-  const isGood = (await child.exited) === 0 && (counts.pass ?? 0) > 0;
-  // A run that ended badly without a failing test (a crash, no test at all) must not look well.
-  if (!isGood && !counts.fail) counts.fail = 1;
-  return { counts, isGood, failures: failuresIn(printed), passed: new Set(namesOf("pass", printed)) };
+  return reasons;
 }
 
-const failed = /^\(fail\) |^# Unhandled error between tests/m;
+function lackOf(name: string): string | undefined {
+  return /\((this machine lacks .+)\)$/.exec(name)?.[1];
+}
 
-function failuresIn(printed: string): Map<string, string> {
-  const bodies = new Map<string, string>();
-  let file: string | undefined;
-  for (const line of printed.split("\n")) {
-    // A file that takes long is named again behind those that ended in the meantime. The last one is followed by the numbers,
-    // and in a long run by the names of all failures before them.
-    const named = /^(test\/\S+\.test\.tsx?):$/.exec(line);
-    if (named) file = named[1];
-    else if (/^ +\d+ pass$|^\d+ tests failed:$/.test(line)) file = undefined;
-    else if (file !== undefined) bodies.set(file, `${bodies.get(file) ?? ""}${line}\n`);
+/** Where `MAY_LACK` is set, only tests that lack one of its words (separated by commas) may be skipped; the others are failures. */
+function unexpectedSkips(): TestResult[] {
+  const given = process.env.MAY_LACK;
+  if (given === undefined) return [];
+  const words = given.split(",").filter((word) => word !== "");
+  return results.filter(
+    (result) => result.outcome === "skipped" && !words.some((word) => lackOf(result.name)?.includes(word)),
+  );
+}
+
+/** Files and flags. The value of `-t` is no file. */
+function split(args: readonly string[]): { filters: string[]; flags: string[] } {
+  const filters: string[] = [];
+  const flags: string[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at]!;
+    if (arg === "-t" || arg === "--test-name-pattern") flags.push(`--test-name-pattern=${args[++at] ?? ""}`);
+    else if (arg.startsWith("-")) flags.push(arg);
+    else filters.push(arg.replace(/^\.\//, ""));
   }
-  return new Map([...bodies].filter(([, body]) => failed.test(body)));
+  return { filters, flags };
 }
-
-function namesOf(result: "pass" | "fail", text: string): string[] {
-  return [...text.matchAll(new RegExp(`^\\(${result}\\) (.*?)(?: \\[[\\d.]+ms\\])?$`, "gm"))].map(([, name]) => name!);
-}
-
-/** Runs the files in which something failed once more, alone. @returns The outcome with theirs in place of the first. */
-async function again(first: Outcome): Promise<Outcome> {
-  const bodies = [...first.failures.values()];
-  const names = bodies.flatMap((body) => namesOf("fail", body));
-  // An error between tests may be printed with another file than its own, so it is final.
-  if (first.isGood || bodies.length > mostAgain || names.length !== first.counts.fail) return first;
-  console.log(`\nOnce more, alone: ${[...first.failures.keys()].join(", ")}\n`);
-  const second = await run([...first.failures.keys()]);
-  if (second.isGood && !names.every((name) => second.passed.has(name))) return first;
-  const before = bodies.reduce((total, body) => total + namesOf("pass", body).length, 0);
-  const pass = (first.counts.pass ?? 0) - before + (second.counts.pass ?? 0);
-  return { ...second, counts: { ...first.counts, pass, fail: second.counts.fail ?? 0 } };
-}
-
-function report(title: string, failures: Map<string, string>): void {
-  for (const [file, body] of failures) {
-    const lines = body.split("\n").filter((line) => !/^\((pass|skip|todo)\) /.test(line));
-    console.log(`\n${title}: ${file}\n${lines.join("\n").trim()}`);
-  }
-}
-
-const given = process.argv.slice(2);
-const outcomes: Outcome[] = [];
-if (given.length > 0) outcomes.push(await run(given));
-else {
-  const ignored = alone.map((folder) => `--path-ignore-patterns=${folder}/**`);
-  const unsteady: Outcome["failures"][] = [];
-  for (const args of [["--parallel", ...ignored], alone]) {
-    const first = await run(args);
-    const outcome = await again(first);
-    outcomes.push(outcome);
-    unsteady.push(new Map([...first.failures].filter(([file]) => !outcome.failures.has(file))));
-  }
-  for (const failures of unsteady) report("failed, and passed alone", failures);
-  for (const { failures } of outcomes) report("failed", failures);
-}
-
-const sum = (word: string) => outcomes.reduce((total, { counts }) => total + (counts[word] ?? 0), 0);
-const skipped = sum("skip");
-console.log(`${sum("pass")} passed, ${sum("fail")} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
-process.exitCode = outcomes.every(({ isGood }) => isGood) ? 0 : 1;

@@ -2,10 +2,8 @@
  * Runs every test that bears the name of a row, and prints the table: `bun run test:attacks`, `bun run test:faults`.
  * Ends with 1 when a row failed, or was not run. What the machine does not allow is skipped, and counted as that.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { limitMs } from "../support/limit";
+import { runTests } from "../support/report";
 import { attacks, faults, notHere, shownByPages } from "./cases";
 import { idsOf, namesInTests, placeOf } from "./read";
 
@@ -22,36 +20,23 @@ const files = new Set(
 const elsewhere = rows.flatMap(({ id }) => (shownByPages[id] ? [{ id, ...placeOf(shownByPages[id]) }] : []));
 for (const { file } of elsewhere) files.add(`test/${file}`);
 
-const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
-const report = join(folder, "report.xml");
 const words = elsewhere.map(({ name }) => name.replace(/[^\w ]/g, "."));
 const pattern = `\\b(?:${[...wanted].join("|")})\\b|${words.join("|") || "$^"}`;
-const child = Bun.spawn(
-  [
-    ...[process.execPath, "test", "--isolate", `--timeout=${limitMs}`, "-t", pattern],
-    ...["--reporter=junit", `--reporter-outfile=${report}`, ...files],
-  ],
-  { cwd: root, stdout: "ignore", stderr: "ignore", env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" } },
-);
-await child.exited;
+const results = await runTests([...files], { root, parallel: false, flags: [`--test-name-pattern=${pattern}`] });
 
 const outcomes = new Map<string, { passed: number; failed: string[]; skipped: string[] }>();
-const xml = await Bun.file(report).text();
-rmSync(folder, { recursive: true });
-for (const [, head = "", body = ""] of xml.matchAll(/<testcase ([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)) {
-  const attribute = (name: string) => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(head)?.[1] ?? "");
+for (const { name, outcome: result } of results) {
   // The id may stand in the name of the group.
-  const name = attribute("name");
-  const ids = [name, ...attribute("classname").split(" > ")].flatMap(idsOf);
+  const ids = name.split(" > ").flatMap(idsOf);
   for (const { id, name: words } of elsewhere) if (name.includes(words)) ids.push(id);
   // What the pattern left out is skipped too, but has no reason in its name.
   const lacking = /\(this machine lacks (.+)\)$/.exec(name)?.[1];
-  if (body.includes("<skipped") && !lacking) continue;
+  if (result === "skipped" && !lacking) continue;
   for (const id of new Set(ids)) {
     const outcome = outcomes.get(id) ?? { passed: 0, failed: [], skipped: [] };
     outcomes.set(id, outcome);
     if (lacking) outcome.skipped.push(lacking);
-    else if (body.includes("<failure")) outcome.failed.push(name);
+    else if (result === "failed") outcome.failed.push(name);
     else outcome.passed++;
   }
 }
@@ -76,13 +61,4 @@ function verdictOf(id: string): [Verdict, string] {
   if (outcome.failed.length > 0) return ["failed", `: ${outcome.failed.join("; ")}`];
   const skipped = outcome.skipped.length > 0 ? `: this machine lacks ${outcome.skipped.join(", ")}` : "";
   return outcome.passed > 0 ? ["passed", ` (${outcome.passed})${skipped && `; but${skipped}`}`] : ["skipped", skipped];
-}
-
-function unescaped(text: string): string {
-  return text
-    .replaceAll("&quot;", '"')
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&apos;", "'")
-    .replaceAll("&amp;", "&");
 }
