@@ -11,11 +11,14 @@ export interface Affinity {
   remember(mark: string, account: Account): void;
   /** The account of the first mark that is remembered, if it is one of `accounts`. */
   accountFor(marks: Iterable<string>, accounts: readonly Account[]): Awaitable<Account | undefined>;
+  /** Whether each of these marks is remembered, whichever account made it. */
+  knows(marks: readonly string[]): Awaitable<boolean>;
 }
 
 /** Affinity in the memory of this process, which is asked without waiting. */
 export interface LocalAffinity extends Affinity {
   accountFor(marks: Iterable<string>, accounts: readonly Account[]): Account | undefined;
+  knows(marks: readonly string[]): boolean;
 }
 
 /** 64 bits with a sign, as databases store them. */
@@ -37,5 +40,6 @@ export function openAffinity(max = 20_000): LocalAffinity {
       }
       return undefined;
     },
+    knows: (marks) => marks.every((mark) => affinity.has(markHash(mark))),
   };
 }

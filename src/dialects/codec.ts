@@ -77,10 +77,14 @@ export interface Codec extends ClientCodec {
   repairRequest?(body: JsonObject): JsonObject;
   /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
   repairTools(body: JsonObject): FittedWire | undefined;
+  /** What the request names by its id in place of sending it, other than reasoning. */
+  references?(body: JsonObject): ItemReference[];
   /** Whether the request wants of this model what dragoman can do in the upstream's place: to run a tool, to search tools. */
   offersServerTools?(body: JsonObject, model: ModelFacts): boolean;
   /** Whether the history has calls of such tools, which the upstream would refuse. */
   hasServerCalls?(body: JsonObject): boolean;
+  /** Whether it has results of such tools that only dragoman can read. */
+  hasOwnResults?(body: JsonObject): boolean;
   /** What fixing a passed-through reply needs to know about the request. */
   replyContext(body: JsonObject): ReplyContext;
   /** What upstreams are known to send. */
@@ -109,6 +113,12 @@ export interface Codec extends ClientCodec {
   collectStream(onFixup: (fixup: string) => void): Collector;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
+}
+
+export interface ItemReference {
+  id: string;
+  /** Its place in the request. */
+  param: string;
 }
 
 export interface CompactionCodec {

@@ -23,6 +23,7 @@ import { passthrough } from "./passthrough";
 import { planTools, promptOf } from "./prompt";
 import { checkPromptLimit } from "./prompt-limit";
 import { sendToProvider, withHeaders } from "./provider-send";
+import { refuseReferences } from "./references";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
 import { type ChatTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
@@ -107,6 +108,8 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     asked;
   const offered = isSummary ? undefined : await planTools(parts, asked, target);
   const isPassed = !isSummary && !offered && isPassable(codec, body, target);
+  // A provider may have stored what it said.
+  if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, codec, body);
   const translated = isPassed ? undefined : conversation();
   const nothing = asksNothing({ codec, incoming, conversation, translated, target });
   if (nothing) {
@@ -169,7 +172,8 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
 
 /** Whether the upstream takes the client's bytes. */
 const isPassable = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
-  codec === codecs[target.dialect] && (isProvided(target) || !codec.hasServerCalls?.(body));
+  codec === codecs[target.dialect] &&
+  !(isProvided(target) ? codec.hasOwnResults?.(body) : codec.hasServerCalls?.(body));
 
 /** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
 function askOn(

@@ -12,6 +12,7 @@ import type { HeldBytes } from "../net/held-bytes";
 import { pathOfUrl } from "../net/params";
 import { clientClosed, errorForClient } from "./client-error";
 import type { Facts, Incoming } from "./incoming";
+import { rememberMaker } from "./references";
 import { RequestBudget } from "./request-budget";
 import {
   type AttemptedAccount,
@@ -243,7 +244,7 @@ export class RequestRecord implements InFlightHandle {
           this.#server?.mark({ name: "failed", reason: suspensionReason(event.message), suspended: true });
         break;
       case "block-end":
-        if (this.#server && event.signature) this.#parts.affinity.remember(event.signature.value, this.#server);
+        if (this.#server && event.signature) rememberMaker(this.#parts.affinity, event.signature, this.#server);
         break;
     }
   }

@@ -23,6 +23,8 @@ const providers: Record<string, (model: string) => LanguageModel> = {
     createOpenAICompatible({ name: "dragoman", includeUsage: true, supportsStructuredOutputs: true, ...at() })(model),
   "@ai-sdk/anthropic": (model) => createAnthropic(at())(model),
 };
+/** Without it the OpenAI provider sends the ids of answers in place of their words: see test/relay/sent-back.test.ts. */
+const providerOptions = { openai: { store: false } };
 const at = () => ({ baseURL: `${proxy.url}/v1`, apiKey: "unused" });
 
 const models = ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview"];
@@ -45,6 +47,7 @@ describe.each(Object.entries(providers))("%s", (_, provider) => {
       prompt: "What is the weather in two cities, in parallel?",
       tools: { get_weather: weather },
       stopWhen: isStepCount(4),
+      providerOptions,
       maxRetries: 0,
       onError: ({ error }) => void failures.push(error),
     });
@@ -117,19 +120,4 @@ test("thinking and its proof survive the loop of @ai-sdk/anthropic on every make
     const sent = JSON.stringify(proxy.demo.journal.at(-1)!.body);
     expect(sent).toMatch(/"(signature|encrypted_content|reasoning_opaque)":"[^"]{20}/);
   }
-});
-
-test("fact 19: an `item_reference`, which @ai-sdk/openai sends at its defaults, does not reach the upstream", async () => {
-  const result = streamText({
-    model: createOpenAI(at())("gpt-5.3-codex"),
-    prompt: "What is the weather in Paris?",
-    tools: { get_weather: weather },
-    stopWhen: isStepCount(4),
-    maxRetries: 0,
-    providerOptions: { openai: { store: true, reasoningEffort: "medium", reasoningSummary: "auto" } },
-  });
-  expect(await result.text).toContain("18 degrees in Paris");
-  const { body } = proxy.demo.journal.at(-1)!;
-  expect(JSON.stringify(body)).not.toContain("item_reference");
-  expect(body).toMatchObject({ store: false });
 });

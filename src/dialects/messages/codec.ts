@@ -11,7 +11,7 @@ import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
 import { repairTools } from "./rules";
-import { hasServerCalls, offersServerTools } from "./server-tools";
+import { hasOwnResults, hasServerCalls, offersServerTools } from "./server-tools";
 
 export const messages: Codec = {
   longTexts,
@@ -26,6 +26,7 @@ export const messages: Codec = {
   session,
   offersServerTools,
   hasServerCalls,
+  hasOwnResults,
   replyContext,
   knownNames,
   fixRequest,

@@ -30,6 +30,7 @@ import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
 import { addCacheMarks } from "./cache-marks";
+import { lostCitations } from "./citations";
 import { asExtras, dropExtras, keySet, nestedExtras, refuseEssential, restoreExtras } from "./extras";
 import { decodeContent, encodePart, plainest } from "./parts";
 import { applyRules } from "./rules";
@@ -70,7 +71,9 @@ export function session({ metadata, prompt_cache_key }: JsonObject): unknown {
 
 /** Reads a request. */
 export function decodeRequest(body: unknown): Conversation {
-  const request = objectAt(body, "body");
+  const sent = objectAt(body, "body");
+  // Before the search itself becomes a function's call: afterwards nobody can tell what a place refers to.
+  const request = { ...sent, ...lostCitations(sent) };
   const { header, system } = decodeSystem(request.system);
   const { reasoning, extras: thinkingExtras } = decodeReasoning(request);
   const { format, extras: formatExtras } = decodeFormat(request);

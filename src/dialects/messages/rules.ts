@@ -11,6 +11,7 @@ import type { ModelFacts } from "../hub/model";
 import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { usesToolSearch } from "./betas";
+import { lostCitations, ownCitations } from "./citations";
 import {
   cacheInToolResult,
   cacheLimit,
@@ -55,6 +56,7 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "input-schema": inputSchema,
   "defer-loading": deferLoading,
   "tool-reference": toolReference,
+  "lost-citations": lostCitations,
   "foreign-thinking": foreignThinking,
   "cache-in-tool-result": cacheInToolResult,
   "cache-on-thinking": cacheOnThinking,
@@ -91,7 +93,10 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 export const applyRules = applyInOrder(rules, notes);
 
 /** For what passes through to a provider: it decides itself what it refuses. */
-export const applyProviderRules = applyInOrder(rulesNamed(rules, ["model-name", "foreign-thinking"]), notes);
+export const applyProviderRules = applyInOrder(
+  { ...rulesNamed(rules, ["model-name", "foreign-thinking"]), "lost-citations": ownCitations },
+  notes,
+);
 
 /** Removes all earlier thinking, and disables thinking if the request would be refused otherwise. */
 export function forgetThinking(body: JsonObject): JsonObject {

@@ -17,6 +17,7 @@ import {
 } from "../hub/server-tools";
 import { hasToolSearch, isToolSearch } from "../hub/tool-search";
 import { keySet, restoreCacheMark, withCacheMark } from "./extras";
+import { isSealed, seal, unseal } from "./seal";
 import { objectsIn } from "./traverse";
 
 // ── Wire facts ──
@@ -120,6 +121,15 @@ const toolNamed = (type: unknown) => names.find((name) => textIn(type).startsWit
 export const hasServerCalls = ({ messages }: JsonObject): boolean =>
   objectsIn(messages).some(
     ({ role, content }) => role === "assistant" && Array.isArray(content) && content.some(isServerCall),
+  );
+
+/** Whether the history has results that were sealed here: not even a provider that runs such tools could read them. */
+export const hasOwnResults = ({ messages }: JsonObject): boolean =>
+  objectsIn(messages).some(({ content }) =>
+    objectsIn(content).some(
+      ({ type, content: pages }) =>
+        type === forms["web-search"].result && objectsIn(pages).some(({ encrypted_content: text }) => isSealed(text)),
+    ),
   );
 
 const isServerCall = (block: unknown): boolean =>
@@ -315,19 +325,4 @@ export function serverToolCounter() {
       return { server_tool_use: { web_search_requests: 0, web_fetch_requests: 0, ...Object.fromEntries(entries) } };
     },
   };
-}
-
-// ── Sealed texts ──
-
-/**
- * Clients send `encrypted_content` back and do not look into it. dragoman's own holds the page's words, because nothing
- * is stored here.
- */
-const sealMark = "dragoman.";
-const seal = (text: string): string => sealMark + Buffer.from(text).toString("base64url");
-
-/** Undefined for a text that another service has sealed. */
-function unseal(text: unknown): string | undefined {
-  if (typeof text !== "string" || !text.startsWith(sealMark)) return undefined;
-  return Buffer.from(text.slice(sealMark.length), "base64url").toString() || undefined;
 }

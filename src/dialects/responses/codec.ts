@@ -7,6 +7,7 @@ import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
+import { references } from "./references";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, isWarmUp } from "./request";
@@ -25,6 +26,7 @@ export const responses: Codec = {
   repairRequest: repairForeignItems,
   repairTools,
   session: sessionOf,
+  references,
   offersServerTools,
   replyContext,
   knownNames,

@@ -14,6 +14,7 @@ import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withSummaryRead } from "./compaction";
+import { withoutReference } from "./references";
 
 const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
@@ -26,7 +27,7 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]
   "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "strict-default": (body) => eachTool(body, strictSaid),
   summary: (body) => eachItem(body, withSummaryRead),
-  "item-reference": (body) => eachItem(body, (item) => (item.type === "item_reference" ? undefined : item)),
+  "item-reference": (body) => eachItem(body, withoutReference),
   "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
   "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
   "call-pairs": callPairs,

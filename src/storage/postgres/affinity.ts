@@ -60,6 +60,21 @@ export function openPostgresAffinity(postgres: Postgres, warn: (sentence: string
     }
   };
 
+  const areKnown = async (marks: readonly string[]): Promise<boolean> => {
+    const asked = [...new Set(marks.map(markHash))].map((mark) => ({ mark: String(mark) }));
+    try {
+      const [row] = await postgres.ask(
+        (sql) => sql<{ found: number }[]>`SELECT count(*)::int AS found FROM dragoman.affinity
+          JOIN json_to_recordset(${JSON.stringify(asked)}::text::json) AS given(mark bigint) USING (mark)`,
+        lookUpMs,
+      );
+      return row?.found === asked.length;
+    } catch (thrown) {
+      if (!isAwayError(thrown)) warn(`The affinity of a conversation could not be read (${thrown}).`);
+      return false;
+    }
+  };
+
   return {
     remember(mark, account) {
       here.remember(mark, account);
@@ -72,6 +87,7 @@ export function openPostgresAffinity(postgres: Postgres, warn: (sentence: string
       const all = [...marks];
       return here.accountFor(all, accounts) ?? (all.length === 0 ? undefined : lookUp(all, accounts));
     },
+    knows: (marks) => here.knows(marks) || areKnown(marks),
     flush,
     close: () => clearTimeout(timer),
   };

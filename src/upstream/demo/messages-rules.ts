@@ -165,6 +165,9 @@ function blockObjection(block: Json, path: string): Refusal | undefined {
     return anthropicInvalid(`${path}: Invalid \`signature\` in \`thinking\` block`);
   if (type === "redacted_thinking" && !proves(string(block.data), ""))
     return anthropicInvalid(`${path}: Invalid \`data\` in \`redacted_thinking\` block`);
+  // No search has run here, so that no index of a found page is one of its own.
+  if (records(block.citations).some((citation) => citation.type === "web_search_result_location"))
+    return anthropicInvalid(`${path}: Invalid \`encrypted_index\` in \`text\` block`);
   if (type === "tool_result" && records(block.content).some((inner) => inner.cache_control != null))
     return anthropicInvalid(`${path}: cache_control may not be specified within \`tool_result.content\``);
   return undefined;

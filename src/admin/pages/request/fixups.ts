@@ -74,6 +74,8 @@ const descriptions: Record<string, string> = {
   "copilot-fields": "Copilot-specific fields were removed because strict clients do not expect them.",
   "empty-text": "Empty text was removed or filled because the upstream rejects it.",
   "no-prefill": "The model does not support prefilled responses, so it was asked to continue the text instead.",
+  "lost-citations":
+    "Citations of searches and of pages that were read were removed, because the upstream does not have what they refer to.",
   "foreign-thinking": "Thinking from another model was removed, because only that model’s vendor can read it.",
   "foreign-items": "Thinking that belongs to another account was removed, and the request was sent again.",
   "thinking-adaptive": "Thinking was requested in the form this model supports.",

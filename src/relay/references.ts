@@ -1,0 +1,34 @@
+/** What clients refer to by its id, in place of sending it. */
+import type { Account } from "../accounts/account";
+import type { Affinity } from "../accounts/affinity";
+import type { Codec, ItemReference } from "../dialects/codec";
+import type { JsonObject, Signature } from "../dialects/hub/conversation";
+import { ProxyError } from "../errors";
+
+/** Remembers what the account made: a client may send back the thinking, or only the id of its item. */
+export function rememberMaker(affinity: Affinity, { value, id }: Signature, account: Account): void {
+  affinity.remember(value, account);
+  if (id !== undefined) affinity.remember(id, account);
+}
+
+/**
+ * Reasoning may be left out, and the ids of GitHub Copilot's are remembered: they do not tell what they stand for. What
+ * anything else stands for would be missing in the conversation without a word.
+ * @throws ProxyError `invalid_request` for the first reference to something else.
+ */
+export async function refuseReferences(
+  affinity: Affinity,
+  codec: Pick<Codec, "references">,
+  body: JsonObject,
+): Promise<void> {
+  const references = codec.references?.(body) ?? [];
+  if (references.length === 0 || (await affinity.knows(references.map(({ id }) => id)))) return;
+  for (const reference of references) if (!(await affinity.knows([reference.id]))) throw lost(reference);
+}
+
+const lost = ({ id, param }: ItemReference): ProxyError =>
+  new ProxyError(
+    "invalid_request",
+    `\`${param}\` names the item \`${id.slice(0, 64)}\` in place of its content, and nothing is stored here. Send the items themselves: clients do so with \`store: false\` (AI SDK: \`providerOptions: { openai: { store: false } }\`).`,
+    { param, code: "item_not_found" },
+  );
