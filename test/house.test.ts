@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { basename, dirname, join, normalize, relative } from "node:path";
 import { codecs } from "../src/dialects/codecs";
+import { importGraph } from "./support/imports";
 
 const source = join(import.meta.dir, "../src");
 
@@ -34,8 +35,8 @@ const apart: [string, string[]][] = [...rooms, "dialects/hub/"].map((room) => [
   rooms.filter((other) => other !== room),
 ]);
 
-const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(source)].sort();
-const arrows = new Map(await Promise.all(files.map(async (file) => [file, await importsOf(file)] as const)));
+const arrows = await importGraph(source);
+const files = [...arrows.keys()];
 
 test("every file stands on a floor", () => {
   expect(files.filter((file) => placeOf(file) === undefined)).toEqual([]);
@@ -191,13 +192,6 @@ async function loadedAtStart(): Promise<{ files: string[]; modules: string[] }> 
     }
   }
   return { files: [...loaded], modules: [...modules] };
-}
-
-/** Imports of types count too, which is why the text is read and not the transpiler asked. */
-async function importsOf(file: string): Promise<string[]> {
-  const text = await Bun.file(join(source, file)).text();
-  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, specifier]) => specifier!);
-  return specifiers.map((specifier) => resolved(file, specifier)).filter((path) => !path.startsWith(".."));
 }
 
 function resolved(file: string, specifier: string): string {
