@@ -47,6 +47,11 @@ export interface TestPostgres extends AsyncDisposable {
   fillDisk(): () => void;
   /** Makes the standby a server that can be written to. */
   promote(): Promise<void>;
+  /**
+   * Copies a database as it is now, which breaks its connections.
+   * @returns Puts the copy in its place, as a failover does to a standby that had heard of nothing since. To be called once.
+   */
+  laggingStandby(url: string): Promise<() => Promise<void>>;
   /** Asks as the superuser, in the database of this address or in another one. */
   administer(statements: string, url?: string): Promise<unknown[]>;
 }
@@ -154,6 +159,17 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
     await ended;
     server = undefined;
   };
+  const administer: TestPostgres["administer"] = async (statements, url = address("postgres")) => {
+    const sql = new SQL(url, { username: user, max: 1 });
+    const rows = await sql.unsafe(statements).simple();
+    await sql.close();
+    return rows;
+  };
+  /** Breaks its connections, and lets nobody in. */
+  const closeDatabase = async (name: string) => {
+    await administer(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await administer(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${name}'`);
+  };
   await start();
   return {
     start,
@@ -178,11 +194,17 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       server!.kill("SIGUSR1");
       await untilAnswers("SELECT NOT pg_is_in_recovery() AS done");
     },
-    async administer(statements, url = address("postgres")) {
-      const sql = new SQL(url, { username: user, max: 1 });
-      const rows = await sql.unsafe(statements).simple();
-      await sql.close();
-      return rows;
+    administer,
+    async laggingStandby(url) {
+      const name = new URL(url).pathname.slice(1);
+      await closeDatabase(name);
+      await administer(`CREATE DATABASE ${name}_copy TEMPLATE ${name} STRATEGY FILE_COPY`);
+      await administer(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+      return async () => {
+        await closeDatabase(name);
+        await administer(`ALTER DATABASE ${name} RENAME TO ${name}_lost_${++databases}`);
+        await administer(`ALTER DATABASE ${name}_copy RENAME TO ${name}`);
+      };
     },
     async bytesOnDisk() {
       const sql = new SQL(address("postgres"), { max: 1 });

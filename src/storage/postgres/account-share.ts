@@ -45,6 +45,7 @@ export async function openPostgresAccountShare(parts: ServerParts): Promise<Post
     }
   };
   const readAnnounced = async (since: number): Promise<number> => {
+    if (since === 0) return (await readStored()).revision;
     const rows = await postgres.ask(
       (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, replica, revision::float8 AS revision
         FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
@@ -62,6 +63,11 @@ export async function openPostgresAccountShare(parts: ServerParts): Promise<Post
         since === undefined ? [] : [since],
       ),
     )) as (StateRow & { xmin: number })[];
+    // A standby that lagged counts transactions from an older one on.
+    if (since === undefined) {
+      states.clear();
+      watermark = 0;
+    }
     for (const row of rows) keep(row);
     watermark = rows[0]?.xmin ?? watermark;
     return { revision: rows.at(-1)?.revision ?? 0, count: rows.length };

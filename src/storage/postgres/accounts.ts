@@ -46,11 +46,15 @@ export async function openPostgresAccounts(
   const listeners: (() => void)[] = [];
   let sorted: SavedAccount[] | undefined;
   let known = 0;
+  /** Keys and times of all that were ever removed: a failover may have lost it, and then it is done again. */
+  const removed = new Set<string>();
+  const nameOf = ({ key, added_at_ms }: AccountRow) => `${key} ${added_at_ms}`;
 
   const keep = (row: AccountRow) => {
     sorted = undefined;
     known = Math.max(known, row.revision);
-    if (row.sealed_token === null) {
+    if (row.sealed_token === null) removed.add(nameOf(row));
+    if (row.sealed_token === null || removed.has(nameOf(row))) {
       accounts.delete(row.key);
       chosen.delete(row.key);
       return;
@@ -70,8 +74,14 @@ export async function openPostgresAccounts(
     const rows = (await postgres.ask((sql) =>
       sql.unsafe(`SELECT ${columns} FROM dragoman.accounts WHERE revision > $1 ORDER BY revision`, [since]),
     )) as AccountRow[];
+    if (since === 0) {
+      for (const map of [accounts, chosen]) map.clear();
+      [sorted, known] = [undefined, 0];
+    }
     for (const row of rows) keep(row);
-    if (rows.length > 0) for (const changed of listeners) changed();
+    if (rows.length > 0 || since === 0) for (const changed of listeners) changed();
+    const returned = rows.filter((row) => row.sealed_token !== null && removed.has(nameOf(row)));
+    if (returned.length > 0) await postgres.transact((sql) => removeAgain(sql, returned));
     return known;
   };
 
@@ -119,6 +129,16 @@ export async function signOutAccounts(sql: TransactionSQL, which: SQL.Query<unkn
   await sql`DELETE FROM dragoman.account_states WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
   await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${revision},
     removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE ${which}`;
+}
+
+async function removeAgain(sql: TransactionSQL, accounts: readonly AccountRow[]): Promise<void> {
+  const revision = await announceChange(sql, "accounts");
+  for (const { key, added_at_ms } of accounts)
+    await signOutAccounts(
+      sql,
+      sql`key = ${key} AND added_at_ms = ${added_at_ms}::bigint AND removed_at_ms IS NULL`,
+      revision,
+    );
 }
 
 /** The member may have been removed while the person was at GitHub. @throws ProxyError `not_found` */

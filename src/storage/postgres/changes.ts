@@ -1,20 +1,22 @@
 /**
  * Follows what other servers change. `LISTEN` reports a change as soon as it is committed. What is announced while the connection
- * is down is lost, so revisions are compared after each reconnection and every half minute. A connection that died in silence
- * is noticed by a message to oneself that does not arrive.
+ * is down is lost, so revisions are compared every half minute. A connection that died in silence is noticed by a message to
+ * oneself that does not arrive. Behind a new connection may be a standby that had not heard of the last changes, and that gives
+ * their numbers to others: tables are read from their beginning then, and whenever a number has another mark.
  */
 import type { SQL, TransactionSQL } from "bun";
 import { isObject, parseJson } from "../../json";
 import type { Logger } from "../../logger";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
-import { type FollowedTable, followedTables } from "./schema";
+import type { FollowedTable } from "./schema";
 
 export interface Changes {
   /**
    * Calls `catchUp` whenever the table has a newer revision than the last call returned. Calls of one table do not overlap.
    * @param known The revision that is known already.
-   * @param catchUp Reads what is newer than a revision. @returns The newest revision read.
+   * @param catchUp Reads what is newer than a revision. After 0 it reads everything, and forgets what is not there. @returns The
+   * newest revision read.
    */
   follow(table: FollowedTable, known: number, catchUp: (since: number) => Promise<number>): void;
   /** Reads what is newer, now. */
@@ -30,6 +32,10 @@ export interface Changes {
 
 interface Follower {
   known: number;
+  /** The newest change that was heard of. */
+  heard?: Revision;
+  /** What is known may be of a database that has lost its last changes. */
+  isDoubtful: boolean;
   read(since: number): Promise<number>;
   reading?: Promise<void>;
   /** Begins after that: what is being read may have been asked for before the newest change. */
@@ -48,7 +54,15 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   let closed = false;
 
   const read = async (follower: Follower): Promise<void> => {
-    follower.known = Math.max(follower.known, await follower.read(follower.known));
+    const { isDoubtful } = follower;
+    follower.isDoubtful = false;
+    try {
+      const newest = await follower.read(isDoubtful ? 0 : follower.known);
+      follower.known = isDoubtful ? newest : Math.max(follower.known, newest);
+    } catch (thrown) {
+      follower.isDoubtful ||= isDoubtful;
+      throw thrown;
+    }
   };
   const begin = (follower: Follower): Promise<void> => {
     follower.reading = read(follower).finally(() => {
@@ -78,9 +92,14 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   const compare = async (): Promise<void> => {
     try {
       const rows = await postgres.ask(
-        (sql) => sql<RevisionRow[]>`SELECT name, revision::float8 AS revision FROM dragoman.revisions`,
+        (sql) => sql<RevisionRow[]>`SELECT name, revision::float8 AS revision, mark FROM dragoman.revisions`,
       );
-      const behind = rows.filter(({ name, revision }) => revision > (followers.get(name)?.known ?? revision));
+      const behind = rows.filter(({ name, ...newest }) => {
+        const follower = followers.get(name);
+        if (!follower) return false;
+        if (newest.revision < follower.known) follower.isDoubtful = true;
+        return isBehind(follower, newest);
+      });
       await Promise.all(behind.map(({ name }) => tryCatchUp(name)));
     } catch (thrown) {
       if (!isAwayError(thrown)) logger().error("The revisions in the database could not be read.", thrown);
@@ -96,8 +115,12 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   const heard = (payload: string) => {
     const message = parseJson(payload);
     if (!isObject(message)) return;
-    const table = followedTables.find((name) => name === message.table);
-    if (table) void tryCatchUp(table);
+    const { table, revision, mark } = message;
+    const follower = followers.get(table as FollowedTable);
+    if (follower && typeof revision === "number" && typeof mark === "string") {
+      isBehind(follower, { revision, mark });
+      void tryCatchUp(table as FollowedTable);
+    }
     if (typeof message.topic === "string") for (const listener of listeners.get(message.topic) ?? []) listener(message);
   };
 
@@ -132,18 +155,28 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     postgres.replaceDirect();
   };
   const check = (withinMs: number) => Promise.all([compare(), checkListening(withinMs)]);
+  const doubt = () => {
+    for (const follower of followers.values()) follower.isDoubtful = true;
+  };
 
   return {
     follow(table, known, catchUpSince) {
-      followers.set(table, { known, read: catchUpSince });
+      followers.set(table, { known, read: catchUpSince, isDoubtful: false });
     },
     catchUp,
     hear,
     on,
     async start() {
-      // The third argument is called after each reconnection too.
-      await postgres.listen(channel, heard, () => void compare());
-      postgres.whenBack(() => void check(echoAfterOutageMs));
+      let isFirst = true;
+      await postgres.listen(channel, heard, () => {
+        if (!isFirst) doubt();
+        isFirst = false;
+        void compare();
+      });
+      postgres.whenBack(() => {
+        doubt();
+        void check(echoAfterOutageMs);
+      });
       timer = setInterval(check, checkEvery, echoMs).unref();
     },
     close() {
@@ -163,7 +196,20 @@ export async function announceChange(sql: TransactionSQL, table: FollowedTable):
 export const notifyServers = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
   sql`SELECT pg_notify(${channel}, ${JSON.stringify(message)})`;
 
-interface RevisionRow {
-  name: FollowedTable;
+/** The number of a table's newest change, and a random mark of that change. */
+interface Revision {
   revision: number;
+  mark: string;
+}
+
+interface RevisionRow extends Revision {
+  name: FollowedTable;
+}
+
+/** @returns Whether there is something to read. */
+function isBehind(follower: Follower, newest: Revision): boolean {
+  const { heard } = follower;
+  if (heard?.revision === newest.revision && heard.mark !== newest.mark) follower.isDoubtful = true;
+  if (heard === undefined || newest.revision >= heard.revision || follower.isDoubtful) follower.heard = newest;
+  return follower.isDoubtful || newest.revision > follower.known;
 }

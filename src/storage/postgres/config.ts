@@ -1,5 +1,5 @@
 /** The config in Postgres: one sealed text for all servers. It has no file, so nothing is edited by hand. */
-import type { TransactionSQL } from "bun";
+import type { SQL, TransactionSQL } from "bun";
 import type { Awaitable } from "../../awaitable";
 import { type Config, parseConfig } from "../../config/schema";
 import { type ConfigStore, changedMeanwhile, type Listener, plannedChange, type Stored } from "../../config/store";
@@ -38,12 +38,25 @@ export async function openPostgresConfig(postgres: Postgres, seals: Seals, chang
     if (members.length > 0) listener?.changed(members, false);
   };
 
-  const read = async (): Promise<number> => {
-    const [row] = await postgres.ask(
-      (sql) => sql<ConfigRow[]>`SELECT sealed_body, revision::float8 AS revision FROM dragoman.config`,
-    );
-    const next = readRow(row);
-    if (next.revision <= revision) return revision;
+  const select = async (sql: SQL) =>
+    (await sql<ConfigRow[]>`SELECT sealed_body, revision::float8 AS revision FROM dragoman.config`)[0];
+  /** Changes are made one after the other, also the first one, when there is no row to lock. */
+  const lock = (sql: TransactionSQL) => sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman config', 0))`;
+
+  /** A failover has lost what this server knows, such as that a key was revoked, and nobody has changed the config since. */
+  const writeAgain = () =>
+    postgres.transact(async (sql) => {
+      await lock(sql);
+      const present = readRow(await select(sql));
+      if (present.revision < revision) await write(sql, stored);
+    });
+
+  const read = async (since: number): Promise<number> => {
+    let next = readRow(await postgres.ask(select));
+    if (since === 0 && next.revision < revision) {
+      await writeAgain();
+      next = readRow(await postgres.ask(select));
+    } else if (since > 0 && next.revision <= revision) return revision;
     try {
       hold(next, parseConfig(next.stored));
     } catch (thrown) {
@@ -64,7 +77,7 @@ export async function openPostgresConfig(postgres: Postgres, seals: Seals, chang
     return next;
   };
 
-  changes.follow("config", await read(), read);
+  changes.follow("config", await read(0), read);
   return {
     get current() {
       return current;
@@ -81,10 +94,8 @@ export async function openPostgresConfig(postgres: Postgres, seals: Seals, chang
     waiting: [],
     async change(patch, { revision: expected, check } = {}) {
       const next = await postgres.transact(async (sql) => {
-        // Changes are made one after the other, also the first one, when there is no row to lock.
-        await sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman config', 0))`;
-        const [row] = await sql<ConfigRow[]>`SELECT sealed_body, revision::float8 AS revision FROM dragoman.config`;
-        const present = readRow(row);
+        await lock(sql);
+        const present = readRow(await select(sql));
         if (expected !== undefined && expected !== String(present.revision)) throw changedMeanwhile();
         const planned = plannedChange(present.stored, patch);
         check?.(planned.config);

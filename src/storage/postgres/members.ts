@@ -1,5 +1,6 @@
 /** Members, their keys and invitations in Postgres. Each server holds members and hashes of keys in memory, and follows their changes. */
 import { randomBytes } from "node:crypto";
+import type { TransactionSQL } from "bun";
 import { keyName } from "../../config/key-schema";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
@@ -48,6 +49,8 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   let needKeys = false;
   /** By name, until a member is added, changed or removed. */
   let sorted: Member[] | undefined;
+  /** Ids and hashes of all that were ever removed and revoked: a failover may have lost it, and then it is done again. */
+  const [removed, revoked] = [new Set<string>(), new Set<string>()];
 
   const readMembers = async (since: number): Promise<number> => {
     const rows = await postgres.ask(
@@ -57,10 +60,15 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     );
     if (rows.length > 0) needKeys = true;
     sorted = undefined;
+    if (since === 0) members.clear();
+    const returned = rows.filter((row) => !row.removed && removed.has(row.id));
     for (const row of rows)
-      if (row.removed) members.delete(row.id);
-      else members.set(row.id, memberOf(row));
-    if (rows.length > 0) for (const changed of listeners) changed();
+      if (row.removed || removed.has(row.id)) {
+        members.delete(row.id);
+        removed.add(row.id);
+      } else members.set(row.id, memberOf(row));
+    if (rows.length > 0 || since === 0) for (const changed of listeners) changed();
+    for (const { name } of returned) await postgres.transact((sql) => removeMember(sql, name)).catch(ignoreRemoved);
     return rows.at(-1)?.revision ?? since;
   };
   const readKeys = async (since: number): Promise<number> => {
@@ -69,16 +77,21 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
         expires_at_ms::float8 AS expires_at_ms, revoked_at_ms IS NOT NULL AS revoked, revision::float8 AS revision
         FROM dragoman.keys WHERE revision > ${since} ORDER BY revision`,
     );
+    if (since === 0) for (const map of [keys, byMember]) map.clear();
+    const returned: Uint8Array[] = [];
     for (const row of rows) {
       const digest = row.sha256.toHex();
+      if (row.revoked) revoked.add(digest);
+      else if (revoked.has(digest)) returned.push(row.sha256);
       const ofMember = byMember.get(row.member) ?? new Map<string, KeyRow>();
       byMember.set(row.member, ofMember);
       for (const map of [keys, ofMember])
-        if (row.revoked) map.delete(digest);
+        if (revoked.has(digest)) map.delete(digest);
         else map.set(digest, row);
       if (ofMember.size === 0) byMember.delete(row.member);
     }
-    if (rows.length > 0) for (const changed of listeners) changed();
+    if (rows.length > 0 || since === 0) for (const changed of listeners) changed();
+    if (returned.length > 0) await postgres.transact((sql) => revokeAgain(sql, returned));
     return rows.at(-1)?.revision ?? since;
   };
   changes.follow("members", await readMembers(0), readMembers);
@@ -174,6 +187,18 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
       return removed;
     },
   };
+}
+
+async function revokeAgain(sql: TransactionSQL, digests: readonly Uint8Array[]): Promise<void> {
+  const revision = await announceChange(sql, "keys");
+  for (const digest of digests)
+    await sql`UPDATE dragoman.keys SET revision = ${revision}, revoked_at_ms = ${nowMs(sql)}
+      WHERE sha256 = ${Buffer.from(digest)} AND revoked_at_ms IS NULL`;
+}
+
+/** Another server may have been faster. */
+function ignoreRemoved(thrown: unknown): void {
+  if (!(thrown instanceof ProxyError && thrown.kind === "not_found")) throw thrown;
 }
 
 const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => ({

@@ -49,6 +49,8 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
   const { postgres, changes, members } = parts;
   /** By the digest of the id, in hexadecimal. */
   const sessions = new Map<string, HeldSession>();
+  /** Those that were ended, and until when they would hold: a failover may have lost it, and then they are ended again. */
+  const ended = new Map<string, number>();
 
   const drop = (key: string) => {
     sessions.get(key)?.ending.abort();
@@ -73,12 +75,18 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
         (extract(epoch FROM expires_at - now()) * 1000)::float8 AS remaining, revision::float8 AS revision
         FROM dragoman.page_sessions WHERE revision > ${since} ORDER BY revision`,
     );
+    const found = new Set(rows.map((row) => row.sha256.toHex()));
+    if (since === 0) for (const key of sessions.keys()) if (!found.has(key)) drop(key);
+    const returned = rows.filter((row) => !row.ended && ended.has(row.sha256.toHex()));
     for (const row of rows) {
       const key = row.sha256.toHex();
-      if (row.ended) drop(key);
+      if (row.ended) ended.set(key, performance.now() + row.remaining);
+      if (ended.has(key)) drop(key);
       else if (!sessions.has(key)) sessions.set(key, heldOf(parts, row));
     }
     for (const [key, { until }] of sessions) if (until <= performance.now()) drop(key);
+    for (const [key, until] of ended) if (until <= performance.now()) ended.delete(key);
+    for (const row of returned) await finish(postgres, Buffer.from(row.sha256));
     return rows.at(-1)?.revision ?? since;
   };
   changes.follow("page_sessions", await read(0), read);

@@ -222,6 +222,21 @@ const steps: readonly Step[] = [
       "ALTER TABLE dragoman.replicas ADD COLUMN schema_version int",
     ],
   },
+  {
+    compatibleWith: 9,
+    statements: [
+      // After a failover to a standby that lagged, numbers of lost changes are given to others, which have another mark.
+      "ALTER TABLE dragoman.revisions ADD COLUMN mark uuid NOT NULL DEFAULT gen_random_uuid()",
+      `CREATE OR REPLACE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE number bigint; made uuid;
+        BEGIN
+          UPDATE dragoman.revisions SET revision = revision + 1, mark = gen_random_uuid() WHERE name = changed
+            RETURNING revision, mark INTO STRICT number, made;
+          PERFORM pg_notify('dragoman', json_build_object('table', changed, 'revision', number, 'mark', made)::text);
+          RETURN number;
+        END $$`,
+    ],
+  },
 ];
 
 /** The number of steps that this version knows. */

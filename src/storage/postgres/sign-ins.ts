@@ -90,6 +90,13 @@ export async function openPostgresSignIns(parts: ServerParts): Promise<SignInSto
         (extract(epoch FROM kept_until - now()) * 1000)::float8 AS kept_for, revision::float8 AS revision
         FROM dragoman.sign_ins WHERE revision > ${since} ORDER BY revision`,
     );
+    const found = new Set(rows.map((row) => row.sha256.toHex()));
+    if (since === 0)
+      for (const [key, { begun }] of held) {
+        if (found.has(key)) continue;
+        held.delete(key);
+        if (mine.delete(begun.id)) listeners.stop(begun.id);
+      }
     for (const row of rows)
       try {
         hold(row);
