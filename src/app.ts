@@ -44,7 +44,9 @@ export interface App {
   config: ConfigStore;
   /** The owner's keys. Read it at use: the config may change. */
   readonly clientKeys: readonly ClientKey[];
-  /** A client must send one of the owner's keys, or that of a member. Read it at use. */
+  /** There is a key of the owner, or a member. Read it at use. */
+  readonly hasKeys: boolean;
+  /** A client must send one of the owner's keys, or that of a member; where there is none, nobody is served. Read it at use. */
   readonly requiresKey: boolean;
   /** Missing where one person has everything. */
   members: Members | undefined;
@@ -56,6 +58,8 @@ export interface App {
   forMember(member: string | null): App;
   /** Who must send the admin token: other machines, or this one too. */
   adminAuth: AdminAuth;
+  /** While there is no key, requests are served without one. */
+  allowOpen: boolean;
   /** Reverse proxies whose word on the client's address is taken. */
   trustedProxies: TrustedProxies | undefined;
   logger: Logger;

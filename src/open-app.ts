@@ -47,6 +47,8 @@ export interface AppOptions {
   enterpriseHost?: string;
   /** The embedded upstream that stands in for GitHub and Copilot, and its accounts. */
   demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
+  /** Whether requests are served without a key while there is none. Not where other machines would be served too, unless the owner wants that. */
+  allowOpen?: boolean;
   /** `remote` by default. */
   adminAuth?: AdminAuth;
   trustedProxies?: TrustedProxies;
@@ -62,7 +64,7 @@ export interface AppOptions {
 
 /** @throws ProxyError if the data folder or the config cannot be used. */
 export function openApp(options: AppOptions): App {
-  const { environment, version, demo, adminAuth = "remote", logFormat, write, clock = {} } = options;
+  const { environment, version, demo, adminAuth = "remote", allowOpen = true, logFormat, write, clock = {} } = options;
   const { now = Date.now } = clock;
   const notes: string[] = [];
   ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
@@ -144,8 +146,11 @@ export function openApp(options: AppOptions): App {
     get clientKeys() {
       return clientKeys();
     },
-    get requiresKey() {
+    get hasKeys() {
       return clientKeys().length > 0 || stores.members?.needKeys === true;
+    },
+    get requiresKey() {
+      return !allowOpen || app.hasKeys;
     },
     members: stores.members,
     team: stores.team,
@@ -162,6 +167,7 @@ export function openApp(options: AppOptions): App {
       return made;
     },
     adminAuth,
+    allowOpen,
     trustedProxies: options.trustedProxies,
     logger,
     tokenTries: failedTries(now),

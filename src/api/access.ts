@@ -95,6 +95,12 @@ function requireKey(app: App, request: Request, caller: KeyedCaller): void {
     requireUnexpired(caller.key, app.now());
     return;
   }
+  if (!app.hasKeys)
+    throw new ProxyError(
+      "authentication",
+      "Nobody is served: other machines reach this dragoman, and it has no client key left. Create one with `dragoman key add` where it runs, or start it with --allow-open.",
+      { code: "no_client_key", headers: { "www-authenticate": "Bearer" } },
+    );
   throw new ProxyError(
     "authentication",
     sent.length === 0

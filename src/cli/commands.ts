@@ -238,9 +238,11 @@ function addKeys(cli: CAC, { text, environment }: Given): void {
       const { keyLs } = await import("./key");
       return keyLs({ environment: environment(), json: options.json === true });
     });
-  cli.command("key rm <name>", "Remove a client key: its next request is refused").action(async (name: string) => {
+  const remove = cli.command("key rm <name>", "Remove a client key: its next request is refused");
+  remove.option("-y, --yes", "Do not ask before the last key is removed");
+  remove.action(async (name: string, options) => {
     const { keyRm } = await import("./key");
-    return keyRm({ environment: environment(), name });
+    return keyRm({ environment: environment(), name, yes: options.yes === true });
   });
 }
 

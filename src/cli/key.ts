@@ -3,11 +3,18 @@ import { z } from "zod";
 import type { Environment } from "../config/environment";
 import { ago, utcDay } from "../format";
 import { clientKeysOf } from "../keys/client-keys";
-import { type KeyItem, type KeyList, keyList, keyListSchema } from "../keys/key-list";
+import {
+  type KeyItem,
+  type KeyList,
+  keyList,
+  keyListSchema,
+  meaningOfLastKey,
+  servedWithoutKeys,
+} from "../keys/key-list";
 import { createKey, type NewKey, newKeySchema, revokeKey } from "../keys/stored-keys";
 import { adminHeaders, ask, type RunningServer, readAs, serverOf } from "./running-server";
 import { table } from "./table";
-import { print, printJson, say } from "./terminal";
+import { atTerminal, confirm, interrupted, print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
 import { withConfig } from "./with-stores";
 
@@ -54,12 +61,31 @@ export async function keyLs({ environment, json }: KeyOptions & { json: boolean 
   return 0;
 }
 
-export async function keyRm({ environment, name }: KeyOptions & { name: string }): Promise<number> {
+export async function keyRm({ environment, name, yes }: KeyOptions & { name: string; yes: boolean }): Promise<number> {
   const server = serverOf(environment);
+  const { items, served_without: served } = server ? await askForKeys(server) : await storedKeys(environment);
+  const isLast = items.length === 1 && isSameName(items[0]!.name, name);
+  const meaning = isLast ? meaningOfLastKey(served) : undefined;
+  if (meaning !== undefined && !yes && !(await agreed(meaning))) {
+    say("Nothing was removed.");
+    return 1;
+  }
   if (server) await post(server, `/api/admin/keys/${encodeURIComponent(name)}/revoke`, {});
   else await withConfig(environment, (config) => revokeKey(config, name));
-  say(`The client key ${name} was removed. Its next request is refused.`);
+  const isOpen = isLast && served === "anyone";
+  say(
+    `The client key ${name} was removed. ${isOpen ? "From now on clients need no key." : "Its next request is refused."}`,
+  );
   return 0;
+}
+
+const isSameName = (one: string | null, other: string) => one?.toLowerCase() === other.toLowerCase();
+
+/** @throws UsageError where nobody can be asked. */
+async function agreed(meaning: string): Promise<boolean> {
+  say(meaning);
+  if (!atTerminal()) throw new UsageError("Nobody can be asked here. Add --yes to agree in advance.");
+  return confirm("Remove it?", false, interrupted());
 }
 
 function readWanted(wanted: z.input<typeof newKeySchema>): NewKey {
@@ -82,9 +108,11 @@ const post = (server: RunningServer, path: string, body: object) =>
   ask(server, { path, method: "POST", body, headers: adminHeaders(server) });
 
 const storedKeys = (environment: Environment): Promise<KeyList> =>
-  withConfig(environment, async ({ current }, { members }) => {
-    const keys = clientKeysOf(current.auth.apiKeys, environment.clientKey);
-    return keyList(keys, { now: Date.now(), required: keys.length > 0 || members?.needKeys === true });
+  withConfig(environment, async (config, { members }) => {
+    const keys = clientKeysOf(config.current.auth.apiKeys, environment.clientKey);
+    const required = keys.length > 0 || members?.needKeys === true;
+    const servedWithout = servedWithoutKeys({ config, environment, members, allowOpen: true });
+    return keyList(keys, { now: Date.now(), required, servedWithout });
   });
 
 function keyLines(items: readonly KeyItem[]): string[] {

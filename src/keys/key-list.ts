@@ -1,8 +1,10 @@
 /** The client keys as the admin API, the page and the command line show them: never the keys themselves. */
 import { z } from "zod";
+import type { Environment } from "../config/environment";
+import type { ConfigStore } from "../config/store";
 import { type ClientKey, isExpired } from "./client-keys";
 import { shownLimitFields, shownLimits } from "./member-schemas";
-import { type MemberLimits, maxMemberKeys } from "./members";
+import { type MemberLimits, type Members, maxMemberKeys } from "./members";
 
 const keyItemSchema = z.object({
   name: z.string().nullable().describe("Null for a key that the config has without a name."),
@@ -25,15 +27,47 @@ const keyLimitsSchema = z.object({
 export const keyListSchema = z.object({
   items: z.array(keyItemSchema),
   required: z.boolean().describe("Clients must send a key."),
+  served_without: z
+    .enum(["anyone", "others", "nobody"])
+    .describe(
+      "Who is served when these keys are gone: anyone without a key, others with keys that are not in this list, or nobody.",
+    ),
   limits: keyLimitsSchema.nullable().describe("What the owner allows a member; null for the owner."),
 });
 export type KeyList = z.output<typeof keyListSchema>;
+
+interface KeyHolders {
+  config: Pick<ConfigStore, "current">;
+  environment: Pick<Environment, "clientKey">;
+  members: Pick<Members, "needKeys"> | undefined;
+  /** While there is no key, requests are served without one. */
+  allowOpen: boolean;
+}
+
+/** Who is served when the keys are gone that are in the config now. */
+export function servedWithoutKeys({ config, environment, members, allowOpen }: KeyHolders): KeyList["served_without"] {
+  const isOther = environment.clientKey !== undefined && config.current.auth.apiKeys.length > 0;
+  if (isOther || members?.needKeys) return "others";
+  return allowOpen ? "anyone" : "nobody";
+}
+
+/** What the removal of the last of these keys means, for whoever is asked; undefined if others are served as before. */
+export const meaningOfLastKey = (served: KeyList["served_without"]): string | undefined => lastKey[served];
+
+const lastKey = {
+  others: undefined,
+  anyone:
+    "This removes the last client key. Without one, every program that reaches dragoman on this machine is served, whatever it sends, and a server that other machines reach serves nobody.",
+  nobody:
+    "This removes the last client key. Other machines reach dragoman, so without one it serves nobody, until a key is created.",
+};
 
 interface KeyListOptions {
   /** Wall clock, ms. */
   now: number;
   /** Clients must send a key. */
   required: boolean;
+  servedWithout: KeyList["served_without"];
   /** Timestamp in milliseconds of the newest request with the key of this name; unknown where it is missing. */
   lastUsed?(name: string): number | null;
   /** Whose keys they are; missing for the owner. */
@@ -42,7 +76,7 @@ interface KeyListOptions {
 
 export function keyList(
   keys: readonly ClientKey[],
-  { now, required, lastUsed = () => null, member }: KeyListOptions,
+  { now, required, servedWithout, lastUsed = () => null, member }: KeyListOptions,
 ): KeyList {
   const items = keys.map((key) => ({
     name: key.name,
@@ -52,5 +86,5 @@ export function keyList(
     last_used_at_ms: key.name === null ? null : lastUsed(key.name),
   }));
   const limits = member && { ...shownLimits(member), max_keys: maxMemberKeys };
-  return { items, required, limits: limits ?? null };
+  return { items, required, served_without: servedWithout, limits: limits ?? null };
 }

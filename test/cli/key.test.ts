@@ -37,8 +37,16 @@ test("a key is created through the running server, works at once, and is refused
   expect(row).toEqual(["0123", "gpt-* claude-*", "2099-01-31", "unknown"]);
   expect(listed.stdout).not.toContain(key.slice(4));
 
-  expect((await ended(["key", "rm", "0123"], github.env)).code).toBe(0);
-  expect(await statusWith(url, key)).toBe(200); // no key is left, so none is needed
+  const second = (await ended(["key", "add", "4567"], github.env)).stdout.trim();
+  expect((await ended(["key", "rm", "4567"], github.env)).stderr).toContain("Its next request is refused.");
+  expect([await statusWith(url, second), await statusWith(url, key)]).toEqual([401, 200]);
+  // The last one is not removed unasked, as every key is good then.
+  const refused = await ended(["key", "rm", "0123"], github.env);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("This removes the last client key.")]);
+  expect(await statusWith(url, "other")).toBe(401);
+  const removed = await ended(["key", "rm", "0123", "--yes"], github.env);
+  expect([removed.code, removed.stderr]).toEqual([0, expect.stringContaining("From now on clients need no key.")]);
+  expect(await statusWith(url, "other")).toBe(200);
   expect((await ended(["key", "rm", "0123"], github.env)).code).toBe(1);
 });
 
@@ -50,7 +58,8 @@ test("without a server the config file itself is changed", async () => {
   expect([again.code, again.stdout, again.stderr]).toEqual([1, "", expect.stringContaining("already")]);
   const listed = JSON.parse((await ended(["key", "ls", "--json"], github.env)).stdout);
   expect(listed).toMatchObject({ required: true, items: [{ name: "laptop", models: null, expires_at_ms: null }] });
-  expect((await ended(["key", "rm", "laptop"], github.env)).code).toBe(0);
+  expect((await ended(["key", "rm", "laptop"], github.env)).code).toBe(2);
+  expect((await ended(["key", "rm", "laptop", "--yes"], github.env)).code).toBe(0);
   expect((await ended(["key", "ls"], github.env)).stderr).toContain("There are no client keys");
 });
 

@@ -206,14 +206,14 @@ describe("the admin API", () => {
     expect((await admin(proxy, "/anna/revoke", {})).status).toBe(404);
   });
 
-  test("the last key of a server that other machines can reach stays", async () => {
+  test("a server that other machines reach serves nobody when its last key is revoked, and says so", async () => {
     await using proxy = await startProxy({ exposed: true, config: { auth: { apiKeys: [keys[1]] } } });
-    const { status, body } = await admin(proxy, "/anna/revoke", {});
-    expect([status, body]).toMatchObject([
-      400,
-      { error: { message: expect.stringContaining("would open the instance") } },
-    ]);
-    expect((await statusOf(proxy, anna, "/v1/models")).status).toBe(200);
+    expect((await admin(proxy, "")).body).toMatchObject({ served_without: "nobody" });
+    const page = await (await fetch(`${proxy.url}/admin/keys`)).text();
+    expect(page).toContain("This removes the last client key. Other machines reach dragoman");
+    expect(await admin(proxy, "/anna/revoke", {})).toEqual({ status: 200, body: { revoked: true } });
+    for (const key of [anna, "anything"]) expect((await statusOf(proxy, key, "/v1/models")).status).toBe(401);
+    expect(await (await fetch(`${proxy.url}/admin`)).text()).toContain("Nobody is served.");
   });
 
   test("names are unique, whatever their case; twenty at once are all kept", async () => {

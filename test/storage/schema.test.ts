@@ -75,7 +75,9 @@ describeWithPostgres("the schema", () => {
     await failing.catch(() => {});
     await postgres.transact((sql) => sql`SELECT dragoman.announce_change('keys')`);
     while (heard.length === 0) await Bun.sleep(2);
-    expect(heard.map((text) => JSON.parse(text))).toEqual([{ table: "keys", revision: 1 }]);
+    expect(heard.map((text) => JSON.parse(text))).toEqual([
+      { table: "keys", revision: 1, mark: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+    ]);
   });
 
   test("a server that is not there is reported as such, and found again", async () => {

@@ -40,7 +40,7 @@ export interface ProxyOptions {
   env?: Record<string, string>;
   /** Where to listen: a loopback address, and a name for it. */
   binding?: Binding;
-  /** Told that other machines can reach it, though its socket is a loopback one. */
+  /** Told that other machines can reach it, though its socket is a loopback one; without a key nobody is served. */
   exposed?: boolean;
   adminAuth?: AppOptions["adminAuth"];
   trustedProxies?: AppOptions["trustedProxies"];
@@ -69,6 +69,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,
+    allowOpen: !options.exposed,
     trustedProxies: options.trustedProxies,
     logFormat: options.logFormat,
   });

@@ -1,7 +1,7 @@
 /** Reads and changes the config. Secrets can be set and are never returned. */
 import type { App } from "../../app";
-import { type Stored, underBothNames } from "../../config/patch";
-import { type Config, parseConfig } from "../../config/schema";
+import { underBothNames } from "../../config/patch";
+import { parseConfig } from "../../config/schema";
 import { configKeys, masked, valueAt } from "../../config/secrets";
 import { requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
@@ -29,15 +29,11 @@ export async function showConfig({ config }: App): Promise<Response> {
 /**
  * `POST /api/admin/config`: the keys to change, each with its new value; null restores the default. Either all of
  * them take effect, or none does.
- * @param exposed Other machines can reach this server.
  */
-export async function changeConfig(app: App, request: Request, exposed: boolean): Promise<Response> {
+export async function changeConfig(app: App, request: Request): Promise<Response> {
   requireJson(request);
   const { revision, ...patch } = (await readJson(request, bodyLimit)).body;
-  await app.config.change(patch, {
-    revision: revisionFrom(revision, request.headers),
-    check: (next) => refuseOpening(app, next, patch, exposed),
-  });
+  await app.config.change(patch, { revision: revisionFrom(revision, request.headers) });
   return showConfig(app);
 }
 
@@ -48,16 +44,4 @@ function revisionFrom(member: unknown, headers: Headers): string | undefined {
     throw new ProxyError("invalid_request", "revision: expected string.", { param: "revision" });
   const tag = headers.get("if-match");
   return tag === null || tag === "*" ? undefined : tag.replace(/^(?:W\/)?"(.*)"$/, "$1");
-}
-
-/** A server that other machines can reach must not lose its last client key. */
-export function refuseOpening(app: App, next: Config, patch: Stored, exposed: boolean): void {
-  const guarded = app.clientKeys.length > 0;
-  const open = next.auth.apiKeys.length === 0 && app.environment.clientKey === undefined && !app.members?.needKeys;
-  if (exposed && guarded && open && Object.hasOwn(patch, "auth"))
-    throw new ProxyError(
-      "invalid_request",
-      "auth.apiKeys: removing the last client key would open the instance to every machine that reaches it; listen on this machine only first.",
-      { param: "auth.apiKeys" },
-    );
 }

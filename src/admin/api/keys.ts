@@ -2,24 +2,25 @@
 import { z } from "zod";
 import type { App } from "../../app";
 import { type ClientKey, keyGone, keyNotFound } from "../../keys/client-keys";
-import { type KeyList, keyList } from "../../keys/key-list";
+import { type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
-import { refuseOpening } from "./config";
 
 export const createdKeySchema = z.object({
   name: z.string(),
   key: z.string().describe("The key. It is not stored and cannot be shown again."),
 });
 
-export async function listKeys({ clientKeys, requiresKey: required, history, now }: App): Promise<KeyList> {
-  return keyList(clientKeys, { now: now(), required, lastUsed: await lastUses(history, clientKeys) });
+export async function listKeys(app: App): Promise<KeyList> {
+  const { clientKeys, requiresKey: required, history, now } = app;
+  const lastUsed = await lastUses(history, clientKeys);
+  return keyList(clientKeys, { now: now(), required, servedWithout: servedWithoutKeys(app), lastUsed });
 }
 
 /** A member's own keys, by the names that they have in the history. */
 export async function listMemberKeys({ members, history, now }: App, member: string): Promise<KeyList> {
   const own = members!.clientKeysOf(member);
   const lastUsed = await lastUses(history, own);
-  return keyList(own, { now: now(), required: true, lastUsed, member: members!.find(member) });
+  return keyList(own, { now: now(), required: true, servedWithout: "others", lastUsed, member: members!.find(member) });
 }
 
 /** When each key was used last, by its name. */
@@ -76,15 +77,11 @@ export async function createClientKey(app: App, wanted: NewKey): Promise<z.outpu
   return { name: wanted.name, key };
 }
 
-/**
- * Revokes a key of the config, or one of a member: `anna/laptop`.
- * @param exposed Other machines can reach this server.
- * @throws ProxyError `not_found`; `invalid_request` for the last key of a server that other machines can reach.
- */
-export async function revokeClientKey(app: App, name: string, exposed: boolean): Promise<{ revoked: true }> {
+/** Revokes a key of the config, or one of a member: `anna/laptop`. @throws ProxyError `not_found` */
+export async function revokeClientKey(app: App, name: string): Promise<{ revoked: true }> {
   const member = name.includes("/") ? app.members?.named(name.slice(0, name.indexOf("/"))) : undefined;
   if (member) return revokeMemberKey(app, member.id, name);
-  await revokeKey(app.config, name, (next, patch) => refuseOpening(app, next, patch, exposed));
+  await revokeKey(app.config, name);
   app.logger.info(`The client key ${name} was revoked.`);
   return { revoked: true };
 }

@@ -86,8 +86,6 @@ interface AdminContext {
   caller: Visitor;
   /** @throws ProxyError `authentication` if the member's key was revoked since the request began. */
   requireStillAllowed(): void;
-  /** Other machines can reach this server. */
-  exposed: boolean;
   /** The OpenAPI document of the whole server. */
   describeApi(): Promise<object>;
 }
@@ -159,7 +157,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app }) => showConfig(app) }),
   endpoint({ method: "POST", path: "/api/admin/config", about: "Changes the config file and takes effect at once: a JSON object of the keys to change.",
     reads: configPatchSchema, response: configAnswerSchema, errors: ["conflict"],
-    handle: ({ app, request, exposed }) => changeConfig(app, request, exposed) }),
+    handle: ({ app, request }) => changeConfig(app, request) }),
   endpoint({ method: "GET", path: "/api/admin/keys", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
     handle: ({ app, member }) => member === null ? listKeys(app) : listMemberKeys(app, member) }),
@@ -168,7 +166,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, request, body, member }) => member === null ? createClientKey(app, body) : createMemberKey(app, member, body, keySentTo(app, request)) }),
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
-    handle: ({ app, request, params, exposed, member }) => { requireJson(request); return member === null ? revokeClientKey(app, params.name, exposed) : revokeMemberKey(app, member, params.name); } }),
+    handle: ({ app, request, params, member }) => { requireJson(request); return member === null ? revokeClientKey(app, params.name) : revokeMemberKey(app, member, params.name); } }),
   endpoint({ method: "GET", path: "/api/admin/members", about: "The members of a team: limits, accounts, keys, open invitation, and what they used this month.",
     query: membersQuery, response: memberListSchema,
     handle: ({ app, query }) => listMembers(app, query) }),
@@ -234,7 +232,7 @@ export function adminPlugin(
           if (admit(request, caller) !== member) throw keyGone();
         };
         const given = { app: own, member, request, caller, params: decodedParams(params) };
-        return run({ ...given, requireStillAllowed, exposed, describeApi });
+        return run({ ...given, requireStillAllowed, describeApi });
       },
       { parse: "none" },
     );

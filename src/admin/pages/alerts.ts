@@ -104,7 +104,7 @@ const maxNamed = 5;
 
 /** What concerns the server and the members: the owner's alone. */
 export function serverAlerts(app: App, exposed: boolean): Alert[] {
-  const { allAccounts, config, history, members, requiresKey, team } = app;
+  const { allAccounts, config, hasKeys, history, members, requiresKey, team } = app;
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href: string) =>
     void alerts.push({ tone, title, detail, href });
@@ -119,6 +119,13 @@ export function serverAlerts(app: App, exposed: boolean): Alert[] {
   if (history.degraded) add("bad", "The history cannot be written.", unwritten(app), "/admin/health");
   if (config.fault !== undefined)
     add("bad", "The config is not valid.", `${config.fault} The previous config stays in effect.`, "/admin/config");
+  if (requiresKey && !hasKeys)
+    add(
+      "bad",
+      "Nobody is served.",
+      "Other machines reach this server, and it has no client key left. Create one, or start it with --allow-open.",
+      "/admin/keys",
+    );
   if (exposed && !requiresKey)
     add(
       "bad",

@@ -84,13 +84,14 @@ export async function start(options: StartOptions): Promise<number> {
     enterpriseHost: options.enterpriseHost,
     demo,
     adminAuth: options.adminAuth,
+    allowOpen: options.allowOpen || isLoopbackAddress(binding.address),
     trustedProxies: await trustedProxiesOf(options),
     logFormat: options.logFormat,
   });
   let leave = () => {};
   let telemetry: RunningTelemetry | undefined;
   try {
-    if (!isLoopbackAddress(binding.address) && !app.requiresKey && !options.allowOpen) throw openToOthers(binding);
+    if (app.requiresKey && !app.hasKeys) throw openToOthers(binding);
     telemetry = await openTelemetry(app);
     const listening = listenOrExplain(app, options, binding);
     // Requests that are already waiting come before files are written and accounts are loaded.

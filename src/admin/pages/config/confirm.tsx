@@ -47,8 +47,16 @@ function linesOf(value: unknown): string[] {
   return [typeof value === "boolean" ? (value ? "on" : "off") : String(value)];
 }
 
-/** @param id Names the pending change until it is confirmed. */
-export function Confirm({ frame, id, lines }: { frame: Frame; id: string; lines: Line[] }): Markup {
+interface ConfirmProps {
+  frame: Frame;
+  /** Names the pending change until it is confirmed. */
+  id: string;
+  lines: Line[];
+  /** What else the change means. */
+  warning: string | undefined;
+}
+
+export function Confirm({ frame, id, lines, warning }: ConfirmProps): Markup {
   return (
     <Page frame={frame} title="Review changes" current="/admin/config">
       <p class="lead">{plural(lines.length, "setting")} will change when you save.</p>
@@ -71,6 +79,7 @@ export function Confirm({ frame, id, lines }: { frame: Frame; id: string; lines:
           ))}
         </tbody>
       </table>
+      {warning !== undefined && <p class="note bad">{warning}</p>}
       <form method="post" action="/admin/config/save" class="actions">
         <FormTokenInput frame={frame} />
         <input type="hidden" name="change" value={id} />

@@ -2,8 +2,10 @@
 /** The config page. Changes are shown for review first, then saved as the admin API saves them. */
 
 import { patched, underBothNames } from "../../../config/patch";
+import { parseConfig } from "../../../config/schema";
 import { valueAt } from "../../../config/secrets";
 import { asProxyError, type ProxyError } from "../../../errors";
+import { meaningOfLastKey, servedWithoutKeys } from "../../../keys/key-list";
 import { changeConfig } from "../../api/config";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
@@ -39,20 +41,22 @@ export async function confirmConfig({ app, frame, form, changes }: PageContext):
     if (Object.keys(patch).length === 0) return redirect("/admin/config?unchanged=1");
     const next = patched(config.stored, patch);
     const id = await changes.put({ patch, revision: config.revision, form });
-    return html(<Confirm frame={frame} id={id} lines={difference(config.stored, next)} />);
+    const isLast = app.clientKeys.length > 0 && parseConfig(next).auth.apiKeys.length === 0;
+    const warning = isLast ? meaningOfLastKey(servedWithoutKeys(app)) : undefined;
+    return html(<Confirm frame={frame} id={id} lines={difference(config.stored, next)} warning={warning} />);
   } catch (thrown) {
     return again(asProxyError(thrown), { app, frame }, form);
   }
 }
 
-export async function saveConfig({ app, frame, request, form, exposed, changes }: PageContext): Promise<Response> {
+export async function saveConfig({ app, frame, request, form, changes }: PageContext): Promise<Response> {
   const id = form.get("change") ?? "";
   const change = await changes.get(id);
   if (!change) return redirect("/admin/config?unchanged=1");
   const body = JSON.stringify({ ...change.patch, revision: change.revision });
   const headers = { "content-type": "application/json" };
   try {
-    await changeConfig(app, new Request(request.url, { method: "POST", headers, body }), exposed);
+    await changeConfig(app, new Request(request.url, { method: "POST", headers, body }));
   } catch (thrown) {
     return again(asProxyError(thrown), { app, frame }, withoutSecrets(change.form));
   }

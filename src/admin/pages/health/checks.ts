@@ -14,7 +14,7 @@ export interface HealthCheck {
 export const toneNames = { good: "OK", warn: "Warning", bad: "Failed", idle: "Note" };
 
 export function checksOf(app: App, meta: Meta, exposed: boolean): HealthCheck[] {
-  const { config, clientKeys, members, team } = app;
+  const { config, team } = app;
   const refused = app.unsupportedParams.all().length;
   return [
     accountsCheck(app),
@@ -31,7 +31,7 @@ export function checksOf(app: App, meta: Meta, exposed: boolean): HealthCheck[] 
       : config.waiting.length > 0
         ? { tone: "warn", name: "Config", message: `Restart dragoman to apply: ${config.waiting.join(", ")}.` }
         : { tone: "good", name: "Config", message: "The config is valid." },
-    accessCheck(exposed, clientKeys.length, members?.needKeys === true),
+    accessCheck(app, exposed),
     adminCheck(app),
     refused > 0
       ? {
@@ -43,9 +43,17 @@ export function checksOf(app: App, meta: Meta, exposed: boolean): HealthCheck[] 
   ];
 }
 
-function accessCheck(exposed: boolean, keys: number, needKeys: boolean): HealthCheck {
-  if (needKeys)
+function accessCheck({ clientKeys, members, allowOpen }: App, exposed: boolean): HealthCheck {
+  const keys = clientKeys.length;
+  if (members?.needKeys)
     return { tone: "good", name: "API access", message: "With a key of a member, or with one of the owner's." };
+  if (keys === 0 && !allowOpen)
+    return {
+      tone: "bad",
+      name: "API access",
+      message:
+        "Nobody is served: other machines reach this server, and it has no client key left. Create one under Keys.",
+    };
   if (exposed && keys === 0)
     return {
       tone: "bad",

@@ -3,7 +3,7 @@
 import { parseInput } from "../../../endpoint";
 import { asProxyError } from "../../../errors";
 import { plural } from "../../../format";
-import type { KeyItem, KeyList } from "../../../keys/key-list";
+import { type KeyItem, type KeyList, meaningOfLastKey } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
 import {
   createClientKey,
@@ -58,9 +58,9 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
 }
 
 /** Handles the "Revoke" button. Where the session ends with the key, the page that follows says so. */
-export async function revokeFromPage({ app, member, form, exposed }: PageContext): Promise<Response> {
+export async function revokeFromPage({ app, member, form }: PageContext): Promise<Response> {
   const name = form.get("name") ?? "";
-  if (member === null) await revokeClientKey(app, name, exposed);
+  if (member === null) await revokeClientKey(app, name);
   else await revokeMemberKey(app, member, name);
   return redirect("/admin/keys");
 }
@@ -90,7 +90,8 @@ async function keysMarkup({
   form = new URLSearchParams(),
   children,
 }: KeysProps): Promise<Markup> {
-  const { items, limits, required } = await (member === null ? listKeys(app) : listMemberKeys(app, member));
+  const list = await (member === null ? listKeys(app) : listMemberKeys(app, member));
+  const { items, limits, required } = list;
   const fromEnvironment = member === null && app.config.current.auth.apiKeys.length === 0 && items.length > 0;
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">
@@ -104,7 +105,7 @@ async function keysMarkup({
       )}
       {children}
       {items.length === 0 ? (
-        <NoKeys required={required} />
+        <NoKeys required={required} served={list.served_without} />
       ) : (
         <KeyTable
           caption="Client keys"
@@ -112,7 +113,7 @@ async function keysMarkup({
           now={app.now()}
           allModels={limits?.models ? "All of yours" : "All"}
           current={session?.keyName}
-          action={(key) => <KeyAction frame={frame} item={key} keys={items} current={session?.keyName} />}
+          action={(key) => <KeyAction frame={frame} item={key} list={list} current={session?.keyName} />}
         />
       )}
       {fromEnvironment && (
@@ -148,28 +149,33 @@ const MemberLead = ({ limits: { models, key_days, max_keys } }: { limits: Limits
   </>
 );
 
-const NoKeys = ({ required }: { required: boolean }) => (
+const NoKeys = ({ required, served }: { required: boolean; served: KeyList["served_without"] }) => (
   <section class="empty">
     <h2>{required ? "You have no key" : "Clients need no key"}</h2>
-    <p>
-      {required
-        ? "Members have keys of their own, so every client must send one. Create one for your own clients."
-        : "Every program that can reach dragoman may use it. By default, only programs on this machine can."}
-    </p>
+    <p>{whoIsServed[served]}</p>
   </section>
 );
+
+const whoIsServed = {
+  others: "Members have keys of their own, so every client must send one. Create one for your own clients.",
+  nobody: "Nobody is served: other machines reach dragoman, so every client must send a key. Create one.",
+  anyone: "Every program that can reach dragoman may use it. By default, only programs on this machine can.",
+};
 
 interface KeyActionProps {
   frame: Frame;
   item: KeyItem;
   /** All that the person has. */
-  keys: KeyItem[];
+  list: KeyList;
   /** The name of the key that began the session. */
   current: string | undefined;
 }
 
-function KeyAction({ frame, item, keys, current }: KeyActionProps): Markup {
+function KeyAction({ frame, item, list, current }: KeyActionProps): Markup {
+  const { items: keys, served_without } = list;
   if (item.name === null) return <a href="/admin/config">Edit the config</a>;
+  const meaning = keys.length === 1 ? meaningOfLastKey(served_without) : undefined;
+  if (meaning) return <RevokeLast frame={frame} name={item.name} meaning={meaning} />;
   if (item.name !== current) return <RevokeForm frame={frame} name={item.name} />;
   return <RevokeOwn frame={frame} name={item.name} isLast={keys.every((each) => each === item || each.expired)} />;
 }
@@ -178,6 +184,14 @@ const RevokeForm = ({ frame, name }: { frame: Frame; name: string }) => (
   <ActionButton frame={frame} to="/admin/keys/revoke" fields={{ name }} label={`Revoke ${name}`}>
     Revoke
   </ActionButton>
+);
+
+const RevokeLast = ({ frame, name, meaning }: { frame: Frame; name: string; meaning: string }) => (
+  <details class="confirm">
+    <summary aria-label={`Revoke ${name}…`}>Revoke…</summary>
+    <p>{meaning}</p>
+    <RevokeForm frame={frame} name={name} />
+  </details>
 );
 
 const RevokeOwn = ({ frame, name, isLast }: { frame: Frame; name: string; isLast: boolean }) => (
