@@ -120,6 +120,8 @@ function* find(value: unknown, [segment, ...rest]: string[], at: Path): Generato
   const member = Object.hasOwn(value, segment) ? value[segment] : undefined;
   if (rest.length === 0) {
     if (Object.hasOwn(value, segment)) yield [...at, segment];
+    // As in `thinking.disabled`: the parameter itself, where it is of this type.
+    else if (at.length === 1 && !essential.has(String(at[0])) && segment === kindOf(value, at)) yield at;
   } else if (typeof member === "object" && member !== null) yield* find(member, rest, [...at, segment]);
   // Anthropic adds an object's type to the path, as in `cache_control.ephemeral.scope`: only objects of that type match.
   else if (segment === kindOf(value, at)) yield* find(value, rest, at);
@@ -144,13 +146,16 @@ export function refusedParam({
 }): string | undefined {
   if (param !== undefined && /^un(?:known|supported|recognized)_(?:parameter|argument)/.test(code)) return param;
   for (const pattern of unsupportedParams) {
-    const found = pattern.exec(message)?.[1]?.replace(/\.+$/, "");
-    if (found) return found;
+    const [, ...segments] = pattern.exec(message) ?? [];
+    if (segments.length > 0) return segments.join(".").replace(/\.+$/, "");
   }
   return undefined;
 }
 
 const unsupportedParams = [
+  // Claude Fable 5 and Opus 5.5 always think (Anthropic's answers, 2026-08 and 2026-09).
+  /"(thinking)\.type\.(disabled)" is not supported/,
+  /\b(thinking): Input tag '(disabled)' found/,
   /(?:^|[\s'"`])([\w.[\]-]+)['"`]?: Extra inputs are not permitted/,
   /(?:Unknown|Unsupported|Unrecognized) (?:request )?(?:parameter|argument)(?: supplied)?: ['"`]?([\w.[\]-]+)/i,
   /^Function tools with ([\w.]+) are not supported\b/,

@@ -20,6 +20,11 @@ describe("what an upstream names", () => {
       "system.1.cache_control.ephemeral.scope: Extra inputs are not permitted",
       "system.*.cache_control.ephemeral.scope",
     ],
+    ['"thinking.type.disabled" is not supported for this model. Use "thinking.type.adaptive".', "thinking.disabled"],
+    [
+      "thinking: Input tag 'disabled' found using 'type' does not match any of the expected tags: 'adaptive'",
+      "thinking.disabled",
+    ],
     // OpenAI's, with and without quotes.
     ["Unknown parameter: 'frobnicate'.", "frobnicate"],
     ["Unknown parameter: frobnicate.", "frobnicate"],
@@ -110,6 +115,14 @@ describe("what is left out of a request", () => {
     expect(without({ tools }, "tools[0].function.mark").tools).toEqual([
       { type: "function", function: { name: "a" }, mark: 2 },
     ]);
+  });
+
+  test("a parameter of the kind that is refused goes, and of another kind stays", () => {
+    expect(without({ thinking: { type: "disabled" }, a: 1 }, "thinking.disabled")).toEqual({ a: 1 });
+    const adaptive = { thinking: { type: "adaptive", mark: "disabled" } };
+    expect(without(adaptive, "thinking.disabled")).toEqual(adaptive);
+    const choice = { tool_choice: { type: "auto" }, messages: [{ type: "auto" }] };
+    expect(without(choice, "tool_choice.auto", "messages.0.auto")).toEqual(choice);
   });
 
   test("every other byte is as it was: digits, escapes, spaces in values, duplicate members", () => {
