@@ -81,8 +81,9 @@ interface Block {
   deltas: Iterable<Json>;
 }
 
-function blocks({ plan, model, body }: Scene): Block[] {
-  const omitted = record(body.thinking).display === "omitted";
+function blocks({ plan, model, body, isNewest }: Scene): Block[] {
+  const { display = isNewest && model.traits.has("adaptive-only") ? "omitted" : "summarized" } = record(body.thinking);
+  const omitted = display === "omitted";
   return [
     ...(plan.thinking.length > 0 ? [thinkingBlock(plan, omitted)] : []),
     ...(plan.text.length > 0 ? [textBlock(plan.text)] : []),

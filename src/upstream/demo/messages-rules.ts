@@ -7,6 +7,8 @@ import { anthropicInvalid, type Json, list, number, Refusal, record, records, re
 
 const betas = ["interleaved-thinking-2025-05-14", "context-management-2025-06-27", "advanced-tool-use-2025-11-20"];
 const [, contextManagement = "", advancedTools = ""] = betas;
+/** Of the newest generation only. */
+const oneHourCache = "extended-cache-ttl-2025-04-11";
 
 const words = (text: string) => new Set(text.split(" "));
 const fields = words(
@@ -19,8 +21,8 @@ const extra = (path: string) => anthropicInvalid(`${path}: Extra inputs are not 
 const required = (path: string) => anthropicInvalid(`${path}: Field required`);
 
 export const messagesRules: Rule[] = [
-  ({ headers }) => {
-    const unknown = betasOf(headers).find((beta) => !betas.includes(beta));
+  ({ headers, isNewest }) => {
+    const unknown = betasOf(headers).find((beta) => !betas.includes(beta) && !(isNewest && beta === oneHourCache));
     return (
       unknown !== undefined &&
       anthropicInvalid(
@@ -41,6 +43,8 @@ export const messagesRules: Rule[] = [
     return odd !== undefined && extra(`metadata.${odd}`);
   },
   outputConfig,
+  editObjection,
+  billingObjection,
   markObjection,
   ({ body }) =>
     cacheMarks(body) > 4 &&
@@ -83,12 +87,13 @@ export const messagesRules: Rule[] = [
     );
   },
   modelRules.imagesAnnounced,
-  ({ ask, model: { id, limits } }) => {
+  ({ ask, model: { id, limits }, isNewest }) => {
     const count = promptTokens(ask, id);
-    return (
-      limits &&
-      count > limits.prompt &&
-      anthropicInvalid(`prompt is too long: ${count} tokens > ${limits.prompt} maximum`)
+    if (!limits || count <= limits.prompt) return undefined;
+    return anthropicInvalid(
+      isNewest
+        ? "Request body is too large for model context window"
+        : `prompt is too long: ${count} tokens > ${limits.prompt} maximum`,
     );
   },
 ];
@@ -117,11 +122,33 @@ function marked(body: Json): { path: string; block: Json }[] {
   ].filter(({ block }) => block.cache_control != null);
 }
 
-function markObjection({ body }: View): Refusal | undefined {
+/** Only some of the hosts behind this endpoint check it; here it is the one that serves all but Opus. */
+function billingObjection({ body, model, isNewest }: View): Refusal | false {
+  const isBilled = blocksOf(body.system).some(({ text }) => string(text).startsWith("x-anthropic-billing-header"));
+  if (!isNewest || !isBilled || model.id.includes("opus")) return false;
+  return anthropicInvalid("x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt.");
+}
+
+function editObjection({ body, isNewest }: View): Refusal | undefined {
+  const known = ["clear_tool_uses_20250919", "clear_thinking_20251015"];
+  const edits = records(record(body.context_management).edits);
+  const at = edits.findIndex(({ type }) => !known.includes(string(type)));
+  if (!isNewest || at === -1) return undefined;
+  return unknownTag(`context_management.edits.${at}`, string(edits[at]?.type), known);
+}
+
+const unknownTag = (path: string, tag: string, known: string[]): Refusal =>
+  anthropicInvalid(
+    `${path}: Input tag '${tag}' found using 'type' does not match any of the expected tags: ${known.map((name) => `'${name}'`).join(", ")}`,
+  );
+
+function markObjection({ body, headers, isNewest }: View): Refusal | undefined {
+  const isHourAllowed = isNewest && betasOf(headers).includes(oneHourCache);
   for (const { path, block } of marked(body)) {
     const mark = record(block.cache_control);
     if ("scope" in mark) return extra(`${path}.cache_control.ephemeral.scope`);
-    if (mark.ttl !== undefined && mark.ttl !== "5m") return extra(`${path}.cache_control.ephemeral.ttl`);
+    if (mark.ttl !== undefined && mark.ttl !== "5m" && !(isHourAllowed && mark.ttl === "1h"))
+      return extra(`${path}.cache_control.ephemeral.ttl`);
     if (block.type === "thinking" || block.type === "redacted_thinking")
       return extra(`${path}.${block.type}.cache_control`);
     if (block.defer_loading === true)
@@ -254,9 +281,27 @@ function thinkingInLoop({ body }: View): Refusal | undefined {
   );
 }
 
-function thinkingObjection({ body, model }: View): Refusal | undefined {
+/** What the newest generation refuses of the kind of thinking and of the way to show it. */
+function thinkingForm({ body, model }: View): Refusal | undefined {
+  const { type, display, budget_tokens, ...others } = record(body.thinking);
+  if (type === "disabled" && model.traits.has("always-thinks"))
+    return anthropicInvalid(
+      '"thinking.type.disabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
+    );
+  const kinds = ["adaptive", "disabled", "enabled"];
+  if (!kinds.includes(string(type))) return unknownTag("thinking", string(type), kinds);
+  if (display !== undefined && display !== "summarized" && display !== "omitted")
+    return anthropicInvalid(`thinking.${type}.display: Input should be 'summarized' or 'omitted'`);
+  const odd = Object.keys(others)[0];
+  return odd === undefined ? undefined : extra(`thinking.${type}.${odd}`);
+}
+
+function thinkingObjection(view: View): Refusal | undefined {
+  const { body, model } = view;
   if (body.thinking == null) return undefined;
   const { type, budget_tokens, display } = record(body.thinking);
+  const form = view.isNewest ? thinkingForm(view) : undefined;
+  if (form) return form;
   const budget = number(budget_tokens) ?? 0;
   const adaptiveOnly = model.traits.has("adaptive-only");
   if (type === "disabled") return undefined;

@@ -26,6 +26,8 @@ export interface View {
   model: Model;
   account: DemoAccount;
   headers: Record<string, string>;
+  /** It refuses and accepts what the upstream does since the summer of 2026. */
+  isNewest: boolean;
 }
 
 /** The input of the code that writes a dialect's answers. */
@@ -59,7 +61,7 @@ export async function answerModelCall(world: World, call: ModelCall, dialect: Di
   if (effects.instead) throw effects.instead;
 
   const model = modelFor(world, account, ask.model, dialect.path);
-  const view: View = { body, ask, model, account, headers };
+  const view: View = { body, ask, model, account, headers, isNewest: world.generation === "C" };
   for (const rule of dialect.rules) {
     const objection = rule(view);
     if (objection) throw objection;
