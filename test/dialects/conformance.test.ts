@@ -52,7 +52,7 @@ interface Subject {
 const both = (codec: Codec) => ({ codec, reader: codec, upstream: codec });
 
 const subjects: Record<ClientDialect, Subject> = {
-  chat: { ...both(chat), lacks: new Set(["stop-sequence"]), checkStream: checkChatStream },
+  chat: { ...both(chat), lacks: new Set(["stop-sequence", "hidden-thoughts"]), checkStream: checkChatStream },
   responses: { ...both(responses), lacks: new Set(["stop", "stop-sequence"]), checkStream: checkResponsesStream },
   messages: { ...both(messages), lacks: new Set(["refusal-mark", "format-name"]), checkStream: checkMessagesStream },
   gemini: {

@@ -302,15 +302,15 @@ describe("what a client asks, in the hub", () => {
     ]);
   });
 
-  test("keeps Claude Code's billing line away from other dialects, and gives it back to its own", () => {
+  test("has no billing line of Claude Code's, whichever dialect it is for", () => {
     const system = [
       { type: "text", text: "x-anthropic-billing-header: cc_version=2;" },
       { type: "text", text: "Be brief." },
     ];
     const conversation = ask({ system, messages: [{ role: "user", content: "Hi." }] });
     expect(conversation.turns[0]).toEqual({ role: "system", parts: [{ kind: "text", text: "Be brief." }] });
-    expect(Object.keys(conversation.extras?.anthropic ?? {})).toEqual(["billing header"]);
-    expect(messages.encodeRequest(conversation, facts).body.system).toEqual(system);
+    expect(conversation.extras).toBeUndefined();
+    expect(messages.encodeRequest(conversation, facts).body.system).toBe("Be brief.");
   });
 
   test("reads thinking, and unpacks the proofs of other makers", () => {
@@ -394,7 +394,14 @@ describe("what a client asks, in the hub", () => {
   test.each<[string, JsonObject, Conversation["reasoning"]]>([
     ["a budget", { thinking: { type: "enabled", budget_tokens: 5000 } }, { budget: 5000, summary: "auto" }],
     ["a budget unseen", { thinking: { type: "enabled", budget_tokens: 5000, display: "omitted" } }, { budget: 5000 }],
-    ["adaptive thinking", { thinking: { type: "adaptive" } }, { adaptive: true }],
+    ["adaptive thinking", { thinking: { type: "adaptive" } }, { adaptive: true, summary: "auto" }],
+    ["adaptive thinking unseen", { thinking: { type: "adaptive", display: "omitted" } }, { adaptive: true }],
+    [
+      "adaptive thinking, told as it goes on",
+      { thinking: { type: "adaptive", display: "updates" } },
+      { adaptive: true, summary: "auto" },
+    ],
+    ["a kind of thinking that is new", { thinking: { type: "between_tools" } }, { adaptive: true, summary: "auto" }],
     [
       "adaptive thinking, shown",
       { thinking: { type: "adaptive", display: "summarized" } },
@@ -403,7 +410,7 @@ describe("what a client asks, in the hub", () => {
     [
       "adaptive thinking with an effort",
       { thinking: { type: "adaptive" }, output_config: { effort: "low" } },
-      { effort: "low" },
+      { effort: "low", summary: "auto" },
     ],
     ["no thinking, but an effort", { output_config: { effort: "low" } }, { effort: "low", adaptive: false }],
     ["thinking switched off", { thinking: { type: "disabled" } }, { disabled: true }],

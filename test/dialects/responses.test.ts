@@ -364,7 +364,7 @@ describe("a request written", () => {
           { role: "assistant", parts: [{ kind: "thinking", text: "Hm", signature: { dialect: "chat", value: "x" } }] },
         ],
         sampling: { topK: 5, seed: 1 },
-        extras: { anthropic: { "billing header": "x" }, google: { safetySettings: [] }, openai: { n: 1, user: "me" } },
+        extras: { google: { safetySettings: [] }, openai: { n: 1, user: "me" } },
       }),
       model,
     );

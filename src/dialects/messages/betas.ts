@@ -1,4 +1,4 @@
-/** The `anthropic-beta` header: which of the client's betas the upstream supports, and which the body needs. */
+/** The `anthropic-beta` header: which betas the upstream accepts, which fields need one, and which the body needs. */
 import { isObject } from "../../json";
 import type { HeaderFixup } from "../codec";
 import type { JsonObject } from "../hub/conversation";
@@ -12,6 +12,57 @@ const beta = {
 
 /** The upstream refuses a request with an unknown value, so only these are sent. */
 const supported: ReadonlySet<string> = new Set(Object.values(beta));
+
+interface BetaField {
+  /** Where the field stands in a request. */
+  field: string;
+  /** The value that needs the beta, by its beginning; any value if it is missing. */
+  value?: string;
+  beta: string;
+  /** Whether a request has the field. Missing where the upstream does not accept the beta: the field never goes there. */
+  isIn?(body: JsonObject): boolean;
+}
+
+/**
+ * Which field needs which beta. Without its beta a field is refused ("Extra inputs are not permitted"), so both go
+ * upstream or neither does.
+ * Sources: the list of betas in Anthropic's API reference (2026-09) for the names; Claude Code 2.1.257 (2026-08) to 2.1.294
+ * (2026-10) for the fields it sends; VS Code's client (2026-09) for the betas that Copilot accepts. Amazon's hosts, one of
+ * those behind Copilot, refused `safeguards` without its beta on 2026-09-21.
+ */
+export const betaFields: readonly BetaField[] = [
+  { field: "context_management", beta: beta.contextManagement, isIn: (body) => body.context_management != null },
+  { field: "tools[].defer_loading", beta: beta.advancedToolUse, isIn: usesToolSearch },
+  { field: "cache_control.ttl", beta: "extended-cache-ttl-2025-04-11" },
+  { field: "cache_control.scope", beta: "prompt-caching-scope-2026-01-05" },
+  { field: "container", beta: "skills-2025-10-02" },
+  { field: "context_management.edits[].type", value: "compact_", beta: "compact-2026-01-12" },
+  // It asks Anthropic why a prompt was not found in its cache.
+  { field: "diagnostics", beta: "cache-diagnosis-2026-04-07" },
+  { field: "fallbacks", beta: "server-side-fallback-2026-07-01" },
+  { field: "mcp_servers", beta: "mcp-client-2025-11-20" },
+  { field: "output_config.task_budget", beta: "task-budgets-2026-03-13" },
+  // It names folders and rules of the person's machine.
+  { field: "safeguards", beta: "dangerous-tool-use-2026-09-03" },
+  { field: "speed", beta: "fast-mode-2026-02-01" },
+  { field: "thinking.block_binding", beta: "thinking-binding-controls-2026-08-01" },
+  { field: "thinking.display", value: "updates", beta: "thinking-display-updates-2026-08-18" },
+  // `checkRequest` refuses a thread that is continued: without the field, the earlier turns would be missing.
+  { field: "thread", beta: "message-threads-2026-08-12" },
+];
+
+/**
+ * The fields that are not sent, whatever their value is, because their beta is not.
+ * @param holder The object that they stand in; the request itself if it is not given.
+ */
+export const withheldFields = (holder?: "thinking" | "output_config"): string[] =>
+  betaFields
+    .filter(({ isIn, value }) => !isIn && value === undefined)
+    .flatMap(({ field }) => {
+      const [name, member] = field.split(".");
+      if (holder === undefined) return member === undefined ? [field] : [];
+      return name === holder && member !== undefined ? [member] : [];
+    });
 
 /** The header for the body that is sent upstream; none if no beta is left. */
 export function requestHeaders(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderFixup {
@@ -42,14 +93,13 @@ export function betasFor(
     ...(isHeaderEmpty && thinking.budget_tokens != null && !model.supports.adaptiveThinking
       ? [beta.interleavedThinking]
       : []),
-    ...(body.context_management != null ? [beta.contextManagement] : []),
-    ...(usesToolSearch(body) ? [beta.advancedToolUse] : []),
+    ...betaFields.flatMap((field) => (field.isIn?.(body) ? [field.beta] : [])),
   ];
   const added = needed.filter((value) => !kept.includes(value));
   return { betas: [...kept, ...added], added };
 }
 
-/** Tool search needs the beta `advanced-tool-use`; without it the request is refused. */
+/** Whether a tool is to be searched for, or searches. */
 export function usesToolSearch(body: JsonObject): boolean {
   const isSearched = (tool: unknown) =>
     isObject(tool) &&

@@ -59,13 +59,21 @@ const hints = [
   ["rate_limit", "rate_limit_error"],
 ] as const;
 
+/** The code by which Claude Code knows that it has to send the whole conversation (2.1.269, 2026-09). */
+export const threadCode = "thread_unsupported_request";
+
 /** The body of an error response. */
 export function encodeError(error: ProxyError, requestId: string): JsonObject {
   // Anthropic uses this status for overload; clients react by changing the model.
   const type = error.status === 529 ? "overloaded_error" : kinds[error.kind].anthropic;
+  const { code } = error.details;
   return {
     type: "error",
-    error: { type, message: withPromptLimit(error.message, error.details.code) },
+    error: {
+      type,
+      message: withPromptLimit(error.message, code),
+      ...(code === threadCode ? { details: { error_code: code } } : {}),
+    },
     request_id: requestId,
   };
 }

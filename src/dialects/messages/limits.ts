@@ -60,6 +60,33 @@ export function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject 
   return (numberIn(body.max_tokens) ?? 0) > limit ? { max_tokens: limit } : undefined;
 }
 
+/** A kind of thinking that the upstream does not know (`between_tools`, seen in clients from 2026-09 on) becomes adaptive. */
+export function thinkingType({ thinking }: JsonObject): JsonObject | undefined {
+  if (!isObject(thinking) || typeof thinking.type !== "string" || thinkingTypes.has(thinking.type)) return undefined;
+  return { thinking: { ...thinking, type: "adaptive" } };
+}
+
+const thinkingTypes = new Set(["enabled", "adaptive", "disabled"]);
+
+/**
+ * Another way to show thinking, such as `updates`, needs a beta of its own: the thinking is shown as a summary. That is how
+ * thinking with a budget is always shown, and not every model with a budget knows the field.
+ */
+export function thinkingDisplay({ thinking }: JsonObject): JsonObject | undefined {
+  if (!isObject(thinking) || thinking.display === undefined || thinking.display === "omitted") return undefined;
+  if (thinking.type === "enabled") return { thinking: without(thinking, ["display"]) };
+  return thinking.display === "summarized" ? undefined : { thinking: { ...thinking, display: "summarized" } };
+}
+
+/**
+ * From Claude 4.7 on, adaptive thinking is not shown unless the request asks for it (Anthropic's documentation, 2026-08):
+ * the stream then stays silent for as long as the model thinks, and connections are cut for it.
+ */
+export function thinkingShown({ thinking }: JsonObject): JsonObject | undefined {
+  if (!isObject(thinking) || thinking.type !== "adaptive" || thinking.display !== undefined) return undefined;
+  return { thinking: { ...thinking, display: "summarized" } };
+}
+
 /** Thinking cannot be combined with a forced call; the call takes precedence. */
 export function toolChoiceWithThinking(body: JsonObject): JsonObject | undefined {
   const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined;
@@ -94,7 +121,8 @@ export function thinkingAdaptive(body: JsonObject, model: ModelFacts): JsonObjec
   if (thinking.type === "adaptive") {
     if (adaptiveThinking) return undefined;
     const budget = budgetOf({ adaptive: true, ...effortSaid }, model, numberIn(body.max_tokens));
-    return { thinking: budget && { ...thinking, type: "enabled", budget_tokens: budget } };
+    const shown = thinking.display === "omitted" ? thinking : without(thinking, ["display"]);
+    return { thinking: budget && { ...shown, type: "enabled", budget_tokens: budget } };
   }
   if (bounds) return undefined;
   const word = effortSaid.effort ?? effortOf({ budget: numberIn(thinking.budget_tokens) }, model);

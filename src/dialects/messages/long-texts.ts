@@ -1,6 +1,7 @@
 /** Where a messages request's long texts need not be read: nothing looks past their beginning. */
 import type { MarkPlace } from "../../net/json-skeleton";
 import { keepsText } from "../long-texts";
+import { isBilled } from "./traverse";
 
 const block: MarkPlace["members"] = {
   text: { keeps: keepsText },
@@ -13,4 +14,14 @@ const content: MarkPlace = {
   members: { ...block, content: { keeps: keepsText, members: block } },
 };
 
-export const longTexts: MarkPlace = { members: { system: content, messages: { members: { content } } } };
+/** A line is taken out of a billed text, so that it is read whole. */
+const system: MarkPlace = {
+  keeps: keepsSystem,
+  members: { text: { keeps: keepsSystem } },
+};
+
+function keepsSystem(beginning: string): boolean {
+  return keepsText(beginning) && !isBilled(beginning);
+}
+
+export const longTexts: MarkPlace = { members: { system, messages: { members: { content } } } };

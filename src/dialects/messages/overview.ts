@@ -2,7 +2,7 @@
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { type Overview, type OverviewMessage, overviewOf, type PromptHead } from "../overview";
-import { blocksOf, isBillingHeader, objectsIn, without } from "./traverse";
+import { blocksOf, objectsIn, without, withoutBilling } from "./traverse";
 
 const speakers = new Map<unknown, OverviewMessage["by"]>([
   ["system", "system"],
@@ -29,10 +29,9 @@ export function overview({ messages, tools, tool_choice }: JsonObject): Overview
 
 export function promptHead({ tools, system, messages }: JsonObject): PromptHead {
   const unmarked = (blocks: JsonObject[]) => blocks.map((block) => without(block, ["cache_control"]));
-  const blocks = blocksOf(system);
   return {
     tools: unmarked(objectsIn(tools)),
-    system: unmarked(blocks[0] && isBillingHeader(blocks[0]) ? blocks.slice(1) : blocks),
+    system: unmarked(blocksOf(withoutBilling(system))),
     first: unmarked(blocksOf(objectsIn(messages)[0]?.content)),
   };
 }

@@ -31,11 +31,12 @@ import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
 import { addCacheMarks } from "./cache-marks";
 import { lostCitations } from "./citations";
+import { threadCode } from "./errors";
 import { asExtras, dropExtras, keySet, nestedExtras, refuseEssential, restoreExtras } from "./extras";
 import { decodeContent, encodePart, plainest } from "./parts";
 import { applyRules } from "./rules";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
-import { isBillingHeader } from "./traverse";
+import { withoutBilling } from "./traverse";
 
 // ── Wire facts ──
 
@@ -50,14 +51,21 @@ const knownFields = {
   turn: keySet("role content"),
 };
 
-/** The extra that keeps the billing header. */
-const billingKey = "billing header";
-
 // ── Decode ──
 
-/** @throws ProxyError `invalid_request` if there is no message. */
-export function checkRequest({ messages }: JsonObject): void {
+/** @throws ProxyError `invalid_request` if there is no message, or if the earlier ones are left out. */
+export function checkRequest({ messages, thread }: JsonObject): void {
   filledAt(messages, "messages");
+  if (thread != null && (!isObject(thread) || thread.type !== "create")) refuseThread();
+}
+
+/**
+ * A request that continues a thread has only the newest turn: Anthropic keeps the others. To answer it without them would
+ * be to lose the conversation. Claude Code sends all turns again after this error (2.1.269, 2026-09).
+ */
+function refuseThread(): never {
+  const sentence = "No threads are kept here: send the whole conversation again, without `thread`.";
+  throw new ProxyError("invalid_request", sentence, { param: "thread", code: threadCode });
 }
 
 /** The client's session: in the JSON of `metadata.user_id`, or at the end of its older form. Never its device's id. */
@@ -74,13 +82,12 @@ export function decodeRequest(body: unknown): Conversation {
   const sent = objectAt(body, "body");
   // Before the search itself becomes a function's call: afterwards nobody can tell what a place refers to.
   const request = { ...sent, ...lostCitations(sent) };
-  const { header, system } = decodeSystem(request.system);
   const { reasoning, extras: thinkingExtras } = decodeReasoning(request);
   const { format, extras: formatExtras } = decodeFormat(request);
   const { toolChoice, parallelTools, extras: choiceExtras } = decodeChoice(request.tool_choice);
   return {
     model: textAt(request.model, "model"),
-    turns: [...system, ...arrayAt(request.messages, "messages").map(decodeTurn)],
+    turns: [...decodeSystem(request.system), ...arrayAt(request.messages, "messages").map(decodeTurn)],
     tools: listAt(request.tools, "tools").map(decodeTool),
     toolChoice,
     parallelTools,
@@ -92,19 +99,13 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning,
     format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...asExtras(omit(request, knownFields.request), thinkingExtras, formatExtras, choiceExtras, header),
+    ...asExtras(omit(request, knownFields.request), thinkingExtras, formatExtras, choiceExtras),
   };
 }
 
-function decodeSystem(system: unknown): { header?: JsonObject; system: Turn[] } {
-  const blocks = typeof system === "string" || system == null ? undefined : arrayAt(system, "system");
-  const first = blocks?.[0];
-  const billed = isObject(first) && isBillingHeader(first);
-  const parts = decodeContent(billed ? blocks?.slice(1) : system, "system");
-  return {
-    system: parts.length === 0 ? [] : [{ role: "system", parts }],
-    ...(billed ? { header: { [billingKey]: first } } : {}),
-  };
+function decodeSystem(system: unknown): Turn[] {
+  const parts = decodeContent(withoutBilling(system), "system");
+  return parts.length === 0 ? [] : [{ role: "system", parts }];
 }
 
 function decodeTurn(value: unknown, index: number): Turn {
@@ -136,26 +137,25 @@ function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?:
   if (request.thinking == null) return effort === undefined ? {} : { reasoning: { effort, adaptive: false } };
 
   const thinking = objectAt(request.thinking, "thinking");
-  // Thinking with a budget is shown by default; adaptive thinking only if requested.
-  const shown = thinking.display === "summarized" || (thinking.display === undefined && thinking.type === "enabled");
-  const summary = shown ? { summary: "auto" } : {};
+  if (typeof thinking.type !== "string")
+    return { ...(effort === undefined ? {} : { reasoning: given }), extras: { thinking } };
+  // As the rules have Claude show it.
+  const summary = thinking.display === "omitted" ? {} : { summary: "auto" };
   switch (thinking.type) {
     case "enabled": {
       const budget = readBudget(thinking.budget_tokens);
       const extras = nestedExtras("thinking", thinking, knownFields.thinking.enabled);
       return { reasoning: { ...given, ...(budget === undefined ? {} : { budget }), ...summary }, extras };
     }
-    case "adaptive": {
-      const extras = nestedExtras("thinking", thinking, knownFields.thinking.adaptive);
-      return { reasoning: { ...(effort === undefined ? { adaptive: true } : given), ...summary }, extras };
-    }
     case "disabled":
       return {
         reasoning: { ...given, disabled: true },
         extras: nestedExtras("thinking", thinking, knownFields.thinking.disabled),
       };
-    default:
-      return { ...(effort === undefined ? {} : { reasoning: given }), extras: { thinking } };
+    default: {
+      const extras = nestedExtras("thinking", thinking, knownFields.thinking.adaptive);
+      return { reasoning: { ...(effort === undefined ? { adaptive: true } : given), ...summary }, extras };
+    }
   }
 }
 
@@ -191,12 +191,11 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
   const conversation = onlyAllowed(request);
   refuseEssential(conversation);
   dropExtras(conversation, dropped);
-  const { [billingKey]: header, ...extras } = conversation.extras?.anthropic ?? {};
   const maxTokens = conversation.maxTokens ?? model.limits.output;
   const body = omitUndefined({
     model: model.id,
     max_tokens: maxTokens,
-    ...encodeTurns(conversation.turns, header, dropped),
+    ...encodeTurns(conversation.turns, dropped),
     tools: encodeTools(conversation, dropped),
     tool_choice: encodeChoice(conversation),
     ...encodeReasoning(conversation.reasoning, model, maxTokens),
@@ -207,7 +206,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
     stream: conversation.stream || undefined,
   });
   encodeFormat(body, conversation.format, dropped);
-  const ruled = applyRules(restoreExtras(body, extras), model);
+  const ruled = applyRules(restoreExtras(body, conversation.extras?.anthropic), model);
   for (const note of [...ruled.fixups.map((rule) => noteOf(rule, ruled.body)), ...ruled.notes]) dropped.add(note);
   const marked = options?.cache?.marks ? addCacheMarks(ruled.body) : ruled.body;
   return {
@@ -225,12 +224,8 @@ function noteOf(rule: string, after: JsonObject): string {
 }
 
 /** Leading system turns become `system`; later ones stay as messages, which the rules convert. */
-function encodeTurns(
-  turns: Turn[],
-  header: unknown,
-  dropped: Set<string>,
-): { system: unknown; messages: JsonObject[] } {
-  const system: JsonObject[] = isObject(header) ? [header] : [];
+function encodeTurns(turns: Turn[], dropped: Set<string>): { system: unknown; messages: JsonObject[] } {
+  const system: JsonObject[] = [];
   const messages: JsonObject[] = [];
   let previous: { turn: Turn; content: JsonObject[] } | undefined;
   for (const turn of turns) {
@@ -263,15 +258,14 @@ function encodeReasoning(
   maxTokens: number | undefined,
 ): { thinking?: JsonObject; output_config?: JsonObject } {
   if (!reasoning) return {};
-  const { effort, budget, adaptive, summary } = reasoning;
+  const { effort, budget, adaptive } = reasoning;
   if (reasoning.disabled || effort === "none")
     return { thinking: { type: "disabled" }, ...(effort && effort !== "none" ? { output_config: { effort } } : {}) };
 
   const output = effort === undefined ? {} : { output_config: { effort } };
   if (budget !== undefined) return { thinking: { type: "enabled", budget_tokens: budget }, ...output };
   if (adaptive === false || (!adaptive && effort === undefined)) return output;
-  if (model.supports.adaptiveThinking)
-    return { thinking: { type: "adaptive", ...(summary === undefined ? {} : { display: "summarized" }) }, ...output };
+  if (model.supports.adaptiveThinking) return { thinking: { type: "adaptive", display: "summarized" }, ...output };
   // This model has no adaptive thinking: the effort is converted to a budget.
   const tokens = budgetOf(reasoning, model, maxTokens);
   const output_config = model.supports.efforts.length === 0 ? {} : output;

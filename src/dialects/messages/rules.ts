@@ -10,7 +10,7 @@ import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
-import { usesToolSearch } from "./betas";
+import { usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
 import {
   cacheInToolResult,
@@ -26,10 +26,23 @@ import {
   structuredOutput,
   thinkingAdaptive,
   thinkingBudget,
+  thinkingDisplay,
   thinkingInToolLoop,
+  thinkingShown,
+  thinkingType,
   toolChoiceWithThinking,
 } from "./limits";
-import { eachBlock, eachMark, eachResultBlock, eachTool, isThinking, objectsIn, without } from "./traverse";
+import {
+  eachBlock,
+  eachMark,
+  eachResultBlock,
+  eachTool,
+  filled,
+  isThinking,
+  objectsIn,
+  without,
+  withoutBilling,
+} from "./traverse";
 import {
   emptyText,
   foreignThinking,
@@ -45,7 +58,10 @@ import {
 
 export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
+  "billing-header": billingHeader,
+  safeguards: (body) => ("safeguards" in body ? { safeguards: undefined } : undefined),
   "unsupported-fields": unsupportedFields,
+  "beta-fields": betaFields,
   "server-tools": serverTools,
   "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "tool-choice-without-tools": toolChoiceWithoutTools,
@@ -74,8 +90,11 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "cache-limit": cacheLimit,
   "max-tokens": maxTokens,
   "max-tokens-limit": maxTokensLimit,
+  "thinking-type": thinkingType,
+  "thinking-display": thinkingDisplay,
   "tool-choice-with-thinking": toolChoiceWithThinking,
   "thinking-adaptive": thinkingAdaptive,
+  "thinking-shown": thinkingShown,
   "thinking-in-tool-loop": thinkingInToolLoop,
   "thinking-budget": thinkingBudget,
   "clear-thinking": clearThinking,
@@ -87,14 +106,16 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
 
 /** What a rule removed, if its name does not say it. */
 const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
+  safeguards: () => ["safeguards"],
+  "unsupported-fields": (before) => unsupportedIn(before).filter((key) => before[key] != null),
   "server-tools": (before) => objectsIn(before.tools).filter(isServerTool).map(nameOfTool),
 };
 
 export const applyRules = applyInOrder(rules, notes);
 
-/** For what passes through to a provider: it decides itself what it refuses. */
+/** For what passes through to a provider: it decides itself what it refuses. Folders of the person's machine stay here. */
 export const applyProviderRules = applyInOrder(
-  { ...rulesNamed(rules, ["model-name", "foreign-thinking"]), "lost-citations": ownCitations },
+  { ...rulesNamed(rules, ["model-name", "safeguards", "foreign-thinking"]), "lost-citations": ownCitations },
   notes,
 );
 
@@ -114,11 +135,41 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
     }),
   );
 
+/**
+ * "x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt": the answer of some of the
+ * hosts behind Copilot to Claude Code's first system block (seen 2026-01).
+ */
+function billingHeader({ system }: JsonObject): JsonObject | undefined {
+  const left = withoutBilling(system);
+  return left === system ? undefined : { system: left };
+}
+
 /** "Extra inputs are not permitted", or not known to be accepted. */
 function unsupportedFields(body: JsonObject): JsonObject | undefined {
-  const fields = ["inference_geo", "container", "mcp_servers", "speed", "service_tier"].filter((key) => key in body);
-  return fields.length === 0 ? undefined : Object.fromEntries(fields.map((key) => [key, undefined]));
+  return filled(Object.fromEntries(unsupportedIn(body).map((key) => [key, undefined])));
 }
+
+const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
+const unsupportedIn = (body: JsonObject): string[] => unsupported.filter((key) => key in body);
+
+/** Fields of betas inside other fields. */
+function betaFields(body: JsonObject): JsonObject | undefined {
+  const changes: JsonObject = {};
+  for (const [holder, fields] of nestedFields) {
+    const before = body[holder];
+    if (isObject(before) && fields.some((field) => field in before)) changes[holder] = filled(without(before, fields));
+  }
+  const { context_management: context } = body;
+  const edits = isObject(context) ? objectsIn(context.edits) : [];
+  const kept = edits.filter(({ type }) => typeof type !== "string" || !type.startsWith("compact_"));
+  if (isObject(context) && kept.length < edits.length)
+    changes.context_management = kept.length === 0 ? undefined : { ...context, edits: kept };
+  return filled(changes);
+}
+
+const nestedFields = (["thinking", "output_config"] as const).map(
+  (holder) => [holder, withheldFields(holder)] as const,
+);
 
 /**
  * Tools of Anthropic's own API, run there or by the client (`bash_…`, `text_editor_…`): "The use of the

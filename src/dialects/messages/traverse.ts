@@ -16,9 +16,23 @@ export const textBlock = (text: string): JsonObject => ({ type: "text", text });
 
 export const isThinking = ({ type }: JsonObject): boolean => type === "thinking" || type === "redacted_thinking";
 
-/** Claude Code's first system block changes with every prompt; in another dialect it would defeat the prompt cache. */
-export const isBillingHeader = ({ text }: JsonObject): boolean =>
-  typeof text === "string" && text.startsWith("x-anthropic-billing-header");
+/** The line of Claude Code's system prompt that names its version: it changes with every prompt. */
+const billingLine = /^\s*x-anthropic-billing-header:[^\n]*\n?/i;
+
+/** Whether a text of the system prompt begins with that line. */
+export const isBilled = (text: unknown): boolean => typeof text === "string" && billingLine.test(text);
+
+/** The system prompt without that line: the same value if it has none, undefined if nothing else is in it. */
+export function withoutBilling(system: unknown): unknown {
+  if (typeof system === "string") return isBilled(system) ? system.replace(billingLine, "") || undefined : system;
+  const blocks = objectsIn(system);
+  const kept = mapped(blocks, (block) => {
+    if (!isBilled(block.text)) return block;
+    const text = String(block.text).replace(billingLine, "");
+    return /\S/.test(text) ? { ...block, text } : undefined;
+  });
+  return kept === blocks ? system : kept.length === 0 ? undefined : kept;
+}
 
 export const filled = (object: JsonObject): JsonObject | undefined =>
   Object.keys(object).length === 0 ? undefined : object;

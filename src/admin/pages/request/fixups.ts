@@ -21,6 +21,10 @@ const descriptions: Record<string, string> = {
   sampling: "temperature or top_p was removed because the model accepts only one of them, or neither.",
   "stop-limit": "Only the first four stop sequences were sent, which is the upstream’s maximum.",
   "unsupported-fields": "Fields that the upstream is not known to accept were removed.",
+  safeguards: "Claude Code’s safeguards were removed: they name folders of its machine.",
+  "beta-fields": "Fields that need a beta that the upstream does not offer were removed.",
+  "billing-header":
+    "The line with Claude Code’s version was removed from the system prompt: some upstreams reject it, and it keeps the prompt from being cached.",
   "stream-gathered":
     "The model requires streaming for an output this long, so the response was streamed and assembled here.",
   "usage-asked": "Usage was requested at the end of the stream.",
@@ -79,6 +83,11 @@ const descriptions: Record<string, string> = {
   "foreign-thinking": "Thinking from another model was removed, because only that model’s vendor can read it.",
   "foreign-items": "Thinking that belongs to another account was removed, and the request was sent again.",
   "thinking-adaptive": "Thinking was requested in the form this model supports.",
+  "thinking-display":
+    "Thinking was requested as a summary, because the upstream does not offer the client’s way to show it.",
+  "thinking-shown":
+    "The client did not say how thinking is to be shown, so a summary was requested: without one, newer models stay silent while they think.",
+  "thinking-type": "The upstream does not know the kind of thinking that the client asked for, so the model decides.",
   "thinking-in-tool-loop": "Thinking was turned off in the middle of a turn that began without it.",
   "thinking-budget": "The thinking budget was adjusted to the model’s limits.",
   "clear-thinking": "The instruction to clear thinking was removed because the request has none.",

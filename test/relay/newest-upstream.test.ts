@@ -1,0 +1,147 @@
+/** Requests of today's clients to an upstream that is as strict as it became in 2026. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  proxy = await startProxy({ demo: { generation: "C" } });
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+const path = "/v1/messages";
+type Json = Record<string, unknown>;
+
+/** What Claude Code 2.1.294 sends. */
+const betas =
+  "claude-code-20250219,interleaved-thinking-2025-05-14,thinking-token-count-2026-05-13,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24,dangerous-tool-use-2026-09-03,thinking-display-updates-2026-08-18,afk-mode-2026-01-31,extended-cache-ttl-2025-04-11";
+const headers = { "anthropic-beta": betas };
+const ephemeral = { type: "ephemeral", ttl: "1h", scope: "global" };
+const request = (model: string, more: Json = {}): Json => ({
+  model,
+  max_tokens: 32_000,
+  system: [
+    { type: "text", text: "x-anthropic-billing-header: cc_version=2.1.294.abc; cc_entrypoint=cli; cch=1238c;" },
+    { type: "text", text: "You are Claude Code.", cache_control: ephemeral },
+  ],
+  messages: [{ role: "user", content: [{ type: "text", text: "Think about it.", cache_control: ephemeral }] }],
+  thinking: {
+    type: "adaptive",
+    display: "updates",
+    block_binding: { prefix_mismatch_behavior: "drop_block" },
+  },
+  context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }, { type: "compact_20260112" }] },
+  output_config: { effort: "high", task_budget: { type: "tokens", total: 64_000 } },
+  safeguards: [{ type: "dangerous_tool_use", classifier_context: { cwd: "/home/ada/secret-project" } }],
+  diagnostics: { previous_message_id: "msg_1" },
+  fallbacks: "default",
+  thread: { type: "create" },
+  metadata: { user_id: '{"device_id":"d","session_id":"s"}' },
+  ...more,
+});
+
+/** One answer, and what the upstream was sent for it. */
+async function ask(body: Json, sentHeaders: Record<string, string> = headers) {
+  const before = proxy.demo.journal.length;
+  const response = await proxy.post(path, body, { headers: sentHeaders });
+  const json = (await response.json()) as Json & { content: Json[] };
+  const calls = proxy.demo.journal.slice(before).filter(({ method }) => method === "POST");
+  return { status: response.status, json, calls, sent: calls.at(-1)?.body as Json, row: proxy.rows()[0]! };
+}
+const thinkingIn = ({ content }: { content: Json[] }) =>
+  content.flatMap(({ thinking }) => (typeof thinking === "string" ? [thinking] : [])).join("");
+
+describe("a request of Claude Code with the fields of all its betas", () => {
+  test.each(["claude-opus-5.5", "claude-sonnet-5", "claude-sonnet-4.6", "claude-haiku-4.5"])(
+    "is answered by %s at once, and its thinking is shown",
+    async (model) => {
+      const { status, json, calls, sent } = await ask(request(model));
+      expect([status, calls.map((call) => call.status)]).toEqual([200, [200]]);
+      expect(thinkingIn(json)).not.toBe("");
+      expect(JSON.stringify(sent)).not.toMatch(/secret-project|billing-header|updates|block_binding|task_budget|1h/);
+      expect(Object.keys(sent)).not.toContain("thread");
+      const sentBetas = (calls[0]!.headers["anthropic-beta"] ?? "").split(",");
+      expect(sentBetas).toContain("context-management-2025-06-27");
+      expect(sentBetas.join()).not.toMatch(/updates|safeguard|dangerous|ttl/);
+    },
+  );
+
+  test("has its thinking shown by GPT, too", async () => {
+    const { status, json, sent } = await ask(request("gpt-6-sol"));
+    expect(status).toBe(200);
+    expect(sent.reasoning).toEqual({ effort: "high", summary: "auto" });
+    expect(thinkingIn(json)).not.toBe("");
+    expect(JSON.stringify(sent)).not.toMatch(/secret-project|billing-header/);
+  });
+
+  test("has its changes named in the history", async () => {
+    const { row } = await ask(request("claude-opus-5.5"));
+    const names = [
+      "billing-header",
+      "unsupported-fields",
+      "beta-fields",
+      "cache-scope",
+      "cache-ttl",
+      "thinking-display",
+    ];
+    expect(JSON.parse(row.fixups ?? "[]")).toEqual(expect.arrayContaining(names));
+    expect(JSON.parse(row.dropped ?? "[]")).toEqual(["safeguards", "diagnostics", "fallbacks", "thread"]);
+  });
+});
+
+describe("thinking", () => {
+  test("without a wish to see it is shown; with the wish not to, it is not", async () => {
+    const shown = await ask(request("claude-sonnet-5", { thinking: { type: "adaptive" } }));
+    expect(thinkingIn(shown.json)).not.toBe("");
+    expect(JSON.parse(shown.row.fixups ?? "[]")).toContain("thinking-shown");
+    const unseen = await ask(request("claude-sonnet-5", { thinking: { type: "adaptive", display: "omitted" } }));
+    expect([unseen.status, thinkingIn(unseen.json)]).toEqual([200, ""]);
+    expect(unseen.sent.thinking).toEqual({ type: "adaptive", display: "omitted" });
+  });
+
+  test("of a kind that the upstream does not know is adaptive", async () => {
+    const { status, calls, sent } = await ask(request("claude-sonnet-5", { thinking: { type: "between_tools" } }));
+    expect([status, calls.length]).toEqual([200, 1]);
+    expect(sent.thinking).toEqual({ type: "adaptive", display: "summarized" });
+  });
+});
+
+describe("a model that always thinks", () => {
+  const model = "claude-opus-5.5";
+  const disabled = request(model, { thinking: { type: "disabled" } });
+
+  test("is asked without the switch once it has refused it, and its adaptive thinking stays", async () => {
+    const first = await ask(disabled);
+    expect([first.status, first.calls.map(({ status }) => status)]).toEqual([200, [400, 200]]);
+    expect(first.sent.thinking).toBeUndefined();
+    const second = await ask(disabled);
+    expect([second.status, second.calls.length, second.sent.thinking]).toEqual([200, 1, undefined]);
+    expect(JSON.parse(second.row.fixups ?? "[]")).toContain("refused:thinking.disabled");
+    const adaptive = await ask(request(model));
+    expect(adaptive.sent.thinking).toEqual({ type: "adaptive", display: "summarized" });
+    const other = await ask(request("claude-sonnet-4.6", { thinking: { type: "disabled" } }));
+    expect([other.calls.length, other.sent.thinking]).toEqual([1, { type: "disabled" }]);
+  });
+
+  test.each([
+    ["/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "none" }],
+    ["/v1/responses", { input: "Hi", reasoning: { effort: "none" } }],
+  ])("answers a client of %s that asks for no reasoning", async (path, body) => {
+    await using fresh = await startProxy({ demo: { generation: "C" } });
+    expect((await fresh.post(path, { model, ...body })).status).toBe(200);
+  });
+});
+
+describe("a thread", () => {
+  test("that is continued is refused with the code after which Claude Code sends the whole conversation", async () => {
+    for (const model of ["claude-opus-5.5", "gpt-6-sol"]) {
+      const thread = { type: "continue", previous_message_id: "msg_1" };
+      const { status, json, calls } = await ask(request(model, { thread }));
+      expect(status).toBe(400);
+      expect(json).toMatchObject({
+        type: "error",
+        error: { type: "invalid_request_error", details: { error_code: "thread_unsupported_request" } },
+      });
+      expect(calls).toEqual([]);
+    }
+  });
+});
