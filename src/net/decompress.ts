@@ -1,4 +1,4 @@
-/** Compressed request bodies (RFC 9110, section 8.4): decoded as a stream, so that reading can stop at a limit. */
+/** Compressed bodies of requests and web pages (RFC 9110, section 8.4): decoded as a stream, so that reading can stop at a limit. */
 import type { Transform } from "node:stream";
 import { codeOf, ProxyError } from "../errors";
 
@@ -18,11 +18,11 @@ const supported = Object.keys(decoders).join(", ");
 
 /**
  * The encoding of a body; undefined when it is not compressed.
+ * @param header `content-encoding`.
  * @throws ProxyError `unsupported_media` for an unknown encoding, or for several.
  */
-export function encodingOf(headers: Headers): string | undefined {
-  const header = headers.get("content-encoding");
-  if (header === null) return undefined;
+export function encodingOf(header: string | null | undefined): string | undefined {
+  if (header == null) return undefined;
   const named = header
     .toLowerCase()
     .split(",")

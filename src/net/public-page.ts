@@ -5,6 +5,8 @@
  */
 import type { IncomingMessage } from "node:http";
 import { ProxyError } from "../errors";
+import { limitBytes } from "./byte-limit";
+import { decompress, encodingOf } from "./decompress";
 import { proxyFor } from "./proxy";
 import { isPublicAddress } from "./public-address";
 
@@ -41,7 +43,12 @@ export interface PageOptions {
 }
 
 /** Why a page was not read; the codes are those of the messages dialect. */
-export type PageFailure = "url_not_allowed" | "url_not_accessible" | "content_too_large" | "too_many_requests";
+export type PageFailure =
+  | "url_not_allowed"
+  | "url_not_accessible"
+  | "content_too_large"
+  | "too_many_requests"
+  | "unsupported_content_type";
 
 export class PageError extends ProxyError {
   constructor(
@@ -137,7 +144,7 @@ function request(url: URL, pinned: string | undefined, signal: AbortSignal): Pro
 }
 
 async function throughProxy(url: URL, signal: AbortSignal): Promise<Answer> {
-  const response = await fetch(url, { headers, signal, redirect: "manual" });
+  const response = await fetch(url, { headers, signal, redirect: "manual", decompress: false });
   return {
     status: response.status,
     header: (name) => response.headers.get(name) ?? undefined,
@@ -185,17 +192,23 @@ async function readAnswer(url: URL, answer: Answer): Promise<PublicPage | { loca
       `The page answered with status ${status}.`,
     );
   }
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of answer.body) {
-    size += piece.length;
-    if (size > maxBytes) {
-      answer.cancel();
-      throw new PageError("content_too_large", "The page has more than 1 MB.");
-    }
-    pieces.push(piece);
-  }
+  const bytes = await readPlain(answer);
   const [type = "", ...parameters] = (answer.header("content-type") ?? "").toLowerCase().split(";");
   const charset = parameters.map((text) => /^\s*charset="?([^"\s]+)/.exec(text)?.[1]).find((name) => name);
-  return { url: url.href, type: type.trim(), charset, bytes: Buffer.concat(pieces) };
+  return { url: url.href, type: type.trim(), charset, bytes };
+}
+
+/** The page's bytes. Some servers compress what nobody asked them to, and some files lie there compressed. */
+async function readPlain(answer: Answer): Promise<Uint8Array> {
+  const tooLarge = () => new PageError("content_too_large", "The page has more than 1 MB.");
+  try {
+    const encoding = encodingOf(answer.header("content-encoding"));
+    const sent = limitBytes(answer.body, maxBytes, tooLarge);
+    const plain = encoding === undefined ? sent : limitBytes(decompress(sent, encoding), maxBytes, tooLarge);
+    return Buffer.concat(await Array.fromAsync(plain));
+  } catch (thrown) {
+    answer.cancel();
+    if (!(thrown instanceof ProxyError) || thrown instanceof PageError) throw thrown;
+    throw new PageError("unsupported_content_type", "The page is compressed in a way that cannot be read.");
+  }
 }

@@ -175,7 +175,7 @@ async function readBytes(request: Request, max: number, held?: HeldBytes): Promi
     });
   const length = Number(request.headers.get("content-length") ?? 0);
   if (length > max) throw tooLarge();
-  const encoding = encodingOf(request.headers);
+  const encoding = encodingOf(request.headers.get("content-encoding"));
   if (encoding === undefined && request.headers.has("content-length")) {
     held?.add(length);
     return request.bytes();

@@ -2,6 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import { searchTools } from "../../src/relay/server-tools/tool-search";
+import { hostileTexts, longestHeld, mostHeldMs } from "../support/held";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
@@ -281,5 +283,28 @@ describe("more tools than the model takes", () => {
     const { error } = (await answer.json()) as Json;
     expect(error.message).toContain("300 tools, but this model accepts at most 128");
     expect(error.message).toContain("toolSearch");
+  });
+});
+
+describe("a search of tools holds nothing up", () => {
+  const among = Array.from({ length: 300 }, (_, at) => ({ name: `tool_${at}`, description: "é".repeat(1_000) }));
+  const find = (query: string, how: "words" | "regex", tools = among) =>
+    searchTools({ id: "1", tool: "tool-search", input: { query } }, { tool: "tool-search", among: tools }, how);
+
+  test("though its pattern would take half a minute, and others search meanwhile", async () => {
+    await find("warm", "regex");
+    const held = await longestHeld(async () => {
+      const slow = Array.from({ length: 3 }, () => find("[\\p{L}]{1000}é", "regex"));
+      expect(await find("tool_7$", "regex")).toEqual({ kind: "tools", names: ["tool_7"] });
+      for (const each of await Promise.all(slow)) expect(each).toEqual({ kind: "error", code: "unavailable" });
+    });
+    expect(held).toBeLessThan(mostHeldMs);
+    expect(await find("tool_7$", "regex")).toEqual({ kind: "tools", names: ["tool_7"] });
+  });
+
+  test.each(Object.entries(hostileTexts))("though a description is 1 MB of %s", async (_name, make) => {
+    const tools = [{ name: "a", description: make(1024 * 1024) }];
+    for (const how of ["words", "regex"] as const)
+      expect(await longestHeld(() => find(make(200), how, tools))).toBeLessThan(mostHeldMs);
   });
 });

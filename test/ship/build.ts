@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { anatomyOf } from "./binary-layout";
 import { signAdHoc, signatureOf } from "./mach-o";
 import { stampOptions } from "./stamp";
-import { embedded, fileName, type Target, targets } from "./targets";
+import { embedded, entries, fileName, type Target, targets } from "./targets";
 
 const root = join(import.meta.dir, "../..");
 const dist = join(root, "dist");
@@ -20,7 +20,7 @@ const options = [
   ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
   ["--no-compile-autoload-tsconfig", "--no-compile-autoload-package-json"],
   ["--entry-naming", "[name].[ext]", "--asset", "src/admin/pages/static"],
-  ["src/main.ts", "src/dialects/tokenizer-worker.ts"],
+  entries,
 ].flat();
 
 /** @param target This machine's own when missing. @throws Error with what Bun said. */

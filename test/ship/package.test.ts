@@ -80,7 +80,7 @@ describe("the package", () => {
       "package/package.json",
     ]);
     expect(listing).toContain("package/dist/main.js");
-    expect(listing).toContain("package/dist/tokenizer-worker.js");
+    for (const worker of ["tokenizer-worker", "text-worker"]) expect(listing).toContain(`package/dist/${worker}.js`);
     expect(listing).not.toContain("package/dist/left-over.js");
   });
 

@@ -6,6 +6,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeF
 import { join } from "node:path";
 import { licencesIn } from "./licences";
 import { repositoryOfBuild, stampOptions } from "./stamp";
+import { entries } from "./targets";
 
 const root = join(import.meta.dir, "../..");
 const dist = join(root, "dist");
@@ -27,7 +28,9 @@ async function prepack(): Promise<void> {
   const bundler = Bun.spawn(
     [
       ...[process.execPath, "build", "--target=bun", "--production", "--splitting", "--entry-naming", "[name].[ext]"],
-      ...["src/main.ts", "src/dialects/tokenizer-worker.ts", "--outdir", dist],
+      ...entries,
+      "--outdir",
+      dist,
       `--metafile=${metafile}`,
       ...stampOptions(),
     ],

@@ -61,3 +61,21 @@ export const hostileTexts: Record<string, (length: number) => string> = Object.f
       before + again.repeat(Math.max(0, Math.floor((length - before.length - after.length) / again.length))) + after,
   ]),
 );
+
+/** The longest time in ms for which something holds the thread between two turns of its loop. */
+export async function longestHeld(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = workedMs();
+  let isOver = false;
+  const turn = () => {
+    const now = workedMs();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work();
+  isOver = true;
+  await new Promise(setImmediate);
+  return longest;
+}

@@ -3,7 +3,8 @@ import type { FunctionTool } from "../../dialects/hub/conversation";
 import type { ServerToolName, ServerToolOffer } from "../../dialects/hub/server-tools";
 import { largestGroups } from "../../dialects/hub/tools";
 import type { ToolParts, ToolRun } from "./run";
-import { maxFound, maySearchTools, searchTools } from "./tool-search";
+import { maxFound } from "./tool-match";
+import { maySearchTools, searchTools } from "./tool-search";
 import { runWebFetch } from "./web-fetch";
 import { maySearch, runWebSearch } from "./web-search";
 
