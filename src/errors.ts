@@ -100,6 +100,8 @@ const againByCode: Record<string, Again> = {
   provider_refused: "never",
   /** The upstream serves newer clients only. */
   api_version_retired: "never",
+  /** A person must raise a budget at GitHub. */
+  additional_spend_limit_reached: "never",
 };
 
 /** Statuses of an upstream that allow a retry, whatever the kind of the error. */

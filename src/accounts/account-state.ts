@@ -13,6 +13,8 @@ export interface AccountState {
   premiumOnly?: boolean;
   /** The upstream stated an implausibly late end: a successful quota check ends the state earlier. */
   doubtful?: boolean;
+  /** `exhausted` until a person raises a budget at GitHub; at `until` a request tries whether that was done. */
+  untilRaised?: boolean;
   /** `cooling` because GitHub cannot be reached for a token, not because of a limit. */
   outage?: boolean;
   /** `failed` because GitHub reports abuse or suspension: no account is used until a person has acted. */

@@ -18,7 +18,7 @@ export const latestQuota = (account: Account): Promise<QuotaReading> =>
 
 /** An unknown value is null, never 0; times are Unix ms. Both APIs send `common` as it is. */
 export function viewAccount(account: Account, { quota, error }: QuotaReading) {
-  const { name, until, reason } = account.state;
+  const { name, until, untilRaised, reason } = account.state;
   return {
     plan: quota?.plan ?? null,
     remaining: {
@@ -28,7 +28,7 @@ export function viewAccount(account: Account, { quota, error }: QuotaReading) {
       failed: name === "failed",
     },
     /** When the state ends by itself; null if it does not. */
-    until: name === "failed" ? null : (until ?? null),
+    until: name === "failed" || untilRaised ? null : (until ?? null),
     resetAt: quota?.resetAt ?? null,
     updatedAt: quota?.at ?? null,
     common: {

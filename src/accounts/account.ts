@@ -15,7 +15,8 @@ import { openTokenManager, type TokenManager } from "./token-manager";
 // Types of the interface below.
 export type { AccountState, Session, ShownState };
 
-export interface Account extends Pick<TokenManager, "session" | "presentSession" | "refresh" | "relearnHost"> {
+export interface Account
+  extends Pick<TokenManager, "session" | "presentSession" | "refresh" | "renew" | "relearnHost"> {
   /** The login; `temporary` until the login of a temporary account is known. */
   readonly id: string;
   /**
@@ -151,7 +152,8 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     // A late answer to an earlier request does not end a failure that a person must resolve.
     if (status.isBackingOff && (next.name !== "failed" || status.state.suspended)) return;
     const resetAt = quota.known?.resetAt ?? 0;
-    const reset = next.name === "exhausted" && resetAt > now() ? resetAt : undefined;
+    const endsAtReset = next.name === "exhausted" && !next.untilRaised;
+    const reset = endsAtReset && resetAt > now() ? resetAt : undefined;
     if (model !== undefined && next.name === "cooling") status.coolDownModel(model, next);
     // The quota is available again at its reset, whatever the answer says.
     else status.enter({ ...next, until: reset === undefined ? next.until : Math.min(next.until ?? reset, reset) });
@@ -173,6 +175,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     session,
     presentSession,
     refresh: tokenManager.refresh,
+    renew: tokenManager.renew,
     relearnHost: tokenManager.relearnHost,
     quota: quota.current,
     get knownQuota() {

@@ -75,6 +75,9 @@ class DormantAccount implements Account {
   refresh(...given: Parameters<Account["refresh"]>) {
     return this.#open().refresh(...given);
   }
+  renew(...given: Parameters<Account["renew"]>) {
+    return this.#open().renew(...given);
+  }
   relearnHost(...given: Parameters<Account["relearnHost"]>) {
     return this.#open().relearnHost(...given);
   }

@@ -95,7 +95,9 @@ export function openPool(parts: PoolParts): Pool {
       const candidates = all.filter(capable);
       const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
       const recovering = states.filter(({ state }) => !needsPerson(state.name) && !isUsable(state, premium, now()));
-      if (recovering.length > 0) return tryAgainLater(states, recovering, now());
+      const byThemselves = recovering.filter(({ state }) => !state.untilRaised);
+      if (byThemselves.length > 0) return tryAgainLater(states, byThemselves, now());
+      if (recovering.length > 0) return raiseFirst(states, now());
       if (candidates.length > 0 && !candidates.some(usable))
         return new ProxyError("no_account", `No account can serve. ${reasonsOf(states, now())}`, {
           code: "accounts_failed",
@@ -131,7 +133,7 @@ function tryAgainLater(accounts: Candidate[], recovering: Candidate[], now: numb
     .map(({ state }) => state)
     .sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0]!;
   const { kind, code } = first.outage ? outage : first.name === "exhausted" ? outOfQuota : limited;
-  const hint = canServe(first, false) ? "Models that cost no quota may still work." : "";
+  const hint = canServe(first, false) ? freeMayWork : "";
   const seconds = Math.max(1, Math.ceil((until - now) / 1000));
   const sentence =
     `No account can serve this before ${zonedTime(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
@@ -141,6 +143,13 @@ function tryAgainLater(accounts: Candidate[], recovering: Candidate[], now: numb
   });
 }
 
+/** Waiting does not help: a person has to raise a budget at GitHub. */
+const raiseFirst = (accounts: Candidate[], now: number) =>
+  new ProxyError("quota", `No account can serve this. ${reasonsOf(accounts, now)} ${freeMayWork}`, {
+    code: "additional_spend_limit_reached",
+  });
+
+const freeMayWork = "Models that cost no quota may still work.";
 const outage = { kind: "no_account", code: "github_unavailable" } as const;
 const limited = { kind: "rate_limit", code: "rate_limited" } as const;
 const outOfQuota = { kind: "quota", code: "quota_exceeded" } as const;
@@ -148,9 +157,10 @@ const outOfQuota = { kind: "quota", code: "quota_exceeded" } as const;
 /** `octo: Its quota … (until 1 June, 00:00 UTC); work: …` */
 function reasonsOf(accounts: Candidate[], now: number): string {
   return accounts
-    .map(({ id, state: { name, until, reason } }) => {
+    .map(({ id, state: { name, until, untilRaised, reason } }) => {
       const text = reason?.replace(/\.$/, "") ?? name;
-      return `${id}: ${text}${name === "failed" || until === undefined ? "" : ` (until ${zonedTime(until, now)})`}.`;
+      const hasEnd = name !== "failed" && !untilRaised && until !== undefined;
+      return `${id}: ${text}${hasEnd ? ` (until ${zonedTime(until, now)})` : ""}.`;
     })
     .join(" ");
 }

@@ -73,7 +73,9 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
     quota = fresh;
     if (state.name === "ready" && next.name === "exhausted") status.enter(next);
     // Only the quota endpoint ends `exhausted` early, and only if its numbers count something.
-    const available = fresh.unlimited || fresh.overage || (fresh.remaining ?? 0) > 0;
+    const isLeft = (fresh.remaining ?? 0) > 0;
+    // What is permitted beyond the plan says nothing about a budget that is spent.
+    const available = isLeft || (!state.untilRaised && (fresh.unlimited || fresh.overage));
     if (state.name === "exhausted" && available && (authoritative || state.reason === before.reason))
       status.enter(next);
     if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);

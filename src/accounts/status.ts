@@ -43,6 +43,8 @@ type CoolingModel = AccountState & { until: number };
 
 const minute = 60_000;
 const defaultMs = { cooling: minute, exhausted: 60 * minute, failed: 5 * minute };
+/** A refused request costs nothing, so that it may tell whether a budget was raised. */
+const untilRaisedMs = 10 * minute;
 const neverEnds = Number.POSITIVE_INFINITY;
 const descriptions = { cooling: "is cooling down", exhausted: "is exhausted", failed: "has failed" };
 
@@ -73,8 +75,13 @@ export function openAccountStatus(options: AccountStatusOptions): AccountStatus 
     if (before.suspended) return;
     const reason = next.reason && logger.scrub(next.reason);
     if (next.name === "ready") state = { name: "ready" };
-    else state = { ...next, reason, until: next.until ?? (next.suspended ? neverEnds : now() + defaultMs[next.name]) };
+    else state = { ...next, reason, until: next.until ?? endOf(next.name, next) };
     if (before.name !== state.name || before.reason !== state.reason || state.suspended) log(cause);
+  }
+
+  function endOf(name: keyof typeof defaultMs, { suspended, untilRaised }: AccountState): number {
+    if (suspended) return neverEnds;
+    return now() + (untilRaised ? untilRaisedMs : defaultMs[name]);
   }
 
   function coolDownModel(model: string, next: AccountState): void {
@@ -99,12 +106,13 @@ export function openAccountStatus(options: AccountStatusOptions): AccountStatus 
   }
 
   function log(cause: unknown): void {
-    const { name, reason, until, suspended } = state;
+    const { name, reason, until, suspended, untilRaised } = state;
     if (name === "ready") {
       logger.info(`${id()} is ready again.`);
       return;
     }
-    const end = name === "failed" || until === undefined ? "" : ` until ${new Date(until).toISOString()}`;
+    const end =
+      name === "failed" || untilRaised || until === undefined ? "" : ` until ${new Date(until).toISOString()}`;
     const sentence = `${id()} ${descriptions[name]}${end}: ${reason ?? noReason}`;
     const line = suspended
       ? `${sentence.slice(0, 400)} EVERYTHING HAS STOPPED: no account is used until you act.`

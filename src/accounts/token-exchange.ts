@@ -105,6 +105,11 @@ interface RefusalRow {
   sentence(refusal: Refusal, status: number): string;
 }
 
+/** Of the token exchange and of the model host (fine-grained tokens, seen in 2026-06). */
+export const personalTokenWords = /Personal Access Tokens are not supported/i;
+export const personalTokenReason =
+  "GitHub takes no personal access token here: sign in again, on the page Accounts or with `dragoman auth`.";
+
 /** The first matching row counts; the last one matches everything. */
 const refusalRows: RefusalRow[] = [
   {
@@ -128,6 +133,21 @@ const refusalRows: RefusalRow[] = [
     sentence: (refusal) => suspensionReason(messageOf(refusal)),
   },
   { status: /401/, outcome: "failed", sentence: () => revoked },
+  {
+    status: /400|403/,
+    when: ({ message }) => personalTokenWords.test(message),
+    outcome: "failed",
+    sentence: ({ message }) => `${message.slice(0, 300)}. ${personalTokenReason}`,
+  },
+  {
+    // With details the same message means that the account has no Copilot plan, or a setting is missing.
+    status: /403/,
+    when: ({ message, error_details: { notification_id, message: detail } }) =>
+      /^Resource not accessible by integration/i.test(message) && notification_id === "" && detail === "",
+    outcome: "failed",
+    sentence: ({ message }) =>
+      `${message.slice(0, 300)}. GitHub issues Copilot tokens to apps of its own clients only: sign in again with such an app, on the page Accounts or with \`dragoman auth\`, without an app of your own.`,
+  },
   { status: /404/, outcome: "direct", sentence: () => "" },
   {
     status: /403/,

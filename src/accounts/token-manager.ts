@@ -1,5 +1,5 @@
 /** Gives out the session of one account, and another one after the model host has refused it. */
-import type { ProxyError } from "../errors";
+import { asProxyError, type ProxyError } from "../errors";
 import type { Mode } from "./hosts";
 import { openSessionCache, type SessionCacheOptions } from "./session-cache";
 import type { Session } from "./session-source";
@@ -20,6 +20,11 @@ export interface TokenManager {
    * @throws as {@link session}
    */
   refresh(rejected: Session): Promise<Session>;
+  /**
+   * After a 403, which also a stale token, another plan's host or a single replica of the model host may cause: the session
+   * to try again with. In direct mode GitHub is asked for the host, until it has named one. @throws as {@link session}
+   */
+  renew(rejected: Session): Promise<Session>;
   /** After a 421: a session for the host that GitHub names now; the account fails if there is none. @throws as {@link session} */
   relearnHost(rejected: Session): Promise<Session>;
 }
@@ -38,6 +43,8 @@ export function openTokenManager(options: TokenManagerOptions): TokenManager {
   const cache = openSessionCache(options);
   /** Times of the forced exchanges, by the monotonic clock. */
   let forced: number[] = [];
+  /** Whether GitHub has named the host after a 403 in direct mode. */
+  let hasAskedForHost = false;
 
   async function session(): Promise<Session> {
     refuseIfSuspended();
@@ -68,6 +75,18 @@ export function openTokenManager(options: TokenManagerOptions): TokenManager {
     return next.token === rejected.token && next.baseUrl === rejected.baseUrl ? rejected : next;
   }
 
+  async function renew(rejected: Session): Promise<Session> {
+    if (rejected.mode !== "direct" || cache.cached !== rejected || hasAskedForHost) return refresh(rejected);
+    try {
+      await cache.relearnDirectHost();
+      hasAskedForHost = true;
+    } catch (thrown) {
+      if (status.state.suspended) throw thrown;
+      logger.debug(`${id()}: GitHub was not asked for the model host after a 403. ${asProxyError(thrown).message}`);
+    }
+    return session();
+  }
+
   async function relearnHost(rejected: Session): Promise<Session> {
     const { baseUrl } = rejected;
     if (cache.cached === rejected && rejected.mode === "direct") await cache.relearnDirectHost();
@@ -85,6 +104,7 @@ export function openTokenManager(options: TokenManagerOptions): TokenManager {
     session,
     presentSession,
     refresh,
+    renew,
     relearnHost,
   };
 }

@@ -76,6 +76,7 @@ export const plainWords: ReadonlySet<string> = new Set(
   violate violates violation visible vision visit wait waited waiting wants warning was way we web websocket week
   weekly well went were what whatever when where whether which while who whoever whole why window wish with within
   without word words work worker working would wrap writable write writer wrong wrote yes yet you your yourself zero
+  integrator raise raised raising seat spend
   _ access_token account_suspended accounts_failed additional_tools after_id agent_mode_limit_exceeded
   allowed_callers allowed_tools api_error apply_patch_call array_above_max_length authentication_error
   authorization_pending authorize_url auto bash_tool billing_not_configured budget_tokens cache_control call_id
@@ -113,6 +114,8 @@ export const plainWords: ReadonlySet<string> = new Set(
   upstream_invalid upstream_provider_rate_limit upstream_unreachable user_global_rate_limited user_id
   user_model_rate_limited user_request_timeout user_weekly_rate_limited web_fetch web_search web_search_call
   web_search_options web_search_result
+  additional_spend_limit_reached client_not_allowed model_not_available no_available_model_endpoints session_expired
+  websocket_connection_limit_reached
 `
     .trim()
     .split(/\s+/),

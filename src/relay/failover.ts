@@ -10,6 +10,7 @@ import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/failure";
 import { bodyRemedies, type Remedy, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
+import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { Target } from "./target";
@@ -76,12 +77,13 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
       const blocked = pool.stopped();
       if (blocked) throw blocked;
       if (refusing?.has(account)) continue;
-      const result = await sendWith(parts, dispatch, account, {
+      const outcome = await sendWith(parts, dispatch, account, {
         // Each account counts a person's turn once.
         initiator: failures?.has(account) ? afterFirstCall(outgoing.initiator) : outgoing.initiator,
         timeoutMs: account === candidates.at(-1) ? undefined : sessionTimeoutMs,
       });
-      if ("answer" in result) return result.answer;
+      if ("answer" in outcome) return outcome.answer;
+      const result = withDenial(parts, account, model, outcome);
       failures ??= new Map();
       failures.set(account, result);
       markAccount(account, result, target, record);
@@ -141,6 +143,14 @@ const remedies: readonly Remedy<AccountTry>[] = [
       const rejected = current.session;
       current.session = await current.account.refresh(rejected);
       return current.session !== rejected;
+    },
+    again: "never",
+  },
+  {
+    when: "renew-session",
+    async apply(current) {
+      current.session = await current.account.renew(current.session);
+      return true;
     },
     again: "never",
   },
@@ -233,7 +243,7 @@ const sessionOf = (account: Account, record: RequestRecord, timeoutMs: number | 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
 async function attempt<Answer>(
   parts: FailoverParts,
-  { accept }: Dispatch<Answer>,
+  { accept, target }: Dispatch<Answer>,
   current: AccountTry,
 ): Promise<{ answer: Answer } | Failure> {
   const { account, record } = current;
@@ -256,6 +266,7 @@ async function attempt<Answer>(
       readFailure(response.status, response.headers, await readStart(response, 64 * 1024), parts.now()),
     );
   parts.breaker.served(account);
+  parts.catalogue.denials.served(account, target.model.id);
   account.learnQuota(response.headers);
   record.setAccount(account);
   if (response.overSocket) record.setOverSocket();
@@ -305,12 +316,12 @@ function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
 const elapsedMs = ({ sentAt }: AccountTry): number => Math.round(performance.now() - sentAt);
 
 /**
- * A session that is refused although it is fresh is the account's own failure, and another account may serve. With 401
- * a person has to sign in again; with 403 the account may lack a right for this model only.
+ * A session that is refused although it is fresh is the account's own failure, and another account may serve. After
+ * `refresh-session` a person has to sign in again; else the account may lack a right for this model only.
  */
 function afterRemedies(failure: Failure): Failure {
+  if (failure.remedy === "renew-session") return { ...failure, remedy: "next-account" };
   if (failure.remedy !== "refresh-session") return failure;
-  if (failure.error.status !== 503) return { ...failure, remedy: "next-account" };
   return { ...failure, remedy: "next-account", account: { name: "failed", reason: failure.error.message } };
 }
 

@@ -2,6 +2,7 @@
 import type { Account } from "../accounts/account";
 import type { Pool } from "../accounts/pool";
 import { settledInTime } from "../net/time-limit";
+import { type DeniedModels, openDeniedModels } from "./denied-models";
 import type { Model } from "./model";
 import { type CachedModelList, type ModelListCacheOptions, openModelListCache } from "./model-list-cache";
 
@@ -18,8 +19,13 @@ export interface Catalogue {
   load(account: Account): Promise<void>;
   /** The same as {@link models}, at most 10 s old. @throws as {@link models} */
   current(): Promise<CurrentModels>;
-  /** Whether the account has the model enabled; true as long as its list is unknown. */
+  /**
+   * Whether the account has the model enabled; true as long as its list is unknown. An account that was refused the model
+   * is passed over only while another one offers it: a refusal costs nothing, and says why.
+   */
   offers(account: Account, modelId: string): boolean;
+  /** The models that accounts were refused though they are listed. */
+  denials: DeniedModels;
   /** Fetches the lists again at their next use. */
   expire(): void;
 }
@@ -48,6 +54,10 @@ type List = CachedModelList | undefined;
 export function openCatalogue({ pool, now = Date.now, ...options }: CatalogueOptions): Catalogue {
   const { accounts } = options;
   const cache = openModelListCache({ ...options, now });
+  const denials = openDeniedModels({ logger: options.logger, now });
+  const lists = (account: Account, modelId: string) => cache.get(account)?.enabled.has(modelId) ?? true;
+  const mayServe = (account: Account, modelId: string) =>
+    lists(account, modelId) && !denials.isDenied(account, modelId);
   let union: { of: List[]; models: Model[] } = { of: [], models: [] };
 
   /** Made again only if one of the lists has changed. */
@@ -102,7 +112,10 @@ export function openCatalogue({ pool, now = Date.now, ...options }: CatalogueOpt
         age: Math.max(...lists.map((list) => (list ? cache.ageOf(list) : 0))),
       };
     },
-    offers: (account, modelId) => cache.get(account)?.enabled.has(modelId) ?? true,
+    offers: (account, modelId) =>
+      mayServe(account, modelId) ||
+      (lists(account, modelId) && !accounts().some((other) => other !== account && mayServe(other, modelId))),
+    denials,
     expire: () => accounts().forEach(cache.expire),
   };
 }

@@ -1,5 +1,7 @@
 /** What each error answer of GitHub Copilot means, as a table: matched by its code, else by its message, else by its status. */
 import { suspensionCodes, suspensionStatuses, suspensionWords } from "../accounts/suspension";
+import { personalTokenReason, personalTokenWords } from "../accounts/token-exchange";
+import { contextWords } from "../dialects/hub/context-limit";
 import type { ErrorKind } from "../errors";
 
 export interface FailureRow {
@@ -8,16 +10,26 @@ export interface FailureRow {
   code?: RegExp;
   /** Matches the field named by the error, in addition to `code`. */
   param?: RegExp;
-  /** Matches the message, if no row of this status matches the code. */
+  /**
+   * Matches the message. Beside `code` both must match, and such a row goes before those that match the code alone: some
+   * codes say less than their text. Without `code` it counts if no row of this status matches the code.
+   */
   words?: RegExp;
-  /** What to try; nothing when missing. */
-  remedy?: "refresh-session" | "relearn-host" | "next-account" | "repair" | "fit-tools";
+  /** What to try; nothing when missing. `renew-session` sends the request again even if the session stays the same. */
+  remedy?: "refresh-session" | "renew-session" | "relearn-host" | "next-account" | "repair" | "fit-tools";
   /** The new state of the account. */
   state?: "cooling" | "exhausted" | "failed";
   /** What the state applies to: this model only, or all premium models; the whole account when missing. */
   scope?: "model" | "premium";
   /** Upper limit for the wait that the answer asks for, in seconds; a day when missing. */
   maxWait?: number;
+  /** The state ends when a person changes a setting at GitHub, which no answer tells in advance. */
+  untilRaised?: boolean;
+  /**
+   * The account was refused the model, by a word that GitHub also has for a client that the account's organization does
+   * not allow. `model`: the account does not have this model, whatever its list says.
+   */
+  denies?: "model" | "right";
   /** No account is used until a person has acted. */
   suspended?: boolean;
   kind?: ErrorKind;
@@ -35,14 +47,20 @@ export interface UpstreamError {
   code: string;
   message: string;
   param?: string;
+  /** The body is a page for a browser, as something on the way to GitHub answers it. Its words are not read. */
+  isPage?: boolean;
 }
 
-/** The row of an error: matched by its code, else by its message, else by its status alone. */
-export function rowOf(status: number, { code, message, param = "" }: UpstreamError): FailureRow | undefined {
+/** The row of an error: matched by its code and message, else by its code, else by its message, else by its status alone. */
+export function rowOf(status: number, { code, message, param = "", isPage }: UpstreamError): FailureRow | undefined {
   const all = rows.filter((row) => row.status.includes(status));
+  const words = isPage ? undefined : message;
+  const hasWords = (row: FailureRow) => words !== undefined && row.words?.test(words) === true;
+  const hasCode = (row: FailureRow) => row.code?.test(code) === true && (row.param?.test(param) ?? true);
   return (
-    all.find((row) => row.code?.test(code) && (row.param?.test(param) ?? true)) ??
-    all.find((row) => row.words?.test(message)) ??
+    all.find((row) => hasCode(row) && hasWords(row)) ??
+    all.find((row) => hasCode(row) && row.words === undefined) ??
+    all.find((row) => row.code === undefined && hasWords(row)) ??
     all.find((row) => row.code === undefined && row.words === undefined)
   );
 }
@@ -84,7 +102,31 @@ const limited = {
 const replayed = { remedy: "repair", kind: "invalid_request", clientStatus: 400 } as const;
 /** How OpenAI and Anthropic refuse the schema of a tool. */
 const refusedSchema = { remedy: "fit-tools", kind: "invalid_request" } as const;
-const tooLong = { kind: "invalid_request", clientCode: "context_length_exceeded" } as const;
+const tooLong = { kind: "invalid_request", clientStatus: 400, clientCode: "context_length_exceeded" } as const;
+/** The account does not have the model, though its list names it. */
+const lacksModel = {
+  denies: "model",
+  remedy: "next-account",
+  kind: "not_found",
+  clientStatus: 404,
+} as const satisfies Partial<FailureRow>;
+/** A person has to change something at GitHub before the account has the model. */
+const unavailable = { ...lacksModel, clientCode: "model_not_available" } as const;
+/** The message names the integration id, and every model that it may use (seen in opencode, 2026-06). */
+const otherIntegrators = {
+  ...unavailable,
+  sentence: "GitHub offers this model to clients of another sign-in app or integration id only.",
+  hint: "Use another model, or sign the account in with another app (`--oauth-app`).",
+};
+const noEndpoints = {
+  ...unavailable,
+  sentence: "The account's plan, or a policy of its organization, does not include this model.",
+  hint: "Use another model, or ask the organization's admin for it: https://github.com/settings/copilot/features.",
+};
+const refusedToken = { state: "failed", remedy: "next-account", kind: "no_account", clientStatus: 503 } as const;
+const enableFirst =
+  "The model or feature may have to be enabled for the account first, by its owner or organization: https://github.com/settings/copilot/features.";
+const noRight = { remedy: "renew-session", kind: "permission" } as const;
 const suspended = {
   state: "failed",
   suspended: true,
@@ -115,29 +157,39 @@ export const rows: readonly FailureRow[] = [
     ...refusedSchema,
   },
   { status: [400], code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/, ...tooLong },
+  { status: [400, 413], words: contextWords, ...tooLong },
   {
+    // Seen with both codes in Copilot's CLI, 2026-08: the text is right.
     status: [400],
-    words: /prompt token count of \d+ exceeds|prompt is too long|maximum context length is/i,
-    ...tooLong,
+    code: /^(?:unsupported_api_for_model|model_not_supported)/,
+    words: /not accessible via the \S+ endpoint/i,
+    kind: "invalid_request",
+    clientCode: "unsupported_api_for_model",
+    sentence: "GitHub's model list names this endpoint for the model, and GitHub does not serve it there.",
+    hint: "The list is read again within ten minutes; use another model until then.",
   },
-  {
-    status: [400],
-    code: /^model_not_supported/,
-    kind: "not_found",
-    clientStatus: 404,
-    clientCode: "model_not_found",
-    remedy: "next-account",
-  },
+  { status: [400], code: /^model_not_supported/, ...lacksModel, clientCode: "model_not_found" },
+  { status: [400], code: /^model_not_available_for_integrator/, ...otherIntegrators },
+  { status: [400], words: /not available for integrator/i, ...otherIntegrators },
+  { status: [400], code: /^no_available_model_endpoints/, ...noEndpoints },
+  { status: [400], words: /no endpoints available for this model/i, ...noEndpoints },
   { status: suspensionStatuses, code: suspensionCodes, ...suspended },
   { status: suspensionStatuses, words: suspensionWords, ...suspended },
   {
     status: [401],
     words: /Personal Access Token does not have Copilot Requests permission/i,
-    state: "failed",
-    remedy: "next-account",
-    kind: "no_account",
-    clientStatus: 503,
+    ...refusedToken,
     sentence: "Sign in again, on the page Accounts or with `dragoman auth`.",
+  },
+  { status: [400, 403], words: personalTokenWords, ...refusedToken, sentence: personalTokenReason },
+  // Seen in VS Code's client over WebSockets, 2026-10.
+  {
+    status: [400, 401, 403],
+    code: /^session_expired/,
+    remedy: "renew-session",
+    kind: "upstream",
+    clientStatus: 502,
+    sentence: "A new session was refused too; try again in a moment.",
   },
   { status: [401], remedy: "refresh-session", kind: "no_account", clientStatus: 503 },
   {
@@ -153,6 +205,17 @@ export const rows: readonly FailureRow[] = [
     sentence: "The budget for use beyond the plan is spent{until}; it is set at https://github.com/settings/billing.",
   },
   {
+    // VS Code's client, 2026-10: a person raises the budget on the page, a seat's admin does it for the seat.
+    status: [402, 403, 429],
+    code: /^additional_spend/,
+    ...usedUp,
+    clientCode: "additional_spend_limit_reached",
+    untilRaised: true,
+    sentence:
+      "The budget for use beyond the plan is spent, and only raising it ends that: at https://github.com/settings/billing/budgets, or by the organization's admin for a seat.",
+    hint: freeMayWork,
+  },
+  {
     status: [402, 403, 429],
     code: /^billing_not/,
     ...usedUp,
@@ -164,12 +227,14 @@ export const rows: readonly FailureRow[] = [
   { status: [403], code: /rate_limit/, ...slowDown },
   { status: [403], words: /rate limit/i, ...slowDown },
   {
+    // Clients that an organization does not allow hear the same, or nothing at all (oh-my-pi, 2026-09).
     status: [403],
-    remedy: "refresh-session",
-    kind: "permission",
-    sentence:
-      "The model or feature may have to be enabled for the account first, by its owner or organization: https://github.com/settings/copilot/features.",
+    words: /^$|not authorized to use this Copilot feature|access to this endpoint is forbidden/i,
+    ...noRight,
+    denies: "right",
+    sentence: enableFirst,
   },
+  { status: [403], ...noRight, sentence: enableFirst },
   { status: [413], kind: "too_large", sentence: "Large images are the usual reason: send fewer or smaller ones." },
   { status: [421], remedy: "relearn-host", kind: "upstream", clientStatus: 502 },
   { status: [422], kind: "invalid_request", clientStatus: 400, clientCode: "content_filter" },
@@ -231,13 +296,13 @@ export const statuses: readonly [code: RegExp, status: number][] = [
     /^(?:rate_limit|user_(?:global|weekly|model)_rate_limit|integration_rate_limit|agent_mode_limit|too_many_requests|model_overloaded|extension_blocked)/,
     429,
   ],
-  [/^(?:(?:insufficient_)?quota|free_|overage_limit|billing_)/, 402],
+  [/^(?:(?:insufficient_)?quota|free_|overage_limit|additional_spend|billing_)/, 402],
   [/^content_(?:filter|policy)/, 422],
   [
-    /^(?:invalid_(?:request|prompt|encrypted|image|value|type)|context_length|model_max_prompt|string_above|un(?:supported|known|recognized)_|missing_|off_topic|previous_response_not_found|model_not_supported)/,
+    /^(?:bad_request|invalid_(?:request|prompt|encrypted|image|value|type)|context_length|model_max_prompt|string_above|un(?:supported|known|recognized)_|missing_|off_topic|previous_response_not_found|model_not_supported|model_not_available|no_available_model|websocket_connection_limit)/,
     400,
   ],
-  [/^(?:authentication_error|unauthorized)/, 401],
+  [/^(?:authentication_error|unauthorized|session_expired)/, 401],
   [/^(?:permission|forbidden)/, 403],
   [suspensionCodes, 403],
   [/^not_found/, 404],
@@ -250,7 +315,7 @@ export const statuses: readonly [code: RegExp, status: number][] = [
 
 /** Codes and types of errors that need no row of their own; from Copilot's clients and the vendors' documentation. */
 const otherCodes =
-  /^(?:bad_request|decoder_error|failed_precondition|image_|invalid_function_parameters|json_|model_(?:not_available|not_found|pending)|not_supported|payload_too_large|session_expired|tool_|unprocessable|upstream_)/;
+  /^(?:decoder_error|failed_precondition|image_|invalid_function_parameters|json_|model_(?:not_found|pending)|not_supported|payload_too_large|tool_|unprocessable|upstream_)/;
 
 /** Whether an upstream's error code or type has been seen before. */
 export const isKnownCode = (code: string): boolean =>

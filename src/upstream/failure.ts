@@ -18,6 +18,10 @@ export interface Failure {
   newCode?: string;
   /** What the state applies to; the whole account when missing. */
   scope?: FailureRow["scope"];
+  /** As in the row. */
+  denies?: FailureRow["denies"];
+  /** The ids of the models that the upstream says it would have served instead. */
+  offered?: string[];
   /** What the client gets if nothing helped. */
   error: ProxyError;
 }
@@ -27,7 +31,15 @@ export interface Failure {
  * @param now Milliseconds.
  */
 export function readFailure(status: number, headers: Headers, body: string, now: number): Failure {
-  return judge(status, headers, readErrorBody(body), now);
+  const error = readErrorBody(body);
+  // Plain text has no code; the header names the limit then.
+  if (status === 429 && error.code === "") error.code = limitIn(headers);
+  return judge(status, headers, error, now);
+}
+
+function limitIn(headers: Headers): string {
+  const name = headers.get("x-ratelimit-exceeded") ?? "";
+  return /^[a-z_]{1,64}(?::[a-z_]{1,64})?$/.test(name) ? name : "";
 }
 
 /** An error in the body of a 200, before anything was sent to the client: handled like an error answer. */
@@ -48,7 +60,7 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
   const row = rowOf(status, upstream);
   const refused = row || status !== 400 ? undefined : refusedParam(upstream);
   const param = refused === undefined ? undefined : patternOf(refused);
-  const retryAfter = readRetryAfter(headers, now);
+  const retryAfter = readRetryAfter(headers, now) ?? (waitStatuses.has(status) ? waitIn(upstream.message) : undefined);
   const maxWait = row?.maxWait ?? daySeconds;
   const wait = retryAfter === undefined ? undefined : Math.min(retryAfter, maxWait);
   const until = wait === undefined ? undefined : now + wait * 1000;
@@ -74,10 +86,13 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
       reason: joinSentences(message, reason("")),
       suspended: row.suspended,
       premiumOnly: row.scope === "premium",
+      untilRaised: row.untilRaised,
       doubtful: row.state === "cooling" && retryAfter !== undefined && retryAfter > maxWait,
     },
     newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
     scope: row?.scope,
+    denies: row?.denies,
+    offered: row?.denies === "model" ? offeredIn(upstream.message) : undefined,
     error,
   };
 }
@@ -113,8 +128,8 @@ function readErrorBody(body: string): UpstreamError {
       param: text(error.param) || undefined,
     };
   }
-  const looksLikeMarkup = /^\s*</.test(body);
-  return { message: looksLikeMarkup ? "" : body.trim().slice(0, 500), code: "" };
+  const isPage = /^\s*</.test(body);
+  return { message: isPage ? "" : body.trim().slice(0, 500), code: "", isPage };
 }
 
 /** Seconds from a number or a date, at least 0; undefined if there is no valid one. */
@@ -127,4 +142,31 @@ function readRetryAfter(headers: Headers, now: number): number | undefined {
   const date = /^[A-Z][a-z]+, /.test(value) ? Date.parse(value) : Number.NaN;
   const seconds = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : (date - now) / 1000;
   return Number.isNaN(seconds) ? undefined : Math.max(0, Math.ceil(seconds));
+}
+
+/** Statuses whose message may say when to try again. */
+const waitStatuses: ReadonlySet<number> = new Set([402, 403, 429, 503]);
+
+const waitWords =
+  /\b(?:retry|try again)(?: after| in)((?: ?(?:and )?\d{1,9}(?:\.\d{1,9})? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z]),?){1,4})/i;
+
+/** Seconds from words such as `Please retry after 2733 seconds.` or `try again in 1h 30m`; undefined if there are none. */
+function waitIn(message: string): number | undefined {
+  const [, stated] = waitWords.exec(message.slice(0, 2000)) ?? [];
+  if (stated === undefined) return undefined;
+  const parts = stated.matchAll(/(\d+(?:\.\d+)?) ?([a-z]+)/gi);
+  let sum = 0;
+  for (const [, amount, unit = ""] of parts) sum += Number(amount) * secondsOf(unit.toLowerCase());
+  return Math.ceil(sum);
+}
+
+function secondsOf(unit: string): number {
+  if (unit === "ms" || unit.startsWith("milli")) return 0.001;
+  return { s: 1, m: 60, h: 3600, d: daySeconds }[unit[0]!]!;
+}
+
+/** The ids in `Available models: [a b c]`. */
+function offeredIn(message: string): string[] | undefined {
+  const [, listed] = /Available models: \[([^\]]{1,8000})\]/i.exec(message) ?? [];
+  return listed?.split(/[\s,]+/).filter((id) => /^[\w.:/-]{1,100}$/.test(id));
 }

@@ -33,6 +33,9 @@ export async function fetchModelList(
   if (response.status === 401) {
     session = await account.refresh(session);
     response = await request(session);
+  } else if (response.status === 403) {
+    session = await account.renew(session);
+    response = await request(session);
   } else if (response.status === 421) {
     session = await account.relearnHost(session);
     response = await request(session);

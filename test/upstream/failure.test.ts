@@ -35,7 +35,7 @@ describe("what an answer means, and what may help", () => {
     [400, coded("model_not_supported"), "next-account", undefined, 404],
     [400, coded("invalid_request_body"), "none", undefined, 400],
     [402, coded("quota_exceeded", "You have no quota"), "next-account", "exhausted", 429],
-    [403, "access to this endpoint is forbidden", "refresh-session", undefined, 403],
+    [403, "access to this endpoint is forbidden", "renew-session", undefined, 403],
     [403, { message: "API rate limit exceeded for user ID 1" }, "next-account", "cooling", 429],
     [403, coded("spammy_user", "Your account is flagged."), "none", "failed", 403],
     [413, "Request Entity Too Large\n", "none", undefined, 413],
@@ -101,13 +101,21 @@ describe("codes before words", () => {
     [400, "invalid_request_body", "Invalid schema for function 'f': '\\p{L}' is not a 'regex'."],
     [400, "context_length_exceeded", "It is."],
     [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
+    [400, "model_not_supported", 'model "m" is not accessible via the /chat/completions endpoint'],
     [400, "model_not_supported", "It is not."],
+    [400, "model_not_available_for_integrator", "It is not."],
+    [400, "", 'The requested model is not available for integrator "x". Available models: [a].'],
+    [400, "no_available_model_endpoints", "It is not."],
+    [400, "", "no endpoints available for this model under your current plan and policies"],
     [403, "spammy_user", "Flagged."],
     [401, "", "Your account was suspended"],
     [401, "", "unauthorized: Personal Access Token does not have Copilot Requests permission"],
+    [400, "", "Personal Access Tokens are not supported for this endpoint"],
+    [401, "session_expired", "It has."],
     [401, "", "unauthorized: token expired"],
     [402, "free_quota_exceeded", "Used up."],
     [402, "overage_limit_reached", "Used up."],
+    [402, "additional_spend_limit_reached", "Spent."],
     [402, "billing_not_configured", "Used up."],
     [402, "quota_exceeded", "Used up."],
     [429, "quota_exceeded", "Used up."],
@@ -115,6 +123,7 @@ describe("codes before words", () => {
     [403, "rate_limited", "Slow."],
     [403, "", "API rate limit exceeded for user ID 1"],
     [403, "", "access to this endpoint is forbidden"],
+    [403, "new_code", "It is not allowed."],
     [413, "", "Request Entity Too Large"],
     [421, "", "Misdirected Request"],
     [422, "", "filtered"],
@@ -137,6 +146,8 @@ describe("codes before words", () => {
       const rivals = rows.filter(
         (row) =>
           row.status.includes(status) &&
+          // A row with words of its own goes before, by what it says.
+          (meant.words === undefined) === (row.words === undefined) &&
           (meant.code ? row.code?.test(code) && (row.param?.test(param ?? "") ?? true) : false),
       );
       expect(rivals.length).toBeLessThanOrEqual(1);
@@ -271,4 +282,52 @@ describe("retry-after, in seconds, as a date, and beyond sense", () => {
     expect(told({ "retry-after-ms": "1200", "retry-after": "9" })).toBe("2");
     expect(told({ "retry-after-ms": "soon", "retry-after": "9" })).toBe("9");
   });
+});
+
+describe("a wait that only the text states", () => {
+  test.each([
+    ["Please retry after 2733 seconds.", "2733"],
+    ["Please try again in 5 minutes.", "300"],
+    ["You may try again in 2 hours", "7200"],
+    ["Please try again in 1h 30m.", "5400"],
+    ["Please try again in 6m0s. Visit us.", "360"],
+    ["Please try again in 1.5s.", "2"],
+    ["Please try again in 120ms.", "1"],
+    ["Try again in 1 hour and 10 minutes.", "4200"],
+    ["Retry after 40 days.", "86400"],
+  ])("%s", (message, seconds) => {
+    const { error, account } = read(429, coded("rate_limited", message));
+    expect(error.details.headers?.["retry-after"]).toBe(seconds);
+    expect(account?.until).toBe(now + Number(seconds) * 1000);
+  });
+
+  test.each([
+    ["Please try again in a moment."],
+    ["retry after 30"],
+    ["Try again in 5 monkeys."],
+    ["We retry 5 minutes."],
+  ])("%s says nothing", (message) => {
+    expect(read(429, coded("rate_limited", message)).error.details.headers).toEqual({});
+  });
+
+  test("a header goes before it, and an error that no wait mends has none", () => {
+    const message = "Please retry after 2733 seconds.";
+    const { headers } = read(429, coded("rate_limited", message), { "retry-after": "9" }).error.details;
+    expect(headers?.["retry-after"]).toBe("9");
+    expect(read(400, coded("invalid_request_body", message)).error.details.headers).toEqual({});
+    const broken = readBrokenReply({ code: "user_global_rate_limited:pro", message }, new Headers(), now);
+    expect(broken).toMatchObject({ account: { name: "cooling", until: now + 2_733_000 } });
+  });
+
+  test("a text of any length is read at once", () => {
+    const startedAt = performance.now();
+    for (const piece of ["retry after ", "try again in 1 s ", "retry after 1 s, 1 s, ", "1", "retry in 1h"])
+      read(429, coded("rate_limited", piece.repeat(100_000)));
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+});
+
+test("an empty 403 is a right that is missing, and a page is not", () => {
+  expect(read(403, "").denies).toBe("right");
+  expect(read(403, "<html>Blocked by the company</html>").denies).toBeUndefined();
 });

@@ -4,6 +4,7 @@ import { kinds, type ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import { invalidEventCode } from "../hub/block-lifecycle";
+import { contextWords } from "../hub/context-limit";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyError } from "../hub/reply";
@@ -84,9 +85,8 @@ function withPromptLimit(message: string, code: string | undefined): string {
     const { tokens, limit } = pattern.exec(message.slice(0, 2000))?.groups ?? {};
     if (tokens !== undefined) return `prompt is too long: ${tokens} tokens > ${limit} maximum`;
   }
-  return code !== "context_length_exceeded" || /prompt is too long/i.test(message)
-    ? message
-    : `prompt is too long: ${message}`;
+  const isTooLong = code === "context_length_exceeded" || contextWords.test(message);
+  return !isTooLong || /prompt is too long/i.test(message) ? message : `prompt is too long: ${message}`;
 }
 
 const tooLong = [

@@ -1,5 +1,6 @@
 /** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
 import type { DriftWay } from "./drift";
+import type { Rights } from "./rights";
 
 export type HostName = "individual" | "business";
 
@@ -28,6 +29,8 @@ export type ExchangeFault =
   | "no_copilot_access"
   | "snippy_not_configured"
   | "billing_locked"
+  | "own-app"
+  | "personal-token"
   | "rate-limit"
   | "revoked"
   | "500"
@@ -54,6 +57,7 @@ export interface DemoAccount {
   /** The host that `/copilot_internal/user` names, if it differs from the token's. */
   statedHost?: HostName;
   exchangeFault?: ExchangeFault;
+  rights?: Rights;
 }
 
 const counter = (entitlement: number, remaining = entitlement, more: Partial<Allowance> = {}): Allowance => ({
@@ -165,6 +169,8 @@ export interface World {
   /** WebSockets that were opened; -1 if they are refused. */
   sockets: number;
   drift: readonly DriftWay[];
+  /** See `DemoOptions`. */
+  socketErrors: "status" | "nested";
 }
 
 /** The course of the device flow: `pending` polls, then the outcome. */

@@ -26,6 +26,8 @@ export interface DemoOptions {
   keep?: number;
   /** False refuses WebSockets. */
   sockets?: boolean;
+  /** Error frames of WebSockets: with `status` and `headers` beside the error (default), or the bare error inside. */
+  socketErrors?: World["socketErrors"];
   /** Ways in which the answers differ from what is known. */
   drift?: readonly DriftWay[];
   /** The course of the device flow; by default it is approved after one pending poll. */
@@ -79,6 +81,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
     peak: 0,
     sockets: options.sockets === false ? -1 : 0,
     drift: options.drift ?? [],
+    socketErrors: options.socketErrors ?? "status",
   };
   const journal: Seen[] = [];
   const desk: Desk = {

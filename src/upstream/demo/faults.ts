@@ -54,8 +54,14 @@ interface Row extends Directive {
  */
 const answers = `
 400-model | openai | model_not_supported @model | The requested model is not supported. | | the model is unknown or not allowed
+400-endpoint-model | openai | model_not_supported @model | model "demo" is not accessible via the {path} endpoint | | the same, with the code of another error
+400-integrator | openai | model_not_available_for_integrator @model | The requested model is not available for integrator "vscode-chat". Available models: [gpt-5-mini raptor-mini]. Verify the correct Copilot-Integration-Id header is being sent. | | the model is not offered to this client
+400-no-endpoints | json | no_available_model_endpoints | no endpoints available for this model under your current plan and policies | | the plan or a policy excludes the model
 400-endpoint | json | unsupported_api_for_model | model "demo" is not accessible via the {path} endpoint | | the model is not offered at this endpoint
 400-long | long | model_max_prompt_tokens_exceeded | prompt token count of 130000 exceeds the limit of 128000 | | the prompt is too long
+400-window | window | | Request body is too large for model context window | | the prompt is too long, in newer words
+400-bad | json | bad_request | prompt token count of 130000 exceeds the limit of 128000 | | the same with a code that says nothing
+400-sockets | json | websocket_connection_limit_reached | Responses websocket connection limit reached (60 minutes). Create a new websocket connection to continue. | | a WebSocket that is too old
 400-field | anthropic | invalid_request_error | context_management: Extra inputs are not permitted | | a field is refused
 400-body | json | invalid_request_body | invalid request body | | the body is refused
 400-plain | plain | | Bad Request | | an opaque refusal
@@ -69,13 +75,17 @@ const answers = `
 401-ide | plain | | IDE token expired: unauthorized: token expired | | the same in other words
 401-item | json | | input item ID does not belong to this connection | | a replayed item of another account
 401-pat | plain | | unauthorized: Personal Access Token does not have Copilot Requests permission | | a token without the permission
+400-pat | plain | | Personal Access Tokens are not supported for this endpoint | | a fine-grained personal token
+401-session | json | session_expired | The session has expired | | the session has ended
 401-agent | raw | | {"authorize_url":"https://github.com/login/oauth/authorize"} | | an agent wants its own sign-in
 402 | json | quota_exceeded | You have no quota | 3600 | the quota is used up
 402-date | json | quota_exceeded | You have no quota | date 3600 | the same, until a date
 402-free | json | free_quota_exceeded | You have no quota | | the free plan is used up
 402-overage | json | overage_limit_reached | You have reached your overage limit | | the limit of paid overage is reached
+402-spend | json | additional_spend_limit_reached | You have reached your additional usage limit | | the budget for more is spent
 402-billing | json | billing_not_configured | Billing is not configured | | billing is not set up
 403 | plain | | unauthorized: not authorized to use this Copilot feature | | no right to use this
+403-empty | raw | | | | the same without a word
 403-endpoint | plain | | access to this endpoint is forbidden | | no right to use this endpoint
 404 | plain | | 404 page not found | | unknown path or model
 408 | json | user_request_timeout | Timed out reading request body. Try again, or use a smaller request size. | | the body came too slowly
@@ -89,6 +99,8 @@ const answers = `
 429-silent | json | rate_limited | Too many requests. Please wait. | | the same, without saying how long
 429-model | json | user_model_rate_limited:pro | You have been rate-limited for this model. | 60 | this account with this model
 429-global | json | user_global_rate_limited:pro | Sorry, you have been rate-limited. Please wait a moment before trying again. | 60 | this account with every model
+429-session | json | user_global_rate_limited:pro | Sorry, you've exceeded your 5 hour session limits. Please retry after 2733 seconds. | | the limit of five hours, with the wait in the text only
+429-quota | plain | quota_exceeded | quota exceeded | | the quota is used up, in plain text
 429-weekly | json | user_weekly_rate_limited | Sorry, you've exceeded your weekly rate limit. Please review our Terms of Service. | 187200 | the weekly limit
 429-integration | json | integration_rate_limited | This integration is rate-limited. | 60 | every account alike
 429-overloaded | json | model_overloaded | The model is overloaded. | 10 | this model for everybody
@@ -115,6 +127,10 @@ const forms: Record<string, Form> = {
     path === "/v1/messages"
       ? anthropicInvalid("prompt is too long: 210000 tokens > 200000 maximum")
       : invalid(code, words),
+  window: (_status, _code, words, _headers, path) =>
+    path === "/v1/messages"
+      ? anthropicInvalid(words)
+      : invalid("invalid_request_error", "Your input exceeds the context window of this model."),
   plain: (status, _code, words, headers) => plain(status, words, headers),
   html: (status, _code, words) =>
     new Refusal(status, `<html>\r\n<head><title>${words}</title></head>\r\n<body>${words}</body>\r\n</html>\r\n`, {

@@ -41,6 +41,8 @@ const exchangeRefusals: Record<ExchangeFault, (account: DemoAccount) => Refusal>
     githubError(403, "Resource not accessible by integration", {
       ...envelope("billing_locked", "Billing problem", "Your account is locked because of a billing problem."),
     }),
+  "own-app": () => githubError(403, "Resource not accessible by integration"),
+  "personal-token": () => githubError(400, "Personal Access Tokens are not supported for this endpoint"),
   "rate-limit": () => githubError(403, "API rate limit exceeded for user ID 583231."),
   revoked: () => githubError(401, "Bad credentials"),
   "500": () => new Refusal(500, "", {}),

@@ -10,6 +10,7 @@ import { answerModelCall, type ModelCall } from "./model-call";
 import { acceptTerms, listedModels, visibleModels, wireModel } from "./models";
 import type { Seen } from "./request-log";
 import { responses } from "./responses";
+import { requireRights } from "./rights";
 import { plain, record, refusal } from "./wire";
 
 /** The input of a route's handler. */
@@ -91,6 +92,7 @@ function modelRoute(path: string, serve: (world: World, call: ModelCall) => Resp
     const { world, seen, signal, hold } = arrival;
     const account = enter(arrival);
     if (typeof seen.body !== "object") throw refusal(400, "invalid_request_body", "failed to parse request");
+    requireRights({ account, host: seen.host, headers: seen.headers, model: record(seen.body).model });
     return serve(world, { account, headers: seen.headers, body: record(seen.body), signal, hold });
   });
 }

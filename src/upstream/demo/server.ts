@@ -41,7 +41,7 @@ export function listen(world: World, host: HostName, routes: Route[], desk: Desk
         const seen = requestIn(socket.data, String(message));
         if (!seen) return socket.close(1008, "not a request");
         const request = new Request(`${world.urls[host]}/responses`, { method: "POST", body: String(message) });
-        await sendAnswer(socket, await answer(seen, request, socket.data.gone.signal));
+        await sendAnswer(socket, await answer(seen, request, socket.data.gone.signal), world.socketErrors);
       },
       close: (socket: DemoSocket) => socket.data.gone.abort(),
     },

@@ -41,8 +41,8 @@ function parse(text: string): Json {
 }
 
 /** Sends the answer to a request. A connection whose answer breaks off is broken too. */
-export async function sendAnswer(socket: DemoSocket, response: Response): Promise<void> {
-  if (!response.ok) return sendError(socket, response);
+export async function sendAnswer(socket: DemoSocket, response: Response, errors: "status" | "nested"): Promise<void> {
+  if (!response.ok) return sendError(socket, response, errors);
   const decoder = new TextDecoder();
   let held = "";
   try {
@@ -69,10 +69,23 @@ function sendFrame(socket: DemoSocket, frame: string): void {
   if (last.test(frame)) isDone.add(socket);
 }
 
-async function sendError(socket: DemoSocket, response: Response): Promise<void> {
+/** The codes of answers that have none of their own. */
+const codes: Record<number, string> = {
+  400: "bad_request",
+  401: "unauthorized",
+  403: "forbidden",
+  429: "rate_limited",
+};
+
+async function sendError(socket: DemoSocket, response: Response, form: "status" | "nested"): Promise<void> {
   const text = await response.text();
   const error = record(parse(text).error);
-  const named = Object.keys(error).length > 0 ? error : { code: "error", message: text.trim() };
+  const isNamed = Object.keys(error).length > 0;
+  if (form === "nested") {
+    const { code, message } = isNamed ? error : { code: codes[response.status] ?? "error", message: text.trim() };
+    return void socket.sendText(JSON.stringify({ type: "error", error: { code, message } }));
+  }
+  const named = isNamed ? error : { code: "error", message: text.trim() };
   const headers = Object.fromEntries(list([...response.headers]) as [string, string][]);
   socket.sendText(JSON.stringify({ type: "error", status: response.status, error: named, headers }));
 }

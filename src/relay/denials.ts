@@ -1,0 +1,24 @@
+/** What is kept, and what the client reads, after an account was refused a model that its list names. */
+import type { Account } from "../accounts/account";
+import type { App } from "../app";
+import { ProxyError } from "../errors";
+import type { Failure } from "../upstream/failure";
+
+/** @returns The failure; with another error if the account was refused every model that it was asked for. */
+export function withDenial({ catalogue }: Pick<App, "catalogue">, account: Account, model: string, failure: Failure) {
+  if (!failure.denies) return failure;
+  catalogue.denials.denied(account, model, failure.offered);
+  const models = catalogue.denials.everyDenied(account);
+  return models ? { ...failure, error: clientNotAllowed(account, models, failure.error) } : failure;
+}
+
+/**
+ * Organizations allow or deny each client by itself, and the answer is the same as for a single model (oh-my-pi, 2026-09).
+ * The name of another product is never sent unasked.
+ */
+const clientNotAllowed = ({ id }: Account, models: string[], { message }: ProxyError) =>
+  new ProxyError(
+    "no_account",
+    `GitHub refused ${id} every model that it was asked for (${models.slice(0, 5).join(", ")}), the last one with: ${message.slice(0, 300)} Its organization may not allow this client: ask its admin to allow it. If you may use the account as another client, \`upstreamHeaders\` in config.json can name that client's \`copilot-integration-id\`.`,
+    { code: "client_not_allowed", headers: { "x-should-retry": "false" } },
+  );

@@ -1,0 +1,63 @@
+/**
+ * The models that accounts were refused, though their lists name them. Lists look complete also where an organization
+ * does not allow the client, or a plan does not allow to name a model: only the answers to requests tell.
+ */
+import type { Account } from "../accounts/account";
+import { hourMs } from "../format";
+import type { Logger } from "../logger";
+
+export interface DeniedModels {
+  /**
+   * The account was refused the model.
+   * @param offered The models that GitHub says it would have served instead.
+   */
+  denied(account: Account, model: string, offered?: readonly string[]): void;
+  served(account: Account, model: string): void;
+  /** Whether the account was refused this model, or every model, within the last hour. */
+  isDenied(account: Account, model: string): boolean;
+  /** The models that the account was asked for, if it was refused each of them, and more than one, within the last hour. */
+  everyDenied(account: Account): string[] | undefined;
+}
+
+/** Milliseconds for which a refusal counts. */
+const countsFor = hourMs;
+
+/** When the account was refused the model; null if it served it since. */
+type Outcomes = Map<string, number | null>;
+
+export function openDeniedModels({ logger, now }: { logger: Logger; now(): number }): DeniedModels {
+  const accounts = new WeakMap<Account, Outcomes>();
+  const counts = (at: number | null | undefined) => typeof at === "number" && Math.abs(now() - at) < countsFor;
+
+  function outcomesOf(account: Account): Outcomes {
+    const known = accounts.get(account);
+    if (known) return known;
+    const outcomes: Outcomes = new Map();
+    accounts.set(account, outcomes);
+    return outcomes;
+  }
+
+  function everyDenied(account: Account): string[] | undefined {
+    const outcomes = accounts.get(account);
+    if (!outcomes || outcomes.size < 2) return undefined;
+    const asked = [...outcomes].filter(([, at]) => at === null || counts(at));
+    return asked.length > 1 && asked.every(([, at]) => at !== null) ? asked.map(([model]) => model) : undefined;
+  }
+
+  return {
+    denied(account, model, offered) {
+      const outcomes = outcomesOf(account);
+      if (!counts(outcomes.get(model))) {
+        const instead = offered ? ` It would serve: ${offered.join(", ")}.` : "";
+        logger.warn(`GitHub refused ${account.id} the model ${model}, which is in the account's list.${instead}`);
+      }
+      outcomes.set(model, now());
+    },
+    served(account, model) {
+      const outcomes = accounts.get(account) ?? outcomesOf(account);
+      if (outcomes.get(model) !== null) outcomes.set(model, null);
+    },
+    isDenied: (account, model) => counts(accounts.get(account)?.get(model)) || everyDenied(account) !== undefined,
+    everyDenied,
+  };
+}

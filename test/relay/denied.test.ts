@@ -1,0 +1,148 @@
+/** An account is refused a model that its list names: one model, or every one because its organization does not allow this client. */
+import { describe, expect, test } from "bun:test";
+import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const premium = "claude-sonnet-4.6";
+const other = "gpt-5.3-codex";
+const chat = "/chat/completions";
+
+/** Runs with these accounts of the demo, changed as given. */
+const start = (changes: Record<string, Partial<DemoAccount>>, config: object = {}) =>
+  startProxy({
+    demo: {
+      accounts: demoAccounts()
+        .filter(({ login }) => login in changes)
+        .map((account) => ({ ...account, ...changes[account.login] })),
+    },
+    config,
+  });
+
+async function post(proxy: RunningProxy, model: string, content = "Hello") {
+  const response = await proxy.post("/v1/chat/completions", { model, messages: [{ role: "user", content }] });
+  const { error } = (await response.json()) as { error?: { message: string; code: string } };
+  return { status: response.status, headers: response.headers, error };
+}
+
+const modelPaths = new Set([chat, "/responses", "/v1/messages"]);
+/** Who was asked for a model, in order. */
+const asked = ({ demo }: RunningProxy) =>
+  demo.journal
+    .filter(({ path, method }) => method === "POST" && modelPaths.has(path))
+    .map(({ account }) => account!.replace("-demo", ""));
+const logged = (proxy: RunningProxy, words: RegExp) => proxy.lines.filter((line) => words.test(line));
+
+describe.each(["403-words", "403-empty", "400-model"] as const)(
+  "a client that is not allowed hears %s, and",
+  (denial) => {
+    const denied = { rights: { clients: ["copilot-developer-cli"], denial } };
+
+    test("the second model that is refused tells of the organization and of upstreamHeaders", async () => {
+      await using proxy = await start({ "octo-demo": denied });
+      const first = await post(proxy, premium);
+      expect(first.error!.message).not.toContain("organization may not allow this client");
+      expect(first).toMatchObject(
+        denial === "400-model" ? { status: 404, error: { code: "model_not_found" } } : { status: 403 },
+      );
+      for (const model of [other, premium]) {
+        const answer = await post(proxy, model);
+        expect([answer.status, answer.headers.get("x-should-retry"), answer.error!.code]).toEqual([
+          424,
+          "false",
+          "client_not_allowed",
+        ]);
+        expect(answer.error!.message).toContain("GitHub refused octo-demo every model that it was asked for");
+        expect(answer.error!.message).toContain("organization may not allow this client: ask its admin");
+        expect(answer.error!.message).toContain("`upstreamHeaders`");
+      }
+      // No other product's id is sent unasked, and the account is not disabled.
+      expect(new Set(proxy.demo.journal.flatMap(({ headers }) => headers["copilot-integration-id"] ?? []))).toEqual(
+        new Set(["vscode-chat"]),
+      );
+      expect(proxy.app.accounts[0]!.state.name).toBe("ready");
+    });
+
+    test("the next account serves at once after the second refusal", async () => {
+      await using proxy = await start({ "octo-demo": denied, "work-demo": {} });
+      for (const model of [premium, other, premium, "gemini-3.1-pro-preview"])
+        expect((await post(proxy, model)).status).toBe(200);
+      const tries = denial === "400-model" ? ["octo"] : ["octo", "octo"];
+      expect(asked(proxy)).toEqual([...tries, "work", ...tries, "work", "work", "work"]);
+    });
+
+    test("an id in upstreamHeaders that the organization allows is served", async () => {
+      const upstreamHeaders = { "copilot-integration-id": "copilot-developer-cli" };
+      await using proxy = await start({ "octo-demo": denied }, { upstreamHeaders });
+      expect((await post(proxy, premium)).status).toBe(200);
+    });
+  },
+);
+
+test("one model that is refused among others that are served says nothing about the organization", async () => {
+  await using proxy = await start({ "octo-demo": { rights: { excluded: [premium, other] } } });
+  expect((await post(proxy, "gemini-3.1-pro-preview")).status).toBe(200);
+  for (const model of [premium, other]) {
+    const { status, error } = await post(proxy, model);
+    expect([status, error!.code]).toEqual([404, "model_not_available"]);
+    expect(error!.message).toContain(
+      "no endpoints available for this model under your current plan and policies. The account's plan, or a policy",
+    );
+  }
+  expect((await post(proxy, "gemini-3.1-pro-preview")).status).toBe(200);
+  expect(proxy.app.accounts[0]!.state.name).toBe("ready");
+});
+
+test("a model of other integrations goes to the next account, from then on at once, and the log has the models that GitHub names", async () => {
+  const offered = ["gpt-5-mini", "raptor-mini"];
+  await using proxy = await start({ "octo-demo": { rights: { offered } }, "work-demo": {} });
+  for (let turn = 0; turn < 2; turn++) expect((await post(proxy, premium)).status).toBe(200);
+  expect(asked(proxy)).toEqual(["octo", "work", "work"]);
+  expect(
+    logged(proxy, /refused octo-demo the model claude-sonnet-4\.6.*It would serve: gpt-5-mini, raptor-mini\./),
+  ).toHaveLength(1);
+});
+
+test("the only account is asked again for a model that it was refused, so that the client reads why", async () => {
+  await using proxy = await start({ "octo-demo": { rights: { offered: ["gpt-5-mini"] } } });
+  for (let turn = 0; turn < 2; turn++) {
+    const { status, error } = await post(proxy, premium);
+    expect([status, error!.code]).toEqual([404, "model_not_available"]);
+    expect(error!.message).toContain("clients of another sign-in app or integration id only. Use another model");
+  }
+  proxy.demo.accounts[0]!.rights = {};
+  expect((await post(proxy, premium)).status).toBe(200);
+});
+
+test.each([
+  ["/v1/messages", 424],
+  ["/v1/responses", 400],
+])(
+  "at %s a model that a person must enable first is answered with a status that clients show",
+  async (path, status) => {
+    await using proxy = await start({ "octo-demo": { rights: { excluded: [premium] } } });
+    const body = { model: premium, max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
+    const answer = await proxy.post(path, path === "/v1/messages" ? body : { model: premium, input: "Hello" });
+    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([status, "false"]);
+  },
+);
+
+describe("a 403", () => {
+  test("of a single replica is not seen by the client: the request is sent once more", async () => {
+    for (const login of ["octo-demo", "plus-demo"]) {
+      await using proxy = await start({ [login]: {} });
+      expect((await post(proxy, premium, "[demo: 403-empty once] Hello")).status).toBe(200);
+      expect(asked(proxy)).toHaveLength(2);
+    }
+  });
+
+  test("that lasts is sent to GitHub twice, as an agent's the second time", async () => {
+    await using proxy = await start({ "octo-demo": {} });
+    const { status, error } = await post(proxy, premium, "[demo: 403] Hello");
+    expect([status, error!.message]).toEqual([
+      403,
+      expect.stringContaining("may have to be enabled for the account first"),
+    ]);
+    const sent = proxy.demo.journal.filter(({ path, method }) => method === "POST" && modelPaths.has(path));
+    expect(sent.map(({ headers }) => headers["x-initiator"])).toEqual(["user", "agent"]);
+  });
+});
