@@ -1,5 +1,6 @@
 /** What the chat and the responses dialect have in common. */
 import { kinds, type ProxyError } from "../errors";
+import { entryOf } from "../json";
 import type { CacheHints } from "./codec";
 import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
 
@@ -41,6 +42,20 @@ export function dataOf(url: string): Data | undefined {
 
 /** The data URL. */
 export const dataUrl = ({ mediaType, base64 }: Data): string => `data:${mediaType};base64,${base64}`;
+
+const extensions: Record<string, string> = { "text/plain": "txt", "text/markdown": "md" };
+
+/**
+ * A file with a name; the same object if it has one, or no data. OpenAI refuses others: "Missing required parameter:
+ * 'messages[1].content[0].file.file_id'" (community.openai.com/t/1144263).
+ */
+export function withFileName(file: JsonObject): JsonObject {
+  const { filename, file_data: data } = file;
+  if (filename != null || typeof data !== "string") return file;
+  const type = (dataOf(data)?.mediaType ?? "").toLowerCase().replace(/;.*/s, "");
+  const extension = entryOf(extensions, type) ?? /^[\w-]+\/(\w{1,8})$/.exec(type)?.[1];
+  return { ...file, filename: extension === undefined ? "document" : `document.${extension}` };
+}
 
 /** The body of an error response. */
 export function encodeError(error: ProxyError): JsonObject {

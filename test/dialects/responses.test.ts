@@ -87,7 +87,16 @@ describe("a request passed through", () => {
       name.replace("responses-", ""),
     );
     expect([...new Set(names)].sort()).toEqual([
-      ...["background", "call-pairs", "copilot-fields", "effort", "empty-output", "empty-tools", "error-event"],
+      ...[
+        "background",
+        "call-pairs",
+        "copilot-fields",
+        "effort",
+        "empty-output",
+        "empty-tools",
+        "error-event",
+        "file-name",
+      ],
       ...["foreign-event", "image-generation", "include-reasoning", "item-ids", "item-reference", "max-tokens-limit"],
       ...["message-metadata", "model-name", "response-id", "service-tier", "store", "strict-default"],
       ...["unsigned-reasoning", "web-search"],

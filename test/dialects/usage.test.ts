@@ -72,13 +72,13 @@ test("Claude's thinking tokens reach a client of responses and of chat", () => {
   expect(chat.encodeReply(events, hello).usage).toMatchObject({ completion_tokens_details: { reasoning_tokens: 41 } });
 });
 
-test("the tokens of visible thinking are unknown if they were not counted, and 0 without thinking", () => {
+test("the tokens of visible thinking are estimated by its length if they were not counted, and 0 without thinking", () => {
   const thinking = [
-    { type: "thinking", thinking: "Well.", signature: "c2ln" },
+    { type: "thinking", thinking: "Well, well.", signature: "c2ln" },
     { type: "text", text: "Hi." },
   ];
   const numbers = { input_tokens: 9, output_tokens: 60 };
   const usage = (content?: JsonObject[]) => responses.encodeReply(messagesReply(numbers, content), asked).usage;
-  expect(usage(thinking)).toMatchObject({ output_tokens_details: null });
+  expect(usage(thinking)).toMatchObject({ output_tokens_details: { reasoning_tokens: 3 } });
   expect(usage()).toMatchObject({ output_tokens_details: { reasoning_tokens: 0 } });
 });

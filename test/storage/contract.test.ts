@@ -565,6 +565,8 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       expect(await affinity.accountFor(["one"], [bert, { key: "github.com/zoe" } as Account])).toBeUndefined();
       affinity.remember("one", bert);
       expect(await affinity.accountFor(["one"], [anna, bert])).toBe(bert);
+      expect(await affinity.knows(["one", "two"])).toBeTrue();
+      expect(await affinity.knows(["one", "none"])).toBeFalse();
     });
 
     if (isPostgres)
@@ -573,6 +575,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
         const [one, other] = [stores.openAffinity(), (await open()).openAffinity()];
         one.remember("mark", bert);
         await soon(async () => (await other.accountFor(["none", "mark"], [anna, bert])) === bert);
+        expect(await (await open()).openAffinity().knows(["mark"])).toBeTrue();
       });
   });
 }

@@ -147,8 +147,6 @@ function isUsage(usage: unknown): boolean {
   if (!isObject(usage) || !isObject(usage.input_tokens_details)) return false;
   const numbers = [usage.input_tokens, usage.output_tokens, usage.total_tokens];
   numbers.push(usage.input_tokens_details.cached_tokens);
-  // Null where nobody counted the thinking that is shown: Codex reads it, but no null within.
-  if (usage.output_tokens_details !== null)
-    numbers.push(isObject(usage.output_tokens_details) ? usage.output_tokens_details.reasoning_tokens : undefined);
+  numbers.push(isObject(usage.output_tokens_details) ? usage.output_tokens_details.reasoning_tokens : undefined);
   return numbers.every((number) => typeof number === "number");
 }

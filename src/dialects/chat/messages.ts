@@ -2,6 +2,7 @@
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { isPacked } from "../hub/signature";
+import { withFileName } from "../openai";
 
 export function mapObjects(messages: unknown[], change: (message: JsonObject) => JsonObject): unknown[] {
   let changed = false;
@@ -154,4 +155,15 @@ export function withContent(message: JsonObject): JsonObject {
   const parts = content.filter((part) => !isText(part) || part.text !== "");
   if (parts.length === content.length && parts.length > 0) return message;
   return { ...message, content: parts.length > 0 ? parts : calls ? null : " " };
+}
+
+/** The message with a name for each of its files; the same object if they have one. */
+export function withFileNames(message: JsonObject): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content)) return message;
+  const parts = mapObjects(content, (part) => {
+    const file = isObject(part.file) ? withFileName(part.file) : part.file;
+    return file === part.file ? part : { ...part, file };
+  });
+  return parts === content ? message : { ...message, content: parts };
 }

@@ -260,8 +260,12 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
   const isReadable = !model.provider || (model.provider.thinking !== undefined && opaque === undefined);
   const readable = isReadable ? thoughts : [];
   if (!isReadable && thoughts.some((text) => text !== "")) dropped.add("thinking");
+  const extras = ownExtras(turn, dropped);
+  // Left out is a turn that the client sent empty, and one of another provider's thinking only: OpenAI refuses
+  // `content: null` without calls ("Invalid value for 'content': expected a string, got null").
+  if (content.length + refusals.length + readable.length + calls.length + Object.keys(extras).length === 0) return [];
   const message = omitUndefined({
-    ...ownExtras(turn, dropped),
+    ...extras,
     role: "assistant",
     content: content.length === 0 ? null : serialized(content, model),
     refusal: refusals.length > 0 ? refusals.join("") : undefined,
@@ -270,9 +274,7 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     tool_calls: calls.length > 0 ? calls : undefined,
     ...encodeCache(turn.parts, model, dropped),
   });
-  // A turn that held only another provider's thinking is empty now.
-  const isEmpty = content.length + refusals.length + readable.length + calls.length === 0;
-  return isEmpty && turn.parts.length > 0 ? [] : [message];
+  return [message];
 }
 
 /** A turn of the system or the user. Tool results go first: they must directly follow their calls. */

@@ -18,6 +18,7 @@ import {
   withAddedCacheMarks,
   withCacheMarks,
   withContent,
+  withFileNames,
   withoutForeignThinking,
   withToolResults,
 } from "./messages";
@@ -43,6 +44,7 @@ const rules: Record<string, ModelRule> = {
   "developer-role": onMessages((messages) =>
     mapObjects(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message)),
   ),
+  "file-name": onMessages((messages) => mapObjects(messages, withFileNames)),
   "foreign-thinking": onMessages(withoutForeignThinking),
   "tool-results": onMessages(withToolResults),
   "tool-images": onMessages((messages, model) => (isClaude(model) ? messages : moveToUser(messages))),

@@ -1,10 +1,35 @@
 /** Replaces dialect-specific parts for an upstream of another dialect. */
+import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { Dialect, ForeignPart, Part, Turn } from "./conversation";
 
-/** Replaces the parts of other dialects. */
-export const showForeign = (turns: Turn[], target: Dialect): { turns: Turn[]; dropped: string[] } =>
-  replaceForeign(turns, ({ dialect }) => dialect !== target);
+/**
+ * Replaces the parts of other dialects.
+ * @throws ProxyError `invalid_request` for a turn or a tool's result of which nothing would be left.
+ */
+export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dropped: string[] } {
+  for (const { parts } of turns) refuseLost(parts, target);
+  return replaceForeign(turns, ({ dialect }) => dialect !== target);
+}
+
+/** Items that say nothing by themselves: the list of a server's tools, and references to reasoning. */
+const saysNothing = new Set(["mcp_list_tools", "item_reference"]);
+
+/** A model that sees nothing, or a note, in place of what was said answers as if it had not been said. */
+function refuseLost(parts: Part[], target: Dialect): void {
+  const isLeft = (part: Part): boolean => {
+    if (part.kind === "text") return /\S/.test(part.text);
+    if (part.kind !== "foreign") return part.kind !== "thinking";
+    return part.dialect === target || part.toolSearch !== undefined || (part.instead?.some(isLeft) ?? false);
+  };
+  for (const part of parts) if (part.kind === "tool-result") refuseLost(part.parts, target);
+  if (parts.some(isLeft)) return;
+  const lost = parts.find((part): part is ForeignPart => part.kind === "foreign" && !saysNothing.has(nameOf(part)));
+  if (!lost) return;
+  const param = { chat: "messages", messages: "messages", responses: "input", gemini: "contents" }[lost.dialect];
+  const sentence = `\`${param}\` has a turn or a tool's result with nothing but \`${nameOf(lost).slice(0, 64)}\`, which this model's API has no form for. Send its content as text, or choose a model whose API has it.`;
+  throw new ProxyError("invalid_request", sentence, { param, code: "unsupported_value" });
+}
 
 /**
  * Replaces each such part by its `instead`, or by a note that it was left out. Parts of the assistant stay: the encoders

@@ -26,6 +26,7 @@ import {
   textPart,
   type Wire,
 } from "./item-writer";
+import { thinkingText } from "./parts";
 import { searchWriter } from "./search-writer";
 import { clientSearchItem, isClientSearchCall, toolSearchWriter } from "./tool-search";
 import { wireName } from "./tools";
@@ -134,7 +135,7 @@ class ResponseWriter extends EventWriter {
       incomplete_details: null,
       ...this.echo,
       output: status === "in_progress" ? [] : output,
-      usage: status === "in_progress" ? null : encodeUsage(usage, output.some(isReasoning)),
+      usage: status === "in_progress" ? null : encodeUsage(usage, lengthOfThinking(output)),
       ...more,
     };
   }
@@ -229,4 +230,5 @@ class ResponseWriter extends EventWriter {
   }
 }
 
-const isReasoning = ({ type }: JsonObject): boolean => type === "reasoning";
+const lengthOfThinking = (output: JsonObject[]): number =>
+  output.reduce((sum, item) => (item.type === "reasoning" ? sum + thinkingText(item).length : sum), 0);

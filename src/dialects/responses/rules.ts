@@ -13,6 +13,7 @@ import { effortOf } from "../hub/reasoning";
 import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
+import { withFileName } from "../openai";
 import { withSummaryRead } from "./compaction";
 import { withoutReference } from "./references";
 
@@ -28,6 +29,7 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]
   "strict-default": (body) => eachTool(body, strictSaid),
   summary: (body) => eachItem(body, withSummaryRead),
   "item-reference": (body) => eachItem(body, withoutReference),
+  "file-name": (body) => eachItem(body, withFileNames),
   "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
   "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
   "call-pairs": callPairs,
@@ -124,6 +126,18 @@ const isToolless = (body: JsonObject, changes: JsonObject): boolean => {
 /** A missing `strict` means true, and the upstream would rewrite the client's schema. */
 const strictSaid = (tool: JsonObject): JsonObject =>
   typeOf(tool) === "function" && typeof tool.strict !== "boolean" ? { ...tool, strict: false } : tool;
+
+/** The item with a name for each file of its content or output; the same object if they have one. */
+function withFileNames(item: JsonObject): JsonObject {
+  const set: JsonObject = {};
+  for (const key of ["content", "output"]) {
+    const parts = item[key];
+    if (!Array.isArray(parts)) continue;
+    const named = mapObjects(parts, (part) => (typeOf(part) === "input_file" ? withFileName(part) : part));
+    if (named !== parts) set[key] = named;
+  }
+  return Object.keys(set).length === 0 ? item : { ...item, ...set };
+}
 
 /** Reasoning of another dialect, whose signature dragoman packed. */
 const isForeign = (item: JsonObject): boolean => typeOf(item) === "reasoning" && isPacked(item.encrypted_content);

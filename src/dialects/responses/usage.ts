@@ -24,21 +24,25 @@ export function decodeUsage(response: JsonObject, event: JsonObject): Partial<Us
   });
 }
 
+/** Characters of thinking in a token, roughly. */
+const charactersPerToken = 4;
+
 /**
- * Null if neither sum is known; if only one is known, the other is 0.
- * @param thought Whether the reply has thinking: the number of reasoning tokens is then null if unknown, not 0. Codex
- * accepts null for the details, but not inside them.
+ * Null if neither sum is known; if only one is known, the other is 0. The number of reasoning tokens is required: OpenAI's
+ * packages read it without looking whether it is there, and Codex accepts no null for it.
+ * @param thought Characters of the reply's thinking: what the tokens are estimated by if the upstream does not count them.
  */
 export function encodeUsage(
   { input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>,
-  thought: boolean,
+  thought: number,
 ): JsonObject | null {
   if (input === undefined && output === undefined) return null;
+  const estimated = Math.min(output ?? 0, Math.ceil(thought / charactersPerToken));
   return {
     input_tokens: input ?? 0,
     input_tokens_details: omitUndefined({ cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite }),
     output_tokens: output ?? 0,
-    output_tokens_details: reasoning === undefined && thought ? null : { reasoning_tokens: reasoning ?? 0 },
+    output_tokens_details: { reasoning_tokens: reasoning ?? estimated },
     total_tokens: (input ?? 0) + (output ?? 0),
   };
 }
