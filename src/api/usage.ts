@@ -62,5 +62,6 @@ async function readUsage(account: Account): Promise<{ usage: UsageItem; quota: Q
   return { quota: reading.quota, usage: { id: account.id, plan, ...remaining, ...common, ...times } };
 }
 
-const iso = (time: number | null | undefined) =>
+/** A time in milliseconds as the endpoints show it. */
+export const iso = (time: number | null | undefined) =>
   typeof time === "number" && Number.isFinite(time) ? new Date(time).toISOString() : null;

@@ -22,8 +22,8 @@ export function addBudgets(cli: CAC, { text, environment }: Given): void {
     .option("--key <pattern>", "The client keys")
     .option("--model <pattern>", "The models")
     .option("--client <pattern>", "The clients")
-    .option("--each <who>", "Who has this limit for themselves: member, key or account")
-    .option("--limit-of <limits>", "With --each, the limits of some, such as anna=3000,ben=500")
+    .option("--each <who>", "Give each member, key or account its own limit: member, key or account")
+    .option("--limit-of <limits>", "Different limits for some, with --each: anna=3000,ben=500")
     .action(async (name: string) => {
       const { budgetAdd } = await import("./budget");
       const given = {
@@ -33,8 +33,11 @@ export function addBudgets(cli: CAC, { text, environment }: Given): void {
       };
       return budgetAdd({ environment: environment(), name, given });
     });
-  cli.command("budget rm <name>", "Remove a budget").action(async (name: string) => {
-    const { budgetRm } = await import("./budget");
-    return budgetRm({ environment: environment(), name });
-  });
+  cli
+    .command("budget rm <name>", "Remove a budget")
+    .option("-y, --yes", "Do not ask")
+    .action(async (name: string, { yes = false }: { yes?: boolean }) => {
+      const { budgetRm } = await import("./budget");
+      return budgetRm({ environment: environment(), name, yes });
+    });
 }

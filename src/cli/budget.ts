@@ -5,9 +5,9 @@ import { addStoredBudget, removeStoredBudget } from "../budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
 import { percent, plural, significant, zonedTime } from "../format";
-import { adminHeaders, ask, readAs, requireServer, serverOf } from "./running-server";
+import { adminHeaders, ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";
 import { table } from "./table";
-import { print, printJson, say } from "./terminal";
+import { mayRemove, print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
 import { withConfig } from "./with-stores";
 
@@ -20,6 +20,7 @@ interface BudgetOptions {
 
 export async function budget({ environment, name, json }: BudgetOptions): Promise<number> {
   const server = requireServer(environment);
+  if (server.demo) say(demoNotice, "These are its budgets; `budget add` and `budget rm` change your real config.");
   const query = name === undefined ? "limit=1" : new URLSearchParams({ budget: name, limit: "200" });
   const path = `/api/admin/budgets?${query}`;
   const answer = await ask(server, { path, headers: adminHeaders(server) });
@@ -49,6 +50,7 @@ type BudgetScope = (typeof scopeNames)[number];
 export async function budgetAdd({ environment, name, given }: AddOptions): Promise<number> {
   const wanted = readBudget(name, given);
   const server = serverOf(environment);
+  say(...besideDemo(environment, "this changes your real config"));
   if (server)
     await ask(server, { path: "/api/admin/budgets", method: "POST", body: wanted, headers: adminHeaders(server) });
   else await withConfig(environment, (config) => addStoredBudget(config, wanted));
@@ -57,8 +59,16 @@ export async function budgetAdd({ environment, name, given }: AddOptions): Promi
   return 0;
 }
 
-export async function budgetRm({ environment, name }: { environment: Environment; name: string }): Promise<number> {
+interface RemoveOptions {
+  environment: Environment;
+  name: string;
+  yes: boolean;
+}
+
+export async function budgetRm({ environment, name, yes }: RemoveOptions): Promise<number> {
   const server = serverOf(environment);
+  say(...besideDemo(environment, "this changes your real config"));
+  if (!(await mayRemove(`Remove the budget ${name}? Nothing limits its requests then.`, yes))) return 1;
   const path = "/api/admin/budgets/remove";
   if (server) await ask(server, { path, method: "POST", body: { name }, headers: adminHeaders(server) });
   else await withConfig(environment, (config) => removeStoredBudget(config, name));

@@ -7,6 +7,7 @@ import { addBudgets } from "./budget-commands";
 import type { ConnectFlags } from "./connect/connect";
 import { addDatabase } from "./database/commands";
 import { type Given, givenIn } from "./given";
+import { addKeys } from "./key-commands";
 import { addMembers } from "./members/commands";
 import { addService } from "./service/commands";
 import type { StartOptions } from "./start/start";
@@ -222,30 +223,6 @@ function addUsageAndModels(cli: CAC, { version, text, environment, enterprise }:
     });
 }
 
-function addKeys(cli: CAC, { text, environment }: Given): void {
-  cli
-    .command("key add <name>", "Create a client key and print it, this once")
-    .option("--models <ids>", "The models that the key may use, separated by commas; * stands for any text")
-    .option("--expires <date>", "When the key expires, such as 2027-01-31")
-    .action(async (name: string) => {
-      const { keyAdd } = await import("./key");
-      return keyAdd({ environment: environment(), name, models: text("models"), expires: text("expires") });
-    });
-  cli
-    .command("key ls", "List the client keys; a key itself is never shown")
-    .option("--json", "Print JSON, as GET /api/admin/keys returns it")
-    .action(async (options: { json?: boolean }) => {
-      const { keyLs } = await import("./key");
-      return keyLs({ environment: environment(), json: options.json === true });
-    });
-  const remove = cli.command("key rm <name>", "Remove a client key: its next request is refused");
-  remove.option("-y, --yes", "Do not ask before the last key is removed");
-  remove.action(async (name: string, options) => {
-    const { keyRm } = await import("./key");
-    return keyRm({ environment: environment(), name, yes: options.yes === true });
-  });
-}
-
 function addConnect(cli: CAC, { text, environment }: Given): void {
   cli
     .command("connect [client]", "Set up a client to use dragoman; without a name, list the clients")
@@ -253,7 +230,9 @@ function addConnect(cli: CAC, { text, environment }: Given): void {
     .option("--write", "Write the settings to its own file, after a backup, and make one test call")
     .option("--undo", "Restore the file as it was before dragoman wrote to it")
     .option("--force", "With --undo: also undo settings that were changed since; a copy of the file is kept")
+    .option("-y, --yes", "With --undo: do not ask")
     .option("--model <id>", "The model to use, instead of the newest that suits the client")
+    .option("--key <key>", "The client key to use, instead of a new one named after the client")
     .option("--shell <name>", "Print commands for this shell: bash, fish, powershell or cmd")
     .option("--test", "Make the test call even if no model is free of charge")
     .action(async (client: string | undefined, options: ConnectFlags) => {
@@ -263,6 +242,7 @@ function addConnect(cli: CAC, { text, environment }: Given): void {
         environment: environment(),
         client,
         model: text("model"),
+        key: text("key"),
         shell: text("shell"),
       });
     });

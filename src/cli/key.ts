@@ -1,22 +1,15 @@
 /** `dragoman key add`, `ls` and `rm`: through the running server, or in the stored config if none is running. */
-import { z } from "zod";
+import type { z } from "zod";
 import type { Environment } from "../config/environment";
 import { ago, utcDay } from "../format";
-import { clientKeysOf } from "../keys/client-keys";
-import {
-  type KeyItem,
-  type KeyList,
-  keyList,
-  keyListSchema,
-  meaningOfLastKey,
-  servedWithoutKeys,
-} from "../keys/key-list";
-import { createKey, type NewKey, newKeySchema, revokeKey } from "../keys/stored-keys";
-import { adminHeaders, ask, type RunningServer, readAs, serverOf } from "./running-server";
+import { type KeyItem, meaningOfLastKey } from "../keys/key-list";
+import { type NewKey, newKeySchema } from "../keys/stored-keys";
+import { type ConnectedTool, connectedTools, giveKey, takesKeysOf } from "./connect/tools";
+import { type KeyStore, keyStoreOf } from "./key-store";
+import { besideDemo, serverOf } from "./running-server";
 import { table } from "./table";
-import { atTerminal, confirm, interrupted, print, printJson, say } from "./terminal";
+import { atTerminal, confirm, interrupted, mayRemove, print, printJson, say, shortened } from "./terminal";
 import { UsageError } from "./usage-error";
-import { withConfig } from "./with-stores";
 
 export interface KeyOptions {
   environment: Environment;
@@ -27,29 +20,55 @@ interface AddOptions extends KeyOptions {
   /** Ids or patterns, separated by commas. */
   models?: string;
   expires?: string;
+  /** Give each connected tool that needs one a key, without asking. */
+  yes: boolean;
 }
 
 /** Prints the key, and nothing else, on stdout. */
-export async function keyAdd({ environment, name, models, expires }: AddOptions): Promise<number> {
+export async function keyAdd({ environment, name, models, expires, yes }: AddOptions): Promise<number> {
   const wanted = readWanted({
     name,
     ...(models !== undefined && { models: models.split(",").map((model) => model.trim()) }),
     ...(expires !== undefined && { expires_at: expires }),
   });
   const server = serverOf(environment);
-  const before = server ? await askForKeys(server) : await storedKeys(environment);
-  const key = server
-    ? await createThere(server, wanted)
-    : await withConfig(environment, (config) => createKey(config, wanted));
-  if (!before.required) say("This is the first key: from now on, every client must send a key.");
+  say(...besideDemo(environment, "this changes your real config"));
+  const store = keyStoreOf(environment, server);
+  const { required, from_environment } = await store.list();
+  const key = await store.create(wanted);
+  if (!required) say("This is the first key: from now on, every client must send a key.");
+  if (from_environment) say("It replaces DRAGOMAN_API_KEY, which is not accepted any more.");
   say("Copy the key now. Only its hash is stored, so it cannot be shown again.");
   print(key);
+  await serveTools(connectedTools(server?.url ?? "http://127.0.0.1:4141"), store, environment, yes);
   return 0;
 }
 
+/** Names the connected tools whose key is not accepted, and gives each one of its own if the person agrees. */
+async function serveTools(tools: ConnectedTool[], store: KeyStore, environment: Environment, yes: boolean) {
+  const states = await Promise.all(tools.map(async (tool) => ({ tool, taken: await takesKeysOf(tool, store) })));
+  const refused = states.filter(({ taken }) => taken === false).map(({ tool }) => tool);
+  const unknown = states.filter(({ taken }) => taken === undefined).map(({ tool }) => tool);
+  if (unknown.length > 0) say(`Enter a key in ${namesOf(unknown)} yourself: it is not kept in a settings file.`);
+  if (refused.length === 0) return;
+  say("", `These connected tools need a key now: ${namesOf(refused)}.`);
+  const agreed =
+    yes || (atTerminal() && (await confirm("Make a key for each and write it there?", true, interrupted())));
+  if (!agreed) {
+    say(...refused.map(({ id }) => `\`dragoman connect ${id} --write\` makes one and writes it.`));
+    return;
+  }
+  for (const tool of refused)
+    say(
+      `Created the client key \`${await giveKey(tool, store, environment)}\` and wrote it to ${shortened(tool.file)}.`,
+    );
+}
+
+const namesOf = (tools: readonly ConnectedTool[]) => tools.map(({ name }) => name).join(", ");
+
 export async function keyLs({ environment, json }: KeyOptions & { json: boolean }): Promise<number> {
-  const server = serverOf(environment);
-  const list = server ? await askForKeys(server) : await storedKeys(environment);
+  const list = await keyStoreOf(environment, serverOf(environment)).list();
+  say(...besideDemo(environment, "these are the keys of your real config"));
   if (json) printJson(list);
   else if (list.items.length === 0)
     say(
@@ -62,16 +81,13 @@ export async function keyLs({ environment, json }: KeyOptions & { json: boolean 
 }
 
 export async function keyRm({ environment, name, yes }: KeyOptions & { name: string; yes: boolean }): Promise<number> {
-  const server = serverOf(environment);
-  const { items, served_without: served } = server ? await askForKeys(server) : await storedKeys(environment);
+  say(...besideDemo(environment, "this changes your real config"));
+  const store = keyStoreOf(environment, serverOf(environment));
+  const { items, served_without: served } = await store.list();
   const isLast = items.length === 1 && isSameName(items[0]!.name, name);
   const meaning = isLast ? meaningOfLastKey(served) : undefined;
-  if (meaning !== undefined && !yes && !(await agreed(meaning))) {
-    say("Nothing was removed.");
-    return 1;
-  }
-  if (server) await post(server, `/api/admin/keys/${encodeURIComponent(name)}/revoke`, {});
-  else await withConfig(environment, (config) => revokeKey(config, name));
+  if (!(await mayRevoke(name, meaning, yes))) return 1;
+  await store.revoke(name);
   const isOpen = isLast && served === "anyone";
   say(
     `The client key ${name} was removed. ${isOpen ? "From now on clients need no key." : "Its next request is refused."}`,
@@ -81,11 +97,12 @@ export async function keyRm({ environment, name, yes }: KeyOptions & { name: str
 
 const isSameName = (one: string | null, other: string) => one?.toLowerCase() === other.toLowerCase();
 
-/** @throws UsageError where nobody can be asked. */
-async function agreed(meaning: string): Promise<boolean> {
-  say(meaning);
-  if (!atTerminal()) throw new UsageError("Nobody can be asked here. Add --yes to agree in advance.");
-  return confirm("Remove it?", false, interrupted());
+/** @param meaning What it means that this is the last key. @throws UsageError where nobody can be asked about that. */
+async function mayRevoke(name: string, meaning: string | undefined, yes: boolean): Promise<boolean> {
+  if (meaning !== undefined && !yes) say(meaning);
+  if (meaning !== undefined && !yes && !atTerminal())
+    throw new UsageError("Nobody can be asked here. Add --yes to agree in advance.");
+  return mayRemove(`Remove the client key ${name}? What uses it is refused, and it cannot be made again.`, yes);
 }
 
 function readWanted(wanted: z.input<typeof newKeySchema>): NewKey {
@@ -95,25 +112,6 @@ function readWanted(wanted: z.input<typeof newKeySchema>): NewKey {
   const option = { name: "The name", models: "--models", expires_at: "--expires" }[String(issue?.path[0])];
   throw new UsageError(`${option ?? "The key"}: ${issue?.message}.`);
 }
-
-const createdSchema = z.object({ key: z.string() });
-
-const createThere = async (server: RunningServer, wanted: NewKey) =>
-  readAs(createdSchema, await post(server, "/api/admin/keys", wanted), server).key;
-
-const askForKeys = async (server: RunningServer) =>
-  readAs(keyListSchema, await ask(server, { path: "/api/admin/keys", headers: adminHeaders(server) }), server);
-
-const post = (server: RunningServer, path: string, body: object) =>
-  ask(server, { path, method: "POST", body, headers: adminHeaders(server) });
-
-const storedKeys = (environment: Environment): Promise<KeyList> =>
-  withConfig(environment, async (config, { members }) => {
-    const keys = clientKeysOf(config.current.auth.apiKeys, environment.clientKey);
-    const required = keys.length > 0 || members?.needKeys === true;
-    const servedWithout = servedWithoutKeys({ config, environment, members, allowOpen: true });
-    return keyList(keys, { now: Date.now(), required, servedWithout });
-  });
 
 function keyLines(items: readonly KeyItem[]): string[] {
   const rows = items.map(({ name, models, expires_at_ms, expired, last_used_at_ms }) => [

@@ -22,7 +22,7 @@ export interface RunningServer {
 
 export interface KnownKey {
   value: string;
-  from: "config.json" | "DRAGOMAN_API_KEY";
+  from: "config.json" | "DRAGOMAN_API_KEY" | "the settings";
 }
 
 /** The server of this data folder. */
@@ -62,6 +62,12 @@ export const findServer = (environment: Environment): RunningServer | undefined 
 /** Printed before answers of the demo. */
 export const demoNotice = "DEMO: answers are scripted, and nothing is charged.";
 
+/** What a command says that works on the real config while only the demo runs; nothing otherwise. @param what The end of the sentence. */
+export const besideDemo = (environment: Environment, what: string): string[] =>
+  !serverOf(environment) && demoOf(environment)
+    ? [`Only the demo is running: ${what}, which the demo does not use.`]
+    : [];
+
 /** @throws ProxyError that says how to start one. */
 export function requireServer(environment: Environment): RunningServer {
   const server = findServer(environment);
@@ -83,14 +89,49 @@ export interface ServerRequest {
 
 /** The server's answer, parsed. @throws ProxyError if there is no answer, or if it is an error */
 export async function ask(server: RunningServer, question: ServerRequest): Promise<unknown> {
-  const who = `The server at ${server.url}`;
-  const { path } = question;
-  const response = await askWithKeys(server, question, who);
+  return answerIn(await askWithKeys(server, question, whoIs(server)), server, question.path);
+}
+
+/** @throws ProxyError if it is an error */
+async function answerIn(response: CallResponse, server: RunningServer, path: string): Promise<unknown> {
   const text = await readText(response, 16 * 1024 * 1024);
   const answer = parseJson(text);
   if (response.ok && answer !== undefined) return answer;
-  throw new ProxyError("upstream", `${who} ${faultIn(server, path, response.status, answer)}`);
+  throw new ProxyError("upstream", `${whoIs(server)} ${faultIn(server, path, response.status, answer)}`);
 }
+
+/** Whether the server serves this client key; without one, whether it serves clients that send none. Costs nothing. */
+export async function isAccepted(url: string, key: string | undefined): Promise<boolean> {
+  const question = { path: "/v1/models", timeoutMs: 8_000 };
+  const { status, body } = await askOnce(url, question, key || undefined, whoIs({ url }));
+  body.cancel();
+  return status !== 401;
+}
+
+/** The first known key that the server accepts. */
+export async function acceptedKey({ url, keys }: RunningServer): Promise<KnownKey | undefined> {
+  for (const key of keys) if (await isAccepted(url, key.value)) return key;
+  return undefined;
+}
+
+/** Why the server serves none of the known keys, and what to do. */
+export const noAcceptedKey = (server: RunningServer): ProxyError =>
+  new ProxyError("authentication", `${whoIs(server)} ${keyFault(server)}`);
+
+/**
+ * Asks the admin API, which takes no client key on the owner's machine.
+ * @returns Undefined if it wants an admin token that is not set here: some of its answers a client gets too.
+ */
+export async function askAsOwner(server: RunningServer, path: string): Promise<unknown> {
+  const question = { path, headers: adminHeaders(server) };
+  const response = await askOnce(server.url, question, undefined, whoIs(server));
+  if (server.adminToken !== undefined || (response.status !== 401 && response.status !== 403))
+    return answerIn(response, server, path);
+  response.body.cancel();
+  return undefined;
+}
+
+const whoIs = ({ url }: Pick<RunningServer, "url">) => `The server at ${url}`;
 
 /** Tries each known key until the server accepts one. */
 async function askWithKeys(server: RunningServer, question: ServerRequest, who: string): Promise<CallResponse> {

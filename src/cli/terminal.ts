@@ -58,6 +58,16 @@ export async function confirm(question: string, usual: boolean, signal: AbortSig
   return /^\s*(?:y|yes)\s*$/i.test(answer ?? "");
 }
 
+/**
+ * Asks before something is removed that cannot be put back. Whoever calls this from a script has decided already.
+ * @returns False if the person declines, which is said.
+ */
+export async function mayRemove(question: string, yes: boolean, unchanged = "Nothing was removed."): Promise<boolean> {
+  if (yes || !atTerminal() || (await confirm(question, false, interrupted()))) return true;
+  say(unchanged);
+  return false;
+}
+
 function readLine(signal: AbortSignal): Promise<string | undefined> {
   const { stdin } = process;
   return new Promise((resolve) => {

@@ -1,14 +1,17 @@
 /** `dragoman usage`: the remaining quota, from the running server or, if none is running, from GitHub. */
 import { setTimeout as wait } from "node:timers/promises";
+import { z } from "zod";
 import { type Account, openAccount } from "../accounts/account";
 import { hostsFor } from "../accounts/hosts";
-import { accountUsageItem, type UsageItem } from "../api/usage";
+import { accountSchema } from "../admin/api/schemas";
+import { usageSchema } from "../api/schemas";
+import { accountUsageItem, iso, type UsageItem } from "../api/usage";
 import { usageLine } from "../api/usage-line";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
-import { ask, demoNotice, demoOf, type RunningServer, serverOf } from "./running-server";
+import { ask, askAsOwner, demoNotice, demoOf, type RunningServer, readAs, serverOf } from "./running-server";
 import { interrupted, print, printJson, say } from "./terminal";
 import { withStores } from "./with-stores";
 
@@ -86,9 +89,23 @@ export async function askGithub(
 async function askServer(server: RunningServer | undefined): Promise<Report | undefined> {
   return (
     server &&
-    (ask(server, { path: "/usage" }).catch((thrown) => {
+    reportOf(server).catch((thrown) => {
       if (asProxyError(thrown).details.code !== "upstream_unreachable") throw thrown;
       return undefined;
-    }) as Promise<Report | undefined>)
+    })
   );
 }
+
+async function reportOf(server: RunningServer): Promise<Report> {
+  const answer = await askAsOwner(server, "/api/admin/accounts");
+  if (answer === undefined) return (await ask(server, { path: "/usage" })) as Report;
+  const { items } = readAs(z.object({ items: z.array(accountSchema) }), answer, server);
+  return { accounts: items.map(usageOf) };
+}
+
+/** An account of the admin API as `GET /usage` shows it. */
+const usageOf = (item: z.infer<typeof accountSchema>): UsageItem => {
+  const { account_id: id, account_type: plan, runtime, until_ms, reset_at_ms, updated_at_ms, ...common } = item;
+  const times = { until: iso(until_ms), reset_at: iso(reset_at_ms), updated_at: iso(updated_at_ms) };
+  return usageSchema().parse({ id, plan, ...runtime, ...common, ...times });
+};

@@ -1,7 +1,7 @@
 /** Coding agents for the terminal, with their settings files. */
 import { isObject } from "../json";
 import { codexName, opencodeName } from "./agent-names";
-import { type Client, each, known, noKey, nothing, windowOf } from "./client";
+import { type Client, destinationsAt, known, noKey, nothing, windowOf } from "./client";
 import { settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
@@ -21,6 +21,12 @@ export const cloudsIn = (env: unknown): { name: string; cloud: string }[] =>
     .map(([name, cloud]) => ({ name, cloud }))
     .filter(({ name }) => /^(?:1|true|yes|on)$/i.test(String(settingAt(env, [name])).trim()));
 
+/**
+ * A model's id as Anthropic writes it: `claude-sonnet-4-6`. Claude Code reads the family and the version from the id:
+ * `claude-sonnet-4.6` is Sonnet 4 to it, which it calls retired and offers no effort for (seen in 2.1.197, 2026-11).
+ */
+const anthropicId = ({ id }: ClientModel): string => (id.startsWith("claude-") ? id.replaceAll(".", "-") : id);
+
 const claudeCode: Client = {
   name: "Claude Code",
   speaks: "messages",
@@ -29,7 +35,9 @@ const claudeCode: Client = {
   file: {
     format: "json",
     locate: locations["claude-code"],
-    addresses: (settings) => [settingAt(settings, ["env", "ANTHROPIC_BASE_URL"])],
+    destinations: (settings) => [
+      { address: settingAt(settings, ["env", "ANTHROPIC_BASE_URL"]), keyAt: ["env", "ANTHROPIC_AUTH_TOKEN"] },
+    ],
     caveats: ({ env }) =>
       cloudsIn(env).map(({ name, cloud }) => ({
         says: `${name} in it makes Claude Code use ${cloud}`,
@@ -41,10 +49,10 @@ const claudeCode: Client = {
     const variables = {
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_MODEL: model.id,
-      ANTHROPIC_DEFAULT_OPUS_MODEL: models.opus.id,
-      ANTHROPIC_DEFAULT_SONNET_MODEL: models.claude.id,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: models.haiku.id,
+      ANTHROPIC_MODEL: anthropicId(model),
+      ANTHROPIC_DEFAULT_OPUS_MODEL: anthropicId(models.opus),
+      ANTHROPIC_DEFAULT_SONNET_MODEL: anthropicId(models.claude),
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: anthropicId(models.haiku),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       ...(foreign && { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(windowOf(model)) }),
     };
@@ -79,7 +87,12 @@ const codex: Client = {
   file: {
     format: "toml",
     locate: locations.codex,
-    addresses: (settings) => [addressOfCodex(settings)],
+    destinations: (settings) => [
+      {
+        address: addressOfCodex(settings),
+        keyAt: ["model_providers", String(settings.model_provider), "experimental_bearer_token"],
+      },
+    ],
     caveats: (settings, isHere) => {
       const { profile } = settings;
       if (typeof profile !== "string") return [];
@@ -139,7 +152,7 @@ const opencode: Client = {
   file: {
     format: "json",
     locate: locations.opencode,
-    addresses: ({ provider }) => each(provider).map((one) => settingAt(one, ["options", "baseURL"])),
+    destinations: (settings) => destinationsAt(settings, ["provider"], ["options", "baseURL"], ["options", "apiKey"]),
     caveats: ({ model, provider }, isHere) => {
       if (typeof model !== "string" || isHere(settingAt(provider, [model.split("/")[0]!, "options", "baseURL"])))
         return [];
@@ -181,7 +194,12 @@ const geminiCli: Client = {
   file: {
     format: "json",
     locate: locations["gemini-cli"],
-    addresses: (_settings, env) => [env.GOOGLE_GEMINI_BASE_URL],
+    variables: locations["gemini-cli variables"],
+    destinations: ({ env: own }, env) => [
+      env.GOOGLE_GEMINI_BASE_URL === undefined
+        ? { address: settingAt(own, ["GOOGLE_GEMINI_BASE_URL"]), keyAt: ["env", "GEMINI_API_KEY"] }
+        : { address: env.GOOGLE_GEMINI_BASE_URL },
+    ],
     caveats: ({ security }) => {
       const type = settingAt(security, ["auth", "selectedType"]);
       if (type === "gemini-api-key") return [];
@@ -190,9 +208,11 @@ const geminiCli: Client = {
   },
   setUp({ url, key = noKey, models, model = models.gemini ?? models.claude }) {
     const window = windowOf(model);
+    const variables = { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key };
     return {
       model,
       edits: [
+        ...Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
         { path: ["security", "auth", "selectedType"], value: "gemini-api-key" },
         { path: ["model", "name"], value: model.id },
         // The conversation is summarized at four fifths of the model's own limit.
@@ -206,10 +226,10 @@ const geminiCli: Client = {
             ]),
         { path: ["privacy", "usageStatisticsEnabled"], value: false },
       ],
-      variables: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key },
+      variables,
       programs: [],
       command: "gemini",
-      note: "Gemini CLI takes the address and the key from the environment only: set both variables in your shell's profile. With GOOGLE_GEMINI_BASE_URL alone, `gemini -p` stops with “Invalid auth method selected”, so the file selects the API key. It assumes a million tokens for every model; compressionThreshold makes it summarize in time.",
+      note: "Gemini CLI takes the address and the key from the environment, to which it adds ~/.gemini/.env. It reads one such file only: a .gemini/.env or .env in the project or a folder above it takes precedence, as do variables of the shell. It assumes a million tokens for every model; compressionThreshold makes it summarize in time.",
     };
   },
 };
@@ -222,7 +242,7 @@ const aider: Client = {
   file: {
     format: "yaml",
     locate: locations.aider,
-    addresses: (settings) => [settings["openai-api-base"]],
+    destinations: (settings) => [{ address: settings["openai-api-base"], keyAt: ["openai-api-key"] }],
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     const settings = {

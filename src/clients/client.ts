@@ -1,6 +1,6 @@
 /** The types of a client's set-up. */
 import { isObject } from "../json";
-import type { Edit } from "./edit";
+import { type Edit, type Path, settingAt } from "./edit";
 import type { SettingsFormat } from "./formats";
 import type { Surroundings } from "./locate";
 import type { Choice, ClientModel, ToolDialect } from "./models";
@@ -46,6 +46,13 @@ export interface Caveat {
   overrides: boolean;
 }
 
+/** A server that a client calls. */
+export interface Destination {
+  address: unknown;
+  /** Where the key for it is in the settings; missing if it is kept elsewhere. */
+  keyAt?: Path;
+}
+
 export interface Client {
   name: string;
   /** The client's dialects. */
@@ -56,8 +63,10 @@ export interface Client {
   file?: {
     format: SettingsFormat;
     locate(around: Surroundings): string;
-    /** The addresses that the client calls with these settings, in this environment. */
-    addresses(settings: Record<string, unknown>, env: Surroundings["env"]): unknown[];
+    /** A second file, of lines `NAME=value`, from which the client takes its environment. Paths that begin with `env` lead into it. */
+    variables?(around: Surroundings): string;
+    /** The servers that the client calls with these settings, in this environment. */
+    destinations(settings: Record<string, unknown>, env: Surroundings["env"]): Destination[];
     /** Other settings that affect the connection to dragoman. @param isHere Whether an address is dragoman's. */
     caveats?(settings: Record<string, unknown>, isHere: (address: unknown) => boolean): Caveat[];
     /** For a client that rewrites its file at each run: the settings without the client's own state. */
@@ -86,5 +95,17 @@ export const known = <T extends Record<string, unknown>>(record: T): Record<stri
 export const nothing = { variables: {}, programs: [] };
 
 /** The values of a record or a list. */
-export const each = (value: unknown): unknown[] =>
-  isObject(value) ? Object.values(value) : Array.isArray(value) ? value : [];
+export const each = (value: unknown): unknown[] => namedIn(value).map(([, item]) => item);
+
+/** The values of a record or a list, each with the step of a path that leads to it. */
+export function namedIn(value: unknown): [Path[number], unknown][] {
+  if (isObject(value)) return Object.entries(value);
+  return Array.isArray(value) ? value.map((item) => [{ name: String(settingAt(item, ["name"])) }, item]) : [];
+}
+
+/** The destinations of a record or list of providers at `path`. @param names The members with the address and the key. */
+export const destinationsAt = (settings: unknown, path: Path, ...names: [address: Path, key: Path]): Destination[] =>
+  namedIn(settingAt(settings, path)).map(([step, provider]) => ({
+    address: settingAt(provider, names[0]),
+    keyAt: [...path, step, ...names[1]],
+  }));

@@ -1,5 +1,5 @@
 /** GitHub's own clients, with dragoman as their model provider. */
-import { type Client, each, noKey, nothing, windowOf } from "./client";
+import { type Client, each, namedIn, noKey, nothing, windowOf } from "./client";
 import { isNamed, settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
@@ -81,10 +81,13 @@ const vscode: Client = {
   file: {
     format: "json-list",
     locate: locations.vscode,
-    addresses: ({ list }) =>
-      each(list)
-        .flatMap((group) => each(settingAt(group, ["models"])))
-        .map((one) => String(settingAt(one, ["url"])).replace(/\/(?:messages|responses|chat\/completions)$/, "")),
+    destinations: ({ list }) =>
+      namedIn(list).flatMap(([step, group]) =>
+        each(settingAt(group, ["models"])).map((one) => ({
+          address: String(settingAt(one, ["url"])).replace(/\/(?:messages|responses|chat\/completions)$/, ""),
+          keyAt: ["list", step, "apiKey"],
+        })),
+      ),
     // It notes what was chosen for a model in `settings`, and may move the key to its own store.
     bookkeeping: ({ list, ...settings }) => ({
       ...settings,

@@ -1,6 +1,6 @@
 /** Editors and agents in editors, with their settings files. */
 import { isObject } from "../json";
-import { type Client, type Connection, each, known, noKey, nothing, windowOf } from "./client";
+import { type Client, type Connection, destinationsAt, each, known, noKey, nothing, windowOf } from "./client";
 import { type Edit, settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
@@ -13,9 +13,10 @@ const cline: Client = {
   file: {
     format: "json",
     locate: locations.cline,
-    addresses: (settings) => [
-      settingAt(settings, ["providers", String(settings.lastUsedProvider), "settings", "baseUrl"]),
-    ],
+    destinations(settings) {
+      const own = ["providers", String(settings.lastUsedProvider), "settings"];
+      return [{ address: settingAt(settings, [...own, "baseUrl"]), keyAt: [...own, "apiKey"] }];
+    },
     bookkeeping: ({ modes, ...settings }) => {
       const mine = settingAt(settings, ["providers", "openai-compatible"]);
       if (isObject(mine)) delete mine.updatedAt;
@@ -76,7 +77,7 @@ const continueDev: Client = {
   file: {
     format: "yaml",
     locate: locations.continue,
-    addresses: ({ models }) => each(models).map((one) => settingAt(one, ["apiBase"])),
+    destinations: (settings) => destinationsAt(settings, ["models"], ["apiBase"], ["apiKey"]),
     caveats: ({ models }, isHere) => {
       const [first] = each(models);
       if (first === undefined || isHere(settingAt(first, ["apiBase"]))) return [];
@@ -111,10 +112,10 @@ const zed: Client = {
   file: {
     format: "json",
     locate: locations.zed,
-    addresses: ({ language_models: providers }) => [
-      ...each(providers).map((one) => settingAt(one, ["api_url"])),
-      ...each(settingAt(providers, ["openai_compatible"])).map((one) => settingAt(one, ["api_url"])),
-    ],
+    destinations: ({ language_models: providers }) =>
+      [...each(providers), ...each(settingAt(providers, ["openai_compatible"]))].map((one) => ({
+        address: settingAt(one, ["api_url"]),
+      })),
     caveats: ({ agent, language_models: providers }, isHere) => {
       const named = settingAt(agent, ["default_model", "provider"]);
       if (typeof named !== "string") return [];

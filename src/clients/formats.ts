@@ -2,6 +2,7 @@
 
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
+import { editDotenv, parseDotenv } from "./dotenv-text";
 import { type Edit, isNamed, type Path, SettingsFault, settingAt } from "./edit";
 import { editJson, parseJsonc } from "./json-text";
 import { editToml, parseToml } from "./toml-text";
@@ -36,6 +37,7 @@ const formats = {
   "json-list": jsonList,
   toml: { parse: parseToml, edit: editToml },
   yaml: { parse: parseYaml, edit: editYaml },
+  env: { parse: parseDotenv, edit: editDotenv },
 } satisfies Record<string, Language>;
 
 const byteOrderMark = "\uFEFF";

@@ -6,9 +6,11 @@ import { agents } from "./agents";
 import { apps } from "./apps";
 import type { Client, ClientSetup, Connection, Snippet } from "./client";
 import { copilots } from "./copilot";
+import type { Edit } from "./edit";
 import { editors } from "./editors";
-import { editSettings } from "./formats";
+import { editSettings, type SettingsFormat } from "./formats";
 import { listingAgents } from "./listing-agents";
+import type { Surroundings } from "./locate";
 import { sdks } from "./sdks";
 import { setVariables, shellNames, shells } from "./shells";
 
@@ -29,19 +31,52 @@ export const isClientId = (text: string): text is ClientId => Object.hasOwn(clie
 
 export const clientOf = (id: ClientId): Client => clients[id];
 
-/** The client's file if it did not exist before. */
-export const freshFile = ({ file }: Client, { edits }: ClientSetup): string =>
-  file ? editSettings(file.format, "", edits) : "";
+/** One file of a client, and what is written into it. */
+export interface ClientFile {
+  /** What its backup is called by. */
+  id: string;
+  format: SettingsFormat;
+  path: string;
+  edits: readonly Edit[];
+  bookkeeping?: NonNullable<Client["file"]>["bookkeeping"];
+}
 
-/** Everything that a person could copy, one of which is enough: the file, the environment for each shell, code. */
-export function snippetsOf(client: Client, place: Connection): Snippet[] {
-  const setup = client.setUp(place);
-  const { file } = client;
+/** The files of a client, its settings file first, each with those of the edits that belong there. */
+export function filesOf(id: ClientId, edits: readonly Edit[], around: Surroundings): ClientFile[] {
+  const { file } = clientOf(id);
+  if (!file) return [];
+  const { format, bookkeeping, locate, variables } = file;
+  const own = { id, format, bookkeeping, path: locate(around) };
+  if (!variables) return [{ ...own, edits }];
+  const [there, here] = [edits.filter(isVariable), edits.filter((edit) => !isVariable(edit))];
+  return [
+    { ...own, edits: here },
+    {
+      id: `${id}.env`,
+      format: "env",
+      path: variables(around),
+      edits: there.map(({ path: [, ...path], ...edit }) => ({ ...edit, path })),
+    },
+  ];
+}
+
+const isVariable = ({ path }: Edit) => path[0] === "env";
+
+/** The client's files if they did not exist before, by their paths. */
+export const freshFiles = (id: ClientId, { edits }: ClientSetup, around: Surroundings): Snippet[] =>
+  filesOf(id, edits, around)
+    .filter((file) => file.edits.length > 0)
+    .map((file) => ({ name: file.path, text: editSettings(file.format, "", file.edits) }));
+
+/** Everything that a person could copy, one of which is enough: the files, the environment for each shell, code. */
+export function snippetsOf(id: ClientId, place: Connection): Snippet[] {
+  const setup = clientOf(id).setUp(place);
   const variables = Object.keys(setup.variables).length === 0 ? [] : shellNames;
   return [
-    ...(file
-      ? [{ name: file.locate({ home: "~", env: {}, platform: "linux" }), text: freshFile(client, setup).trimEnd() }]
-      : []),
+    ...freshFiles(id, setup, { home: "~", env: {}, platform: "linux" }).map((file) => ({
+      ...file,
+      text: file.text.trimEnd(),
+    })),
     ...variables.map((shell) => ({ name: shells[shell].name, shell, text: setVariables(setup.variables, shell) })),
     ...setup.programs,
   ];

@@ -1,6 +1,6 @@
 /** Agents for the terminal whose files list models, each with the API dialect in which it is asked. */
 import { qwenCodeName } from "./agent-names";
-import { type Client, each, known, noKey, nothing, windowOf } from "./client";
+import { type Client, destinationsAt, each, known, noKey, nothing, windowOf } from "./client";
 import { type Edit, settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
@@ -25,7 +25,7 @@ const pi: Client = {
   file: {
     format: "json",
     locate: locations.pi,
-    addresses: ({ providers }) => each(providers).map((one) => settingAt(one, ["baseUrl"])),
+    destinations: (settings) => destinationsAt(settings, ["providers"], ["baseUrl"], ["apiKey"]),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     const listed = piProviders.map((provider) => ({
@@ -93,7 +93,7 @@ const crush: Client = {
   file: {
     format: "json",
     locate: locations.crush,
-    addresses: ({ providers }) => each(providers).map((one) => settingAt(one, ["base_url"])),
+    destinations: (settings) => destinationsAt(settings, ["providers"], ["base_url"], ["api_key"]),
     caveats: ({ models, providers }, isHere) => {
       const named = settingAt(models, ["large", "provider"]);
       if (typeof named !== "string" || isHere(settingAt(providers, [named, "base_url"]))) return [];
@@ -140,10 +140,13 @@ const qwen: Client = {
   file: {
     format: "json",
     locate: locations["qwen-code"],
-    addresses: ({ modelProviders }) =>
+    destinations: ({ modelProviders }) =>
       each(modelProviders)
         .flatMap(each)
-        .map((one) => settingAt(one, ["baseUrl"])),
+        .map((one) => ({
+          address: settingAt(one, ["baseUrl"]),
+          keyAt: ["env", String(settingAt(one, ["envKey"]))],
+        })),
     caveats: ({ model, modelProviders, security }, isHere) => {
       const [type, name] = [settingAt(security, ["auth", "selectedType"]), settingAt(model, ["name"])];
       const chosen = each(settingAt(modelProviders, [String(type)])).find((one) => settingAt(one, ["id"]) === name);

@@ -46,6 +46,7 @@ export const locations = {
     return places.find((place) => existsSync(place)) ?? places[1]!;
   },
   "gemini-cli": (around: Surroundings) => join(gemini(around), "settings.json"),
+  "gemini-cli variables": (around: Surroundings) => join(gemini(around), ".env"),
   /** Of the Insiders edition if only that is there. */
   vscode: (around: Surroundings) => {
     const places = ["Code", "Code - Insiders"].map((name) => join(appData(around), name, "User"));

@@ -2,7 +2,8 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../errors";
-import { SettingsFault } from "./edit";
+import type { Destination } from "./client";
+import { type Path, SettingsFault, settingAt } from "./edit";
 import { maxBytes, readSettings } from "./formats";
 import { type ClientId, clientOf } from "./index";
 import type { Surroundings } from "./locate";
@@ -17,6 +18,8 @@ export interface ClientStatus {
   state: "absent" | "elsewhere" | "here" | "overridden" | "unreadable";
   /** With `here` and `overridden`: other settings that matter, as ends of sentences. */
   caveats?: string[];
+  /** With `here` and `overridden`: the keys that it sends to dragoman, and where they are; undefined: it keeps the key elsewhere. */
+  keys?: { at: Path; value: string }[];
   /** Why it cannot be read. */
   fault?: string;
 }
@@ -31,17 +34,43 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     // Reading a pipe would block.
     if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
     if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is too large for a settings file" };
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
-    const parsed = readSettings(settings.format, text);
+    const own = readSettings(settings.format, textOf(file));
+    const beside = settings.variables && variablesIn(settings.variables(around));
+    const parsed = beside ? { ...own, env: beside } : own;
     const isHere = (address: unknown) => leadsTo(address, url);
     const caveats = settings.caveats?.(parsed, isHere) ?? [];
-    if (!settings.addresses(parsed, around.env).some(isHere)) return { file, state: "elsewhere" };
+    const ours = settings.destinations(parsed, around.env).filter(({ address }) => isHere(address));
+    if (ours.length === 0) return { file, state: "elsewhere" };
     const state = caveats.some(({ overrides }) => overrides) ? "overridden" : "here";
-    return { file, state, caveats: caveats.map(({ says }) => says) };
+    return { file, state, caveats: caveats.map(({ says }) => says), keys: keysOf(parsed, ours) };
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return { file, state: "absent" };
     return { file, state: "unreadable", fault: faultOf(thrown) };
   }
+}
+
+const textOf = (file: string) => new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+
+function variablesIn(file: string): Record<string, unknown> {
+  try {
+    return readSettings("env", textOf(file));
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return {};
+    throw thrown;
+  }
+}
+
+/** Undefined if one of them is kept elsewhere; VS Code leaves a name of its own store in the key's place. */
+function keysOf(settings: object, destinations: readonly Destination[]): ClientStatus["keys"] {
+  const places = destinations.map(({ keyAt }) => keyAt);
+  const unique = new Map(places.map((at) => [JSON.stringify(at), at]));
+  const keys = [...unique.values()].flatMap((at) => {
+    const value = at && settingAt(settings, at);
+    return at && (value === undefined || typeof value === "string") && !String(value).startsWith("${")
+      ? [{ at, value: value ?? "" }]
+      : [];
+  });
+  return keys.length === unique.size ? keys : undefined;
 }
 
 /** Whether an address is the server's: with or without `/v1`, by name or by IP address. */

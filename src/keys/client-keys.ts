@@ -38,8 +38,12 @@ type StoredKey = Config["auth"]["apiKeys"][number];
 
 /** @param legacy The key of the environment, which keys of the config replace. */
 export function clientKeysOf(stored: readonly StoredKey[], legacy: string | undefined): readonly ClientKey[] {
-  return (stored.length > 0 || legacy === undefined ? stored : [legacy]).map(clientKeyOf);
+  return (isFromEnvironment(stored, legacy) ? [legacy!] : stored).map(clientKeyOf);
 }
+
+/** Whether the only key is that of the environment. */
+export const isFromEnvironment = (stored: readonly unknown[], legacy: string | undefined): boolean =>
+  stored.length === 0 && legacy !== undefined;
 
 /** The keys of the config and the environment. They are read again only if the config has another list. */
 export function currentClientKeys(

@@ -32,6 +32,7 @@ export const keyListSchema = z.object({
     .describe(
       "Who is served when these keys are gone: anyone without a key, others with keys that are not in this list, or nobody.",
     ),
+  from_environment: z.boolean().describe("The only key is DRAGOMAN_API_KEY, which the first created key replaces."),
   limits: keyLimitsSchema.nullable().describe("What the owner allows a member; null for the owner."),
 });
 export type KeyList = z.output<typeof keyListSchema>;
@@ -68,6 +69,8 @@ interface KeyListOptions {
   /** Clients must send a key. */
   required: boolean;
   servedWithout: KeyList["served_without"];
+  /** The only key is that of the environment. */
+  fromEnvironment?: boolean;
   /** Timestamp in milliseconds of the newest request with the key of this name; unknown where it is missing. */
   lastUsed?(name: string): number | null;
   /** Whose keys they are; missing for the owner. */
@@ -76,7 +79,7 @@ interface KeyListOptions {
 
 export function keyList(
   keys: readonly ClientKey[],
-  { now, required, servedWithout, lastUsed = () => null, member }: KeyListOptions,
+  { now, required, servedWithout, fromEnvironment = false, lastUsed = () => null, member }: KeyListOptions,
 ): KeyList {
   const items = keys.map((key) => ({
     name: key.name,
@@ -86,5 +89,11 @@ export function keyList(
     last_used_at_ms: key.name === null ? null : lastUsed(key.name),
   }));
   const limits = member && { ...shownLimits(member), max_keys: maxMemberKeys };
-  return { items, required, served_without: servedWithout, limits: limits ?? null };
+  return {
+    items,
+    required,
+    served_without: servedWithout,
+    from_environment: fromEnvironment,
+    limits: limits ?? null,
+  };
 }

@@ -64,8 +64,7 @@ function person(data?: string) {
       const code = await command.exited;
       return { code, stdout: command.stdout(), stderr: command.stderr() };
     },
-    /** @param env What the person has set: Gemini CLI's address is in no file. */
-    status(id: ClientId, env: Record<string, string> = { GOOGLE_GEMINI_BASE_URL: url }) {
+    status(id: ClientId, env: Record<string, string> = {}) {
       return clientStatus(id, { home, env, url }).state;
     },
     /** What is kept of the client's file. */
@@ -119,7 +118,7 @@ describe.each(withFile)("%s", (id) => {
     const path = own.settle(id, before, 0o640);
     for (const model of ["gpt-5.3-codex", "claude-sonnet-4.6"]) {
       expect((await own.connect(id, "--write", "--model", model)).code).toBe(0);
-      expect(text(path)).toContain(model);
+      expect(text(path)).toContain(id === "claude-code" ? model.replace(".6", "-6") : model);
     }
     expect((await own.connect(id, "--write", "--model", "claude-sonnet-4.6")).stderr).toContain(
       "already has these settings",
@@ -145,7 +144,7 @@ describe("what is shown", () => {
     expect(stdout).toContain("(DEMO)");
     expect(existsSync(own.path("claude-code"))).toBe(false);
     expect((await own.connect("claude-code", "--print", "--shell", "fish")).stdout).toContain(
-      `set -gx ANTHROPIC_MODEL claude-sonnet-4.6\n`,
+      `set -gx ANTHROPIC_MODEL claude-sonnet-4-6\n`,
     );
     own.env.SHELL = "/usr/bin/fish";
     expect((await own.connect("anthropic-sdk")).stdout).toContain(`set -gx ANTHROPIC_BASE_URL ${url}\n`);
@@ -425,7 +424,7 @@ describe("the way back", () => {
   });
 
   test.each([
-    ["claude-code", '"ANTHROPIC_MODEL": "claude-sonnet-4.6"', '"ANTHROPIC_MODEL": "opus"', "env.ANTHROPIC_MODEL"],
+    ["claude-code", '"ANTHROPIC_MODEL": "claude-sonnet-4-6"', '"ANTHROPIC_MODEL": "opus"', "env.ANTHROPIC_MODEL"],
     ["codex", 'model_provider = "dragoman"', 'model_provider = "openai"', "model_provider"],
     ["aider", "model: openai/claude-sonnet-4.6", "model: haiku", "model"],
   ] as const)(
@@ -488,6 +487,7 @@ describe("the way back", () => {
     ],
     toml: [(now) => now.replace(/^model_provider = .*\n/m, '$&theirs = { own = ["stays"] }\n')],
     yaml: [(now) => `${now}theirs: { own: [stays] }\n`, (now) => `theirs: { own: [stays] }\n${now}`],
+    env: [(now) => `${now}THEIRS="stays"\n`, (now) => `# theirs\n${now}`],
     "json-list": [
       (now) => JSON.stringify([...listIn(now), theirItem], null, "\t"),
       (now) => now.replace(/,?\s*\]\s*$/, `, ${JSON.stringify(theirItem)}]`),
@@ -565,18 +565,52 @@ describe("the way back", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test("of Gemini CLI's settings leaves the variables to the person, who is told of them", async () => {
+  test.each([
+    ["", 0o600],
+    ["# mine\r\nexport OTHER='stays' # theirs\r\nGEMINI_API_KEY=theirs\r\n\r\nLAST=1", 0o640],
+  ])("of Gemini CLI leads back to the same bytes in both of its files, from %j", async (before, mode) => {
     using own = person();
-    const { stderr } = await own.connect("gemini-cli", "--write", "--model", "claude-sonnet-4.6");
-    expect(stderr).toContain("prints the line that sets GOOGLE_GEMINI_BASE_URL, GEMINI_API_KEY.");
-    expect([own.status("gemini-cli", {}), own.status("gemini-cli")]).toEqual(["elsewhere", "here"]);
-    const written = JSON.parse(text(own.path("gemini-cli")));
+    const variables = join(dirname(own.path("gemini-cli")), ".env");
+    own.settle("gemini-cli", settings["gemini-cli"]!);
+    if (before !== "") writeFileSync(variables, before, { mode });
+    for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) {
+      const { code, stdout, stderr } = await own.connect("gemini-cli", "--write", "--model", model);
+      expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining(key)]);
+    }
+    expect(own.status("gemini-cli")).toBe("here");
+    expect(text(variables)).toContain(`GOOGLE_GEMINI_BASE_URL=${url}`);
+    expect(text(variables)).toContain(`GEMINI_API_KEY=${key}`);
+    if (before !== "") expect(text(variables)).toStartWith("# mine\r\nexport OTHER='stays' # theirs\r\n");
+    expect(statSync(variables).mode & 0o777).toBe(mode);
+    const written = readSettings("json", text(own.path("gemini-cli")));
     // 168,000 tokens of the 1,048,576 that it assumes, and four fifths of them.
     expect(written.model).toEqual({ name: "claude-sonnet-4.6", compressionThreshold: 0.128 });
+    expect((await own.connect("gemini-cli", "--undo")).code).toBe(0);
+    expect(existsSync(variables) ? text(variables) : "").toBe(before);
+    expect(text(own.path("gemini-cli"))).toBe(settings["gemini-cli"]!);
+    expect(own.backups("gemini-cli").concat(own.backups("gemini-cli.env" as ClientId))).toEqual([]);
+  });
+
+  test("of Gemini CLI's variables keeps what somebody put into them since, and a setting of the shell goes before the file", async () => {
+    using own = person();
+    const variables = join(dirname(own.path("gemini-cli")), ".env");
+    await own.connect("gemini-cli", "--write");
+    writeFileSync(variables, `# theirs\n${text(variables)}THEIRS=1\n`);
+    expect(own.status("gemini-cli", { GOOGLE_GEMINI_BASE_URL: "http://127.0.0.1:1" })).toBe("elsewhere");
+    expect((await own.connect("gemini-cli", "--undo")).code).toBe(0);
+    expect(text(variables)).toBe("# theirs\nTHEIRS=1\n");
+    expect(existsSync(own.path("gemini-cli"))).toBe(false);
+  });
+
+  test("of Gemini CLI's settings is taken over by another way to sign in, which is said", async () => {
+    using own = person();
+    await own.connect("gemini-cli", "--write");
+    const written = readSettings("json", text(own.path("gemini-cli")));
     own.settle("gemini-cli", JSON.stringify({ ...written, security: { auth: { selectedType: "vertex-ai" } } }));
     expect(own.status("gemini-cli")).toBe("overridden");
     const { stdout } = await own.connect("gemini-cli");
     expect(stdout).toContain(`export GOOGLE_GEMINI_BASE_URL=${url}`);
+    expect(stdout).toContain(`In ~/.gemini/.env:\n\nGOOGLE_GEMINI_BASE_URL=${url}`);
   });
 
   test("says so when there is nothing to take back", async () => {

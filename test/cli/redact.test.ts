@@ -14,6 +14,8 @@ test("secrets are cut down to their end; counts and switches are not", () => {
   expect(shown('{ "GITHUB_PAT": "ghp_0123456789abcdef" }')).toBe('{ "GITHUB_PAT": "…cdef" }');
   expect(shown('args = ["--header", "ghp_0123456789abcdef"]')).toBe('args = ["--header", "[github token]"]');
   expect(shown("url: https://me:hush@example.com/x")).toBe("url: https://[secret]@example.com/x");
+  expect(shown("MY_ENV_KEY=ABCDEFGHIJKLMNOP")).toBe("MY_ENV_KEY=…MNOP");
+  expect(shown('"envKey": "sk-0123456789abcdef"')).toBe('"envKey": "…cdef"');
   expect(maskSecrets('"apiKey": "a \\"quoted\\" key"', ['a "quoted" key'])).not.toContain("quoted");
   for (const plain of [
     '"max_tokens": 128000,',
@@ -21,6 +23,7 @@ test("secrets are cut down to their end; counts and switches are not", () => {
     '"ANTHROPIC_AUTH_TOKEN": "unused"',
     "key = true",
     '"tokenSource": "manual"',
+    '"envKey": "DRAGOMAN_API_KEY",',
   ])
     expect(shown(plain)).toBe(plain);
 });

@@ -5,7 +5,7 @@
 
 import { upstreamPaths } from "../../src/api-paths";
 import { type Client, type ClientSetup, variablesBeside } from "../../src/clients/client";
-import { type ClientId, clientIds, clientOf, freshFile } from "../../src/clients/index";
+import { type ClientId, clientIds, clientOf, freshFiles } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
 
@@ -193,8 +193,9 @@ function section(id: ClientId, client: Client): string {
   }
   const commands = [`dragoman connect ${id} --write    # --undo restores the file`, setup.command].join("\n");
   const place = `\`${file.locate({ home: "~", env: {}, platform: "linux" })}\``;
+  const files = freshFiles(id, setup, { home: "~", env: {}, platform: "linux" });
   const settings = shownWhole.has(id)
-    ? [`In ${place}:`, block(file.format, freshFile(client, setup))]
+    ? [`In ${place}:`, block(file.format, files[0]!.text)]
     : [`The settings are in ${place}. \`dragoman connect ${id}\` prints them.`];
   return [title, block("sh", commands), ...settings, ...note].join("\n\n");
 }

@@ -22,9 +22,8 @@ function check(format: Format, text: string): void {
   const after = put(format, text);
   // It says ours, and all of theirs; this is read by Bun's own parsers too.
   const [before, now] = [readSettings(format, text), readSettings(format, after)];
-  expect(clientOf(agents[format]).file!.addresses(now, {})).toContain(
-    format === "json" ? place.url : `${place.url}/v1`,
-  );
+  const called = clientOf(agents[format]).file!.destinations(now, {});
+  expect(called.map(({ address }) => address)).toContain(format === "json" ? place.url : `${place.url}/v1`);
   for (const [name, value] of Object.entries(before))
     if (!["env", "model", "models", "model_provider", "model_context_window", "model_providers"].includes(name))
       expect(now[name]).toEqual(value);

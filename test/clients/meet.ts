@@ -1,8 +1,8 @@
 /** A real client, pointed at a server by the settings that `dragoman connect` writes, and when it shows a sentence. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { clientOf, freshFile } from "../../src/clients/index";
+import { join } from "node:path";
+import { clientOf, freshFiles } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { models, type Tool, variablesOf } from "./clients";
 import type { Installed } from "./install";
@@ -34,10 +34,8 @@ export async function meet({ tool, model: name, url, words, timeoutMs }: Meeting
     const work = join(home, "work");
     mkdirSync(work);
     const client = clientOf(tool.id);
-    const path = client.file?.locate({ home, env: {} });
-    if (path) mkdirSync(dirname(path), { recursive: true });
     const setup = client.setUp({ url, models: chooseModels(Object.values(models))!, model });
-    if (path) await Bun.write(path, freshFile(client, setup));
+    for (const { name, text } of freshFiles(tool.id, setup, { home, env: {} })) await Bun.write(name, text);
     const [program = "", ...args] = tool.command("say hello", model);
     const child = Bun.spawn([installed.program(program), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
       cwd: work,

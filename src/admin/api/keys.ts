@@ -11,9 +11,11 @@ export const createdKeySchema = z.object({
 });
 
 export async function listKeys(app: App): Promise<KeyList> {
-  const { clientKeys, requiresKey: required, history, now } = app;
+  const { clientKeys, requiresKey: required, config, history, now } = app;
+  const fromEnvironment = config.current.auth.apiKeys.length === 0 && clientKeys.length > 0;
+  const servedWithout = servedWithoutKeys(app);
   const lastUsed = await lastUses(history, clientKeys);
-  return keyList(clientKeys, { now: now(), required, servedWithout: servedWithoutKeys(app), lastUsed });
+  return keyList(clientKeys, { now: now(), required, servedWithout, fromEnvironment, lastUsed });
 }
 
 /** A member's own keys, by the names that they have in the history. */

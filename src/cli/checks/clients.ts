@@ -1,34 +1,50 @@
-/** Which known clients are configured to use dragoman. */
+/** Which known clients are configured to use dragoman, and whether their keys are accepted. */
 
-import { clientIds, clientOf } from "../../clients/index";
-import { clientStatus } from "../../clients/status";
+import { type ClientId, clientIds, clientOf } from "../../clients/index";
+import { type ClientStatus, clientStatus } from "../../clients/status";
+import { takesKeysOf } from "../connect/tools";
+import { isAccepted } from "../running-server";
 import { about, type CheckContext, type Finding } from "./check";
-import { addressOf } from "./port";
+import { addressOf, recordedIn } from "./port";
 
 /** Reports only clients that have a settings file: nothing is known about the others. */
-export function checkClients(subject: CheckContext): Finding[] {
-  const url = addressOf(subject);
+export async function checkClients(subject: CheckContext): Promise<Finding[]> {
   const { home, env } = subject;
-  const found = clientIds.flatMap((id) => {
-    const { state, file, fault, caveats = [] } = clientStatus(id, { home, env, url });
-    const { name } = clientOf(id);
-    const client = about(name);
-    if (state === "here") return [client.ok(`${file} points to dragoman.`)];
-    if (state === "overridden")
-      return [
-        client.warn(
-          `${file} names ${url}, but ${caveats.join(", and ")}.`,
-          "Remove that from the file if the client should use dragoman.",
-        ),
-      ];
-    if (state === "elsewhere")
-      return [client.warn(`${file} does not point to ${url}.`, `To change that, run: dragoman connect ${id} --write`)];
-    if (state === "unreadable")
-      return [client.warn(`${file} cannot be read (${fault}).`, "Fix the file, or repair it in that client.")];
-    return [];
-  });
+  const url = addressOf(subject);
+  const states = clientIds.map((id) => [id, clientStatus(id, { home, env, url })] as const);
+  const found = (await Promise.all(states.map(([id, status]) => findingsOf(id, status, subject)))).flat();
   if (found.length > 0) return found;
   return [
     about("clients").ok("No settings file of a known client was found. `dragoman connect <client>` sets one up."),
   ];
+}
+
+async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckContext): Promise<Finding[]> {
+  const { state, file, fault, caveats = [] } = status;
+  const url = addressOf(subject);
+  const client = about(clientOf(id).name);
+  const write = `dragoman connect ${id} --write`;
+  if (state === "unreadable")
+    return [client.warn(`${file} cannot be read (${fault}).`, "Fix the file, or repair it in that client.")];
+  if (state === "elsewhere") return [client.warn(`${file} does not point to ${url}.`, `To change that, run: ${write}`)];
+  if (state === "absent") return [];
+  const taken = await keysTaken(status, subject);
+  if (taken === false)
+    return [client.fail(`${file} points to dragoman, which refuses its key.`, `To give it one, run: ${write}`)];
+  if (state === "overridden")
+    return [
+      client.warn(
+        `${file} names ${url}, but ${caveats.join(", and ")}.`,
+        "Remove that from the file if the client should use dragoman.",
+      ),
+    ];
+  const untried = taken === undefined ? " Its key is not in the file, and was not tried." : "";
+  return [client.ok(`${file} points to dragoman.${untried}`)];
+}
+
+/** True also if no server is running, or none answers, which other checks report. */
+async function keysTaken(status: ClientStatus, { environment }: CheckContext): Promise<boolean | undefined> {
+  const url = recordedIn(environment)[0]?.url;
+  if (url === undefined) return true;
+  return takesKeysOf(status, { accepts: (key) => isAccepted(url, key) }).catch(() => true);
 }

@@ -1,21 +1,23 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
-import { homedir } from "node:os";
 import { type ClientSetup, variablesBeside } from "../../clients/client";
-import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/index";
+import { type ClientId, clientIds, clientOf, filesOf, freshFiles, isClientId } from "../../clients/index";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { undoSettings } from "../../clients/settings-file/undo";
-import { type SettingsFile, writeSettings } from "../../clients/settings-file/write";
+import { writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
 import { clientStatus } from "../../clients/status";
 import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
+import { keyStoreOf } from "../key-store";
 import { demoNotice, findServer, type RunningServer, requireServer } from "../running-server";
 import { table } from "../table";
-import { print, say, shortened } from "../terminal";
+import { mayRemove, print, say, shortened } from "../terminal";
 import { UsageError } from "../usage-error";
+import { type KeyChoice, keyToPrint, keyToWrite } from "./key-choice";
 import { modelsOf, type Offer, pick } from "./models";
 import { freeModel, probe, probeCost } from "./probe";
 import { maskSecrets } from "./redact";
+import { orRevoke, person, placeOf, sayIfOpen, takesKeysOf } from "./tools";
 
 /** The options of the command line. */
 export interface ConnectFlags {
@@ -24,6 +26,7 @@ export interface ConnectFlags {
   undo?: boolean;
   force?: boolean;
   test?: boolean;
+  yes?: boolean;
 }
 
 interface ConnectOptions {
@@ -32,25 +35,30 @@ interface ConnectOptions {
   /** A model's id, in any form that a request may use. */
   model?: string;
   shell: Shell;
+  /** The client key to write or print. */
+  key?: string;
   /** Make a test call even if the model is not free. */
   test: boolean;
   force: boolean;
+  yes: boolean;
 }
 
 interface ConnectArguments extends ConnectFlags {
   environment: Environment;
   client?: string;
   model?: string;
+  key?: string;
   shell?: string;
 }
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
 export async function connectFrom(given: ConnectArguments): Promise<number> {
-  const { environment, client, model, shell, test = false, force = false } = given;
+  const { environment, client, model, key, shell, test = false, force = false, yes = false } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
   if (force && action !== "undo") throw new UsageError("--force can only be used with --undo.");
+  if (key !== undefined && action === "undo") throw new UsageError("--key cannot be used with --undo.");
   if (client === undefined) {
     if (actions.length > 0) throw new UsageError(`Name a client: ${clientIds.join(", ")}.`);
     return listClients(environment);
@@ -58,17 +66,23 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
   if (!isClientId(client))
     throw new UsageError(`There is no client \`${client}\`. Known clients: ${clientIds.join(", ")}.`);
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
-  const options = { environment, client, model, test, force, shell: shell ?? usualShell(process.env) };
+  const options = { environment, client, model, key, test, force, yes, shell: shell ?? usualShell(process.env) };
   return action === "undo" ? undo(options) : point(options, action);
 }
 
 /** Lists all clients with the state of their settings files. */
-function listClients(environment: Environment): number {
-  const url = findServer(environment)?.url ?? "http://127.0.0.1:4141";
-  const rows = clientIds.map((id) => {
-    const { file, state } = clientStatus(id, { ...person(), url });
-    return [id, clientOf(id).name, file ? shortened(file) : "–", file ? states[state] : "none; settings are printed"];
-  });
+async function listClients(environment: Environment): Promise<number> {
+  const server = findServer(environment);
+  const url = server?.url ?? "http://127.0.0.1:4141";
+  const rows = await Promise.all(
+    clientIds.map(async (id) => {
+      const { file, state, keys } = clientStatus(id, { ...person(), url });
+      const isConnected = server && (state === "here" || state === "overridden");
+      const taken = isConnected ? await takesKeysOf({ keys }, keyStoreOf(environment, server)) : true;
+      const said = taken === false ? "connected, but its key is refused" : states[state];
+      return [id, clientOf(id).name, file ? shortened(file) : "–", file ? said : "none; settings are printed"];
+    }),
+  );
   print(...table([["client", "name", "settings file", "state"], ...rows]));
   say(
     "",
@@ -90,36 +104,37 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   const server = requireServer(options.environment);
   if (server.demo) say(demoNotice, "");
   const models = await modelsOf(server);
-  sayRotation(server);
   const model = options.model === undefined ? undefined : pick(options.model, models.offered);
-  const setup = client.setUp({ url: server.url, key: server.keys[0]?.value, models: models.choice, model });
+  const store = keyStoreOf(options.environment, server);
+  const settingsFor = ({ key }: KeyChoice) => client.setUp({ url: server.url, key, models: models.choice, model });
   if (action === "print" || !client.file) {
+    const choice = await keyToPrint(options.client, server, store, options.key);
+    const setup = settingsFor(choice);
     printSetup(options, setup, server);
     if (action === "write") throw new UsageError(`${client.name} has no settings file: set the lines above yourself.`);
-    return options.test ? test(options, server, setup, models) : 0;
+    return options.test ? test(options, { server, setup, models, choice }) : 0;
   }
-  await write(options, setup, server);
-  const code = await test(options, server, setup, models);
+  const choice = await keyToWrite(options.client, server, store, options.key);
+  const setup = settingsFor(choice);
+  await orRevoke(choice.created, store, () => write(options, { server, setup, choice }));
+  const code = await test(options, { server, setup, models, choice });
   sayWhatIsLeft(options, setup, server);
   return code;
 }
 
-/** Warns if the settings contain a key that a restart will replace. */
-function sayRotation({ keys: [taken, ...others] }: RunningServer): void {
-  if (taken?.from !== "DRAGOMAN_API_KEY" || !others.some(({ from }) => from === "config.json")) return;
-  say(
-    "The server still accepts the key of DRAGOMAN_API_KEY. The key in config.json takes effect at the next start: restart the server, then run this command again.",
-    "",
-  );
+/** What is written, and where it leads. */
+interface Plan {
+  server: RunningServer;
+  setup: ClientSetup;
+  choice: KeyChoice;
 }
 
 function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, server: RunningServer): void {
   const client = clientOf(id);
   const lines = [`${client.name} → ${server.url}${server.demo ? " (DEMO)" : ""}, model ${setup.model.id}`, ""];
-  if (client.file) {
-    const place = shortened(client.file.locate(person()));
-    lines.push(`In ${place} (\`dragoman connect ${id} --write\` writes this there, \`--undo\` restores the file):`);
-    lines.push("", freshFile(client, setup));
+  for (const [at, { name, text }] of freshFiles(id, setup, person()).entries()) {
+    const how = at === 0 ? ` (\`dragoman connect ${id} --write\` writes this there, \`--undo\` restores the file)` : "";
+    lines.push(`In ${shortened(name)}${how}:`, "", text);
   }
   const variables = setVariables(setup.variables, shell);
   if (variables !== "") {
@@ -134,22 +149,22 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   print(lines.join("\n").trimEnd());
 }
 
-async function write(
-  { client: id, environment }: ConnectOptions,
-  setup: ClientSetup,
-  server: RunningServer,
-): Promise<void> {
-  const { file, before, after, kept, open } = await writeSettings(placeOf(id, environment), setup.edits);
-  if (before === after) say(`${shortened(file)} already has these settings; nothing was changed.`);
-  const key = server.keys[0]?.value;
-  const secrets = server.keys.map(({ value }) => value);
-  for (const line of unifiedDiff(before, after, shortened(file))) print(maskSecrets(line, secrets));
-  if (open && key !== undefined && JSON.stringify(setup.edits).includes(JSON.stringify(key)))
-    say(
-      `Others on this machine can read ${shortened(file)}, and it contains the client key now. Run: chmod 600 ${JSON.stringify(file)}`,
-    );
-  const kind = before === "" ? "removes the file again" : "restores the file as it was before";
-  if (kept) say(`\`dragoman connect ${id} --undo\` ${kind}.`);
+async function write({ client: id, environment }: ConnectOptions, { setup, server, choice }: Plan): Promise<void> {
+  const secrets = [...server.keys.map(({ value }) => value), ...(choice.key === undefined ? [] : [choice.key])];
+  for (const { edits, ...file } of filesOf(id, setup.edits, person())) {
+    const written = await writeSettings(placeOf(id, file, environment), { edits });
+    const { before, after, kept } = written;
+    const path = shortened(written.file);
+    if (before === after) say(`${path} already has these settings; nothing was changed.`);
+    for (const line of unifiedDiff(before, after, path)) print(maskSecrets(line, secrets));
+    if (choice.key !== undefined && JSON.stringify(edits).includes(JSON.stringify(choice.key))) {
+      if (choice.created !== undefined)
+        say(`Created the client key \`${choice.created}\`, named after the client, and wrote it to ${path}.`);
+      sayIfOpen(written);
+    }
+    const kind = before === "" ? "removes the file again" : "restores the file as it was before";
+    if (kept) say(`\`dragoman connect ${id} --undo\` ${kind}.`);
+  }
 }
 
 /** After the file is written: conflicting settings, what the file cannot contain, and what to run. */
@@ -162,35 +177,52 @@ function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url
   if (setup.command) say(`Then run: ${setup.command}`);
 }
 
-async function undo({ client: id, environment, force }: ConnectOptions): Promise<number> {
+async function undo({ client: id, environment, force, yes }: ConnectOptions): Promise<number> {
   const { name, file } = clientOf(id);
   if (!file) throw new UsageError(`${name} has no settings file, so there is nothing to undo.`);
-  const undone = await undoSettings(placeOf(id, environment), force);
-  if (!undone) {
-    say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
-    return 0;
+  const files = filesOf(id, [], person()).map((each) => placeOf(id, each, environment));
+  const question = `Restore ${files.map(({ path }) => shortened(path)).join(" and ")} as before dragoman wrote there?`;
+  if (!(await mayRemove(question, yes, "Nothing was changed."))) return 1;
+  let isUndone = false;
+  // The settings file goes last: its folder goes with it.
+  for (const place of files.toReversed()) {
+    const undone = await undoSettings(place, force);
+    if (!undone) continue;
+    isUndone = true;
+    const path = shortened(undone.file);
+    say(
+      {
+        restored: `${path} is restored to what it was before dragoman wrote to it.`,
+        "taken out": `dragoman's settings are removed from ${path}; other changes made there since then are kept.`,
+        removed: `${path} is removed: dragoman had created it.`,
+        "as it was": `${path} is already what it was before dragoman wrote to it.`,
+      }[undone.state],
+    );
+    if (undone.kept) say(`The changed file is kept in ${shortened(undone.kept)}.`);
   }
-  const path = shortened(undone.file);
-  say(
-    {
-      restored: `${path} is restored to what it was before dragoman wrote to it.`,
-      "taken out": `dragoman's settings are removed from ${path}; other changes made there since then are kept.`,
-      removed: `${path} is removed: dragoman had created it.`,
-      "as it was": `${path} is already what it was before dragoman wrote to it.`,
-    }[undone.state],
-  );
-  if (undone.kept) say(`The changed file is kept in ${shortened(undone.kept)}.`);
+  if (!isUndone) say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
+  else await sayOwnKey(id, environment);
   return 0;
+}
+
+/** A key stays valid: the person may have copied it elsewhere. */
+async function sayOwnKey(id: ClientId, environment: Environment): Promise<void> {
+  const { items } = await keyStoreOf(environment, findServer(environment))
+    .list()
+    .catch((thrown) => {
+      if (thrown instanceof ProxyError) return { items: [] };
+      throw thrown;
+    });
+  if (items.some((key) => key.name === id))
+    say(`The client key \`${id}\` is still valid. \`dragoman key rm ${id}\` removes it.`);
 }
 
 async function test(
   { client: id, test: isRequested }: ConnectOptions,
-  server: RunningServer,
-  setup: ClientSetup,
-  { offered, choice }: Offer,
+  { server, setup, models: { offered, choice: known }, choice: { key } }: Plan & { models: Offer },
 ): Promise<number> {
   const { dialect } = clientOf(id);
-  const model = freeModel(dialect, setup.model, [...choice.all, ...offered]) ?? (isRequested ? setup.model : undefined);
+  const model = freeModel(dialect, setup.model, [...known.all, ...offered]) ?? (isRequested ? setup.model : undefined);
   if (!model) {
     say(
       `No test call was made, because no model is free of charge. \`dragoman connect ${id} --test\` makes one with ${setup.model.id}; ${probeCost(setup.model)}.`,
@@ -199,7 +231,7 @@ async function test(
   }
   say(`Making one small test call in the client's API dialect (${dialect}) with ${model.id}; ${probeCost(model)}.`);
   try {
-    const { took, text } = await probe(server, dialect, model);
+    const { took, text } = await probe(server, key, dialect, model);
     say(`Answered in ${(took / 1000).toFixed(1)} s: ${text === "" ? "(no text)" : text}`);
     return 0;
   } catch (thrown) {
@@ -207,11 +239,4 @@ async function test(
     say(`The test call failed. ${thrown.message}`);
     return 1;
   }
-}
-
-const person = () => ({ home: homedir(), env: process.env });
-
-function placeOf(id: ClientId, { home }: Environment): SettingsFile {
-  const settings = clientOf(id).file!;
-  return { id, settings, file: settings.locate(person()), home, warn: say };
 }

@@ -1,10 +1,11 @@
 /** The models for a set-up, as the running server lists them to its clients. */
 import { z } from "zod";
+import { modelSchema } from "../../admin/api/schemas";
 import { type Choice, type ClientModel, chooseModels, isPlain } from "../../clients/models";
 import { ProxyError } from "../../errors";
 import { findModel } from "../../upstream/model-name";
 import { clientModelSource, clientModels } from "../../upstream/model-view";
-import { ask, type RunningServer, readAs } from "../running-server";
+import { ask, askAsOwner, type RunningServer, readAs } from "../running-server";
 import { UsageError } from "../usage-error";
 
 export interface Offer {
@@ -15,15 +16,34 @@ export interface Offer {
 
 /** @throws ProxyError if no model can serve an agent */
 export async function modelsOf(server: RunningServer): Promise<Offer> {
-  const { data } = readAs(
-    z.object({ data: z.array(clientModelSource()) }),
-    await ask(server, { path: "/v1/models" }),
-    server,
-  );
-  const offered = clientModels(data).filter(isPlain);
+  const offered = clientModels(await listedBy(server)).filter(isPlain);
   const choice = chooseModels(offered);
   if (choice) return { offered, choice };
   throw new ProxyError("upstream", `The server at ${server.url} offers no model that an agent can use.`);
+}
+
+/** The list of the admin API, which needs no client key; or the list for clients. */
+async function listedBy(server: RunningServer) {
+  const answer = await askAsOwner(server, "/api/admin/models");
+  if (answer === undefined) {
+    const list = z.object({ data: z.array(clientModelSource()) });
+    return readAs(list, await ask(server, { path: "/v1/models" }), server).data;
+  }
+  const { items } = readAs(z.object({ items: z.array(modelSchema) }), answer, server);
+  return items
+    .filter(({ accounts, provider }) => accounts.length > 0 || provider !== null)
+    .map(({ limits, price, ...model }) => ({
+      ...model,
+      display_name: model.name,
+      premium: price.premium,
+      premium_units: price.units,
+      model_picker_enabled: model.picked,
+      upstream_endpoints: model.endpoints,
+      max_context_window_tokens: limits.context,
+      max_prompt_tokens: limits.prompt,
+      max_output_tokens: limits.output,
+      capabilities: model.supports,
+    }));
 }
 
 /** @throws UsageError with the nearest names. */

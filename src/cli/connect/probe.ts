@@ -3,7 +3,7 @@
 import { clientPaths, geminiPath, upstreamPaths } from "../../api-paths";
 import type { ClientModel, ToolDialect } from "../../clients/models";
 import { isObject } from "../../json";
-import { ask, type RunningServer } from "../running-server";
+import { ask, type KnownKey, type RunningServer } from "../running-server";
 
 const question = "Answer with one word: ready";
 
@@ -72,16 +72,20 @@ export function probeCost({ premium, units }: ClientModel): string {
  * The duration in milliseconds, and the beginning of the answer.
  * @throws ProxyError if there is no answer
  */
-export async function probe(server: RunningServer, dialect: ToolDialect, model: ClientModel) {
+export async function probe(server: RunningServer, key: string | undefined, dialect: ToolDialect, model: ClientModel) {
   const { path, body, headers, read } = calls[dialect];
   const since = performance.now();
-  const answer = await ask(server, {
-    path: path(model.id),
-    method: "POST",
-    headers,
-    body: body(model.id),
-    timeoutMs: 120_000,
-  });
+  const keys: KnownKey[] = key === undefined ? [] : [{ value: key, from: "the settings" }];
+  const answer = await ask(
+    { ...server, keys },
+    {
+      path: path(model.id),
+      method: "POST",
+      headers,
+      body: body(model.id),
+      timeoutMs: 120_000,
+    },
+  );
   const text = (isObject(answer) ? read(answer) : []).filter((text) => typeof text === "string").join("");
   const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return { took: performance.now() - since, text: line.length > 60 ? `${line.slice(0, 60)}…` : line };

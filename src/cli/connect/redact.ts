@@ -14,9 +14,11 @@ export function maskSecrets(text: string, secrets: readonly string[]): string {
   const known = secrets
     .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
     .reduce((shown, secret) => shown.replaceAll(secret, maskSecret(secret)), text);
-  const masked = known.replace(named, (_, name: string, given: string) => {
+  const masked = known.replace(named, (_, name: string, given: string, at: number) => {
     const [, quote = "", kind = "", secret = "", end = ""] = value.exec(given)!;
-    const plain = /^(?:[\d.]*|true|false|null|unused|…\S*)$/.test(secret);
+    // `envKey` names the variable that has the key.
+    const isVariable = /(?:^|\W)env_?$/i.test(known.slice(Math.max(0, at - 5), at)) && /^[A-Z][A-Z\d_]*$/.test(secret);
+    const plain = isVariable || /^(?:[\d.]*|true|false|null|unused|…\S*)$/.test(secret);
     return name + quote + kind + (plain ? secret : maskSecret(secret)) + end;
   });
   return hideShapes(masked);

@@ -41,8 +41,9 @@ export function addMembers(cli: CAC, { environment, text }: Given): void {
     });
   cli
     .command("member rm <name>", "Remove a member: their keys are refused at once, and their accounts are signed out")
-    .action(async (name: string) => {
+    .option("-y, --yes", "Do not ask")
+    .action(async (name: string, { yes = false }: { yes?: boolean }) => {
       const { memberRm } = await import("./members");
-      return memberRm({ environment: environment(), name });
+      return memberRm({ environment: environment(), name, yes });
     });
 }

@@ -8,7 +8,7 @@ import { isLoopbackUrl } from "../../net/proxy";
 import { openPostgresStores, type PostgresStores } from "../../storage/postgres/stores";
 import { serverOf } from "../running-server";
 import { table } from "../table";
-import { print, printJson, say } from "../terminal";
+import { mayRemove, print, printJson, say } from "../terminal";
 import { UsageError } from "../usage-error";
 
 interface MemberOptions {
@@ -124,7 +124,9 @@ function noteOf(item: MemberItem): string[] {
   return trouble === undefined ? [] : [`${name} ${trouble}.`];
 }
 
-export async function memberRm({ environment, name }: MemberOptions & { name: string }): Promise<number> {
+export async function memberRm({ environment, name, yes }: MemberOptions & { name: string; yes: boolean }) {
+  const question = `Remove ${name}? Their keys are refused at once, and their accounts are signed out.`;
+  if (!(await mayRemove(question, yes))) return 1;
   const removed = await withTeam(environment, ({ members }) => members.remove(name));
   say(
     `${removed.name} was removed. Their keys are refused from now on, and their accounts are signed out here. Answers that run already go on to their end.`,

@@ -6,7 +6,6 @@ import { z } from "zod";
 import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../../config/files";
 import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
-import type { ClientId } from "../index";
 
 /** Enough for two settings files of the maximum size, in base64. */
 const maxBytes = 12 * 1024 * 1024;
@@ -34,7 +33,7 @@ const schema = z.object({
 export type Backup = z.infer<typeof schema>;
 
 /** The path of a file's backup. */
-export const backupPath = (folder: string, id: ClientId, target: string) =>
+export const backupPath = (folder: string, id: string, target: string) =>
   join(folder, `${id}-${createHash("sha256").update(target).digest("hex").slice(0, 12)}.json`);
 
 /** Undefined if there is none. @throws ProxyError if it is damaged */
@@ -63,7 +62,7 @@ export function writeBackup(path: string, backup: Backup | undefined): void {
  * The backup of this file, or else the client's only one: the variable that located the file may be unset by now.
  * @throws ProxyError `conflict` if the client has several
  */
-export function findBackup(folder: string, id: ClientId, file: string): { path: string; backup: Backup } | undefined {
+export function findBackup(folder: string, id: string, file: string): { path: string; backup: Backup } | undefined {
   const names = readdirSync(folder).filter((name) => name.startsWith(`${id}-`) && name.endsWith(".json"));
   const all = names.flatMap((name) => {
     const path = join(folder, name);

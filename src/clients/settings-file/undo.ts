@@ -27,7 +27,7 @@ export interface Undone {
  */
 export async function undoSettings(place: SettingsFile, force: boolean): Promise<Undone | undefined> {
   return inBackups(place, (folder): Undone | undefined => {
-    const found = findBackup(folder, place.id, place.file);
+    const found = findBackup(folder, place.id, place.path);
     if (!found) return undefined;
     const { path, backup } = found;
     const { file, target, content } = backup;
@@ -37,7 +37,7 @@ export async function undoSettings(place: SettingsFile, force: boolean): Promise
       return { state, file, kept };
     };
     if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
-    if (!now && !force) throw goneSince(place.id, backup);
+    if (!now && !force) throw goneSince(place.client, backup);
     const putBack = (kept?: string): Undone => {
       attempt(file, () => restore(backup));
       return done(content === null ? "removed" : "restored", kept);
@@ -45,7 +45,7 @@ export async function undoSettings(place: SettingsFile, force: boolean): Promise
     if (!now || (!backup.mixed && isOurs(place, backup, now))) return putBack();
     const apart = backup.mixed ? undefined : withoutOurEdits(place, backup, now.bytes, false);
     const theirs = apart && "text" in apart ? apart.text : undefined;
-    if (theirs === undefined && !force) throw changedSince(place.id, backup, apart);
+    if (theirs === undefined && !force) throw changedSince(place.client, backup, apart);
     const kept = theirs === undefined ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
     if (kept) replaceFile(kept, now.bytes, 0o600);
     const forced = theirs === undefined ? withoutOurEdits(place, backup, now.bytes, true) : undefined;
@@ -58,9 +58,8 @@ export async function undoSettings(place: SettingsFile, force: boolean): Promise
 }
 
 /** Whether the file is as dragoman wrote it, apart from the client's own state. */
-function isOurs({ settings }: SettingsFile, { file, written }: Backup, { bytes }: Found): boolean {
+function isOurs({ format, bookkeeping }: SettingsFile, { file, written }: Backup, { bytes }: Found): boolean {
   if (isSame(bytes, written)) return true;
-  const { bookkeeping, format } = settings;
   if (!bookkeeping) return false;
   const withoutState = (content: Uint8Array) => bookkeeping(readSettings(format, settingsText(file, content)));
   try {

@@ -3,19 +3,16 @@ import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
-import type { Client } from "../client";
-import { type Edit, SettingsFault } from "../edit";
-import { editSettings } from "../formats";
-import type { ClientId } from "../index";
+import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
+import { editSettings, readSettings, withEdits } from "../formats";
+import type { ClientFile, ClientId } from "../index";
 import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
 import { type Reverted, revertEdits } from "./revert";
 
-/** The client's file, and the data folder for its backup. */
-export interface SettingsFile {
-  id: ClientId;
-  settings: NonNullable<Client["file"]>;
-  file: string;
+/** A client's file, and the data folder for its backup. */
+export interface SettingsFile extends Omit<ClientFile, "edits"> {
+  client: ClientId;
   /** The data folder. */
   home: string;
   /** Called with warnings for the person. */
@@ -33,16 +30,23 @@ export interface Written {
   open: boolean;
 }
 
-/** @throws ProxyError if the file cannot be read, edited or written; it is unchanged then */
-export async function writeSettings(place: SettingsFile, edits: readonly Edit[]): Promise<Written> {
+/**
+ * @param change `edits`: all of dragoman's settings in the file. `only`: these, and the others as the file has them now.
+ * @throws ProxyError if the file cannot be read, edited or written; it is unchanged then
+ */
+export async function writeSettings(
+  place: SettingsFile,
+  change: { edits: readonly Edit[] } | { only: readonly Edit[] },
+): Promise<Written> {
   return inBackups(place, (folder) => {
-    const { file } = place;
+    const { path: file } = place;
     const target = targetOf(file);
     const path = backupPath(folder, place.id, target);
     const now = readFile(file, target);
     const before = settingsText(file, now?.bytes);
     const earlier = readBackup(path);
     const start = whereToStart(place, earlier, now);
+    const edits = "edits" in change ? change.edits : withPresent(place, before, earlier?.paths ?? [], change.only);
     const after = editedText(place, settingsText(file, start.base), edits);
     const open = process.platform !== "win32" && ((now?.mode ?? 0) & 0o077) !== 0;
     if (now && before === after) return { file, before, after, kept: earlier !== undefined, open };
@@ -68,6 +72,14 @@ export async function writeSettings(place: SettingsFile, edits: readonly Edit[])
     }
     return { file, before, after, kept: true, open };
   });
+}
+
+/** dragoman's settings as the file has them, with some of them changed. */
+function withPresent(place: SettingsFile, text: string, paths: readonly Path[], only: readonly Edit[]): Edit[] {
+  const wanted = asSettings(place, () => withEdits(readSettings(place.format, text), only));
+  const covers = (path: Path, inner: Path) => Bun.deepEquals(path, inner.slice(0, path.length));
+  const others = only.filter(({ path }) => !paths.some((own) => covers(own, path)));
+  return [...paths.map((path) => ({ path, value: settingAt(wanted, path) })), ...others];
 }
 
 interface Start {
@@ -100,12 +112,11 @@ function whereToStart(place: SettingsFile, earlier: Backup | undefined, now: Fou
  * @returns Undefined if the changes cannot be separated.
  */
 export function withoutOurEdits(
-  { settings }: SettingsFile,
+  { format, bookkeeping }: SettingsFile,
   { file, content, written, paths }: Backup,
   now: Uint8Array,
   force: boolean,
 ): Reverted | undefined {
-  const { format, bookkeeping } = settings;
   const versions = {
     before: settingsText(file, content ?? undefined),
     written: settingsText(file, written),
@@ -114,15 +125,19 @@ export function withoutOurEdits(
   return revertEdits({ format, paths, bookkeeping }, versions, force);
 }
 
-function editedText({ file, settings }: SettingsFile, text: string, edits: readonly Edit[]): string {
+const editedText = (place: SettingsFile, text: string, edits: readonly Edit[]): string =>
+  asSettings(place, () => editSettings(place.format, text, edits));
+
+/** @throws ProxyError that names the file, if its text cannot be read or edited */
+function asSettings<T>({ path: file, format }: SettingsFile, work: () => T): T {
   try {
-    return editSettings(settings.format, text, edits);
+    return work();
   } catch (thrown) {
     if (thrown instanceof SettingsFault) {
       const where = thrown.line === undefined ? "" : ` at line ${thrown.line}`;
       throw new ProxyError(
         "invalid_request",
-        `${file} is not valid ${settings.format.toUpperCase()}${where}: ${thrown.message}. It was not changed. Fix the file, then try again.`,
+        `${file} is not valid ${format.toUpperCase()}${where}: ${thrown.message}. It was not changed. Fix the file, then try again.`,
       );
     }
     if (!(thrown instanceof ProxyError)) throw thrown;

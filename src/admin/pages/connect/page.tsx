@@ -145,7 +145,7 @@ function Guide({ id, client, place, hasCommand, seen, now }: GuideProps): Markup
           <code>--undo</code> reverts it.
         </p>
       )}
-      {snippetsOf(client, place).map((snippet, at) => (
+      {snippetsOf(id, place).map((snippet, at) => (
         <SnippetBlock
           id={`${id}-${at}`}
           client={name}

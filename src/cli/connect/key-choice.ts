@@ -1,0 +1,85 @@
+/** Which client key a tool's settings get. */
+import type { ClientId } from "../../clients/index";
+import { clientStatus } from "../../clients/status";
+import { ProxyError } from "../../errors";
+import type { KeyList } from "../../keys/key-list";
+import type { KeyStore } from "../key-store";
+import { acceptedKey, type KnownKey, noAcceptedKey, type RunningServer } from "../running-server";
+import { say } from "../terminal";
+import { createKeyFor, person } from "./tools";
+
+export interface KeyChoice {
+  /** Undefined if the server needs none. */
+  key?: string;
+  /** The name of the key, if it was created for this tool. */
+  created?: string;
+}
+
+/**
+ * The key that was given, the one that the file has if the server accepts it, or a new one named after the tool. A server
+ * whose only key is DRAGOMAN_API_KEY keeps it: a new key would replace it, and the other tools would be refused.
+ * @throws ProxyError if the given key is refused, or if that of the environment is not known here
+ */
+export async function keyToWrite(
+  id: ClientId,
+  server: RunningServer,
+  store: KeyStore,
+  given: string | undefined,
+): Promise<KeyChoice> {
+  if (given !== undefined) return { key: await acceptedOf(given, server, store) };
+  const list = await listed(store);
+  if (!(list?.required ?? !(await store.accepts(undefined)))) return {};
+  const { keys = [] } = clientStatus(id, { ...person(), url: server.url });
+  const present = [...new Set(keys.map(({ value }) => value))];
+  if (present.length === 1 && (await store.accepts(present[0]))) return { key: present[0] };
+  if (list === undefined || list.from_environment) {
+    const known = await knownKey(server);
+    if (!known) throw noAcceptedKey(server);
+    return { key: known.value };
+  }
+  const { name, key } = await createKeyFor(id, store);
+  return { key, created: name };
+}
+
+/** The key that was given, or a known one; otherwise a placeholder, with what to do about it. */
+export async function keyToPrint(
+  id: ClientId,
+  server: RunningServer,
+  store: KeyStore,
+  given: string | undefined,
+): Promise<KeyChoice> {
+  if (given !== undefined) return { key: await acceptedOf(given, server, store) };
+  if (await store.accepts(undefined)) return {};
+  const known = await knownKey(server);
+  if (known) return { key: known.value };
+  say(
+    `The server asks for a client key, and stores only hashes of its keys. \`dragoman connect ${id} --write\` makes one for a client with a settings file; \`dragoman key add ${id}\` prints one, to be used in place of ${keyPlaceholder} below.`,
+    "",
+  );
+  return { key: keyPlaceholder };
+}
+
+/** A key of the config or the environment that the server accepts. Says so if a restart will replace it. */
+async function knownKey(server: RunningServer): Promise<KnownKey | undefined> {
+  const known = await acceptedKey(server);
+  if (known?.from === "DRAGOMAN_API_KEY" && server.keys.some(({ from }) => from === "config.json"))
+    say(
+      "The server still accepts the key of DRAGOMAN_API_KEY. The key in config.json takes effect at the next start: restart the server, then run this command again.",
+      "",
+    );
+  return known;
+}
+
+const keyPlaceholder = "YOUR_CLIENT_KEY";
+
+async function acceptedOf(given: string, server: RunningServer, store: KeyStore): Promise<string> {
+  if (await store.accepts(given)) return given;
+  throw new ProxyError("authentication", `The server at ${server.url} does not accept the key of --key.`);
+}
+
+/** Undefined if the server wants an admin token that is not set here. */
+const listed = (store: KeyStore): Promise<KeyList | undefined> =>
+  store.list().catch((thrown) => {
+    if (thrown instanceof ProxyError) return undefined;
+    throw thrown;
+  });

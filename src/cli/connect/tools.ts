@@ -1,0 +1,85 @@
+/** The tools that are connected to a server, and the client key of each. */
+import { homedir } from "node:os";
+import type { Path } from "../../clients/edit";
+import { type ClientFile, type ClientId, clientIds, clientOf, filesOf } from "../../clients/index";
+import { type SettingsFile, type Written, writeSettings } from "../../clients/settings-file/write";
+import { clientStatus } from "../../clients/status";
+import type { Environment } from "../../config/environment";
+import type { NewKey } from "../../keys/stored-keys";
+import type { KeyStore } from "../key-store";
+import { say, shortened } from "../terminal";
+
+/** Whose settings are read and written. */
+export const person = () => ({ home: homedir(), env: process.env });
+
+export interface ConnectedTool {
+  id: ClientId;
+  name: string;
+  file: string;
+  /** The keys that it sends, and where they are in its settings; undefined if it keeps its key elsewhere. */
+  keys?: { at: Path; value: string }[];
+}
+
+/** The tools whose settings lead to this address. */
+export const connectedTools = (url: string, around = person()): ConnectedTool[] =>
+  clientIds.flatMap((id) => {
+    const { state, file, keys } = clientStatus(id, { ...around, url });
+    if ((state !== "here" && state !== "overridden") || file === undefined) return [];
+    return [{ id, name: clientOf(id).name, file, keys }];
+  });
+
+/** Whether the keys in a tool's settings are all accepted; undefined if they are not known. */
+export async function takesKeysOf(
+  { keys }: Pick<ConnectedTool, "keys">,
+  { accepts }: Pick<KeyStore, "accepts">,
+): Promise<boolean | undefined> {
+  const unknown = keys === undefined && !(await accepts(undefined));
+  if (unknown) return undefined;
+  for (const { value } of keys ?? []) if (!(await accepts(value))) return false;
+  return true;
+}
+
+/** Creates a key named after a tool: `claude-code`, or `claude-code-2` if there is one of that name. */
+export async function createKeyFor(id: ClientId, { list, create }: KeyStore): Promise<{ name: string; key: string }> {
+  const taken = new Set((await list()).items.map(({ name }) => name?.toLowerCase()));
+  let name: string = id;
+  for (let count = 2; taken.has(name); count++) name = `${id}-${count}`;
+  const wanted: NewKey = { name };
+  return { name, key: await create(wanted) };
+}
+
+/** @throws what `work` throws, after the new key is revoked again: nobody has it */
+export async function orRevoke<T>(name: string | undefined, { revoke }: KeyStore, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (name !== undefined)
+      await revoke(name).catch(() => say(`The client key ${name} was created and is in no file.`));
+    throw thrown;
+  }
+}
+
+/** Gives a connected tool a key of its own, and changes nothing else in its settings. @returns The key's name. */
+export async function giveKey(tool: ConnectedTool, store: KeyStore, environment: Environment): Promise<string> {
+  const { name, key } = await createKeyFor(tool.id, store);
+  const edits = (tool.keys ?? []).map(({ at }) => ({ path: at, value: key }));
+  await orRevoke(name, store, async () => {
+    for (const { edits: only, ...file } of filesOf(tool.id, edits, person()))
+      if (only.length > 0) sayIfOpen(await writeSettings(placeOf(tool.id, file, environment), { only }));
+  });
+  return name;
+}
+
+export const placeOf = (
+  client: ClientId,
+  file: Omit<ClientFile, "edits">,
+  { home }: Pick<Environment, "home">,
+): SettingsFile => ({ ...file, client, home, warn: say });
+
+/** Warns of a file that contains a key and that others can read. */
+export function sayIfOpen({ file, open }: Written): void {
+  if (open)
+    say(
+      `Others on this machine can read ${shortened(file)}, and it contains the client key now. Run: chmod 600 ${JSON.stringify(file)}`,
+    );
+}

@@ -1,0 +1,57 @@
+/** The client keys of the running server, or of the stored config if none is running. */
+import { z } from "zod";
+import type { Environment } from "../config/environment";
+import { clientKeysOf, findClientKey, isFromEnvironment } from "../keys/client-keys";
+import { type KeyList, keyList, keyListSchema, servedWithoutKeys } from "../keys/key-list";
+import { createKey, type NewKey, revokeKey } from "../keys/stored-keys";
+import { adminHeaders, ask, isAccepted, type RunningServer, readAs } from "./running-server";
+import { withConfig } from "./with-stores";
+
+export interface KeyStore {
+  list(): Promise<KeyList>;
+  /** @returns The key. */
+  create(wanted: NewKey): Promise<string>;
+  revoke(name: string): Promise<void>;
+  /** Whether a client with this key is served; without one, whether clients need none. */
+  accepts(key: string | undefined): Promise<boolean>;
+}
+
+export const keyStoreOf = (environment: Environment, server: RunningServer | undefined): KeyStore =>
+  server ? keysOfServer(server) : storedKeys(environment);
+
+function keysOfServer(server: RunningServer): KeyStore {
+  const headers = adminHeaders(server);
+  const post = (path: string, body: object) => ask(server, { path, method: "POST", body, headers });
+  return {
+    list: async () => readAs(keyListSchema, await ask(server, { path: "/api/admin/keys", headers }), server),
+    create: async (wanted) => readAs(z.object({ key: z.string() }), await post("/api/admin/keys", wanted), server).key,
+    async revoke(name) {
+      await post(`/api/admin/keys/${encodeURIComponent(name)}/revoke`, {});
+    },
+    accepts: (key) => isAccepted(server.url, key),
+  };
+}
+
+function storedKeys(environment: Environment): KeyStore {
+  const { clientKey } = environment;
+  const read = () =>
+    withConfig(environment, async (config, { members }) => {
+      const stored = config.current.auth.apiKeys;
+      const keys = clientKeysOf(stored, clientKey);
+      const servedWithout = servedWithoutKeys({ config, environment, members, allowOpen: true });
+      const required = keys.length > 0 || members?.needKeys === true;
+      return { keys, required, servedWithout, fromEnvironment: isFromEnvironment(stored, clientKey) };
+    });
+  return {
+    async list() {
+      const { keys, ...how } = await read();
+      return keyList(keys, { now: Date.now(), ...how });
+    },
+    create: (wanted) => withConfig(environment, (config) => createKey(config, wanted)),
+    revoke: (name) => withConfig(environment, (config) => revokeKey(config, name)),
+    async accepts(key) {
+      const { keys, required } = await read();
+      return !required || (key !== undefined && findClientKey([key], keys) !== undefined);
+    },
+  };
+}

@@ -1,0 +1,224 @@
+/** One client key per connected tool: made, written, tried, and never needed by the commands on the owner's machine. */
+import { expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type ClientId, clientOf } from "../../src/clients/index";
+import { clientStatus } from "../../src/clients/status";
+import { run } from "../support/command";
+import { atTerminal } from "../support/terminal";
+import { scriptedGithub } from "./bench";
+
+const start = ["start", "--json", "--port", "0"];
+const tools = ["claude-code", "codex", "opencode", "gemini-cli", "continue"] as const satisfies ClientId[];
+
+/** A server with an account, and a person's home on the same machine. */
+async function machine(config: object = {}) {
+  const github = scriptedGithub();
+  github.signIn("octo-demo");
+  writeFileSync(join(github.data, "config.json"), JSON.stringify(config));
+  const home = join(dirname(github.data), "person");
+  mkdirSync(home, { recursive: true });
+  // Bun's own cache would lie in the home.
+  const env = { ...github.env, HOME: home, BUN_RUNTIME_TRANSPILER_CACHE_PATH: join(tmpdir(), "dragoman-transpiled") };
+  const server = run(start, { env });
+  const { url } = await server.ready();
+  return {
+    url,
+    env,
+    data: github.data,
+    server,
+    async ended(...args: string[]) {
+      await using command = run(args, { env });
+      const code = await command.exited;
+      return { code, stdout: command.stdout(), stderr: command.stderr() };
+    },
+    path: (id: ClientId) => clientOf(id).file!.locate({ home, env: {} }),
+    keysOf: (id: ClientId) => clientStatus(id, { home, env: {}, url }).keys?.map(({ value }) => value) ?? [],
+    /** How the server answers each tool's own keys. */
+    async statuses(ids: readonly ClientId[]) {
+      const keys = ids.flatMap((id) => this.keysOf(id));
+      const asked = keys.map(
+        async (key) => (await fetch(`${url}/v1/models`, { headers: { "x-api-key": key } })).status,
+      );
+      return Promise.all(asked);
+    },
+    async names(): Promise<(string | null)[]> {
+      const { items } = JSON.parse((await this.ended("key", "ls", "--json")).stdout) as { items: { name: string }[] };
+      return items.map(({ name }) => name);
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await github[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("after `key add` with five connected tools, each gets a key of its own, all go on, and each file leads back to its bytes", async () => {
+  await using own = await machine();
+  const mine = `{\r\n\t"permissions": { "allow": [] } // mine\r\n}`;
+  mkdirSync(dirname(own.path("claude-code")), { recursive: true });
+  writeFileSync(own.path("claude-code"), mine);
+  for (const id of tools) expect((await own.ended("connect", id, "--write", "--model", "gpt-5.4")).code).toBe(0);
+  const before = Object.fromEntries(tools.map((id) => [id, readFileSync(own.path(id), "utf8")]));
+
+  const asked = await own.ended("key", "add", "laptop");
+  expect(asked.stdout).toMatch(/^drg_[\w-]{43}\n$/);
+  expect(asked.stderr).toContain("need a key now: Claude Code, Codex, opencode, Gemini CLI, Continue.");
+  expect(asked.stderr).toContain("`dragoman connect codex --write` makes one");
+  expect(new Set(await own.statuses(tools))).toEqual(new Set([401]));
+  const refused = await own.ended("doctor");
+  expect([refused.code, refused.stdout]).toEqual([1, expect.stringMatching(/failed +Claude Code .* refuses its key/)]);
+  expect((await own.ended("connect")).stdout).toMatch(/^codex .* connected, but its key is refused$/m);
+
+  const given = await own.ended("key", "add", "desktop", "--yes");
+  expect(given.stdout).toMatch(/^drg_[\w-]{43}\n$/);
+  expect(given.stderr).toContain("Created the client key `codex` and wrote it to ~/.codex/config.toml.");
+  expect(new Set(await own.statuses(tools))).toEqual(new Set([200]));
+  const keys = tools.map((id) => [...new Set(own.keysOf(id))]);
+  expect(new Set(keys.flat()).size).toBe(5);
+  expect(await own.names()).toEqual(["laptop", "desktop", ...tools]);
+  for (const [id, [key]] of tools.map((id, at) => [id, keys[at]!] as const)) {
+    expect(given.stderr).not.toContain(key!);
+    const now = readFileSync(own.path(id), "utf8");
+    // Only the key is another; the model that was chosen stays. Gemini CLI's is in its second file.
+    if (id !== "gemini-cli" && id !== "codex") expect(now.replaceAll(key!, "unused")).toBe(before[id]!);
+    expect(now).toContain("gpt-5.4");
+  }
+  expect((await own.ended("doctor")).stdout).toMatch(/OK +Claude Code +\S+ points to dragoman\.$/m);
+
+  const undone = await own.ended("connect", "claude-code", "--undo");
+  expect(undone.stderr).toContain("The client key `claude-code` is still valid.");
+  expect(readFileSync(own.path("claude-code"), "utf8")).toBe(mine);
+  for (const id of tools.slice(1)) expect((await own.ended("connect", id, "--undo")).code).toBe(0);
+  expect(tools.slice(1).filter((id) => existsSync(own.path(id)))).toEqual([]);
+}, 120_000);
+
+test("at a terminal, `key add` asks whether the connected tools shall get keys, and Enter means yes", async () => {
+  await using own = await machine();
+  await own.ended("connect", "codex", "--write");
+  await using terminal = atTerminal(["key", "add", "laptop"], own.env);
+  await terminal.shows("These connected tools need a key now: Codex.");
+  await terminal.shows("Make a key for each and write it there? [Y/n]");
+  terminal.type("\r");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toContain("Created the client key `codex` and wrote it to ~/.codex/config.toml.");
+  expect(await own.statuses(["codex"])).toEqual([200]);
+});
+
+test("where keys are asked for, `connect --write` makes one named after the tool, writes it, and keeps it the next time", async () => {
+  await using own = await machine({ auth: { apiKeys: ["a-key-of-the-owner-0001"] } });
+  const { code, stdout, stderr } = await own.ended("connect", "claude-code", "--write");
+  expect([code, stderr]).toEqual([0, expect.stringContaining("Created the client key `claude-code`")]);
+  expect(stderr).toMatch(/Answered in/);
+  const [key] = own.keysOf("claude-code");
+  expect(key).toMatch(/^drg_/);
+  expect(stdout + stderr).not.toContain(key!);
+  expect(await own.names()).toEqual([null, "claude-code"]);
+  expect((await own.ended("connect", "claude-code", "--write")).stderr).toContain("already has these settings");
+  expect(await own.names()).toEqual([null, "claude-code"]);
+
+  // The file is gone, and with it the key: another one is made.
+  await own.ended("connect", "claude-code", "--undo");
+  await own.ended("connect", "claude-code", "--write");
+  expect(await own.names()).toEqual([null, "claude-code", "claude-code-2"]);
+
+  const wrong = await own.ended("connect", "codex", "--write", "--key", "not-a-key");
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("does not accept the key of --key")]);
+  expect(existsSync(own.path("codex"))).toBe(false);
+  expect((await own.ended("connect", "codex", "--write", "--key", "a-key-of-the-owner-0001")).code).toBe(0);
+  expect(own.keysOf("codex")).toEqual(["a-key-of-the-owner-0001"]);
+
+  // A file that cannot be written leaves no key behind that nobody has.
+  mkdirSync(dirname(own.path("aider")), { recursive: true });
+  writeFileSync(own.path("aider"), "a: 1\n");
+  chmodSync(own.path("aider"), 0o444);
+  expect((await own.ended("connect", "aider", "--write")).code).toBe(1);
+  expect(await own.names()).not.toContain("aider");
+}, 60_000);
+
+test("usage, models, printing and connecting need no client key on the owner's machine, and say what they cannot know", async () => {
+  await using own = await machine();
+  await own.ended("key", "add", "laptop");
+  expect(await own.ended("usage", "--format", "{account}")).toMatchObject({ code: 0, stdout: "octo-demo\n" });
+  expect(JSON.parse((await own.ended("usage", "--json")).stdout).accounts).toMatchObject([
+    { id: "octo-demo", state: "ready", remaining: expect.any(Number), reset_at: expect.any(String) },
+  ]);
+  expect((await own.ended("models")).code).toBe(0);
+  const printed = await own.ended("connect", "claude-code");
+  expect([printed.code, printed.stderr]).toEqual([0, expect.stringContaining("asks for a client key")]);
+  expect(printed.stdout).toContain("export ANTHROPIC_AUTH_TOKEN=YOUR_CLIENT_KEY");
+  expect(await own.names()).toEqual(["laptop"]);
+});
+
+test("`usage --json` through the admin API says what GET /usage says", async () => {
+  await using own = await machine();
+  const told = JSON.parse((await own.ended("usage", "--json")).stdout);
+  expect(told).toEqual(await (await fetch(`${own.url}/usage`)).json());
+});
+
+test("a key that is removed by a person at a terminal is asked about first, and what was done is said", async () => {
+  await using own = await machine();
+  await own.ended("key", "add", "laptop");
+  {
+    await using terminal = atTerminal(["key", "rm", "laptop"], own.env);
+    await terminal.shows("Remove the client key laptop?");
+    terminal.type("n\r");
+    expect(await terminal.exited).toBe(1);
+    expect(terminal.screen()).toContain("Nothing was removed.");
+  }
+  expect(await own.names()).toEqual(["laptop"]);
+  await using terminal = atTerminal(["key", "rm", "laptop"], own.env);
+  await terminal.shows("[y/N]");
+  terminal.type("y\r");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toContain("The client key laptop was removed.");
+  expect(await own.names()).toEqual([]);
+});
+
+test("an undo asks at a terminal, with the files that it restores", async () => {
+  await using own = await machine();
+  await own.ended("connect", "gemini-cli", "--write");
+  await using terminal = atTerminal(["connect", "gemini-cli", "--undo"], own.env);
+  await terminal.shows("Restore ~/.gemini/settings.json and ~/.gemini/.env as before dragoman wrote there? [y/N]");
+  terminal.type("\r");
+  expect(await terminal.exited).toBe(1);
+  expect(existsSync(own.path("gemini-cli"))).toBe(true);
+  expect((await own.ended("connect", "gemini-cli", "--undo")).code).toBe(0);
+});
+
+test("a key of the environment stays the one of all tools: a new one would replace it", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using server = run(start, { env: { ...github.env, DRAGOMAN_API_KEY: "k-of-the-environment" } });
+  await server.ready();
+  const home = join(dirname(github.data), "person");
+  mkdirSync(home, { recursive: true });
+  await using unknown = run(["connect", "codex", "--write"], { env: { ...github.env, HOME: home } });
+  expect(await unknown.exited).toBe(1);
+  expect(unknown.stderr()).toContain("set DRAGOMAN_API_KEY");
+  const env = { ...github.env, HOME: home, DRAGOMAN_API_KEY: "k-of-the-environment" };
+  await using known = run(["connect", "codex", "--write"], { env });
+  expect(await known.exited).toBe(0);
+  expect(readFileSync(join(home, ".codex", "config.toml"), "utf8")).toContain("k-of-the-environment");
+});
+
+test("while only the demo runs, a command that changes or shows the real config says so", async () => {
+  await using demo = run(["start", "--demo", "--json", "--port", "0"]);
+  await demo.ready();
+  const env = { HOME: demo.home, DRAGOMAN_HOME: join(demo.home, "data") };
+  const ended = async (...args: string[]) => {
+    await using command = run(args, { env });
+    await command.exited;
+    return command.stderr();
+  };
+  const changes = "Only the demo is running: this changes your real config, which the demo does not use.";
+  expect(await ended("key", "add", "laptop")).toContain(changes);
+  expect(await ended("budget", "add", "month", "--limit", "20")).toContain(changes);
+  expect(await ended("budget")).toContain(
+    "These are its budgets; `budget add` and `budget rm` change your real config.",
+  );
+  expect(await ended("key", "ls")).toContain("Only the demo is running: these are the keys of your real config");
+  expect(await ended("key", "rm", "laptop")).toContain(changes);
+  expect(await ended("budget", "rm", "month")).toContain(changes);
+});
