@@ -6,7 +6,8 @@ import { openSocketPool } from "./socket-pool";
 
 export interface CopilotSockets {
   /**
-   * @param out The same call over HTTP: it is made if there is no WebSocket, or if it breaks before it has answered anything.
+   * @param out The same call over HTTP: it is made if there is no WebSocket, if one that had served before breaks before it
+   * has answered anything, or if the upstream takes the request neither on that socket nor on a new one.
    * @throws ProxyError `upstream`, `timeout`
    */
   call(call: CopilotSocketCall, out: OutgoingCall): Promise<CallResponse>;
@@ -28,16 +29,23 @@ export function openCopilotSockets(pool = openSocketPool()): CopilotSockets {
       // A later request may hold an image. The header is harmless without one.
       const headers = { ...Object.fromEntries(shared), "copilot-vision-request": "true" };
       const body = textOf(call.body);
-      try {
-        const response = await callOverSocket(pool, { ...call, body, headers, limits, controller, who });
-        if (response) return response;
-        out.retried?.("no WebSocket");
-      } catch (thrown) {
-        if (!(thrown instanceof SocketBroken)) throw thrown;
-        if (!out.resent) throw thrown.error;
-        return callOut(call.url, { ...out, headers: out.resent(thrown.error), resent: undefined });
+      let { initiator } = call;
+      let overHttp = out;
+      for (const mayOpenAnother of [true, false]) {
+        try {
+          const response = await callOverSocket(pool, { ...call, initiator, body, headers, limits, controller, who });
+          if (response) return response;
+          out.retried?.("no WebSocket");
+          break;
+        } catch (thrown) {
+          if (!(thrown instanceof SocketBroken)) throw thrown;
+          if (!out.resent) throw thrown.error;
+          overHttp = { ...out, headers: out.resent(thrown.error), resent: undefined };
+          initiator = initiator && "agent";
+          if (!thrown.isSpent || !mayOpenAnother) break;
+        }
       }
-      return callOut(call.url, out);
+      return callOut(call.url, overHttp);
     },
     close: () => pool.close(),
   };

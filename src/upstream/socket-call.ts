@@ -7,6 +7,7 @@ import { isObject, parseJson } from "../json";
 import { type CallResponse, openBody } from "../net/body";
 import { type CallLimits, startClock } from "../net/clock";
 import { editMembers } from "../net/json-edit";
+import { statusOf } from "./failure-rows";
 import type { PooledSocket, SocketAddress, SocketPool } from "./socket-pool";
 
 export interface SocketCall extends SocketAddress {
@@ -22,9 +23,13 @@ export interface SocketCall extends SocketAddress {
   quota?(snapshots: unknown): void;
 }
 
-/** The socket broke right after the request was sent, before any event. */
+/** The request was not taken: it may be sent again. */
 export class SocketBroken extends Error {
-  constructor(readonly error: ProxyError) {
+  /** @param isSpent The upstream takes requests on a new socket. Else the socket, which had served before, broke at once. */
+  constructor(
+    readonly error: ProxyError,
+    readonly isSpent: boolean,
+  ) {
     super(error.message);
   }
 }
@@ -96,11 +101,24 @@ class Exchange {
     else if ((events.desiredSize ?? 0) < -maxWaiting) this.#fail(tooSlow());
   }
 
-  /** An error in place of an answer, if it has a status; without one, it is the only event of a stream. */
+  /**
+   * An error in place of an answer. Those of Copilot itself have no status (VS Code's client, 2026-10): it follows from
+   * the code.
+   * @returns False for a message that cannot be read as an error.
+   */
   #answerError(message: string): boolean {
     const event = parseJson(message);
-    const status = isObject(event) ? (event.status ?? event.status_code) : undefined;
-    if (!isObject(event) || typeof status !== "number" || !(status >= 400 && status <= 599)) return false;
+    if (!isObject(event)) return false;
+    const { code } = isObject(event.error) ? event.error : event;
+    const stated = event.status ?? event.status_code ?? statusOf(typeof code === "string" ? code : "");
+    const status = typeof stated === "number" && stated >= 400 && stated <= 599 ? stated : 502;
+    if (code === spentCode) {
+      this.#abandon();
+      this.#clock.stop();
+      this.response.reject(new SocketBroken(spentError(), true));
+      return true;
+    }
+    this.#noteQuota(message);
     const sent = isObject(event.headers) ? Object.entries(event.headers) : [];
     const headers = new Headers(sent.filter(([, value]) => typeof value === "string") as [string, string][]);
     const stream = new Blob([JSON.stringify({ error: event.error ?? event })]).stream();
@@ -134,21 +152,26 @@ class Exchange {
   #complete(type: string, message: string): void {
     this.#end();
     this.#events?.close();
-    if (this.call.quota && message.includes("copilot_quota_snapshots")) this.call.quota(snapshotsIn(message));
+    this.#noteQuota(message);
     // After an error nobody knows what else is wrong with it.
     if (type === "error") this.socket.drop();
     else this.pool.give(this.socket);
+  }
+
+  #noteQuota(message: string): void {
+    if (this.call.quota && message.includes("copilot_quota_snapshots")) this.call.quota(snapshotsIn(message));
   }
 
   #broke(): void {
     if (this.#isOver) return;
     const error = brokenError();
     if (!this.#events) {
-      const atOnce = performance.now() - this.#sentAt < atOnceMs;
+      // The upstream may just have been closing it. A request that a new socket took may have been processed.
+      const wasClosing = this.socket.isUsed && performance.now() - this.#sentAt < atOnceMs;
       this.#clock.stop();
       this.#end();
-      this.pool.distrust(this.socket);
-      this.response.reject(atOnce ? new SocketBroken(error) : error);
+      if (!this.socket.isUsed) this.pool.distrust(this.socket);
+      this.response.reject(wasClosing ? new SocketBroken(error, false) : error);
     } else this.#fail(error);
   }
 
@@ -195,6 +218,12 @@ function snapshotsIn(message: string): unknown {
     event.copilot_quota_snapshots ?? (isObject(event.response) ? event.response.copilot_quota_snapshots : undefined)
   );
 }
+
+/** OpenAI's answer on a socket that is over an hour old. */
+const spentCode = "websocket_connection_limit_reached";
+
+const spentError = () =>
+  new ProxyError("upstream", "GitHub Copilot takes no more requests on this WebSocket.", { code: spentCode });
 
 const brokenError = () =>
   new ProxyError("upstream", "GitHub Copilot closed the WebSocket before it had answered.", {

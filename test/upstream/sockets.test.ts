@@ -152,15 +152,98 @@ describe("without a socket", () => {
     expect(JSON.parse(running.rows()[0]!.attempts)).toHaveLength(1);
   });
 
-  test("that breaks before any event, the request is sent again over HTTP, as an agent's", async () => {
+  test("that had served before and breaks before any event, the request is sent again over HTTP, as an agent's", async () => {
     await using running = await start();
+    await ask(running, turn("Hello"));
     const { events } = await ask(running, turn("[demo: reset once] Hello"));
     expect(events.at(-1).type).toBe("response.completed");
     expect(posted(running).map(({ socket, headers }) => [socket, headers["x-initiator"]])).toEqual([
       [1, "user"],
+      [1, "user"],
       [undefined, "agent"],
     ]);
     expect(JSON.parse(running.rows()[0]!.attempts)).toMatchObject([{ error: "upstream" }, { status: 200 }]);
+    // Nothing is wrong with the address.
+    await ask(running, turn("Hello"));
+    expect(posted(running).at(-1)!.socket).toBe(2);
+  });
+
+  test("that is new and breaks before any event, the request is not sent again, because it may have been processed", async () => {
+    await using running = await start();
+    const { status, text } = await ask(running, turn("[demo: reset once] Hello"));
+    expect([status, JSON.parse(text).error.code]).toEqual([502, "upstream_disconnected"]);
+    expect(posted(running)).toHaveLength(1);
+    // The next request has no such socket.
+    expect((await ask(running, turn("Hello"))).status).toBe(200);
+    expect(posted(running).at(-1)!.socket).toBeUndefined();
+  });
+
+  test.each(["status", "nested"] as const)(
+    "that takes no more requests (%s), the request is sent on a new one, and then over HTTP",
+    async (socketErrors) => {
+      await using running = await start({ demo: { socketErrors } });
+      await ask(running, turn("Hello"));
+      expect((await ask(running, turn("[demo: 400-sockets once] Hello"))).events.at(-1).type).toBe(
+        "response.completed",
+      );
+      const sent = () => posted(running).map(({ socket, headers }) => [socket, headers["x-initiator"]]);
+      expect(sent().slice(1)).toEqual([
+        [1, "user"],
+        [2, "agent"],
+      ]);
+      expect(JSON.parse(running.rows()[0]!.attempts)).toHaveLength(2);
+
+      running.demo.intercept("/responses", ({ socket }) => (socket ? spent() : undefined), 3);
+      expect((await ask(running, turn("Hello"))).events.at(-1).type).toBe("response.completed");
+      expect(sent().slice(3)).toEqual([
+        [2, "user"],
+        [3, "agent"],
+        [undefined, "agent"],
+      ]);
+    },
+  );
+});
+
+const spent = () =>
+  Response.json({ error: { code: "websocket_connection_limit_reached", message: "Too old." } }, { status: 400 });
+
+describe("an error frame without a status", () => {
+  test.each(
+    "402-spend 402 402-free 429-session 429-model 429-global 400-bad 400-long 400-window 400-model 400-integrator 400-no-endpoints 400-encrypted 401-session 500 429-overloaded".split(
+      " ",
+    ),
+  )("[demo: %s] is the answer that the same error is over HTTP, at each account in turn", async (fault) => {
+    const accounts = ["octo-demo", "work-demo"];
+    await using nested = await start({ demo: { socketErrors: "nested" }, accounts });
+    await using stated = await start({ accounts });
+    await using plain = await startProxy({ accounts });
+    const results = await Promise.all(
+      [nested, stated, plain].map(async (running) => {
+        const { status, text } = await ask(running, turn(`[demo: ${fault}] Hello`));
+        const { error } = JSON.parse(text);
+        const states = running.app.accounts.map(({ state }) => state.name);
+        const tries = JSON.parse(running.rows()[0]!.attempts).map((each: { status: number }) => each.status);
+        return { status, code: error.code, states, calls: posted(running).length, tries };
+      }),
+    );
+    expect(results[0]).toEqual(results[2]!);
+    expect(results[1]).toEqual(results[2]!);
+  });
+
+  test("[demo: 401-session once] is served after a new session was fetched, on a new socket", async () => {
+    await using running = await start({ demo: { socketErrors: "nested" } });
+    expect((await ask(running, turn("[demo: 401-session once] Hello"))).events.at(-1).type).toBe("response.completed");
+    expect(posted(running).map(({ socket }) => socket)).toEqual([1, 2]);
+    expect(running.demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token")).toHaveLength(2);
+    // In direct mode there is no other token, but another socket.
+    await using direct = await start({ demo: { socketErrors: "nested" }, accounts: ["plus-demo"] });
+    expect((await ask(direct, turn("[demo: 401-session once] Hello"))).events.at(-1).type).toBe("response.completed");
+  });
+
+  test("a wait in its text is the client's retry-after", async () => {
+    await using running = await start({ demo: { socketErrors: "nested" } });
+    const { status, headers } = await ask(running, turn("[demo: 429-session] Hello"));
+    expect([status, headers.get("retry-after")]).toEqual([429, "2733"]);
   });
 });
 
