@@ -65,6 +65,13 @@ export function numberIn(value: unknown): number | undefined {
   return value instanceof SourceNumber ? value.valueOf() : undefined;
 }
 
+/** An amount that is not negative, as a number or as a decimal text such as `"12.5"`; undefined for anything else. */
+export function decimalIn(value: unknown): number | undefined {
+  const isText = typeof value === "string" && /^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value.trim());
+  const amount = isText ? Number(value) : numberIn(value);
+  return amount !== undefined && Number.isFinite(amount) && amount >= 0 ? amount : undefined;
+}
+
 /**
  * Parses JSON that will be written again. A number that JavaScript would write differently becomes a {@link SourceNumber}.
  * @returns Undefined if the text is not JSON.

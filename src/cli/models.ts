@@ -21,6 +21,7 @@ const item = z.object({
     premium: z.boolean(),
     units: z.number().nullable(),
     tokens: z.object({ input: z.number(), output: z.number(), per: z.number() }).nullable(),
+    promotion: z.object({ discount_percent: tokens, ends_at_ms: tokens }).nullish(), // missing from servers of older versions
   }),
   accounts: z.array(z.string()),
   provider: z.string().nullish(),
@@ -56,7 +57,7 @@ export function modelLines(items: readonly Item[]): string[] {
       amount(model.limits.prompt),
       amount(model.limits.output),
       model.endpoints.join(" "),
-      costOf(model.price),
+      costOf(model.price) + promotionOf(model.price),
       stateOf(model),
     ]);
   return table([head, ...rows]);
@@ -69,6 +70,15 @@ function costOf({ units, tokens, premium }: Item["price"]): string {
   if (!premium && (tokens === null || tokens.input + tokens.output === 0)) return "free";
   if (tokens === null || (premium && units !== null)) return `${units} premium`;
   return `${tokens.input}/${tokens.output} credits per ${tokens.per / 1e6} M in/out`;
+}
+
+/** `, 50 % less until 2026-12-07` */
+function promotionOf({ promotion }: Item["price"]): string {
+  if (!promotion) return "";
+  const { discount_percent, ends_at_ms } = promotion;
+  const discount = discount_percent === null ? "promotion" : `${discount_percent} % less`;
+  const end = ends_at_ms === null ? "" : ` until ${new Date(ends_at_ms).toISOString().slice(0, 10)}`;
+  return `, ${discount}${end}`;
 }
 
 function stateOf({ enabled, accounts, preview, picked, provider }: Item): string {

@@ -2,20 +2,22 @@
 import { shape } from "../json-shape";
 import { lazy } from "../lazy";
 
-const prices = "input_price output_price cache_price cache_write_price context_max";
+/** Of a price tier: the names of 2026-08, and those of 2026-06 that they replaced. */
+const prices = `input_price output_price cache_read_price cache_write_price cache_write_1h_price max_prompt_tokens
+  cache_price context_max`;
 
 /** An item of the model list. */
 export const modelShape = lazy(() =>
   shape(`id! object name! vendor! version preview model_picker_enabled model_picker_category model_picker_price_category
     is_chat_default is_chat_fallback supported_endpoints policy{state terms} warning_messages info_messages custom_model
     request_headers
-    billing{is_premium multiplier restricted_to
+    billing{is_premium multiplier restricted_to auto_discount promo{id discount_percent ends_at message show_banner}
       token_prices{batch_size default{${prices}} long_context{${prices}}}}
     capabilities!{family! object tokenizer type!=chat|completion|embeddings
       limits{max_context_window_tokens max_prompt_tokens max_output_tokens max_non_streaming_output_tokens max_inputs
         vision{max_prompt_image_size max_prompt_images supported_media_types}}
       supports{streaming tool_calls parallel_tool_calls structured_outputs vision prediction dimensions adaptive_thinking
-        min_thinking_budget max_thinking_budget reasoning_effort}}`),
+        min_thinking_budget max_thinking_budget reasoning_effort tool_search context_editing}}`),
 );
 
 /** A reply of the embeddings endpoint. */

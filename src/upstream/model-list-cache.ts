@@ -72,11 +72,24 @@ export function openModelListCache(options: ModelListCacheOptions): ModelListCac
     return list;
   }
 
+  /** Ids of models that the log has named. */
+  const warned = new Set<string>();
+
   function keep(account: Account, models: Model[]): CachedModelList {
+    warnOfUnknownBoundaries(models);
     const enabled = new Set(models.filter((model) => model.enabled).map(({ id }) => id));
     const list = { models, enabled, fetchedAt: now() };
     lists.set(account, list);
     return list;
+  }
+
+  function warnOfUnknownBoundaries(models: Model[]): void {
+    const found = models.filter(({ id, price }) => price.isBoundaryUnknown && !warned.has(id)).map(({ id }) => id);
+    if (found.length === 0) return;
+    for (const id of found) warned.add(id);
+    logger.warn(
+      `GitHub Copilot lists a dearer price for long prompts of ${found.join(", ")}, but not from where on. Costs are computed with the dearer price, and long prompts are not refused: maxPromptTokens of the config can set where.`,
+    );
   }
 
   return {

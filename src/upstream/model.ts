@@ -5,6 +5,8 @@ import { type Dialect, dialects, type JsonObject } from "../dialects/hub/convers
 import { countIn } from "../dialects/hub/json";
 import type { ModelFacts } from "../dialects/hub/model";
 import { isObject } from "../json";
+import { isKnownFor } from "./known-models";
+import { type Price, readPrice } from "./price-list";
 
 export interface Model extends ModelFacts {
   /** The display name. */
@@ -21,20 +23,6 @@ export interface Model extends ModelFacts {
   enabled: boolean;
   price: Price;
   tokenizer?: string;
-}
-
-/**
- * What a model costs. Two generations of billing exist: units per request a person makes (`units`), and AI credits per
- * million tokens (`tokens`). If a model states neither, its price is unknown.
- */
-export interface Price {
-  premium: boolean;
-  /** Premium units of one request. */
-  units?: number;
-  /** AI credits per `per` tokens. */
-  tokens?: { per: number; input: number; output: number; cachedInput: number; cacheWrite: number };
-  /** The same for prompts of more than `above` tokens. */
-  long?: { above: number; input: number; output: number; cachedInput: number; cacheWrite: number };
 }
 
 /** Undefined if there is no usable id. */
@@ -55,7 +43,7 @@ export function readModel(item: unknown): Model | undefined {
     enabled: isObject(item.policy) ? item.policy.state === "enabled" : true,
     dialects: kind === "chat" ? readDialects(item.supported_endpoints) : [],
     ...(textsIn(item.supported_endpoints).includes(socketEndpoint) && { socket: true }),
-    price: readPrice(item.billing),
+    price: readPrice(item.billing, isKnownFor("isLongFromBoundary", item.id)),
     tokenizer: shortText(capabilities.tokenizer),
     limits: {
       context: countIn(limits.max_context_window_tokens),
@@ -88,37 +76,6 @@ const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstre
 function readDialects(listed: unknown): Dialect[] {
   if (!Array.isArray(listed)) return ["chat"];
   return textsIn(listed).flatMap((endpoint) => dialectByPath.get(endpoint) ?? []);
-}
-
-function readPrice(billing: unknown): Price {
-  if (!isObject(billing)) return { premium: false };
-  const prices = objectIn(billing.token_prices);
-  const base = readTokenPrice(prices.default);
-  const per = countIn(prices.batch_size) || 1_000_000;
-  const long = readTokenPrice(prices.long_context);
-  const above = countIn(objectIn(prices.default).context_max);
-  const priced = base !== undefined && (base.input > 0 || base.output > 0);
-  const premium = "is_premium" in billing ? billing.is_premium === true : priced;
-  const multiplier = countIn(billing.multiplier);
-  return {
-    premium,
-    units: multiplier ? multiplier : "is_premium" in billing || !base ? (premium ? 1 : 0) : undefined,
-    tokens: base && { per, ...base },
-    long: long && above ? { above, ...long } : undefined,
-  };
-}
-
-function readTokenPrice(value: unknown) {
-  if (!isObject(value)) return undefined;
-  const input = countIn(value.input_price);
-  const output = countIn(value.output_price);
-  if (input === undefined || output === undefined) return undefined;
-  return {
-    input,
-    output,
-    cachedInput: countIn(value.cache_price) ?? input,
-    cacheWrite: countIn(value.cache_write_price) ?? input,
-  };
 }
 
 function readVision(value: unknown) {

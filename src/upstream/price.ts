@@ -1,5 +1,5 @@
 import type { Usage } from "../dialects/hub/reply";
-import type { Price } from "./model";
+import type { Price } from "./price-list";
 
 /** The cost of one request, in the units that are known. */
 export interface Cost {
@@ -20,23 +20,33 @@ export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean): 
   };
 }
 
-function creditsFor(price: Price, usage: Partial<Usage>): number | null {
-  if (!price.tokens || usage.input === undefined || usage.output === undefined) return null;
-  const rate = price.long && usage.input > price.long.above ? price.long : price.tokens;
-  const cached = usage.cachedInput ?? 0;
-  const written = usage.cacheWrite ?? 0;
-  const plain = Math.max(0, usage.input - cached - written);
-  const credits =
-    plain * rate.input + cached * rate.cachedInput + written * rate.cacheWrite + usage.output * rate.output;
-  return Math.round((credits / price.tokens.per) * 1e9);
+function creditsFor({ tokens, long }: Price, usage: Partial<Usage>): number | null {
+  if (!tokens || usage.input === undefined || usage.output === undefined) return null;
+  const rate = long && usage.input > long.above ? long : tokens;
+  const { cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0 } = usage;
+  const counts: [tokens: number, price: number | undefined][] = [
+    [Math.max(0, usage.input - cachedInput - cacheWrite), rate.input],
+    [usage.output, rate.output],
+    [cachedInput, rate.cachedInput],
+    [Math.max(0, cacheWrite - cacheWriteHour), rate.cacheWrite],
+    [cacheWriteHour, rate.cacheWriteHour],
+  ];
+  let credits = 0;
+  for (const [count, price] of counts) {
+    if (count > 0 && price === undefined) return null;
+    credits += count * (price ?? 0);
+  }
+  return Math.round((credits * 1e9) / tokens.per);
 }
 
 /**
- * What the cache changed at list prices, in billionths of an AI credit. Null if the model has no price for tokens.
+ * What the cache changed at list prices, in billionths of an AI credit. Null if the price of one of these is unknown.
  * @param cached Tokens read from the cache. @param written Tokens written to it, which may cost more than plain input.
  */
 export function cacheSaving({ tokens }: Price, cached: number, written: number): number | null {
-  if (!tokens) return null;
-  const credits = cached * (tokens.input - tokens.cachedInput) - written * (tokens.cacheWrite - tokens.input);
-  return Math.round((credits / tokens.per) * 1e9);
+  if (cached === 0 && written === 0) return 0;
+  const { input, cachedInput = cached === 0 ? 0 : null, cacheWrite = written === 0 ? 0 : null } = tokens ?? {};
+  if (input === undefined || cachedInput === null || cacheWrite === null || !tokens) return null;
+  const credits = cached * (input - cachedInput) - written * (cacheWrite - input);
+  return Math.round((credits * 1e9) / tokens.per);
 }

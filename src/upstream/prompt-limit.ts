@@ -1,6 +1,7 @@
 /** How long a prompt may be: the upstream's own limit, or a lower one that the owner sets or that the model's price suggests. */
 import type { Config } from "../config/schema";
-import type { Model, Price } from "./model";
+import type { Model } from "./model";
+import { isLongDearer } from "./price-list";
 
 /** What the config says of them. */
 export type LimitConfig = Pick<Config, "maxPromptTokens">;
@@ -10,17 +11,12 @@ export type LimitConfig = Pick<Config, "maxPromptTokens">;
  * only the upstream's limit counts.
  */
 export function promptLimitOf({ id, price, limits }: Model, { maxPromptTokens }: LimitConfig): number | undefined {
-  const limit = Object.hasOwn(maxPromptTokens, id) ? maxPromptTokens[id] : cheapUpTo(price);
+  const limit = Object.hasOwn(maxPromptTokens, id)
+    ? maxPromptTokens[id]
+    : isLongDearer(price)
+      ? price.long?.above
+      : undefined;
   return limit !== undefined && limit < (limits.prompt ?? Number.POSITIVE_INFINITY) ? limit : undefined;
-}
-
-/** Some models list a second price that is the same: it is no reason to stop. */
-function cheapUpTo({ tokens, long }: Price): number | undefined {
-  if (!tokens || !long) return undefined;
-  const isDearer = (["input", "output", "cachedInput", "cacheWrite"] as const).some(
-    (kind) => long[kind] > tokens[kind],
-  );
-  return isDearer ? long.above : undefined;
 }
 
 /** The limits that clients see: those that hold here. */

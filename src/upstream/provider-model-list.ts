@@ -3,7 +3,7 @@ import type { ProviderModelConfig } from "../config/provider-schema";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { countIn } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
-import { isObject, notJson, numberIn, parseJson } from "../json";
+import { decimalIn, isObject, notJson, parseJson } from "../json";
 import { readText } from "../net/body";
 import type { CallLimits } from "../net/clock";
 import type { Provider } from "./provider";
@@ -82,9 +82,8 @@ function abilitiesIn(item: JsonObject): Pick<ProviderModelFacts, "tools" | "visi
 function priceIn(pricing: unknown): ProviderModelFacts["price"] {
   if (!isObject(pricing)) return undefined;
   const perMillion = (name: string) => {
-    const text = pricing[name];
-    const dollars = typeof text === "string" && text.trim() !== "" ? Number(text) : numberIn(text);
-    return dollars !== undefined && dollars >= 0 && dollars < 1 ? dollars * 1_000_000 : undefined;
+    const dollars = decimalIn(pricing[name]);
+    return dollars !== undefined && dollars < 1 ? dollars * 1_000_000 : undefined;
   };
   const [input, output] = [perMillion("prompt"), perMillion("completion")];
   if (input === undefined || output === undefined) return undefined;

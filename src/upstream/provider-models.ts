@@ -4,7 +4,8 @@ import type { ModelFacts } from "../dialects/hub/model";
 import type { Logger } from "../logger";
 import type { CallLimits } from "../net/clock";
 import { withTimeLimit } from "../net/time-limit";
-import type { Model, Price } from "./model";
+import type { Model } from "./model";
+import type { Price } from "./price-list";
 import type { Provider, Providers } from "./provider";
 import { fetchProviderModels, type ProviderModelFacts } from "./provider-model-list";
 
@@ -146,8 +147,13 @@ export function openProviderModels({ providers, logger, limits, now }: Options):
   };
 }
 
+/** As the config documents them: the cache costs what plain input does unless the owner states something else. */
 const configured = ({ models = [] }: ProviderConfig): ProviderModelFacts[] =>
-  models.map((model) => (typeof model === "string" ? { id: model } : model));
+  models.map((model) => {
+    if (typeof model === "string") return { id: model };
+    const { price } = model;
+    return price ? { ...model, price: { cachedInput: price.input, cacheWrite: price.input, ...price } } : model;
+  });
 
 function providerModel(provider: Provider, facts: ProviderModelFacts, isPicked: boolean): ProviderModel {
   const { name, dialect, settings } = provider;
@@ -189,16 +195,18 @@ const creditsPerDollar = 100;
 /** The price in AI credits. */
 function priceOf(price: ProviderModelFacts["price"]): Price {
   if (!price) return { premium: false };
-  const { input, output, cachedInput = input, cacheWrite = input } = price;
   const credits = (dollars: number) => dollars * creditsPerDollar;
+  const known = (dollars: number | undefined) => (dollars === undefined ? undefined : credits(dollars));
+  const { input, output, cachedInput, cacheWrite } = price;
   return {
     premium: false,
     tokens: {
       per: 1_000_000,
       input: credits(input),
       output: credits(output),
-      cachedInput: credits(cachedInput),
-      cacheWrite: credits(cacheWrite),
+      cachedInput: known(cachedInput),
+      cacheWrite: known(cacheWrite),
+      cacheWriteHour: undefined,
     },
   };
 }

@@ -363,32 +363,36 @@ describe("a prompt beyond maxPromptTokens", () => {
   });
 });
 
-describe("without maxPromptTokens", () => {
-  let proxy: RunningProxy;
-  beforeAll(async () => {
-    proxy = await startProxy({ demo: { generation: "B" } });
-    await loadVocabulary(proxy);
-  });
-  afterAll(() => proxy[Symbol.asyncDispose]());
-  const beyond = { model: "gpt-5.4", input: code.repeat(28) };
+describe.each(["B", "mixed", "C"] as const)(
+  "without maxPromptTokens, with the names of generation %s",
+  (generation) => {
+    let proxy: RunningProxy;
+    beforeAll(async () => {
+      proxy = await startProxy({ demo: { generation } });
+      await loadVocabulary(proxy);
+    });
+    afterAll(() => proxy[Symbol.asyncDispose]());
+    const beyond = { model: "gpt-5.4", input: code.repeat(28) };
 
-  test("the limit is where a dearer price begins, and not where two tiers cost the same", async () => {
-    const limitOf = async (id: string) =>
-      ((await (await fetch(`${proxy.url}/v1/models/${id}`)).json()) as { max_prompt_tokens: number }).max_prompt_tokens;
-    expect(await limitOf("gpt-5.4")).toBe(272_000);
-    expect(await limitOf("claude-sonnet-4.6")).toBe(936_000);
-    const response = await proxy.post("/v1/responses", beyond);
-    expect(await response.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
-  });
+    test("the limit is where a dearer price begins, and not where two tiers cost the same", async () => {
+      const limitOf = async (id: string) =>
+        ((await (await fetch(`${proxy.url}/v1/models/${id}`)).json()) as { max_prompt_tokens: number })
+          .max_prompt_tokens;
+      expect(await limitOf("gpt-5.4")).toBe(272_000);
+      expect(await limitOf("claude-sonnet-4.6")).toBe(936_000);
+      const response = await proxy.post("/v1/responses", beyond);
+      expect(await response.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
+    });
 
-  test("a limit of the owner's own opens the long tier, and the page says what it cost", async () => {
-    await proxy.app.config.change({ maxPromptTokens: { "gpt-5.4": 900_000 } });
-    expect((await proxy.post("/v1/responses", beyond)).status).toBe(200);
-    const [row] = proxy.rows();
-    expect(row!.input_tokens!).toBeGreaterThan(272_000);
-    const page = await (await fetch(`${proxy.url}/admin/requests/${row!.request_id}`)).text();
-    expect(page).toContain("Billed at the long-context rate");
-    expect(page).toMatch(/At the base rate it would have cost .{1,60} credits less/);
-    expect(page).not.toContain("At today’s list price");
-  });
-});
+    test("a limit of the owner's own opens the long tier, and the page says what it cost", async () => {
+      await proxy.app.config.change({ maxPromptTokens: { "gpt-5.4": 900_000 } });
+      expect((await proxy.post("/v1/responses", beyond)).status).toBe(200);
+      const [row] = proxy.rows();
+      expect(row!.input_tokens!).toBeGreaterThan(272_000);
+      const page = await (await fetch(`${proxy.url}/admin/requests/${row!.request_id}`)).text();
+      expect(page).toContain("Billed at the long-context rate");
+      expect(page).toMatch(/At the base rate it would have cost .{1,60} credits less/);
+      expect(page).not.toContain("At today’s list price");
+    });
+  },
+);

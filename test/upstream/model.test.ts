@@ -14,7 +14,7 @@ describe("a listed model", () => {
       dialects: ["chat"],
       enabled: true,
       limits: { context: undefined },
-      price: { premium: false },
+      price: { premium: true },
     });
   });
 
@@ -47,7 +47,7 @@ describe("a listed model", () => {
   });
 });
 
-describe("premium or free, in both generations of billing", () => {
+describe("a model is free only where the list says so", () => {
   const price = (billing: unknown) => readModel({ ...chat, billing })!.price;
   test.each([
     [{ is_premium: true, multiplier: 3 }, true, 3],
@@ -64,11 +64,94 @@ describe("premium or free, in both generations of billing", () => {
       true,
       undefined,
     ],
-    [{ token_prices: {} }, false, 0],
-    [undefined, false, undefined],
+    [{ token_prices: { batch_size: 0, default: { input_price: 5, output_price: 5 } } }, false, undefined],
+    [{ token_prices: { default: { input_price: "0.00", output_price: "0" } } }, false, undefined],
+    [{ token_prices: { default: { input_price: "2.5", output_price: "15.0" } } }, true, undefined],
+    [{ token_prices: { default: { input_price: "free", output_price: "free" } } }, true, undefined],
+    [{ token_prices: {} }, true, undefined],
+    [{}, true, undefined],
+    [undefined, true, undefined],
   ])("%j", (billing, premium, units) => {
     expect(price(billing)).toMatchObject({ premium });
     expect(price(billing).units).toBe(units);
+  });
+});
+
+describe("the prices of a list", () => {
+  const prices = (token_prices: unknown, id = "m") => readModel({ ...chat, id, billing: { token_prices } })!.price;
+  const [base, long] = [
+    { input_price: 300, output_price: 1500 },
+    { input_price: 600, output_price: 2250 },
+  ];
+
+  test.each([["cache_price"], ["cache_read_price"]])("state what cached tokens cost as %s", (name) => {
+    expect(prices({ default: { ...base, [name]: 30 } }).tokens?.cachedInput).toBe(30);
+  });
+
+  test("may be texts, with the boundary and the size of a batch too", () => {
+    const text = {
+      batch_size: "1000",
+      default: { input_price: "0.0125", output_price: "1e1", cache_read_price: "0.00125", cache_write_1h_price: "2" },
+    };
+    expect(prices(text).tokens).toEqual({
+      per: 1000,
+      input: 0.0125,
+      output: 10,
+      cachedInput: 0.00125,
+      cacheWrite: undefined,
+      cacheWriteHour: 2,
+    });
+  });
+
+  test.each([["context_max"], ["max_prompt_tokens"]])("of long prompts begin above %s, of Grok with it", (name) => {
+    const tiers = { default: { ...base, [name]: 200_000 }, long_context: { ...long, [name]: 872_000 } };
+    expect(prices(tiers).long?.above).toBe(200_000);
+    expect(prices(tiers, "grok-4.7").long?.above).toBe(199_999);
+    const cost = (id: string) => costOf(prices(tiers, id), { input: 200_000, output: 0 }, true).nanoCredits;
+    expect([cost("m"), cost("grok-4.7")]).toEqual([60e9, 120e9]);
+  });
+
+  test("of long prompts without a boundary are taken for all prompts, kind by kind the dearer one", () => {
+    const tiers = {
+      default: { ...base, cache_read_price: 30, cache_write_price: 375 },
+      long_context: { input_price: 600, output_price: 1000, cache_read_price: 60 },
+    };
+    expect(prices(tiers)).toMatchObject({
+      tokens: { input: 600, output: 1500, cachedInput: 60, cacheWrite: undefined },
+      isBoundaryUnknown: true,
+    });
+    expect(prices(tiers).long).toBeUndefined();
+    expect(prices({ default: base, long_context: base }).isBoundaryUnknown).toBeUndefined();
+  });
+
+  test.each([
+    [{ default: { input_price: -1, output_price: 5 } }],
+    [{ default: { input_price: "12,5", output_price: "5" } }],
+    [{ default: { input_price: 5 } }],
+    [{ default: base, long_context: { tokens: 5 } }],
+  ])("that cannot be read are unknown, and so is the cost: %j", (token_prices) => {
+    expect(costOf(prices(token_prices), { input: 5, output: 5 }, true).nanoCredits).toBeNull();
+  });
+
+  test("that do not state a kind leave the cost of such tokens unknown, neither zero nor the full price", () => {
+    const { nanoCredits } = costOf(prices({ default: base }), { input: 100, cachedInput: 50, output: 5 }, true);
+    expect(nanoCredits).toBeNull();
+    expect(costOf(prices({ default: base }), { input: 100, cachedInput: 0, output: 0 }, true).nanoCredits).toBe(30e6);
+  });
+
+  test("come with a promotion", () => {
+    const promo = {
+      id: "p",
+      discount_percent: 50,
+      ends_at: "2026-12-01T00:00:00Z",
+      message: "Half.",
+      show_banner: true,
+    };
+    expect(readModel({ ...chat, billing: { promo } })?.price.promotion).toEqual({
+      discount: 50,
+      endsAt: Date.parse("2026-12-01T00:00:00Z"),
+      message: "Half.",
+    });
   });
 });
 

@@ -6,8 +6,9 @@ import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import { matchesAny } from "../../keys/client-keys";
 import { allModels } from "../../upstream/all-models";
-import type { Model, Price } from "../../upstream/model";
+import type { Model } from "../../upstream/model";
 import { modelAbilities } from "../../upstream/model-abilities";
+import type { Price, TokenPrice } from "../../upstream/price-list";
 import { clientLimitsOf } from "../../upstream/prompt-limit";
 import type { TokenCounts } from "../../upstream/token-counts";
 import type { modelSchema } from "./schemas";
@@ -108,18 +109,27 @@ function showTokenCount(factor: ReturnType<TokenCounts["factorOf"]>, multiplier:
 const endpointsOf = (model: Model) =>
   dialects.filter((dialect) => model.dialects.includes(dialect)).map((dialect) => upstreamPaths[dialect]);
 
-function showPrice({ premium, units, tokens, long }: Price): ModelItem["price"] {
+function showPrice({ premium, units, tokens, long, isBoundaryUnknown, promotion }: Price): ModelItem["price"] {
   return {
     premium,
     units: units ?? null,
     tokens: tokens ? { per: tokens.per, ...showTokenPrice(tokens) } : null,
     long: long ? { above: long.above, ...showTokenPrice(long) } : null,
+    boundary_unknown: isBoundaryUnknown === true,
+    promotion: promotion
+      ? {
+          discount_percent: promotion.discount ?? null,
+          ends_at_ms: promotion.endsAt ?? null,
+          message: promotion.message ?? null,
+        }
+      : null,
   };
 }
 
-const showTokenPrice = ({ input, output, cachedInput, cacheWrite }: Omit<NonNullable<Price["tokens"]>, "per">) => ({
+const showTokenPrice = ({ input, output, cachedInput, cacheWrite, cacheWriteHour }: TokenPrice) => ({
   input,
   output,
-  cached_input: cachedInput,
-  cache_write: cacheWrite,
+  cached_input: cachedInput ?? null,
+  cache_write: cacheWrite ?? null,
+  cache_write_hour: cacheWriteHour ?? null,
 });

@@ -66,7 +66,13 @@ export const accountSchema = z
   })
   .meta({ id: "Account" });
 
-const tokenPrice = { input: z.number(), output: z.number(), cached_input: z.number(), cache_write: z.number() };
+const tokenPrice = {
+  input: z.number(),
+  output: z.number(),
+  cached_input: maybe,
+  cache_write: maybe,
+  cache_write_hour: maybe.describe("For tokens that the cache keeps for an hour."),
+};
 
 export const modelSchema = z
   .object({
@@ -92,16 +98,23 @@ export const modelSchema = z
     }),
     supports: modelAbilitiesSchema(),
     price: z.object({
-      premium: z.boolean(),
+      premium: z.boolean().describe("It uses an account's quota. False only if GitHub's list says that it is free."),
       units: maybe.describe("Premium units of one request that a person makes."),
       tokens: z
         .object({ ...tokenPrice, per: z.number() })
         .nullable()
-        .describe("AI credits per `per` tokens."),
+        .describe("AI credits per `per` tokens. A kind whose price is not stated is null."),
       long: z
         .object({ ...tokenPrice, above: z.number() })
         .nullable()
         .describe("For prompts of more than `above` tokens."),
+      boundary_unknown: z
+        .boolean()
+        .describe("GitHub lists prices for long prompts, but not from where on. `tokens` has the dearer ones."),
+      promotion: z
+        .object({ discount_percent: maybe, ends_at_ms: maybe, message: text })
+        .nullable()
+        .describe("A discount for a time, as GitHub lists it."),
     }),
     token_count: z
       .object({

@@ -2,8 +2,9 @@
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import { type Dialect, dialects } from "../../dialects/hub/conversation";
 import { significant } from "../../format";
-import type { Model, Price } from "../../upstream/model";
+import type { Model } from "../../upstream/model";
 import { type Cost, costOf } from "../../upstream/price";
+import type { Price } from "../../upstream/price-list";
 
 export interface PlannedCall {
   /** Null for embeddings. */

@@ -78,6 +78,8 @@ export interface Usage {
   cachedInput: number;
   /** Part of `input` that was written to the cache. */
   cacheWrite: number;
+  /** Part of `cacheWrite` that the cache keeps for an hour. */
+  cacheWriteHour: number;
   output: number;
   /** Part of `output` that was spent on thinking. */
   reasoning: number;

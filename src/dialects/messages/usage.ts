@@ -12,10 +12,12 @@ export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> 
   const [fresh, cachedInput] = [countIn(input_tokens), countIn(cache_read_input_tokens)];
   const cacheWrite = countIn(cache_creation_input_tokens);
   const input = fresh === undefined ? undefined : fresh + (cachedInput ?? 0) + (cacheWrite ?? 0);
+  const written = isObject(counts.cache_creation) ? counts.cache_creation : {};
   const numbers = [
     ["input", input],
     ["cachedInput", cachedInput],
     ["cacheWrite", cacheWrite],
+    ["cacheWriteHour", countIn(written.ephemeral_1h_input_tokens)],
     ["output", countIn(output_tokens)],
     ["reasoning", countIn(details.thinking_tokens)],
     ["nanoCredits", isObject(extras.copilot_usage) ? countIn(extras.copilot_usage.total_nano_aiu) : undefined],

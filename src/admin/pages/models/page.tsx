@@ -213,7 +213,7 @@ function ModelRow({ frame, model, all, isOwner, now }: RowProps): Markup {
         )}
       </td>
       <td data-label="Price">
-        <PriceOf model={model} />
+        <PriceOf model={model} now={now} />
       </td>
       <td data-label="Token count">{model.kind === "chat" ? <TokenCountOf model={model} /> : <Unknown />}</td>
       {all > 1 && (
@@ -318,9 +318,10 @@ const abilityNames: Record<string, string> = {
   structuredOutputs: "structured output",
 };
 
-function PriceOf({ model: { price } }: { model: ModelItem }): Markup {
-  const { tokens, long, units } = price;
-  const perMillion = (credits: number) => significant((credits * 1_000_000) / (tokens?.per ?? 1_000_000));
+function PriceOf({ model: { price }, now }: { model: ModelItem; now: number }): Markup {
+  const { tokens, long, units, promotion } = price;
+  const perMillion = (credits: number | null) =>
+    credits === null ? "?" : significant((credits * 1_000_000) / (tokens?.per ?? 1_000_000));
   // Lines break between the prices, never inside one.
   const prices = ({ input, cached_input, output }: NonNullable<typeof long | typeof tokens>) => (
     <>
@@ -337,12 +338,23 @@ function PriceOf({ model: { price } }: { model: ModelItem }): Markup {
           above {compact(long.above)}: {prices(long)}
         </small>
       )}
+      {price.boundary_unknown && (
+        <small>the prices of long prompts: the upstream does not say from where on they apply</small>
+      )}
       {units !== null &&
         (units === 0 ? (
           !tokens && <span>0 premium requests</span>
         ) : (
           <span class={["num", tokens !== null && "also"]}>{significant(units)} premium per request</span>
         ))}
+      {promotion && (
+        <small>
+          <span class="badge idle">promotion</span>{" "}
+          {promotion.discount_percent !== null && <>{significant(promotion.discount_percent)} % less</>}
+          {promotion.ends_at_ms !== null && <> until {moment(promotion.ends_at_ms, now)}</>}
+          {promotion.message !== null && <>: {shorten(promotion.message, 160)}</>}
+        </small>
+      )}
     </>
   );
 }

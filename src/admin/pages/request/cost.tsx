@@ -25,17 +25,20 @@ export async function modelWithin(app: App, id: string | null): Promise<ModelIte
 interface Line {
   name: string;
   tokens: number | null;
-  /** AI credits for a million tokens. */
-  rate?: number;
+  /** AI credits for a million tokens; null if the upstream does not state the price of this kind. */
+  rate?: number | null;
 }
 
-type Rate = Record<"input" | "cached_input" | "cache_write" | "output", number>;
+type Rate = Record<"input" | "cached_input" | "cache_write" | "output", number | null>;
 
 /** @param million By what the prices are multiplied to be those of a million tokens. */
 function linesOf(item: ShownEntry, rate: Rate | undefined, million: number): Line[] {
   const { input_tokens, output_tokens, cached_tokens, cache_write_tokens } = item;
   const fresh = input_tokens === null ? null : input_tokens - (cached_tokens ?? 0) - (cache_write_tokens ?? 0);
-  const priceOf = (kind: keyof Rate) => (rate ? rate[kind] * million : undefined);
+  const priceOf = (kind: keyof Rate) => {
+    const price = rate?.[kind];
+    return price == null ? price : price * million;
+  };
   return [
     { name: "Input", tokens: fresh === null ? null : Math.max(0, fresh), rate: priceOf("input") },
     { name: "Cached input", tokens: cached_tokens, rate: priceOf("cached_input") },
@@ -44,8 +47,11 @@ function linesOf(item: ShownEntry, rate: Rate | undefined, million: number): Lin
   ];
 }
 
-const nanoCreditsOf = (lines: Line[]): number =>
-  Math.round(lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0) * 1e9);
+/** Null if the price of some of the tokens is not known. */
+function nanoCreditsOf(lines: Line[]): number | null {
+  if (lines.some(({ tokens, rate }) => tokens && rate == null)) return null;
+  return Math.round(lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0) * 1e9);
+}
 
 /** @param model As the catalogue lists it now; prices are not kept with the request. */
 export function RequestCost({ item, model }: { item: ShownEntry; model: ModelItem | undefined }): Markup {
@@ -58,11 +64,11 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
   const lines = linesOf(item, rate, million);
   const computed = nanoCreditsOf(lines);
   const base = long && price?.tokens ? nanoCreditsOf(linesOf(item, price.tokens, million)) : computed;
-  const extra = computed - base;
+  const extra = computed === null || base === null ? 0 : computed - base;
   const differs =
     nano_credits !== null &&
     rate !== undefined &&
-    rate !== null &&
+    computed !== null &&
     Math.abs(nano_credits - computed) > Math.max(10, computed / 1_000);
   return (
     <>
@@ -78,8 +84,16 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
               </td>
               {perMillion !== undefined && (
                 <>
-                  <td class="right num">{significant(perMillion)}</td>
-                  <td class="right num">{tokens === null ? <Unknown /> : significant((tokens * perMillion) / 1e6)}</td>
+                  <td class="right num">{perMillion === null ? <Unknown /> : significant(perMillion)}</td>
+                  <td class="right num">
+                    {tokens === 0 ? (
+                      0
+                    ) : tokens === null || perMillion === null ? (
+                      <Unknown />
+                    ) : (
+                      significant((tokens * perMillion) / 1e6)
+                    )}
+                  </td>
                 </>
               )}
             </tr>
@@ -121,6 +135,11 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
           Billed at the long-context rate: the prompt has more than {formatCount(long.above)} tokens.{" "}
           {extra > 0 && <>At the base rate it would have cost {formatCredits(extra)} credits less. </>}
           <code>maxPromptTokens</code> in the <a href="/admin/config">config</a> sets where prompts are refused.
+        </p>
+      )}
+      {price?.boundary_unknown && nano_credits !== null && (
+        <p class="soft">
+          The upstream lists a dearer price for long prompts, but not from where on: these are the dearer prices.
         </p>
       )}
       {differs && (

@@ -155,7 +155,7 @@ function ModelField({ models, chosen }: { models: ModelItem[]; chosen: string | 
   );
 }
 
-const isFree = ({ price }: ModelItem) => !price.premium && (price.units ?? 0) === 0;
+const isFree = ({ price, provider }: ModelItem) => provider === null && !price.premium;
 
 function costOf(model: ModelItem): string {
   const { units, tokens } = model.price;
