@@ -74,7 +74,7 @@ const wordsIn = (text: string) => new Set(text.trim().split(/\s+/));
 const required = wordsIn(`
   type role name id text thinking signature data content input input_schema parameters schema function arguments output
   call_id tool_call_id tool_use_id tool_calls source media_type url file_id file_data image_url summary
-  encrypted_content model messages
+  encrypted_content model messages namespace
 `);
 
 /** Members that change what the client asked for: without them it would get the answer to another request. */

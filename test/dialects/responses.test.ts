@@ -89,6 +89,7 @@ describe("a request passed through", () => {
     expect([...new Set(names)].sort()).toEqual([
       ...[
         "background",
+        "call-namespace",
         "call-pairs",
         "copilot-fields",
         "effort",
@@ -98,7 +99,8 @@ describe("a request passed through", () => {
         "file-name",
       ],
       ...["foreign-event", "image-generation", "include-reasoning", "item-ids", "item-reference", "max-tokens-limit"],
-      ...["message-metadata", "model-name", "response-id", "service-tier", "store", "strict-default"],
+      ...["message-metadata", "model-name", "namespace-description", "repeated-call-ids", "repeated-item-ids"],
+      ...["response-id", "service-tier", "store", "strict-default"],
       ...["unsigned-reasoning", "web-search"],
     ]);
   });
@@ -233,6 +235,22 @@ describe("a request read", () => {
   });
 });
 
+test("a call of an earlier turn that was never answered does not get the result of a later call with its id", () => {
+  const call = { type: "function_call", call_id: "t", name: "look", arguments: "{}" };
+  const words = { type: "message", role: "user", content: [{ type: "input_text", text: "Wait." }] };
+  const result = { type: "function_call_output", call_id: "t", output: "newest" };
+  const body = { model: "some-model", store: false, input: [words, call, words, call, result] };
+  const sent = passed(body, model, { webSearch: true }).input as JsonObject[];
+  expect(sent.map(({ call_id, output }) => [call_id, output])).toEqual([
+    [undefined, undefined],
+    ["t", undefined],
+    ["t", "This call was never answered."],
+    [undefined, undefined],
+    ["t_2", undefined],
+    ["t_2", "newest"],
+  ]);
+});
+
 describe("tools", () => {
   const exec = { type: "custom", name: "exec", description: "Runs it.", format: { type: "text" } };
   const spawn = { type: "function", name: "spawn", parameters: { type: "object", properties: {} }, strict: false };
@@ -337,9 +355,10 @@ describe("tools", () => {
 
   test("that search the web go, in namespaces too, when the owner does not want them", () => {
     const web = { type: "web_search" };
-    const tools = [web, { type: "namespace", name: "n", tools: [spawn, web] }];
+    const namespace = { type: "namespace", name: "n", description: "All of n." };
+    const tools = [web, { ...namespace, tools: [spawn, web] }];
     const { body, dropped } = responses.encodeRequest(decode({ tools }), model, { webSearch: false });
-    expect(body.tools).toEqual([{ type: "namespace", name: "n", tools: [spawn] }]);
+    expect(body.tools).toEqual([{ ...namespace, tools: [spawn] }]);
     expect(dropped).toEqual(["web_search"]);
     expect(encode({ tools }).body.tools).toEqual(tools);
     const forced = decode({ tools: [web], tool_choice: web });

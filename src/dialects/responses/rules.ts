@@ -7,13 +7,14 @@ import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { omitUndefined } from "../hub/json";
+import { omitUndefined, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
+import { callNamespace, callPairs, repeatedCallIds, repeatedItemIds } from "./call-rules";
 import { withSummaryRead } from "./compaction";
 import { withoutReference } from "./references";
 
@@ -27,13 +28,17 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]
   "web-search": (body, _, options) => (options.webSearch ? undefined : withoutTools(body, isWebSearch)),
   "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "strict-default": (body) => eachTool(body, strictSaid),
+  "namespace-description": namespaceDescription,
   summary: (body) => eachItem(body, withSummaryRead),
   "item-reference": (body) => eachItem(body, withoutReference),
   "file-name": (body) => eachItem(body, withFileNames),
   "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
   "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
+  "repeated-call-ids": repeatedCallIds,
   "call-pairs": callPairs,
+  "call-namespace": callNamespace,
   "item-ids": (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item)),
+  "repeated-item-ids": repeatedItemIds,
   "message-metadata": (body) => eachItem(body, (item) => without(item, "internal_chat_message_metadata_passthrough")),
   "max-tokens-limit": maxTokensLimit,
   effort,
@@ -139,6 +144,22 @@ function withFileNames(item: JsonObject): JsonObject {
   return Object.keys(set).length === 0 ? item : { ...item, ...set };
 }
 
+/**
+ * A namespace without a description is refused: `empty_string`, "Invalid 'input[0].tools[0].description'". Codex sends such
+ * ones for MCP servers that say nothing of themselves (0.147, seen 2026-08).
+ */
+function namespaceDescription(body: JsonObject): JsonObject | undefined {
+  const described: Change = (tool) =>
+    typeOf(tool) === "namespace" && !textIn(tool.description).trim() ? { ...tool, description: tool.name } : tool;
+  const inRequest = eachTool(body, described);
+  const found = eachItem({ ...body, ...inRequest }, (item) => {
+    if (typeOf(item) !== "tool_search_output" || !Array.isArray(item.tools)) return item;
+    const tools = mapObjects(item.tools, described);
+    return tools === item.tools ? item : { ...item, tools };
+  });
+  return inRequest || found ? { ...inRequest, ...found } : undefined;
+}
+
 /** Reasoning of another dialect, whose signature dragoman packed. */
 const isForeign = (item: JsonObject): boolean => typeOf(item) === "reasoning" && isPacked(item.encrypted_content);
 
@@ -156,41 +177,6 @@ const idleIds = new Set([
   "custom_tool_call",
   "custom_tool_call_output",
 ]);
-
-/** Calls without results, and results without calls, are refused; interrupted turns leave both. */
-function callPairs(body: JsonObject): JsonObject | undefined {
-  if (!Array.isArray(body.input)) return undefined;
-  const calls = new Set<unknown>();
-  const results = new Set<unknown>();
-  for (const item of body.input)
-    if (isObject(item) && item.call_id !== undefined)
-      (typeOf(item).endsWith("_output") ? results : calls).add(item.call_id);
-
-  let changed = false;
-  const input = body.input.flatMap((item: unknown) => {
-    if (!isObject(item) || !Object.hasOwn(pairs, typeOf(item))) return [item];
-    const isResult = typeOf(item).endsWith("_output");
-    if ((isResult ? calls : results).has(item.call_id)) return [item];
-    changed = true;
-    if (isResult) return [lostResult(item)];
-    return [item, { type: pairs[typeOf(item)], call_id: item.call_id, output: "This call was never answered." }];
-  });
-  return changed ? { input } : undefined;
-}
-
-const pairs: Record<string, string> = {
-  function_call: "function_call_output",
-  custom_tool_call: "custom_tool_call_output",
-  function_call_output: "function_call",
-  custom_tool_call_output: "custom_tool_call",
-};
-
-function lostResult({ call_id, output }: JsonObject): JsonObject {
-  const heading = { type: "input_text", text: `Result of the earlier tool call ${call_id}:` };
-  const parts: unknown[] = Array.isArray(output) ? output : [{ type: "input_text", text: output }];
-  const content = [heading, ...parts.filter((part) => isObject(part) && part.text !== "")];
-  return { type: "message", role: "user", content };
-}
 
 function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const requested = numberIn(body.max_output_tokens);

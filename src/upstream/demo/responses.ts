@@ -89,6 +89,9 @@ function readTools(tool: Json, namespace?: string): Tool[] {
     : [];
 }
 
+/** Asks for the conversation in short. */
+const trigger = "compaction_trigger";
+
 const itemTypes = [
   "message",
   "reasoning",
@@ -157,15 +160,71 @@ const rules: Rule[] = [
       `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${maxTokens} instead.`,
       "max_output_tokens",
     ),
-  ({ body, account }) => firstObjection(inputItems(body), (item, index) => itemObjection(item, index, account.login)),
+  ({ body, account, isNewest }) =>
+    firstObjection(inputItems(body), (item, index) => itemObjection(item, index, account.login, isNewest)),
+  ({ body, isNewest }) => isNewest && (emptyDescription(body) ?? repeatedItem(body) ?? missingNamespace(body)),
   callPairs,
   modelRules.promptFits,
 ];
 
-function itemObjection(item: Json, index: number, login: string): Refusal | undefined {
+/** Every list of tools in a request, with its path. */
+const toolLists = (body: Json): { path: string; tools: Json[] }[] => [
+  { path: "tools", tools: records(body.tools) },
+  ...inputItems(body).map((item, index) => ({ path: `input[${index}].tools`, tools: records(item.tools) })),
+];
+
+function emptyDescription(body: Json): Refusal | undefined {
+  for (const { path, tools } of toolLists(body)) {
+    const at = tools.findIndex(({ type, description }) => type === "namespace" && string(description) === "");
+    const param = `${path}[${at}].description`;
+    if (at !== -1)
+      return invalid(
+        "empty_string",
+        `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
+        param,
+      );
+  }
+  return undefined;
+}
+
+/** A call without an id has one that is made of its `call_id`. */
+function repeatedItem(body: Json): Refusal | undefined {
+  const ids = inputItems(body).flatMap((item) => {
+    const id = string(item.id) || (item.type === "function_call" ? `fc_${string(item.call_id)}` : "");
+    return id === "" ? [] : [id];
+  });
+  const repeated = ids.find((id, at) => ids.indexOf(id) < at);
+  return repeated === undefined
+    ? undefined
+    : invalid(
+        "invalid_request_body",
+        `Duplicate item found with id ${repeated}. Remove duplicate items from your input and try again.`,
+      );
+}
+
+function missingNamespace(body: Json): Refusal | undefined {
+  const all = toolLists(body).flatMap(({ tools }) => tools);
+  const isIn = (tools: Json[], name: unknown) => tools.some((tool) => tool.name === name);
+  const lost = inputItems(body).find(
+    ({ type, name, namespace }) =>
+      type === "function_call" &&
+      namespace == null &&
+      !isIn(all, name) &&
+      all.some((tool) => tool.type === "namespace" && isIn(records(tool.tools), name)),
+  );
+  return (
+    lost &&
+    invalid(
+      "invalid_request_body",
+      `Missing namespace for function_call '${string(lost.name)}'. It does not exist in the default namespace. Round-trip the model's function_call item with its namespace field included.`,
+    )
+  );
+}
+
+function itemObjection(item: Json, index: number, login: string, isNewest: boolean): Refusal | undefined {
   const at = `input[${index}]`;
   const type = string(item.type) || "message";
-  if (!itemTypes.includes(type))
+  if (!itemTypes.includes(type) && !(isNewest && type === trigger))
     return invalid(
       "invalid_value",
       `Invalid value: '${type}'. Supported values are: ${itemTypes.map((name) => `'${name}'`).join(", ")}.`,

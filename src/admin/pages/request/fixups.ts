@@ -45,6 +45,11 @@ const descriptions: Record<string, string> = {
   "message-output-config": "Output settings inside a message were moved to the request.",
   "tool-results": "Tool calls and tool results were paired; those without a counterpart were removed.",
   "call-pairs": "Tool calls without a result, and results without a call, were removed.",
+  "call-namespace": "The namespace was added to a tool call without one, as the upstream requires.",
+  "namespace-description":
+    "A namespace of tools without a description was described by its name, as the upstream requires.",
+  "repeated-call-ids": "Tool calls with the same ID were given IDs of their own, as the upstream requires.",
+  "repeated-item-ids": "Items that the client repeated, or their IDs, were removed because the upstream rejects them.",
   "tool-result-order": "Tool results were moved to the start of their message.",
   "missing-tool-result": "A placeholder result was added for a tool call without a result.",
   "orphan-tool-result": "A tool result without a matching call was removed.",

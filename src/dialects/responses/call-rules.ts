@@ -1,0 +1,147 @@
+/** Rules about calls and their results: which belong together, and what tells them apart. */
+import { isObject, isSameJson } from "../../json";
+import type { JsonObject } from "../hub/conversation";
+import { omit, textIn } from "../hub/json";
+
+const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
+
+const isCall = (item: unknown): boolean => callTypes.has(typeOf(item));
+const callTypes = new Set(["function_call", "custom_tool_call"]);
+
+/** Calls without results, and results without calls, are refused; interrupted turns leave both. */
+export function callPairs(body: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(body.input)) return undefined;
+  const calls = new Set<unknown>();
+  const results = new Set<unknown>();
+  for (const item of body.input)
+    if (isObject(item) && item.call_id !== undefined)
+      (typeOf(item).endsWith("_output") ? results : calls).add(item.call_id);
+
+  let changed = false;
+  const input = body.input.flatMap((item: unknown) => {
+    if (!isObject(item) || !Object.hasOwn(pairs, typeOf(item))) return [item];
+    const isResult = typeOf(item).endsWith("_output");
+    if ((isResult ? calls : results).has(item.call_id)) return [item];
+    changed = true;
+    if (isResult) return [lostResult(item)];
+    return [item, { type: pairs[typeOf(item)], call_id: item.call_id, output: "This call was never answered." }];
+  });
+  return changed ? { input } : undefined;
+}
+
+const pairs: Record<string, string> = {
+  function_call: "function_call_output",
+  custom_tool_call: "custom_tool_call_output",
+  function_call_output: "function_call",
+  custom_tool_call_output: "custom_tool_call",
+};
+
+function lostResult({ call_id, output }: JsonObject): JsonObject {
+  const heading = { type: "input_text", text: `Result of the earlier tool call ${call_id}:` };
+  const parts: unknown[] = Array.isArray(output) ? output : [{ type: "input_text", text: output }];
+  const content = [heading, ...parts.filter((part) => isObject(part) && part.text !== "")];
+  return { type: "message", role: "user", content };
+}
+
+/** The longest `call_id` that OpenAI accepts. */
+const longestId = 64;
+
+/**
+ * Calls of one id: "Duplicate item found with id fc_call_…" (seen at Copilot from 2026-05 to 2026-08; the upstream makes the
+ * item's id of the `call_id`). Clients repeat ids when they go on with a session of another model, and models that count
+ * their calls begin anew in each turn (`functions.look:0`). Each call after the first gets an id of its own, and so does its
+ * result: the first one that follows, in the order of the calls.
+ */
+export function repeatedCallIds(body: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(body.input)) return undefined;
+  const taken = new Set<unknown>();
+  /** The new ids of the calls that wait for a result, by the id that the client wrote. */
+  const waiting = new Map<string, string[]>();
+  let isGroup = false;
+  let changed = false;
+  const renamed = (item: JsonObject, call_id: string) => {
+    changed ||= call_id !== item.call_id;
+    return call_id === item.call_id ? item : { ...item, call_id };
+  };
+  const input = body.input.map((item: unknown) => {
+    const isOne = isCall(item);
+    // A call of an earlier turn that was never answered does not get the result of a later one.
+    if (isOne && !isGroup) waiting.clear();
+    if (typeOf(item) !== "reasoning") isGroup = isOne;
+    if (!isObject(item) || typeof item.call_id !== "string") return item;
+    const { call_id } = item;
+    if (isOne) {
+      const id = freeId(call_id, taken);
+      taken.add(id);
+      waiting.set(call_id, [...(waiting.get(call_id) ?? []), id]);
+      return renamed(item, id);
+    }
+    if (!typeOf(item).endsWith("_output")) return item;
+    return renamed(item, waiting.get(call_id)?.shift() ?? call_id);
+  });
+  return changed ? { input } : undefined;
+}
+
+function freeId(id: string, taken: ReadonlySet<unknown>): string {
+  for (let count = 1; ; count++) {
+    const end = count === 1 ? "" : `_${count}`;
+    const candidate = end === "" ? id : id.slice(0, longestId - end.length) + end;
+    if (!taken.has(candidate)) return candidate;
+  }
+}
+
+/** Items of one id are refused as well: a repeated item is left out, and another one loses the id. */
+export function repeatedItemIds(body: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(body.input)) return undefined;
+  const first = new Map<string, JsonObject>();
+  let changed = false;
+  const input = body.input.flatMap((item: unknown) => {
+    if (!isObject(item) || typeof item.id !== "string") return [item];
+    const earlier = first.get(item.id);
+    if (!earlier) {
+      first.set(item.id, item);
+      return [item];
+    }
+    changed = true;
+    return isSameJson(earlier, item) ? [] : [omit(item, new Set(["id"]))];
+  });
+  return changed ? { input } : undefined;
+}
+
+/**
+ * "Missing namespace for function_call 'look'. It does not exist in the default namespace": a call of a tool that stands
+ * in a namespace needs its name, which some clients lose (AI SDK's messages of a page, GitHub's own CLI, 2026-08). It is
+ * added where only one namespace has such a tool.
+ */
+export function callNamespace(body: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(body.input)) return undefined;
+  const isBare = (item: unknown): item is JsonObject => isObject(item) && isCall(item) && item.namespace == null;
+  if (!body.input.some(isBare)) return undefined;
+  const places = namespacesOf(body.input, body.tools);
+  let changed = false;
+  const input = body.input.map((item: unknown) => {
+    const [namespace, ...others] = isBare(item) ? (places.get(textIn(item.name)) ?? []) : [];
+    if (!isBare(item) || namespace === undefined || others.length > 0) return item;
+    changed = true;
+    return { ...item, namespace };
+  });
+  return changed ? { input } : undefined;
+}
+
+/** Where the tools of each name stand; undefined for the default namespace. */
+function namespacesOf(input: unknown[], tools: unknown): Map<string, Set<string | undefined>> {
+  const places = new Map<string, Set<string | undefined>>();
+  const read = (list: unknown, namespace?: string) => {
+    for (const tool of Array.isArray(list) ? list : []) {
+      if (!isObject(tool)) continue;
+      if (tool.type === "namespace") read(tool.tools, textIn(tool.name));
+      else if (typeof tool.name === "string")
+        places.set(tool.name, (places.get(tool.name) ?? new Set()).add(namespace));
+    }
+  };
+  read(tools);
+  for (const item of input) if (isObject(item) && listTypes.has(typeOf(item))) read(item.tools);
+  return places;
+}
+
+const listTypes = new Set(["additional_tools", "tool_search_output"]);
