@@ -98,11 +98,7 @@ function stretched(body: JsonObject, usual: number, next: () => number): JsonObj
     if (typeof value === "string") {
       // A request with a long model's name is refused before anything else is read.
       if (key === "model") return value;
-      const chance = /^(?:role|type|media_type|mimeType|mode)$/.test(key)
-        ? 0.01
-        : /id$|^name$/.test(key)
-          ? 0.05
-          : 0.6;
+      const chance = /^(?:role|type|media_type|mimeType|mode)$/.test(key) ? 0.01 : /id$|^name$/.test(key) ? 0.05 : 0.6;
       if (next() >= chance) return value;
       return ways[next() < 0.8 ? usual : Math.floor(next() * ways.length)]!(value);
     }
