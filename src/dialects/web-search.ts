@@ -3,7 +3,7 @@ import { isObject } from "../json";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import { textIn } from "./hub/json";
 import type { ReplyEvent } from "./hub/reply";
-import type { ServerToolOffer, WebPage } from "./hub/server-tools";
+import type { ServerToolOffer, WebFindings, WebPage } from "./hub/server-tools";
 import { nativeSearch } from "./responses/server-tools";
 
 /** Tokens of the report, with the model's reasoning. */
@@ -36,10 +36,10 @@ export function searchConversation(
 
 /**
  * The pages that the model's report cites, each with the paragraphs that cite it first. Paragraphs without a citation go
- * with the next cited page.
+ * with the next cited page. Of a report that cites none, as those of weather and prices, the searches tell the pages.
  * @returns Undefined if the model did not search.
  */
-export function foundPages(reply: readonly ReplyEvent[]): WebPage[] | undefined {
+export function findingsIn(reply: readonly ReplyEvent[]): WebFindings | undefined {
   const hasSearched = reply.some(
     (event) => event.type === "block-start" && event.block.kind === "foreign" && event.block.ran === "web-search",
   );
@@ -65,7 +65,18 @@ export function foundPages(reply: readonly ReplyEvent[]): WebPage[] | undefined 
         last = page;
       }
   if (last && waiting !== "") addTo(last, waiting);
-  return [...pages.values()];
+  if (last || waiting === "") return { pages: [...pages.values()] };
+  const [first, ...others] = reply.flatMap(sourcesOf);
+  return first ? { pages: [{ ...first, text: waiting }, ...others] } : { pages: [], report: waiting };
+}
+
+/** The pages that a search of the model has read, if it names them. */
+function sourcesOf(event: ReplyEvent): WebPage[] {
+  if (event.type !== "block-start" || event.block.kind !== "foreign" || !isObject(event.block.value)) return [];
+  const { action } = event.block.value;
+  const sources = isObject(action) && Array.isArray(action.sources) ? action.sources.filter(isObject) : [];
+  const urls = sources.map(({ url }) => textIn(url)).filter((url) => /^https?:\/\//i.test(url));
+  return [...new Set(urls)].map((url) => ({ url, title: url }));
 }
 
 function paragraphsOf(text: string, annotations: unknown) {

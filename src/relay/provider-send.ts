@@ -1,5 +1,7 @@
 /** Sends a request to a provider. It has no other account to try; a refused body may be sent once more without what was refused. */
+
 import type { App } from "../app";
+import { beginningOf } from "../beginning";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type CallResponse, readStart } from "../net/body";
@@ -159,7 +161,7 @@ const doNotRetry = { "x-should-retry": "false" };
 function readErrorBody(text: string): { ownMessage?: string; isJson: boolean } {
   const json = parseJson(text);
   const error = isObject(json) && isObject(json.error) ? json.error : json;
-  const message = isObject(error) && typeof error.message === "string" ? error.message.trim().slice(0, 1000) : "";
+  const message = isObject(error) && typeof error.message === "string" ? beginningOf(error.message.trim(), 1000) : "";
   return { ownMessage: message || undefined, isJson: isObject(json) };
 }
 

@@ -2,6 +2,7 @@
  * Removes from an error message what it repeats of the request, for the history and the log, which hold no content. The
  * client gets the whole message. Used for failed requests only.
  */
+import { beginningOf } from "../beginning";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { plainWords } from "../dialects/plain-words";
 
@@ -18,7 +19,7 @@ const quotedRun = 2;
  * @param names Also kept: model ids.
  */
 export function redact(text: string, request: JsonObject, names: readonly string[]): string {
-  const shown = decode(text).slice(0, maxLength);
+  const shown = beginningOf(decode(text), maxLength);
   const words = wordsOf(shown);
   if (words.length === 0) return shown;
   const content = contentOf(request);

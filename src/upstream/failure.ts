@@ -1,6 +1,7 @@
 /** What an error answer of the upstream means: which account it concerns, what to try, and the error for the client. */
 
 import type { AccountState } from "../accounts/account";
+import { beginningOf } from "../beginning";
 import { type ErrorKind, ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import { isObject, parseJson } from "../json";
@@ -129,7 +130,7 @@ function readErrorBody(body: string): UpstreamError {
     };
   }
   const isPage = /^\s*</.test(body);
-  return { message: isPage ? "" : body.trim().slice(0, 500), code: "", isPage };
+  return { message: isPage ? "" : beginningOf(body.trim(), 500), code: "", isPage };
 }
 
 /** Seconds from a number or a date, at least 0; undefined if there is no valid one. */

@@ -1,4 +1,5 @@
 /** Resolves a client's name of a model to a listed model, and never to a different one. */
+import { beginningOf } from "../beginning";
 import { ProxyError } from "../errors";
 import { matchesPattern } from "../keys/client-keys";
 
@@ -15,7 +16,7 @@ interface Named {
 export function findModel<M extends Named>(name: string, models: readonly M[], ...aliases: readonly Aliases[]): M {
   const found = name.length > longestModelName ? undefined : lookUpOrAlias(name, models, aliases);
   if (found) return found;
-  const shown = name.slice(0, 100);
+  const shown = beginningOf(name, 100);
   if (name.includes("[")) {
     const bare = name.slice(0, Math.min(name.indexOf("["), longestModelName));
     const meant = lookUp(`${bare}-1m`, models) ?? lookUp(bare, models);

@@ -1,6 +1,7 @@
 /** Search engines of others. Each gives pages for a query; the key and the address come from the config. */
+import { beginningOf } from "../beginning";
 import type { Config } from "../config/schema";
-import type { ServerToolOffer, WebPage } from "../dialects/hub/server-tools";
+import { hostOfLimit, type ServerToolOffer, type WebPage } from "../dialects/hub/server-tools";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
 import { readStart, readText } from "../net/body";
@@ -75,8 +76,9 @@ const forms: Record<EngineName, EngineForm> = {
       body: {
         query,
         max_results: pagesWanted,
-        include_domains: allowedDomains ?? [],
-        exclude_domains: blockedDomains ?? [],
+        include_domains: [...new Set((allowedDomains ?? []).map(hostOfLimit))],
+        // Of a site that is blocked in part the rest may be found.
+        exclude_domains: (blockedDomains ?? []).filter((domain) => !/\w\//.test(domain)),
       },
     }),
     results: ({ results }) => results,
@@ -145,13 +147,13 @@ function readPages({ results, fields }: EngineForm, answer: Record<string, unkno
     const url = textIn(result.url);
     if (!/^https?:\/\//i.test(url) || url.length > longestUrl) return [];
     const [text, age] = [
-      textIn(result[fields.text]).slice(0, longestText),
-      textIn(result[fields.age]).slice(0, longestAge),
+      beginningOf(textIn(result[fields.text]), longestText),
+      beginningOf(textIn(result[fields.age]), longestAge),
     ];
     return [
       {
         url,
-        title: textIn(result.title).slice(0, longestTitle) || url,
+        title: beginningOf(textIn(result.title), longestTitle) || url,
         ...(text ? { text } : {}),
         ...(age ? { age } : {}),
       },
@@ -161,8 +163,11 @@ function readPages({ results, fields }: EngineForm, answer: Record<string, unkno
 
 /** The query with the client's limits as operators, which most engines understand. */
 function withSites(query: string, { allowedDomains = [], blockedDomains = [] }: ServerToolOffer): string {
-  const allowed = allowedDomains.map((domain) => `site:${domain}`).join(" OR ");
-  const blocked = blockedDomains.map((domain) => `-site:${domain}`);
+  // No engine knows `*` in a path. What is blocked only there is left out afterwards.
+  const allowed = allowedDomains
+    .map((domain) => `site:${domain.includes("*") ? hostOfLimit(domain) : domain}`)
+    .join(" OR ");
+  const blocked = blockedDomains.filter((domain) => !domain.includes("*")).map((domain) => `-site:${domain}`);
   return [query, allowed && (allowedDomains.length > 1 ? `(${allowed})` : allowed), ...blocked]
     .filter((part) => part)
     .join(" ");

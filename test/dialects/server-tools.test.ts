@@ -5,8 +5,8 @@ import { adapt } from "../../src/dialects/hub/adapt";
 import { citationsIn } from "../../src/dialects/hub/citations";
 import type { Part, Turn } from "../../src/dialects/hub/conversation";
 import { goOn, offerFunctions } from "../../src/dialects/hub/server-offers";
-import { asFunctionCalls } from "../../src/dialects/hub/server-turns";
-import { foundPages } from "../../src/dialects/web-search";
+import { asFunctionCalls, outputText } from "../../src/dialects/hub/server-turns";
+import { findingsIn } from "../../src/dialects/web-search";
 import { ableModel } from "../support/facts";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests in several dialects
@@ -152,12 +152,12 @@ describe("functions in place of tools", () => {
   test("the next answer is not forced, and ends without the function when it may not be called", () => {
     const forced = offered({ tools: [search, f], tool_choice: search });
     const said: Turn[] = [{ role: "assistant", parts: [call("1"), found("1")] }];
-    expect(goOn(forced, said, true)).toMatchObject({ tools: [{ name: "web_search" }, { name: "f" }] });
-    expect(goOn(forced, said, true)).not.toHaveProperty("toolChoice");
-    expect(goOn(forced, said, false).tools).toMatchObject([{ name: "f" }]);
-    expect(goOn(offered({ tools: [search] }), said, false)).toMatchObject({ toolChoice: "none" });
+    expect(goOn(forced, said, () => true)).toMatchObject({ tools: [{ name: "web_search" }, { name: "f" }] });
+    expect(goOn(forced, said, () => true)).not.toHaveProperty("toolChoice");
+    expect(goOn(forced, said, () => false).tools).toMatchObject([{ name: "f" }]);
+    expect(goOn(offered({ tools: [search] }), said, () => false)).toMatchObject({ toolChoice: "none" });
     expect(
-      goOn(offered({ tools: [search, f], tool_choice: { type: "function", name: "f" } }), said, true),
+      goOn(offered({ tools: [search, f], tool_choice: { type: "function", name: "f" } }), said, () => true),
     ).toMatchObject({
       toolChoice: { name: "f" },
     });
@@ -165,13 +165,15 @@ describe("functions in place of tools", () => {
 });
 
 describe("the report of a model that searches", () => {
-  const report = (words: string, citations: Json[], searches = true) =>
-    foundPages(
+  const report = (words: string, citations: Json[], searches = true, sources?: Json[]) =>
+    findingsIn(
       codecs.responses.decodeReply({
         id: "r",
         status: "completed",
         output: [
-          ...(searches ? [{ type: "web_search_call", id: "ws", status: "completed", action: { type: "search" } }] : []),
+          ...(searches
+            ? [{ type: "web_search_call", id: "ws", status: "completed", action: { type: "search", sources } }]
+            : []),
           {
             type: "message",
             role: "assistant",
@@ -192,16 +194,38 @@ describe("the report of a model that searches", () => {
     const words = "Heading\nRed ones.\n\nBlack ones.\nThe end.";
     expect(
       report(words, [cite("https://a", 8), cite("https://b?utm_source=openai", 20), cite("https://c", 21)]),
-    ).toEqual([
-      { url: "https://a", title: "T", text: "Heading\nRed ones." },
-      { url: "https://b", title: "T", text: "Black ones.\nThe end." },
-      { url: "https://c", title: "T" },
-    ]);
+    ).toEqual({
+      pages: [
+        { url: "https://a", title: "T", text: "Heading\nRed ones." },
+        { url: "https://b", title: "T", text: "Black ones.\nThe end." },
+        { url: "https://c", title: "T" },
+      ],
+    });
   });
 
-  test("is nothing without a search, and no pages without citations", () => {
+  test("is nothing without a search", () => {
     expect(report("From memory.", [cite("https://a", 0)], false)).toBeUndefined();
-    expect(report("Found nothing.", [])).toEqual([]);
-    expect(report("Odd.", [cite("javascript:alert(1)", 0)])).toEqual([]);
+  });
+
+  test("that cites no page is that of the pages which the search has read", () => {
+    const sources = [
+      { type: "url", url: "https://weather" },
+      { type: "api", name: "oai-weather" },
+      { url: "https://b" },
+    ];
+    expect(report("21 degrees.", [], true, sources)).toEqual({
+      pages: [
+        { url: "https://weather", title: "https://weather", text: "21 degrees." },
+        { url: "https://b", title: "https://b" },
+      ],
+    });
+  });
+
+  test("that names no page at all is for the model alone", () => {
+    const found = { pages: [], report: "21 degrees." };
+    expect(report("21 degrees.", [])).toEqual(found);
+    expect(report("21 degrees.", [cite("javascript:alert(1)", 0)])).toEqual(found);
+    expect(outputText({ kind: "pages", ...found })).toBe("21 degrees.");
+    expect(report("", [])).toEqual({ pages: [] });
   });
 });

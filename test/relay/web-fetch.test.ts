@@ -2,13 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { codecs } from "../../src/dialects/codecs";
-import { quotesIn } from "../../src/dialects/hub/citations";
+import { documentsIn, quotesIn } from "../../src/dialects/hub/citations";
 import type { Turn } from "../../src/dialects/hub/conversation";
 import { outputText } from "../../src/dialects/hub/server-turns";
 import { isPublicAddress } from "../../src/net/public-address";
 import { publicInternet, type Reach, readPublicPage } from "../../src/net/public-page";
 import { ServerToolLoop } from "../../src/relay/server-tools/loop";
-import { documentsIn } from "../../src/relay/server-tools/open-loop";
 import { fetchFor } from "../../src/relay/server-tools/web-fetch";
 import { startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
@@ -435,6 +434,21 @@ describe("with citations", () => {
     const messages = [{ role: "user", content: url }, ...before];
     for (const model of ["gpt-5-mini", "claude-sonnet-4.6"])
       expect((await proxy.post("/v1/messages", { model, max_tokens: 50, tools: [tool], messages })).status).toBe(200);
+  });
+
+  test("the client's own documents come first", async () => {
+    const text = { type: "document", source: { type: "text", media_type: "text/plain", data: "A." } };
+    const pdf = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } };
+    const link = { type: "document", source: { type: "url", url: "https://a.example/a.pdf" } };
+    const blocks = { type: "document", title: "B", source: { type: "content", content: "Words." } };
+    const result = { type: "tool_result", tool_use_id: "t", content: [pdf] };
+    const before = [
+      { role: "user", content: [text, { ...text, title: "A" }, pdf, { type: "text", text: "And these." }] },
+      { role: "assistant", content: [{ type: "tool_use", id: "t", name: "f", input: {} }] },
+      { role: "user", content: [result, link, blocks] },
+    ];
+    const { content } = await reply(tool, before);
+    expect(content[2].citations[0].document_index).toBe(6);
   });
 
   test("hostile pages and texts hold nothing up", async () => {

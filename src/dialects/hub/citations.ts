@@ -1,4 +1,6 @@
 /** The web pages that a text of a reply refers to. */
+import { isObject } from "../../json";
+import type { Part, Turn } from "./conversation";
 import type { Citation, WebDocument, WebPage } from "./server-tools";
 
 /** The pages that a text refers to: each address of one of them that it contains, with the link around it. */
@@ -15,6 +17,22 @@ export function citationsIn(text: string, pages: readonly WebPage[]): Citation[]
     }
   return [...found.values()].sort((one, other) => one.start - other.start);
 }
+
+/** How many documents these turns hold: Anthropic counts those of the client and the pages that were read alike. */
+export function documentsIn(turns: readonly Turn[]): number {
+  const count = (parts: readonly Part[]): number =>
+    parts.reduce((sum, part) => sum + (isDocument(part) ? 1 : part.kind === "tool-result" ? count(part.parts) : 0), 0);
+  return turns.reduce((sum, { parts }) => sum + count(parts), 0);
+}
+
+const documentType = "document";
+
+const isDocument = (part: Part): boolean =>
+  part.kind === "file" ||
+  part.kind === "file-link" ||
+  (part.kind === "server-result" && part.output.kind === "document") ||
+  (part.kind === "text" && part.extras?.anthropic?.type === documentType) ||
+  (part.kind === "foreign" && isObject(part.value) && part.value.type === documentType);
 
 /** What stands in quotation marks of whatever language, and is long enough to be found by its words. */
 const quotation = /["“”„«»‟]([^"“”„«»‟]{12,500})["“”«»]/g;

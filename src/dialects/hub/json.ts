@@ -52,6 +52,12 @@ export function optionalBoolean(value: unknown, path: string): boolean | undefin
   return typeof value === "boolean" ? value : refuse(path, "true or false", value);
 }
 
+/** A list of texts; undefined if it is not set, and if it is empty: nobody limits a tool to nothing. */
+export function textListAt(value: unknown, path: string): string[] | undefined {
+  const texts = listAt(value, path).map((text, at) => textAt(text, `${path}[${at}]`));
+  return texts.length === 0 ? undefined : texts;
+}
+
 /** A string from an upstream's reply; anything else is read as an empty string. */
 export function textIn(value: unknown): string {
   return typeof value === "string" ? value : "";

@@ -1,7 +1,8 @@
 /** Tools that dragoman runs, as functions for the model. */
+import { isObject } from "../../json";
 import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conversation";
 import { omit } from "./json";
-import { functionNames, type ServerToolOffer } from "./server-tools";
+import { functionNames, type ServerToolName, type ServerToolOffer } from "./server-tools";
 import { foundIn, type WaitingTools, withFound } from "./tool-search";
 import { isMeant } from "./tools";
 
@@ -40,7 +41,16 @@ export function offerFunctions(
     return [{ kind: "function", name, ...form }];
   });
   if (offers.size === 0) return undefined;
-  return { conversation: withChoice({ ...conversation, tools }, replaced), offers };
+  return { conversation: withChoice(withoutCount({ ...conversation, tools }), replaced), offers };
+}
+
+const counted: ReadonlySet<string> = new Set(["max_tool_calls"]);
+
+/** The offers hold the limit of OpenAI's own tools, which do not run at the upstream. */
+function withoutCount(conversation: Conversation): Conversation {
+  const { openai } = conversation.extras ?? {};
+  if (openai?.max_tool_calls === undefined) return conversation;
+  return { ...conversation, extras: { ...conversation.extras, openai: omit(openai, counted) ?? {} } };
 }
 
 const isOffering = (tool: Tool): tool is OfferingTool => tool.kind === "foreign" && tool.server !== undefined;
@@ -60,17 +70,28 @@ function withChoice(conversation: Conversation, replaced: ReadonlySet<ForeignToo
         allowedTools: allowedTools.map((tool) => (typeof tool === "string" ? tool : (nameOf(tool.value) ?? tool))),
       }
     : conversation;
-  if (chosen === undefined) return changed;
+  if (chosen === undefined) return { ...changed, ...choiceByName(conversation, replaced) };
   const openai = omit(extras?.openai ?? {}, new Set(["tool_choice"])) ?? {};
   return { ...changed, toolChoice: { name: chosen }, extras: { ...extras, openai } };
+}
+
+/** A choice by the name that the tool had in its dialect. */
+function choiceByName({ toolChoice }: Conversation, replaced: ReadonlySet<ForeignTool>): Partial<Conversation> {
+  if (typeof toolChoice !== "object") return {};
+  const { server } = [...replaced].find(({ value }) => isObject(value) && value.name === toolChoice.name) ?? {};
+  return server ? { toolChoice: { name: functionNames[server.tool] } } : {};
 }
 
 /**
  * The request for the next answer of the same reply.
  * @param said What the model has said, with calls and results of these tools.
- * @param mayCall Whether the model may call them again.
+ * @param mayCall Whether the model may call a tool again.
  */
-export function goOn({ conversation, offers, waiting }: OfferedTools, said: Turn[], mayCall: boolean): Conversation {
+export function goOn(
+  { conversation, offers, waiting }: OfferedTools,
+  said: Turn[],
+  mayCall: (tool: ServerToolName) => boolean,
+): Conversation {
   const { toolChoice, ...others } = waiting ? withFound(conversation, waiting, foundIn(said)) : conversation;
   // What had to be called has been called.
   const isDone = toolChoice === "required" || (typeof toolChoice === "object" && offers.has(toolChoice.name));
@@ -79,8 +100,9 @@ export function goOn({ conversation, offers, waiting }: OfferedTools, said: Turn
     ...(isDone || toolChoice === undefined ? {} : { toolChoice }),
     turns: [...others.turns, ...said],
   };
-  if (mayCall) return next;
-  const isKept = (name: string) => !offers.has(name);
+  const ended = new Set([...offers].filter(([, { tool }]) => !mayCall(tool)).map(([name]) => name));
+  if (ended.size === 0) return next;
+  const isKept = (name: string) => !ended.has(name);
   const tools = next.tools.filter((tool) => tool.kind === "foreign" || isKept(tool.name));
   // Upstreams refuse calls in the history if there are no tools.
   if (tools.length === 0) return { ...next, toolChoice: "none" };

@@ -42,6 +42,10 @@ export interface SearchableTool {
   schema?: unknown;
 }
 
+/** The host name of a limit: an upstream or an engine that takes no paths finds a little more, which is left out afterwards. */
+export const hostOfLimit = (domain: string): string =>
+  domain.replace(/^(?:[a-z]+:\/\/)?(?:\*\.)?/i, "").split("/", 1)[0] ?? "";
+
 export interface ServerToolCall {
   id: string;
   tool: ServerToolName;
@@ -60,13 +64,20 @@ export interface ServerToolResult {
 }
 
 export type ServerToolOutput =
-  | { kind: "pages"; pages: WebPage[] }
+  | ({ kind: "pages" } & WebFindings)
   | { kind: "document"; document: WebDocument }
   /** The names of tools that can be called from now on. */
   | { kind: "tools"; names: string[] }
   /** The client's history does not hold the result. */
   | { kind: "unknown" }
   | { kind: "error"; code: ServerToolError };
+
+/** What a search found. */
+export interface WebFindings {
+  pages: WebPage[];
+  /** What is said about the query without naming a page. Only the model gets it: clients have no place for it. */
+  report?: string;
+}
 
 /** A page that a search found. */
 export interface WebPage {

@@ -62,7 +62,7 @@ export function outputText(output: ServerToolOutput): string {
     return output.names.length === 0
       ? "No tool was found. Try other words."
       : `These tools were found and can be called now: ${output.names.join(", ")}.`;
-  if (output.pages.length === 0) return "Nothing was found.";
+  if (output.pages.length === 0) return output.report ?? "Nothing was found.";
   const pages = output.pages.map(({ url, title, text, age }, at) =>
     [`${at + 1}. ${title}`, title !== url && url, age && `(${age})`, text].filter((line) => line).join("\n"),
   );

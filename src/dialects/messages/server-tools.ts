@@ -1,7 +1,17 @@
 /** Tools that run while the model answers, in the messages dialect: their definitions, blocks, citations and usage. */
+import { beginningOf } from "../../beginning";
 import { isObject } from "../../json";
 import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
-import { listAt, objectAt, omitUndefined, optionalCount, optionalText, textAt, textIn, textMembers } from "../hub/json";
+import {
+  objectAt,
+  omitUndefined,
+  optionalCount,
+  optionalText,
+  textAt,
+  textIn,
+  textListAt,
+  textMembers,
+} from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { WholeBlock } from "../hub/reply";
 import {
@@ -83,15 +93,13 @@ export function decodeServerTool(tool: JsonObject, path: string): ForeignTool {
 }
 
 function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): ServerToolOffer {
-  const texts = (list: unknown, key: string) =>
-    list == null ? undefined : listAt(list, `${path}.${key}`).map((text, at) => textAt(text, `${path}.${key}[${at}]`));
   return omitUndefined({
     tool,
     maxUses: optionalCount(value.max_uses, `${path}.max_uses`),
     cites: isObject(value.citations) && value.citations.enabled === true ? (true as const) : undefined,
     maxContentTokens: optionalCount(value.max_content_tokens, `${path}.max_content_tokens`),
-    allowedDomains: texts(value.allowed_domains, "allowed_domains"),
-    blockedDomains: texts(value.blocked_domains, "blocked_domains"),
+    allowedDomains: textListAt(value.allowed_domains, `${path}.allowed_domains`),
+    blockedDomains: textListAt(value.blocked_domains, `${path}.blocked_domains`),
     location: textMembers(value.user_location, "type"),
   });
 }
@@ -304,7 +312,7 @@ export const encodeCitation = ({ url, title, quote, passage }: Citation): JsonOb
         url,
         title,
         encrypted_index: seal(url),
-        cited_text: quote.slice(0, longestQuote),
+        cited_text: beginningOf(quote, longestQuote),
       };
 
 /** Counts the tools that ran, for the usage of a reply. */

@@ -3,9 +3,10 @@
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
-import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
+import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Tool, Turn } from "../hub/conversation";
 import {
   arrayAt,
+  countIn,
   filledAt,
   listAt,
   objectAt,
@@ -96,7 +97,7 @@ export function decodeRequest(body: unknown): Conversation {
   return {
     model: textAt(request.model, "model"),
     turns: draft.turns,
-    tools: scope.tools,
+    tools: withMostUses(scope.tools, request.max_tool_calls),
     toolChoice: choice.toolChoice,
     ...(choice.allowedTools ? { allowedTools: choice.allowedTools } : {}),
     parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
@@ -115,6 +116,15 @@ export function decodeRequest(body: unknown): Conversation {
       }),
     ),
   };
+}
+
+/** The limit of OpenAI's own tools is that of each one that runs here in its place. */
+function withMostUses(tools: Tool[], limit: unknown): Tool[] {
+  const maxUses = countIn(limit);
+  if (maxUses === undefined) return tools;
+  return tools.map((tool) =>
+    tool.kind === "foreign" && tool.server ? { ...tool, server: { ...tool.server, maxUses } } : tool,
+  );
 }
 
 interface Draft {

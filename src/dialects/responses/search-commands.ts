@@ -2,6 +2,7 @@
  * `POST /v1/alpha/search`: the commands of Codex' tool `web.run`. (codex-rs/codex-api/src/search.rs; the tool's description
  * for the model is codex-rs/ext/web-search/web_run_description.md.) Codex hands the answer's `output` to its model.
  */
+import { beginningOf } from "../../beginning";
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
@@ -99,7 +100,7 @@ export function decodeSearchCommands(body: JsonObject, now: number): SearchComma
 export function encodeSearchAnswer(found: LookupResult[], maxLength: number): JsonObject {
   const sections = found.map(({ title, output }) => `## ${title}\n${sentencesOf(output)}`);
   const text = sections.length === 0 ? "There was nothing to look up." : sections.join("\n\n");
-  return { output: text.length > maxLength ? `${text.slice(0, Math.max(0, maxLength - 1))}…` : text };
+  return { output: text.length > maxLength ? `${beginningOf(text, Math.max(0, maxLength - 1))}…` : text };
 }
 
 function sentencesOf(output: LookupResult["output"]): string {

@@ -1,9 +1,15 @@
 /** Tools that run while the model answers, in the responses dialect: their definitions, items and citations. */
 import { isObject } from "../../json";
 import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
-import { listAt, objectAt, omitUndefined, textAt, textIn, textMembers } from "../hub/json";
+import { objectAt, omitUndefined, textIn, textListAt, textMembers } from "../hub/json";
 import type { BlockEnd } from "../hub/reply";
-import type { Citation, ServerToolName, ServerToolOffer, ServerToolOutput } from "../hub/server-tools";
+import {
+  type Citation,
+  hostOfLimit,
+  type ServerToolName,
+  type ServerToolOffer,
+  type ServerToolOutput,
+} from "../hub/server-tools";
 
 // ── Tools ──
 
@@ -27,10 +33,7 @@ export function decodeServerTool(value: JsonObject, path: string): ForeignTool {
 /** The limits of a tool. @throws ProxyError `invalid_request` naming the field that cannot be read. */
 export function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): ServerToolOffer {
   const filters = value.filters == null ? {} : objectAt(value.filters, `${path}.filters`);
-  const texts = (key: string) =>
-    filters[key] == null
-      ? undefined
-      : listAt(filters[key], `${path}.filters.${key}`).map((text, at) => textAt(text, `${path}.filters.${key}[${at}]`));
+  const texts = (key: string) => textListAt(filters[key], `${path}.filters.${key}`);
   return omitUndefined({
     tool,
     allowedDomains: texts("allowed_domains"),
@@ -44,7 +47,7 @@ export function decodeOffer(tool: ServerToolName, value: JsonObject, path: strin
 export function nativeSearch({ allowedDomains, location, isCached }: ServerToolOffer): ForeignTool {
   const value = omitUndefined({
     type: toolTypes["web-search"],
-    filters: allowedDomains && { allowed_domains: allowedDomains },
+    filters: allowedDomains && { allowed_domains: [...new Set(allowedDomains.map(hostOfLimit))] },
     user_location: location && { type: "approximate", ...location },
     external_web_access: isCached ? false : undefined,
   });

@@ -29,7 +29,7 @@ export interface LoopOptions {
   /** The tools by the names of their functions. */
   tools: ReadonlyMap<string, ServerToolOffer>;
   run(call: ServerToolCall, offer: ServerToolOffer): Promise<ServerToolOutput>;
-  /** How many pages were read in earlier turns. */
+  /** How many documents the conversation holds: the client's, and pages that were read in earlier turns. */
   documentsBefore: number;
   next: Sink<ReplyEvent>;
 }
@@ -60,7 +60,10 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   #running: { call: ServerToolCall; begin(): Promise<ServerToolOutput> }[] = [];
   #results: Running[] = [];
   #hasClientCalls = false;
-  #isExceeded = false;
+  /** The tools that have reached their limits. */
+  readonly #exceeded = new Set<ServerToolName>();
+  /** The ids that calls have had in this reply: an upstream may give one to two of them. */
+  readonly #ids = new Set<string>();
   /** The usage of the answers before, and of the present one. */
   #before: Partial<Usage> = {};
   #present: Partial<Usage> = {};
@@ -81,10 +84,8 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     return this.#said.turns();
   }
 
-  /** The model may call the tools again. */
-  get mayCall(): boolean {
-    return !this.#isExceeded && this.#turns < maxTurns;
-  }
+  /** Whether the model may call the tool again. Handed on by itself. */
+  readonly mayCall = (tool: ServerToolName): boolean => !this.#exceeded.has(tool) && this.#turns < maxTurns;
 
   /**
    * Sends the next result to the client.
@@ -177,7 +178,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     const offer = tools.get(name)!;
     const parsed = parseJson(input);
     const call: ServerToolCall = {
-      id: callId(id),
+      id: this.#callId(id),
       tool: offer.tool,
       input: isObject(parsed) ? parsed : {},
       ...(offer.isHidden ? { isHidden: true } : {}),
@@ -185,8 +186,16 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     const uses = (this.#uses.get(offer.tool) ?? 0) + 1;
     this.#uses.set(offer.tool, uses);
     const isExceeded = uses > Math.min(offer.maxUses ?? defaultMaxUses, mostUses);
-    this.#isExceeded ||= isExceeded;
+    if (isExceeded) this.#exceeded.add(offer.tool);
     this.#running.push({ call, begin: () => (isExceeded ? exceeded : run(call, offer)) });
+  }
+
+  /** The id of a call for client and upstream, made of the upstream's own. */
+  #callId(upstreams: string): string {
+    const given = callId(upstreams);
+    const id = this.#ids.has(given) ? callId("") : given;
+    this.#ids.add(id);
+    return id;
   }
 
   #citations(): Citation[] {
@@ -223,13 +232,14 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
 
 const exceeded: Promise<ServerToolOutput> = Promise.resolve({ kind: "error", code: "max_uses_exceeded" });
 
-/** Anthropic's form, which clients may check. A history gives the same id again, so that the upstream sees one id only. */
+/** Anthropic's form, which clients may check. Ids that an upstream counts differ at their ends. @param id Empty for a new one. */
 const callId = (id: string): string =>
   `srvtoolu_${
     id
+      .slice(-200)
       .replace(/^(?:toolu|call|fc)_/, "")
       .replaceAll(/\W/g, "")
-      .slice(0, 24) || crypto.randomUUID().replaceAll("-", "").slice(0, 24)
+      .slice(-24) || crypto.randomUUID().replaceAll("-", "").slice(0, 24)
   }`;
 
 /** A number that is unknown in one stays as it is in the other. */

@@ -1,8 +1,8 @@
 /** Searches the web with a model of the upstream that does so by itself. The search has a row of its own. */
 import { upstreamPaths } from "../../api-paths";
 import { codecs } from "../../dialects/codecs";
-import type { ServerToolOffer, WebPage } from "../../dialects/hub/server-tools";
-import { foundPages, searchConversation } from "../../dialects/web-search";
+import type { ServerToolOffer, WebFindings } from "../../dialects/hub/server-tools";
+import { findingsIn, searchConversation } from "../../dialects/web-search";
 import { asProxyError, ProxyError } from "../../errors";
 import { hourMs } from "../../format";
 import { isObject, notJson, parseWithSource } from "../../json";
@@ -66,7 +66,11 @@ function priceOf({ price }: Model): number {
 const maxModels = 3;
 
 /** A model that refuses to search is not asked again for an hour. @throws ProxyError why there are no results. */
-export async function searchWithModel(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebPage[]> {
+export async function searchWithModel(
+  context: ToolContext,
+  query: string,
+  offer: ServerToolOffer,
+): Promise<WebFindings> {
   const { catalogue, now } = context.parts;
   const models = knownModels(context);
   for (const [at, model] of models.entries()) {
@@ -111,7 +115,7 @@ async function askModel(
   model: Model,
   query: string,
   offer: ServerToolOffer,
-): Promise<WebPage[]> {
+): Promise<WebFindings> {
   const effort = model.supports.efforts.includes("low") ? "low" : undefined;
   const conversation = searchConversation(query, offer, { model: model.id, effort });
   const { body } = codecs.responses.encodeRequest(conversation, model, { webSearch: true });
@@ -121,7 +125,7 @@ async function askModel(
   own.setRequest({ bytes: Buffer.from(text), body, model: model.id, stream: false });
   own.setTarget(target, toolFacts);
   try {
-    const pages = await sendWithFailover(parts, {
+    const findings = await sendWithFailover(parts, {
       target,
       outgoing: {
         path: target.endpoint,
@@ -134,16 +138,16 @@ async function askModel(
         preferredAccount: record.account,
       },
       record: own,
-      accept: (response) => readPages(response, own),
+      accept: (response) => readFindings(response, own),
     });
     own.end(200);
-    return pages;
+    return findings;
   } catch (thrown) {
     throw own.fail(thrown);
   }
 }
 
-async function readPages(response: CallResponse, record: RequestRecord): Promise<WebPage[]> {
+async function readFindings(response: CallResponse, record: RequestRecord): Promise<WebFindings> {
   const json = parseWithSource(await readText(response, maxReplyBytes));
   if (!isObject(json)) throw notJson("GitHub Copilot's answer");
   const events = codecs.responses.decodeReply(json);
@@ -152,7 +156,8 @@ async function readPages(response: CallResponse, record: RequestRecord): Promise
   for (const event of events) if (event.type !== "block-start") record.addEvent(event);
   const failure = events.find((event) => event.type === "error");
   if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
-  const pages = foundPages(events);
-  if (!pages) throw new ProxyError("upstream", "The model answered without a web search.", { code: notSearchedCode });
-  return pages;
+  const findings = findingsIn(events);
+  if (!findings)
+    throw new ProxyError("upstream", "The model answered without a web search.", { code: notSearchedCode });
+  return findings;
 }

@@ -1,5 +1,6 @@
 /** Wires the loop of tools into a translated request: how the upstream is asked again, and how its answers are read. */
 
+import { documentsIn } from "../../dialects/hub/citations";
 import type { ClientDialect, Conversation } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
 import { goOn, type OfferedTools, offerFunctions } from "../../dialects/hub/server-offers";
@@ -94,8 +95,3 @@ export function openLoop(
     signal: record.controller.signal,
   });
 }
-
-/** How many pages were read in these turns. */
-export const documentsIn = (turns: Conversation["turns"]): number =>
-  turns.flatMap(({ parts }) => parts).filter((part) => part.kind === "server-result" && part.output.kind === "document")
-    .length;

@@ -1,6 +1,7 @@
 /** Runs a web search: the query goes to an engine, and its pages are held to the client's limits. */
-import type { ServerToolCall, ServerToolError, ServerToolOffer, WebPage } from "../../dialects/hub/server-tools";
+import type { ServerToolCall, ServerToolError, ServerToolOffer, WebFindings } from "../../dialects/hub/server-tools";
 import { asProxyError, type ErrorKind } from "../../errors";
+import { matchesPattern } from "../../keys/client-keys";
 import { searchEngineOf } from "../../upstream/search-engines";
 import { hasSearchModel, searchWithModel } from "./model-engine";
 import { searchWithEngine } from "./other-engine";
@@ -15,8 +16,7 @@ export const runWebSearch: ToolRun = async (context, call, offer) => {
   if (query === "") return { kind: "error", code: "invalid_tool_input" };
   if (query.length > longestQuery) return { kind: "error", code: "query_too_long" };
   try {
-    const pages = await search(context, query, offer);
-    return { kind: "pages", pages: allowedPages(pages, offer) };
+    return { kind: "pages", ...allowed(await search(context, query, offer), offer) };
   } catch (thrown) {
     return { kind: "error", code: codes.get(asProxyError(thrown).kind) ?? "unavailable" };
   }
@@ -27,9 +27,10 @@ export const maySearch = (parts: ToolParts): boolean =>
   parts.config.current.useResponsesApiWebSearch &&
   (searchEngineOf(parts.config.current) !== undefined || hasSearchModel(parts));
 
-function search(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebPage[]> {
+async function search(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebFindings> {
   const engine = searchEngineOf(context.parts.config.current);
-  return engine ? searchWithEngine(context, engine, query, offer) : searchWithModel(context, query, offer);
+  if (!engine) return await searchWithModel(context, query, offer);
+  return { pages: await searchWithEngine(context, engine, query, offer) };
 }
 
 /** All others are `unavailable`. */
@@ -40,9 +41,12 @@ const codes = new Map<ErrorKind, ServerToolError>([
 
 const queryOf = ({ input }: ServerToolCall): string => (typeof input.query === "string" ? input.query.trim() : "");
 
-/** An engine may ignore the limits. */
-const allowedPages = (pages: WebPage[], offer: ServerToolOffer): WebPage[] =>
-  pages.filter(({ url }) => isAllowedPage(url, offer));
+/** An engine may ignore the limits. What comes from pages that nobody knows is held to none. */
+function allowed({ pages, report }: WebFindings, offer: ServerToolOffer): WebFindings {
+  if (!offer.allowedDomains && !offer.blockedDomains) return { pages, ...(report === undefined ? {} : { report }) };
+  return { pages: pages.filter(({ url }) => isAllowedPage(url, offer)) };
+}
+
 /** Whether the client's limits permit a page. */
 export const isAllowedPage = (
   url: string,
@@ -51,11 +55,12 @@ export const isAllowedPage = (
   (allowedDomains?.some((domain) => isBelow(url, domain)) ?? true) &&
   !blockedDomains.some((domain) => isBelow(url, domain));
 
-/** @param domain A host name, perhaps with a path: `example.com/blog`. */
+/** @param domain A host name, perhaps with a path, in which `*` stands for any text: `example.com/blog`, `example.com/news*`. */
 function isBelow(url: string, domain: string): boolean {
   const page = URL.parse(url);
-  const limit = URL.parse(`https://${domain.replace(/^[a-z]+:\/\//i, "")}`);
+  const limit = URL.parse(`https://${domain.replace(/^(?:[a-z]+:\/\/)?(?:\*\.)?/i, "")}`);
   if (!page || !limit) return false;
   const isHost = page.hostname === limit.hostname || page.hostname.endsWith(`.${limit.hostname}`);
-  return isHost && (limit.pathname === "/" || page.pathname.startsWith(limit.pathname));
+  const path = limit.pathname.replace(/\/$/, "");
+  return isHost && [path, `${path}/*`].some((pattern) => matchesPattern(pattern, page.pathname));
 }
