@@ -115,6 +115,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     githubToken,
     mode,
     caller,
+    copilotUser: () => quota.user(),
     status,
     stopped,
     id,

@@ -8,6 +8,8 @@ import type { AccountState, AccountStatus } from "./status";
 export interface QuotaTracker {
   /** As `Account.quota`. */
   current(): Promise<Quota>;
+  /** The answer of the quota endpoint, at most 45 s old. @throws ProxyError if GitHub cannot be asked */
+  user(): Promise<CopilotUser>;
   readonly known: Quota | undefined;
   /** The state by the quota alone: `ready` or `exhausted`. */
   state(): AccountState;
@@ -37,12 +39,13 @@ const reuseFor = 45_000;
 export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
   const { caller, githubToken, mode, status, id, now, fetched, learned = () => {} } = options;
   let quota: Quota | undefined;
-  let request: { at: number; answer: Promise<Quota> } | undefined;
+  /** `user` is missing where another server has asked. */
+  let request: { at: number; answer: Promise<Quota>; user?: Promise<CopilotUser> } | undefined;
 
   async function current(): Promise<Quota> {
     if (status.isBackingOff && quota) return { ...quota, stale: true };
     if (status.isBackingOff) throw status.unusableError();
-    if (!request || Math.abs(now() - request.at) >= reuseFor) request = { at: now(), answer: fetchQuota() };
+    request = lately() ?? ask();
     try {
       const answer = await request.answer;
       return quota ?? answer;
@@ -55,8 +58,29 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
     }
   }
 
-  async function fetchQuota(): Promise<Quota> {
-    const user = await fetchCopilotUser(caller, githubToken, mode());
+  const lately = () => (request && Math.abs(now() - request.at) < reuseFor ? request : undefined);
+
+  function ask() {
+    const user = fetchCopilotUser(caller, githubToken, mode());
+    const answer = user.then(take);
+    answer.catch(() => {}); // each caller of `current` and `user` gets it
+    return { at: now(), answer, user };
+  }
+
+  async function askedUser(): Promise<CopilotUser> {
+    const latest = lately();
+    const own = latest?.user ? latest : ask();
+    request = own;
+    try {
+      return await own.user!;
+    } catch (thrown) {
+      request = undefined;
+      status.noteError(thrown);
+      throw thrown;
+    }
+  }
+
+  function take(user: CopilotUser): Quota {
     fetched(user);
     const answer = readQuota(user.answer, now());
     learn(answer, true);
@@ -88,6 +112,7 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
 
   return {
     current,
+    user: askedUser,
     get known() {
       return quota;
     },

@@ -1,7 +1,10 @@
 /** Sessions from GitHub: an exchanged Copilot token, or in direct mode the GitHub token itself. */
+
+import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
+import { withTimeLimit } from "../net/time-limit";
 import type { AccountShare, SharedSignIn } from "./account-share";
-import { fetchCopilotUser, type GithubCaller } from "./github";
+import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import { allowedModelHost, type Mode } from "./hosts";
 import type { FreshSession, Session, Unavailable } from "./session";
 import type { AccountStatus } from "./status";
@@ -23,6 +26,8 @@ export interface SessionSourceOptions {
   githubToken: string;
   mode: Mode;
   caller: GithubCaller;
+  /** The answer of the quota endpoint, which may be some seconds old. @throws ProxyError if GitHub cannot be asked */
+  copilotUser(): Promise<CopilotUser>;
   status: AccountStatus;
   id(): string;
   logger: Logger;
@@ -34,17 +39,38 @@ export interface SessionSourceOptions {
   identity: SharedSignIn;
 }
 
+/** Milliseconds that a request waits for the name of the host, and for which the general host then serves. */
+const hostTimeoutMs = 5_000;
+const unknownHostMs = 5 * 60_000;
+
 export function openSessionSource(options: SessionSourceOptions): SessionSource {
-  const { githubToken, mode, caller, status, id, logger, now, share, identity } = options;
+  const { githubToken, mode, caller, copilotUser, status, id, logger, now, share, identity } = options;
   const { hosts } = caller;
   const warnOfDrift = driftWarning(logger);
-  /** The model host that GitHub named after a 421 in direct mode. */
+  /** The model host that GitHub named in direct mode. */
   let directHost: string | undefined;
 
   function direct(): FreshSession {
     const baseUrl = hosts.copilotOverride ?? directHost ?? hosts.copilot;
     const forever = Number.POSITIVE_INFINITY;
     return { session: { token: githubToken, baseUrl, mode: "direct" }, freshFor: forever, lifetime: forever };
+  }
+
+  /**
+   * The quota endpoint names the host of the account's plan: a Business seat gets 403 for every model at the general one
+   * (opencode, 2026-09). While GitHub cannot be asked, the general host is tried.
+   */
+  async function atOwnHost(): Promise<FreshSession> {
+    if (hosts.copilotOverride !== undefined || directHost !== undefined) return direct();
+    try {
+      const { endpoint } = await withTimeLimit(copilotUser(), hostTimeoutMs, throwSlowHost);
+      directHost = endpoint ?? hosts.copilot;
+      return direct();
+    } catch (thrown) {
+      if (status.state.name === "failed") throw status.unusableError();
+      logger.debug(`${id()}: GitHub did not name its model host. ${asProxyError(thrown).message}`);
+      return { ...direct(), freshFor: unknownHostMs };
+    }
   }
 
   function exchanged({
@@ -69,7 +95,7 @@ export function openSessionSource(options: SessionSourceOptions): SessionSource 
     if (result.outcome === "retry") return result;
     if (result.outcome === "direct") {
       logger.info(`${id()}: GitHub does not exchange the token of this sign-in; it is used directly.`);
-      return direct();
+      return atOwnHost();
     }
     status.enter({ name: "failed", reason: result.reason, suspended: result.abuse });
     throw status.unusableError();
@@ -81,7 +107,7 @@ export function openSessionSource(options: SessionSourceOptions): SessionSource 
 
   return {
     async fetch(refused) {
-      if (mode === "direct") return direct();
+      if (mode === "direct") return atOwnHost();
       if (!share) return exchange();
       const fresh = await share.session(identity, refused, exchange);
       if (!("session" in fresh)) return fresh;
@@ -103,6 +129,10 @@ export function openSessionSource(options: SessionSourceOptions): SessionSource 
       return direct();
     },
   };
+}
+
+function throwSlowHost(): never {
+  throw new ProxyError("timeout", `It took longer than ${hostTimeoutMs / 1000} s.`);
 }
 
 /** Warns when this machine's clock is wrong. Token lifetimes are unaffected, but displayed times and the log are wrong then. */

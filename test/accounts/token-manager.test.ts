@@ -529,15 +529,57 @@ describe("the model host refuses", () => {
     expect(exchangesOf(demo)).toBe(2);
   });
 
-  test("A13: in direct mode the quota endpoint names the host", async () => {
+  const userPath = "/copilot_internal/user";
+
+  test("A13: in direct mode the quota endpoint names the host from the start, by one call for host and quota", async () => {
     demo.accounts[2]!.host = "business";
     const { account } = openDemoAccount(demo, "plus-demo");
+    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.session()));
+    expect(new Set(sessions).size).toBe(1);
+    expect(sessions[0]!.baseUrl).toBe(demo.businessUrl);
+    expect((await listModels(sessions[0]!)).status).toBe(200);
+    expect((await account.quota()).plan).toBe("individual_pro");
+    expect(callsTo(demo, userPath)).toBe(1);
+  });
+
+  test("A13: in direct mode a seat that was moved learns its new host after a 421", async () => {
+    const { account } = openDemoAccount(demo, "plus-demo");
     const old = await account.session();
+    demo.accounts[2]!.host = "business";
     expect((await listModels(old)).status).toBe(421);
     const sessions = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
     expect((await listModels(sessions[0]!)).status).toBe(200);
-    expect(callsTo(demo, "/copilot_internal/user")).toBe(1);
+    expect(callsTo(demo, userPath)).toBe(2);
     expect(await account.session()).toBe(sessions[0]!);
+  });
+
+  test("A13: in direct mode GitHub is asked for the host once after a 403, however often one comes", async () => {
+    const { account } = openDemoAccount(demo, "plus-demo");
+    const old = await account.session();
+    demo.accounts[2]!.host = "business";
+    const renewed = await Promise.all(Array.from({ length: 20 }, () => account.renew(old)));
+    expect(new Set(renewed.map(({ baseUrl }) => baseUrl))).toEqual(new Set([demo.businessUrl]));
+    expect(await account.renew(renewed[0]!)).toBe(renewed[0]!);
+    expect(callsTo(demo, userPath)).toBe(2);
+  });
+
+  test("A13: in direct mode the general host serves while GitHub cannot name another, and GitHub is asked again", async () => {
+    demo.accounts[2]!.host = "business";
+    demo.intercept(userPath, down);
+    const { account, clock } = openDemoAccount(demo, "plus-demo");
+    expect((await account.session()).baseUrl).toBe(demo.url);
+    expect(account.state.name).toBe("ready");
+    await account.session();
+    expect(callsTo(demo, userPath)).toBe(1);
+    clock.pass(6 * minute);
+    expect((await account.session()).baseUrl).toBe(demo.businessUrl);
+  });
+
+  test("A13: in direct mode a sign-in that GitHub has revoked fails before any request", async () => {
+    const { account } = openDemoAccount(demo, "plus-demo");
+    demo.intercept(userPath, () => Response.json({ message: "Bad credentials" }, { status: 401 }));
+    expect((await failureOf(account.session())).message).toContain("Sign in again");
+    expect(account.state.name).toBe("failed");
   });
 
   test.each(["octo-demo", "plus-demo"])("A13: when GitHub names no other host, %s fails and says so", async (login) => {

@@ -146,3 +146,24 @@ describe("a 403", () => {
     expect(sent.map(({ headers }) => headers["x-initiator"])).toEqual(["user", "agent"]);
   });
 });
+
+describe("a Business seat whose GitHub token is used directly, where the general host answers 403,", () => {
+  const seat: Partial<DemoAccount> = { plan: "business", host: "business", rights: { wrongHost: 403 } };
+  const hosts = ({ demo }: RunningProxy) =>
+    demo.journal.filter(({ path, method }) => method === "POST" && modelPaths.has(path)).map(({ host }) => host);
+
+  test("is served at its own host from the first request on", async () => {
+    await using proxy = await start({ "plus-demo": seat });
+    expect((await post(proxy, premium)).status).toBe(200);
+    expect(hosts(proxy)).toEqual(["business"]);
+  });
+
+  test("is served after it was moved there, at the price of one 403", async () => {
+    await using proxy = await start({ "plus-demo": { plan: "business" } });
+    expect((await post(proxy, premium)).status).toBe(200);
+    Object.assign(proxy.demo.accounts[0]!, seat);
+    for (let turn = 0; turn < 2; turn++) expect((await post(proxy, premium)).status).toBe(200);
+    expect(hosts(proxy)).toEqual(["individual", "individual", "business", "business"]);
+    expect(JSON.parse(proxy.rows()[1]!.attempts).map(({ status }: { status: number }) => status)).toEqual([403, 200]);
+  });
+});

@@ -87,12 +87,13 @@ describe("told at", () => {
 
   test("the quota endpoint in direct mode, when the model host has moved", async () => {
     await using proxy = await timed({ accounts: ["plus-demo"] });
+    expect((await ask(proxy)).status).toBe(200);
     proxy.demo.intercept(chat, () => new Response("", { status: 421 }));
     proxy.demo.intercept(quota, () => blocked(403));
     expect((await ask(proxy)).status).toBe(403);
     expect(proxy.app.pool.stopped()?.message).toContain("plus-demo");
     expect((await ask(proxy)).status).toBe(403);
-    expect(served(proxy)).toBe(1);
+    expect(served(proxy)).toBe(2);
   });
 });
 
