@@ -137,6 +137,8 @@ export interface Limits {
   total: number;
   /** A client's WebSocket, however busy it is. */
   socketAge: number;
+  /** A client's connection after an answer that had to be waited for; not while a stream goes on. */
+  connectionIdle: number;
 }
 
 /** Of one call for an answer, streamed or full. */

@@ -329,5 +329,6 @@ function limitsFor(upstreamSilence: number | undefined): Limits {
     idle: upstreamSilence ?? 300_000,
     total: 3_600_000,
     socketAge: 3_600_000,
+    connectionIdle: 60_000,
   };
 }

@@ -169,6 +169,8 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       requestId = caller.requestId;
       // The admin API authorizes the caller before it refuses a method.
       const path = pathOfUrl(request.url);
+      // A form or a body is read within the limit; who asks without one may wait for the database.
+      if (isAdminWing(path) && !bodyMethods.has(request.method)) connection.keepOpen();
       if (!isAdminPath(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
       if (app.refusing && !isAdminWing(path) && !isProbe(path)) throw shuttingDown();
@@ -187,23 +189,47 @@ export function handler(app: App, exposed: boolean, bound?: string) {
   return async (request: Request, server: Bun.Server<SocketHandlers>): Promise<Response> => {
     const socketPeer = server.requestIP(request)?.address ?? null;
     const peer = app.trustedProxies ? app.trustedProxies.clientOf(socketPeer, request.headers) : socketPeer;
-    return answer(request, peer, new HttpConnection(request, server, peer, answer));
+    const connection = new HttpConnection(request, server, peer, answer, app.limits.connectionIdle / 1_000);
+    const response = await answer(request, peer, connection);
+    connection.answered();
+    return response;
   };
 }
 
-/** The connection of a listener's request. */
+/**
+ * The connection of a listener's request. Bun's limit is the socket's, not the request's: what is lifted stays lifted, and
+ * connections that nobody uses any more would use up the files of the process.
+ */
 class HttpConnection implements ClientConnection {
   readonly isSocket = false;
+  #isLifted = false;
+  #isStream = false;
 
   constructor(
     readonly request: Request,
     readonly server: Bun.Server<SocketHandlers>,
     readonly peer: string | null,
     readonly answer: (message: Request, peer: string | null, connection: ClientConnection) => Promise<Response>,
+    readonly idleSeconds: number,
   ) {}
 
   keepOpen(): void {
+    this.#isLifted = true;
     this.server.timeout(this.request, 0);
+  }
+
+  streams(): () => void {
+    this.#isStream = true;
+    return () => this.#limit();
+  }
+
+  /** To be called with the response, before Bun gets it. */
+  answered(): void {
+    if (this.#isLifted && !this.#isStream) this.#limit();
+  }
+
+  #limit(): void {
+    this.server.timeout(this.request, this.idleSeconds);
   }
 
   upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean {
@@ -213,7 +239,12 @@ class HttpConnection implements ClientConnection {
 }
 
 /** The connection of a WebSocket's message. */
-const overSocket: ClientConnection = { isSocket: true, keepOpen() {}, upgrade: () => false };
+const overSocket: ClientConnection = {
+  isSocket: true,
+  keepOpen() {},
+  streams: () => () => {},
+  upgrade: () => false,
+};
 
 /** The OpenAPI document of all endpoints; its generator is loaded with the first call. */
 async function describeApi({ version }: App): Promise<object> {
@@ -273,6 +304,7 @@ function nothingAt(request: Request): ProxyError {
   );
 }
 
+const bodyMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 const usualMethods = ["GET", "HEAD", "POST"];
 
 /** Answers OPTIONS, and the preflight of a browser; no handler sees it. */

@@ -36,8 +36,10 @@ export interface ClientConnection {
   readonly isSocket: boolean;
   /** Names of the changes that were made to the request before it came here; undefined for none. */
   readonly fixups?: readonly string[];
-  /** Lifts the listener's idle limit, because models may think for longer. */
+  /** Lifts the listener's idle limit until the answer is there, because models may think for longer, and a database too. */
   keepOpen(): void;
+  /** The answer is a stream: the limit stays lifted until what this returns is called. */
+  streams(): () => void;
   /**
    * Makes the connection a WebSocket; false if it cannot become one.
    * @param serve Handles the socket. It is given a function that answers a request as the listener would, after the same checks.
@@ -85,7 +87,12 @@ export function inspect(
   return new InspectedCaller(request.headers, peer, foreign, origin, hostKind(hostName, lists), hostName, connection);
 }
 
-const noConnection: ClientConnection = { isSocket: false, keepOpen() {}, upgrade: () => false };
+const noConnection: ClientConnection = {
+  isSocket: false,
+  keepOpen() {},
+  streams: () => () => {},
+  upgrade: () => false,
+};
 
 class InspectedCaller implements Visitor {
   readonly requestId = Bun.randomUUIDv7();

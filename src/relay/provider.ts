@@ -49,7 +49,13 @@ export async function relayToProvider(
     });
     if (!response.ok) return await respondError(provider, response, record);
     const answer = incoming.stream
-      ? await respondStream(parts, { response, call, record, clientGone: request.signal })
+      ? await respondStream(parts, {
+          response,
+          call,
+          record,
+          clientGone: request.signal,
+          connection: caller.connection,
+        })
       : await respondFull({ response, call, record });
     return await record.budget.addTo(withHeaders(answer, provider, response));
   } catch (thrown) {

@@ -4,6 +4,7 @@ import { type ClientCodec, type Codec, codecs } from "../dialects/codecs";
 import type { ClientDialect, JsonObject } from "../dialects/hub/conversation";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/body";
+import type { ClientConnection } from "../net/guard";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
 import { cacheUseOf } from "./cache-hints";
@@ -58,6 +59,7 @@ export async function relay(
     const conversation = conversationReader(codec, body);
     const asked: AskedReply = {
       request,
+      connection: caller.connection,
       codec,
       dialect,
       incoming,
@@ -88,6 +90,7 @@ const summarized = { initiator: "agent", reason: "the conversation is summarized
 /** What the client asked for, whichever model serves it. */
 interface AskedReply {
   request: Request;
+  connection: ClientConnection;
   codec: ClientCodec & Partial<Codec>;
   dialect: ClientDialect;
   incoming: Incoming;
@@ -104,8 +107,20 @@ interface AskedReply {
 
 /** The answer of one model. @throws ProxyError */
 async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> {
-  const { request, codec, dialect, incoming, body, isSummary, facts, conversation, prompt, bodySession, record } =
-    asked;
+  const {
+    request,
+    connection,
+    codec,
+    dialect,
+    incoming,
+    body,
+    isSummary,
+    facts,
+    conversation,
+    prompt,
+    bodySession,
+    record,
+  } = asked;
   const offered = isSummary ? undefined : await planTools(parts, asked, target);
   const isPassed = !isSummary && !offered && isPassable(codec, body, target);
   // A provider may have stored what it said.
@@ -162,7 +177,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   const accept = async (response: CallResponse) => {
     const reply = { response, call: watched(parts, target, call, response), record };
     const answer = incoming.stream
-      ? await respondStream(parts, { ...reply, clientGone: request.signal })
+      ? await respondStream(parts, { ...reply, clientGone: request.signal, connection })
       : await respondFull(reply);
     return isProvided(target) ? withHeaders(answer, target.provider, response) : answer;
   };

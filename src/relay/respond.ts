@@ -4,6 +4,7 @@ import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
 import { type CallResponse, piecesOf, type ResponseBody, readBody, readStart } from "../net/body";
+import type { ClientConnection } from "../net/guard";
 import { pump } from "../net/pump";
 import { type FrameSink, gatherFrames, readSse } from "../net/sse";
 import { upstreamErrorIn } from "../upstream/failure";
@@ -95,10 +96,12 @@ export async function requireEvents(response: CallResponse, who: string): Promis
  */
 export async function respondStream(
   { limits, stopping }: RespondParts,
-  { response, call, record, clientGone }: Reply & { clientGone: AbortSignal },
+  { response, call, record, clientGone, connection }: Reply & { clientGone: AbortSignal; connection: ClientConnection },
 ): Promise<Response> {
   await requireEvents(response, call.who);
   let isCommitted = false;
+  let isEnded = false;
+  let sent = () => {};
   let failure: ProxyError | undefined;
   const out = gatherFrames();
   const reading = call.turns?.stages(response.body, out) ?? oneTurn(response.body, call.stages(out));
@@ -125,6 +128,8 @@ export async function respondStream(
       ended(how) {
         if (how === "client-gone") record.hungUp();
         else if (isCommitted || !record.earlyError) record.end(200);
+        isEnded = true;
+        sent();
       },
     },
     { keepAliveMs: limits.keepAlive, clientGone, stopping },
@@ -134,5 +139,6 @@ export async function respondStream(
   const { earlyError } = record;
   if (earlyError) throw failure ?? new BrokenReply(earlyError, false);
   isCommitted = true;
+  if (!isEnded) sent = connection.streams();
   return new Response(body, { headers: streamHeaders(call.streamType) });
 }

@@ -25,10 +25,17 @@ export interface TeamApp extends AsyncDisposable {
   addMember(name: string, ...logins: string[]): Promise<TestMember>;
 }
 
+interface TeamAppOptions {
+  env?: Record<string, string>;
+  demo?: Demo;
+  /** Until the listener closes a connection on which nothing is sent, as Bun does. */
+  idleSeconds?: number;
+}
+
 /** @param options.env More of the environment; that of another server makes one more of its team. */
 export async function startTeamApp(
   postgres: TestPostgres,
-  { env: more = {}, demo: given }: { env?: Record<string, string>; demo?: Demo } = {},
+  { env: more = {}, demo: given, idleSeconds = 10 }: TeamAppOptions = {},
 ): Promise<TeamApp> {
   const home = mkdtempSync(join(tmpdir(), "dragoman-"));
   const demo = given ?? startDemo({ pace: 0, accounts: [] });
@@ -40,7 +47,7 @@ export async function startTeamApp(
   const stores = await openPostgresStores(environment, { follow: true });
   const lines: string[] = [];
   const app = openApp({ environment, stores, version: "1", write: (line) => void lines.push(line) });
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: idleSeconds, fetch: handler(app, false) });
   return {
     ...{ url: server.url.origin, app, demo, stores, env, lines },
     async addMember(name, ...logins) {

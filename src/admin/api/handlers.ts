@@ -4,7 +4,6 @@ import type { z } from "zod";
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { utcDay } from "../../format";
-import type { Visitor } from "../../net/guard";
 import type { Permit } from "../access/authorize";
 import { liveEvents } from "./live-events";
 import type { queries } from "./query";
@@ -29,8 +28,7 @@ export function answerExport(app: App, { format, ...filters }: z.output<typeof q
 }
 
 /** @param permit What authorizes the reader; missing for one who needs nothing. */
-export function answerLive(app: App, request: Request, caller: Visitor, permit?: Permit): Response {
-  caller.connection.keepOpen();
+export function answerLive(app: App, request: Request, permit?: Permit): Response {
   const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
   return new Response(request.method === "HEAD" ? null : liveEvents(app, permit), { headers });
 }

@@ -147,7 +147,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, query: { from_ms = app.now() - 7 * dayMs, to_ms } }) => cacheReport(app, { from_ms, ...(to_ms === undefined ? {} : { to_ms }) }) }),
   endpoint({ method: "GET", path: "/api/admin/live", about: "Running and finished requests as server-sent events: snapshot, running, finished; in a team of all servers, for a member the member's own. The stream ends with the key.",
     response: { "text/event-stream": liveEventSchema },
-    handle: ({ app, request, caller, member }) => answerLive(app, request, caller, member === null ? undefined : keyPermit(app, request)) }),
+    handle: ({ app, request, member }) => answerLive(app, request, member === null ? undefined : keyPermit(app, request)) }),
   endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request with an error for its client, on whichever server of a team it runs.",
     reads: emptyBody,
     response: z.object({ cancelled: z.literal(true) }), errors: ["not_found"],
@@ -227,6 +227,7 @@ export function adminPlugin(
         const caller = callerOf(request);
         const member = admit(request, caller);
         requireRole(member, roleOf(method, path));
+        caller.connection.keepOpen();
         const own = app.forMember(member);
         const requireStillAllowed = () => {
           if (admit(request, caller) !== member) throw keyGone();

@@ -175,6 +175,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       if (hasForm) refuseForged(form, session);
       // A form may be sent so slowly that the session ends before it.
       if (session && !session.holds) throw keyGone();
+      caller.connection.keepOpen();
       const params = decodedParams(given);
       const page = await show({
         app: app.forMember(session?.member ?? null),
