@@ -230,8 +230,8 @@ describeWithPostgres("the pages of a team", () => {
     const locked = await stores.postgres.sql.reserve();
     await locked.unsafe("BEGIN; LOCK TABLE dragoman.requests");
     try {
-      expect(await memberUsageIn(stores.postgres, 0, Date.now(), 100)).toBeUndefined();
-      members.usage = (since) => memberUsageIn(stores.postgres, since, Date.now(), 100);
+      expect(await memberUsageIn(stores.postgres, 0, 100)).toBeUndefined();
+      members.usage = (since) => memberUsageIn(stores.postgres, since, 100);
       members.lastRequests = async () => new Map();
       const list = await (await fetch(`${one.url}/api/admin/members?sort=requests`)).json();
       expect(list).toMatchObject({ items: [{ id, keys: 1, request_count: null, nano_credits: null }] });
@@ -241,7 +241,7 @@ describeWithPostgres("the pages of a team", () => {
       await locked.unsafe("ROLLBACK");
       locked.release();
     }
-    expect(await memberUsageIn(stores.postgres, 0, Date.now())).toEqual(new Map());
+    expect(await memberUsageIn(stores.postgres, 0)).toEqual(new Map());
     const page = await (await fetch(`${one.url}/admin/members/anna`)).text();
     expect(page).not.toContain("could not be added up");
   });

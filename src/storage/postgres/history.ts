@@ -54,6 +54,10 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   let writing: Promise<void> | undefined;
   let failing = false;
   let lost = 0;
+  /** How many entries ever came and left the queue, in their order. */
+  let [come, left] = [0, 0];
+  /** Those who ask: what came before them has to be written first. */
+  let askers: { before: number; go(): void }[] = [];
   let warnedAt = Number.NEGATIVE_INFINITY;
   let closed = false;
 
@@ -89,6 +93,18 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     });
     return writing;
   };
+  const leave = (count: number) => {
+    left += count;
+    for (const { before, go } of askers) if (left >= before) go();
+    askers = askers.filter(({ before }) => left < before);
+  };
+  /** Waits for the entries that are queued now, however many come meanwhile, or until the database does not take them. */
+  const written = async (): Promise<void> => {
+    if (queued.length === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    askers.push({ before: come, go: resolve });
+    await Promise.race([promise, write()]);
+  };
   const writeAll = async (): Promise<void> => {
     try {
       while (queued.length > 0) {
@@ -96,7 +112,10 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
         await store(entries);
         // Some may have gone to the disk meanwhile, and others may have come: only what was stored leaves.
         const stored = new Set(entries);
-        queued.splice(0, queued.length, ...queued.filter((entry) => !stored.has(entry)));
+        const others = queued.filter((entry) => !stored.has(entry));
+        const count = queued.length - others.length;
+        queued.splice(0, queued.length, ...others);
+        leave(count);
       }
       while (hasSpooled()) {
         const rows = spool!.take(maxRowsAtOnce);
@@ -116,7 +135,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   /** A row that the database rejects would hold up all others, so it is reported and left out. */
   const store = async (entries: Entry[]): Promise<void> => {
     try {
-      await insertRows(postgres, entries, now());
+      await insertRows(postgres, entries, options.now?.());
     } catch (thrown) {
       if (isAwayError(thrown)) throw thrown;
       if (entries.length === 1) return warn(`A request could not be added to the history (${reasonOf(thrown)}).`);
@@ -128,6 +147,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     if (queued.length === 0) return;
     try {
       openedSpool().add(queued.map((entry) => [entry.request_id, entry]));
+      left += queued.length;
       queued.length = 0;
     } catch (thrown) {
       report(`The request history cannot be kept on this machine's disk either (${reasonOf(thrown)}).`);
@@ -138,7 +158,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     answered(() => postgres.ask(question, queryTimeoutMs));
   const answered = async <T>(read: () => Promise<T>): Promise<T> => {
     // The answer includes entries that are still queued.
-    if (queued.length > 0) await write();
+    await written();
     try {
       return await read();
     } catch (thrown) {
@@ -168,8 +188,8 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     if (!options.isLeader() || isCompleting) return;
     isCompleting = true;
     try {
-      await completeStatistics(postgres, now(), () => options.isLeader() && !closed);
-      await memberUsageIn(postgres, startOfMonth(now()), now(), completeEvery);
+      await completeStatistics(postgres, options.now?.(), () => options.isLeader() && !closed);
+      await memberUsageIn(postgres, startOfMonth(now()), completeEvery, options.now?.());
     } catch (thrown) {
       if (!isAwayError(thrown)) warn(`The statistics could not be completed (${reasonOf(thrown)}).`);
     }
@@ -177,7 +197,8 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   };
   const largestSessions: History["largestSessions"] = (filters, count) =>
     answered(() => largestSessionsIn(postgres, filters, count));
-  const statistics: History["statistics"] = (filters, by) => answered(() => statisticsIn(postgres, filters, by, now()));
+  const statistics: History["statistics"] = (filters, by) =>
+    answered(() => statisticsIn(postgres, filters, by, options.now?.()));
 
   try {
     // Rows of an earlier run may wait.
@@ -193,16 +214,19 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   return {
     add(entry) {
       if (closed) return;
-      if (queued.length < maxQueued) queued.push(cut(entry));
-      else lost += 1;
+      if (queued.length < maxQueued) {
+        queued.push(cut(entry));
+        come += 1;
+      } else lost += 1;
       if (failing) spoolSoon();
       if (queued.length >= maxRowsAtOnce && !failing) void write();
       else schedule(failing ? retryMs : gatherMs);
     },
     async flush() {
-      do await write();
-      while (queued.length > 0 && !failing);
-      return queued.length === 0 && !hasSpooled();
+      const last = come;
+      await written();
+      if (hasSpooled()) await write();
+      return left >= last && !hasSpooled();
     },
     list: (filters, limit, cursor) => ask((sql) => storedPage(sql, filters, limit, cursor)),
     after: (id, limit) => ask((sql) => storedAfter(sql, id, limit)),

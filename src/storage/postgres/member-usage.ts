@@ -40,14 +40,15 @@ const packedSums = `SELECT coalesce(jsonb_object_agg(member,
 
 /**
  * @param since Unix ms.
+ * @param now Unix ms, in place of the clock of the database.
  * @returns By the member's id; who has made no request is missing. Undefined if it takes longer than `patienceMs`: what was
  * added up until then is kept.
  */
 export async function memberUsageIn(
   postgres: Postgres,
   since: number,
-  now: number,
   patienceMs = defaultPatienceMs,
+  now?: number,
 ): Promise<Map<string, MemberUsage> | undefined> {
   const deadline = performance.now() + patienceMs;
   try {
@@ -61,10 +62,10 @@ export async function memberUsageIn(
 /** Asks something for which not more time is left than a person waits. */
 type Ask = <T>(work: (sql: SQL) => Promise<T>) => Promise<T>;
 
-async function usageIn(ask: Ask, postgres: Postgres, since: number, now: number): Promise<Map<string, MemberUsage>> {
-  const { first, last } = await ask(storedBounds);
+async function usageIn(ask: Ask, postgres: Postgres, since: number, given?: number): Promise<Map<string, MemberUsage>> {
+  const { first, last, now } = await ask(storedBounds);
   if (first === null || last === null) return new Map();
-  const spans = spansBetween(Math.max(since, Math.floor(first / dayMs) * dayMs), last, settledBefore(now));
+  const spans = spansBetween(Math.max(since, Math.floor(first / dayMs) * dayMs), last, settledBefore(given ?? now));
   const kept = await keptSums(ask, spans.over);
   const total = new Map<string, Sums>(Object.entries(kept.groups));
   const left = spans.over.filter(({ from }) => !kept.found.includes(from));

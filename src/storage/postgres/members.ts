@@ -150,7 +150,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
           FROM dragoman.invitations WHERE used_at IS NULL AND expires_at > now() ORDER BY expires_at`),
       ]),
     accountsOf: (ids) => memberAccountsIn(postgres, ids, Date.now()),
-    usage: (since) => memberUsageIn(postgres, since, Date.now()),
+    usage: (since) => memberUsageIn(postgres, since),
     lastRequests: (ids) => lastRequestsOf(postgres, ids),
     withdrawInvitations: (name) =>
       postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id)),

@@ -71,8 +71,9 @@ export async function countStored(sql: SQL): Promise<number> {
 }
 
 /** When the oldest and the newest request started, Unix ms; null if there is none. */
-export async function storedBounds(sql: SQL): Promise<{ first: number | null; last: number | null }> {
-  const [row] = await sql<{ first: number | null; last: number | null }[]>`
-    SELECT min(started_at_ms)::float8 AS first, max(started_at_ms)::float8 AS last FROM dragoman.requests`;
+export async function storedBounds(sql: SQL): Promise<{ first: number | null; last: number | null; now: number }> {
+  const [row] = await sql<{ first: number | null; last: number | null; now: number }[]>`
+    SELECT min(started_at_ms)::float8 AS first, max(started_at_ms)::float8 AS last,
+      extract(epoch FROM now())::float8 * 1000 AS now FROM dragoman.requests`;
   return row!;
 }

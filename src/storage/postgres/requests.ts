@@ -7,36 +7,40 @@ import type { Postgres } from "./connection";
 import { requestTypes } from "./schema";
 
 const columnList = columnNames.join(", ");
-const insertSql = `INSERT INTO dragoman.requests (${columnList})
-  SELECT ${columnList} FROM json_to_recordset($1::text::json) AS given(${requestTypes.join(", ")})
-  ON CONFLICT (request_id, started_at_ms) DO NOTHING`;
+/** Milliseconds. A request is written when it ends, which is within 65 minutes of its start. What started before that is there. */
+const settledAfter = 75 * 60_000;
+
+/** Unix ms by the clock of the database, which is that of all servers. */
+export const databaseNow = "(extract(epoch FROM now()) * 1000)::bigint";
+
+/** What comes when its time was added up already makes that forgotten: its server's clock may be late. */
+const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList})
+    SELECT ${columnList} FROM json_to_recordset($1::text::json) AS given(${requestTypes.join(", ")})
+    ON CONFLICT (request_id, started_at_ms) DO NOTHING RETURNING started_at_ms)
+  SELECT dragoman.forget_statistics(min(started_at_ms), max(started_at_ms)) FROM inserted
+  WHERE started_at_ms < coalesce($2::bigint, ${databaseNow}) - ${settledAfter} HAVING count(*) > 0`;
 
 /**
  * Inserts all rows or none; rows that are there already stay as they are.
+ * @param now Unix ms, in place of the clock of the database.
  * @throws Postgres' own error, also when the database is away.
  */
-export async function insertRows(postgres: Postgres, entries: readonly Entry[], now: number): Promise<void> {
+export async function insertRows(postgres: Postgres, entries: readonly Entry[], now?: number): Promise<void> {
   const rows = JSON.stringify(entries.map(storable));
-  const starts = entries.map(({ started_at_ms }) => started_at_ms);
-  const late = starts.filter((start) => start < settledBefore(now));
-  const insert = () =>
-    late.length === 0
-      ? postgres.ask((sql) => sql.unsafe(insertSql, [rows]))
-      : postgres.transact(async (sql) => {
-          await sql.unsafe(insertSql, [rows]);
-          await sql`SELECT dragoman.forget_statistics(${Math.min(...late)}::bigint, ${Math.max(...late)}::bigint)`;
-        });
+  const insert = () => postgres.ask((sql) => sql.unsafe(insertSql, [rows, now ?? null]));
   try {
     await insert();
   } catch (thrown) {
     if (sqlState(thrown) !== noPartition) throw thrown;
-    await addPartitions(postgres, starts);
+    await addPartitions(
+      postgres,
+      entries.map(({ started_at_ms }) => started_at_ms),
+    );
     await insert();
   }
 }
 
-/** A request is written when it ends, which is within 65 minutes of its start. What started before this time is there. */
-export const settledBefore = (now: number): number => now - 75 * 60_000;
+export const settledBefore = (now: number): number => now - settledAfter;
 
 /** A check fails, among them that a row fits into a partition. */
 const noPartition = "23514";

@@ -31,13 +31,13 @@ export interface Worth {
 
 /**
  * @param by Two dimensions at most.
- * @param now Unix ms.
+ * @param now Unix ms, in place of the clock of the database.
  */
 export async function statisticsIn(
   postgres: Postgres,
   filters: Filters,
   by: Dimension[],
-  now: number,
+  now?: number,
   worth?: Worth,
 ): Promise<Statistics> {
   const sums: Sums = { groups: new Map(), others: openAggregate() };
@@ -92,7 +92,7 @@ async function openSpans(
   postgres: Postgres,
   filters: Filters,
   by: Dimension[],
-  now: number,
+  now: number | undefined,
   worth: Worth = { dayRows: 50_000, ms: 10, aheadBytes: 50_000 },
 ) {
   const spans = await spansOf(postgres, filters, by, now, worth);
@@ -123,7 +123,7 @@ const maxQuestions = 50;
  */
 export async function completeStatistics(
   postgres: Postgres,
-  now: number,
+  now: number | undefined,
   isWanted: () => boolean,
   worth?: Worth,
 ): Promise<void> {
@@ -131,7 +131,7 @@ export async function completeStatistics(
     (sql) => sql<{ question: KeptQuestion }[]>`SELECT question FROM dragoman.questions
       WHERE asked_at > now() - interval '7 days' ORDER BY asked_at DESC LIMIT ${maxQuestions}`,
   );
-  const yesterday = (Math.floor(now / dayMs) - 1) * dayMs;
+  const yesterday = (Math.floor((now ?? Date.now()) / dayMs) - 1) * dayMs;
   const questions: KeptQuestion[] = [
     ...usualQuestions.map((by) => ({ filters: {}, by: [...by] })),
     ...asked.map(({ question: { filters, by } }) => ({ filters: { ...filters, from_ms: yesterday }, by })),
@@ -158,13 +158,14 @@ async function spansOf(
   postgres: Postgres,
   filters: Filters,
   by: readonly Dimension[],
-  now: number,
+  now: number | undefined,
   { dayRows }: Worth,
 ): Promise<Span[]> {
   const { from_ms, to_ms, member } = filters;
   const [bounds] = await postgres.ask(
-    (sql) => sql<{ first: number | null; last: number | null; most: number | null }[]>`
-      SELECT min(started_at_ms)::float8 AS first, max(started_at_ms)::float8 AS last,
+    (sql) => sql<{ now: number; first: number | null; last: number | null; most: number | null }[]>`
+      SELECT extract(epoch FROM now())::float8 * 1000 AS now,
+        min(started_at_ms)::float8 AS first, max(started_at_ms)::float8 AS last,
         (SELECT max(reltuples) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
           WHERE inhparent = 'dragoman.requests'::regclass)::float8 AS most
         FROM dragoman.requests`,
@@ -179,7 +180,7 @@ async function spansOf(
   // A day of many rows is added up by its hours, so that nothing takes long; and of many groups, so that not all are read at once.
   const longest = rows > maxRowsAtOnce || by.includes("session") ? hourMs : dayMs;
   const shortest = rows < dayRows ? hourMs : blockMs;
-  const settled = settledBefore(now);
+  const settled = settledBefore(now ?? bounds.now);
   return cut({ start, last: Math.min(end, bounds.last), end, settled, longest, shortest });
 }
 
