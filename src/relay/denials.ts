@@ -7,6 +7,7 @@ import type { Failure } from "../upstream/failure";
 /** @returns The failure; with another error if the account was refused every model that it was asked for. */
 export function withDenial({ catalogue }: Pick<App, "catalogue">, account: Account, model: string, failure: Failure) {
   if (!failure.denies) return failure;
+  if (failure.denies === "model") catalogue.drop(account, model);
   catalogue.denials.denied(account, model, failure.offered);
   const models = catalogue.denials.everyDenied(account);
   return models ? { ...failure, error: clientNotAllowed(account, models, failure.error) } : failure;

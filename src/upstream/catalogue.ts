@@ -26,6 +26,8 @@ export interface Catalogue {
   offers(account: Account, modelId: string): boolean;
   /** The models that accounts were refused though they are listed. */
   denials: DeniedModels;
+  /** The account was refused the model: if its last list lacks it, it is not kept any longer. */
+  drop(account: Account, modelId: string): void;
   /** Fetches the lists again at their next use. */
   expire(): void;
 }
@@ -116,6 +118,7 @@ export function openCatalogue({ pool, now = Date.now, ...options }: CatalogueOpt
       mayServe(account, modelId) ||
       (lists(account, modelId) && !accounts().some((other) => other !== account && mayServe(other, modelId))),
     denials,
+    drop: cache.drop,
     expire: () => accounts().forEach(cache.expire),
   };
 }
@@ -123,9 +126,14 @@ export function openCatalogue({ pool, now = Date.now, ...options }: CatalogueOpt
 function unite(lists: List[]): Model[] {
   const union = new Map<string, Model>();
   for (const list of lists)
-    for (const model of list?.models ?? [])
-      if (!union.has(model.id) || (model.enabled && !union.get(model.id)!.enabled)) union.set(model.id, model);
+    for (const model of list?.models ?? []) if (isBetter(model, union.get(model.id))) union.set(model.id, model);
   return [...union.values()];
+}
+
+/** An enabled model counts before one that is not, and one that is listed now before one that was. */
+function isBetter(model: Model, known: Model | undefined): boolean {
+  if (!known || model.enabled !== known.enabled) return !known || model.enabled;
+  return known.isAbsent === true && !model.isAbsent;
 }
 
 type Settled = PromiseSettledResult<CachedModelList> | undefined;

@@ -8,7 +8,10 @@ import type { Model } from "./model";
 import { fetchModelList, type ModelListOptions } from "./model-list";
 
 export interface CachedModelList {
+  /** Those of the last list, and those of earlier ones that are kept. */
   models: Model[];
+  /** When each model was last listed, as a ms timestamp. */
+  lastListed: ReadonlyMap<string, number>;
   /** Ids of the enabled models. */
   enabled: ReadonlySet<string>;
   fetchedAt: number;
@@ -32,6 +35,8 @@ export interface ModelListCache {
   waitedFor(accounts: readonly Account[]): number;
   /** A new list is fetched at the next use. */
   expire(account: Account): void;
+  /** The account was refused this model: it is not kept any longer if the last list lacks it. */
+  drop(account: Account, modelId: string): void;
 }
 
 export interface ModelListCacheOptions extends ModelListOptions {
@@ -44,6 +49,8 @@ const currentFor = 10_000;
 const freshFor = 10 * 60_000;
 const usableFor = dayMs;
 const retryAfter = 30_000;
+/** Lists of one account differ from call to call, and a model that one of them lacks serves (zed, 2026-09). */
+const keepAbsentFor = dayMs;
 
 export function openModelListCache(options: ModelListCacheOptions): ModelListCache {
   const { accounts, logger, now } = options;
@@ -77,10 +84,24 @@ export function openModelListCache(options: ModelListCacheOptions): ModelListCac
 
   function keep(account: Account, models: Model[]): CachedModelList {
     warnOfUnknownBoundaries(models);
-    const enabled = new Set(models.filter((model) => model.enabled).map(({ id }) => id));
-    const list = { models, enabled, fetchedAt: now() };
+    const list = withKept(models, lists.get(account));
     lists.set(account, list);
     return list;
+  }
+
+  /** The list, and after it the models of the earlier one that it lacks. */
+  function withKept(listed: Model[], earlier: CachedModelList | undefined): CachedModelList {
+    const lastListed = new Map(listed.map(({ id }) => [id, now()]));
+    const kept: Model[] = [];
+    for (const model of earlier?.models ?? []) {
+      if (lastListed.has(model.id)) continue;
+      // If the clock was set back, the time of keeping begins anew.
+      const seenAt = Math.min(earlier?.lastListed.get(model.id) ?? 0, now());
+      if (now() - seenAt >= keepAbsentFor) continue;
+      lastListed.set(model.id, seenAt);
+      kept.push({ ...model, isAbsent: true });
+    }
+    return listOf([...listed, ...kept], lastListed, now());
   }
 
   function warnOfUnknownBoundaries(models: Model[]): void {
@@ -118,9 +139,22 @@ export function openModelListCache(options: ModelListCacheOptions): ModelListCac
       const since = of.map((account) => fetches.get(account)?.since ?? Infinity);
       return Math.max(0, performance.now() - Math.min(...since));
     },
+    drop(account, modelId) {
+      const list = lists.get(account);
+      if (!list?.models.some(({ id, isAbsent }) => id === modelId && isAbsent)) return;
+      const models = list.models.filter(({ id }) => id !== modelId);
+      lists.set(account, listOf(models, list.lastListed, list.fetchedAt));
+    },
     expire(account) {
       const list = lists.get(account);
       if (list) list.fetchedAt = Math.min(list.fetchedAt, now() - freshFor);
     },
   };
 }
+
+const listOf = (models: Model[], lastListed: CachedModelList["lastListed"], fetchedAt: number): CachedModelList => ({
+  models,
+  lastListed,
+  enabled: new Set(models.filter((model) => model.enabled).map(({ id }) => id)),
+  fetchedAt,
+});

@@ -19,6 +19,8 @@ export interface Model extends ModelFacts {
   socket?: true;
   /** Offered in the official model picker; hidden ones are usually callable. */
   picked: boolean;
+  /** The account's last list lacks it, an earlier one had it: it is kept for a day. */
+  isAbsent?: true;
   /** Its terms are accepted, or it has none. */
   enabled: boolean;
   price: Price;

@@ -64,6 +64,7 @@ function showModel(
     preview,
     picked,
     enabled,
+    absent: model.isAbsent === true,
     provider: model.provider ? vendor : null,
     assumed: [...(model.provider?.assumed ?? [])],
     endpoints: kind === "embeddings" ? [embeddingsPaths.upstream] : endpointsOf(model),

@@ -84,6 +84,11 @@ export const modelSchema = z
     preview: z.boolean(),
     picked: z.boolean().describe("Offered in GitHub's own model picker."),
     enabled: z.boolean().describe("False: its terms must be accepted first, in GitHub's settings."),
+    absent: z
+      .boolean()
+      .describe(
+        "GitHub's last list lacks it, an earlier one of the last 24 hours had it: lists differ from call to call.",
+      ),
     endpoints: z.array(z.string()).describe("The upstream paths that serve it."),
     limits: z.object({
       context: maybe,

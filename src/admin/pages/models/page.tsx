@@ -164,6 +164,11 @@ function ModelRow({ frame, model, all, isOwner, now }: RowProps): Markup {
           <code>{shorten(model.id, 80)}</code>
         </a>{" "}
         {model.preview && <span class="badge idle">preview</span>}
+        {model.absent && (
+          <span class="badge idle" title="An earlier list of the last 24 hours had it; it may serve.">
+            not in the last list
+          </span>
+        )}
         {model.name !== model.id && (
           <small>
             <Value of={model.name} max={60} />

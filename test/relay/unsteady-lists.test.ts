@@ -1,0 +1,77 @@
+/** Lists of one account differ from call to call: a model in use does not vanish, and one that is gone does not stay. */
+import { describe, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
+
+const minutes = 60_000;
+const hours = 60 * minutes;
+const flash = "gemini-3.1-pro-preview";
+
+/** An upstream whose first list has the model, and the next one lacks it. */
+async function start(unsteady = [flash]) {
+  const clock = { at: Date.parse("2026-11-01T00:00:00Z") };
+  const proxy = await startProxy({ demo: { unsteady }, clock: { now: () => clock.at } });
+  return {
+    proxy,
+    clock,
+    async ask() {
+      const messages = [{ role: "user", content: "Hi." }];
+      const response = await proxy.post("/v1/chat/completions", { model: flash, messages });
+      await response.text();
+      return response.status;
+    },
+    async isListed() {
+      const { data } = (await (await fetch(`${proxy.url}/v1/models`)).json()) as { data: { id: string }[] };
+      return data.some(({ id }) => id === flash);
+    },
+    async shown() {
+      const { items } = (await (await fetch(`${proxy.url}/api/admin/models`)).json()) as {
+        items: { id: string; absent: boolean }[];
+      };
+      return items.find(({ id }) => id === flash);
+    },
+    asked: () => proxy.demo.journal.filter(({ path }) => path === "/models").length,
+    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
+  };
+}
+
+describe("a model that the last list lacks", () => {
+  test("is listed and serves for 24 hours, marked on the page and in the admin API", async () => {
+    await using upstream = await start();
+    expect(await upstream.isListed()).toBe(true);
+    upstream.clock.at += 23 * hours;
+    expect(await upstream.isListed()).toBe(true);
+    expect(upstream.asked()).toBe(2);
+    expect(await upstream.ask()).toBe(200);
+    expect(await upstream.shown()).toMatchObject({ absent: true });
+    expect(await (await fetch(`${upstream.proxy.url}/admin/models`)).text()).toContain("not in the last list");
+    upstream.clock.at += 1 * minutes;
+    expect(await upstream.isListed()).toBe(true);
+    expect(await upstream.shown()).toMatchObject({ absent: false });
+  });
+
+  test("is gone after 24 hours", async () => {
+    await using upstream = await start();
+    expect(await upstream.isListed()).toBe(true);
+    upstream.clock.at += 24 * hours;
+    expect(await upstream.isListed()).toBe(false);
+  });
+
+  test("is kept if the clock was set back meanwhile", async () => {
+    await using upstream = await start();
+    expect(await upstream.isListed()).toBe(true);
+    upstream.clock.at -= 40 * 24 * hours;
+    expect(await upstream.isListed()).toBe(true);
+    expect(await upstream.shown()).toMatchObject({ absent: true });
+  });
+
+  test("is gone at once when the upstream refuses it", async () => {
+    await using upstream = await start([]);
+    expect(await upstream.isListed()).toBe(true);
+    // The account loses the model.
+    upstream.proxy.demo.accounts[0]!.models = ["gpt-5-mini"];
+    upstream.clock.at += 1 * minutes;
+    expect(await upstream.isListed()).toBe(true);
+    expect(await upstream.ask()).toBe(404);
+    expect(await upstream.isListed()).toBe(false);
+  });
+});
