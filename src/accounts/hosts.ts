@@ -69,9 +69,17 @@ export const signInApps = {
 
 /**
  * A named app, or any other client id: an exchange of its tokens is tried, and they are used directly if GitHub declines.
- * @throws ProxyError `invalid_request`
+ * @param hostName Where it is to sign in; github.com when missing.
+ * @throws ProxyError `invalid_request`, also for an app that the host does not know
  */
-export function signInApp(choice = "vscode"): SignInApp {
+export function signInApp(choice = "vscode", hostName = "github.com"): SignInApp {
+  const { opencode } = signInApps;
+  // Instances of ghe.com know GitHub's own apps, and those that were made there (oh-my-pi, 2026-09).
+  if ((choice === opencode.name || choice === opencode.clientId) && hostName.endsWith(".ghe.com"))
+    throw new ProxyError(
+      "invalid_request",
+      `${hostName} does not know the app opencode, which exists at github.com only. Sign in with the usual app, ${signInApps.vscode.name}, or with one that was made at ${hostName}.`,
+    );
   if (Object.hasOwn(signInApps, choice)) return signInApps[choice as keyof typeof signInApps];
   if (!/^[A-Za-z0-9._-]{4,64}$/.test(choice))
     throw new ProxyError(

@@ -66,10 +66,10 @@ export function givenIn(argv: string[], version: string): Given {
     text,
     environment: () => asUsage(() => readEnvironment(process.env)),
     enterprise,
-    signInWith: (from) => ({
-      app: asUsage(() => signInApp(text("oauth-app") ?? from.oauthApp)),
-      enterpriseHost: enterprise(from),
-    }),
+    signInWith(from) {
+      const host = enterprise(from);
+      return { app: asUsage(() => signInApp(text("oauth-app") ?? from.oauthApp, host)), enterpriseHost: host };
+    },
   };
 }
 

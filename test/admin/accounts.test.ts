@@ -119,6 +119,19 @@ describe("a sign-in by the admin API", () => {
     },
   );
 
+  test("with the app opencode at a tenant of ghe.com is refused before GitHub is asked for a code", async () => {
+    await using here = await world();
+    const before = here.demo.journal.length;
+    const { status, body } = await here.ask("/sign-ins", { app: "opencode", host: "company.ghe.com" });
+    expect([status, JSON.stringify(body)]).toEqual([
+      400,
+      expect.stringContaining(
+        "company.ghe.com does not know the app opencode, which exists at github.com only. Sign in",
+      ),
+    ]);
+    expect(here.demo.journal.length).toBe(before);
+  });
+
   test("of the same person renews, also for an app that uses its token directly", async () => {
     await using here = await world();
     const first = await here.ask("/sign-ins", { app: "opencode" });

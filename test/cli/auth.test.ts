@@ -42,17 +42,26 @@ describe.concurrent("signing in at a terminal", () => {
 
   test("the environment names the tenant and the app as well, in both spellings", async () => {
     await using github = scriptedGithub();
-    const env = { ...github.env, PROXY_API_ENTERPRISE_URL: "company.ghe.com", PROXY_API_OAUTH_APP: "opencode" };
+    const app = "Ov23liMadeAtTheTenant";
+    const env = { ...github.env, PROXY_API_ENTERPRISE_URL: "company.ghe.com", PROXY_API_OAUTH_APP: app };
     await using terminal = atTerminal(["auth"], env, github.home);
-    await terminal.shows("Signing in at company.ghe.com. GitHub's page will name opencode");
+    await terminal.shows(`Signing in at company.ghe.com. GitHub's page will name the app ${app}`);
     await terminal.shows("Signed in as plus-demo.");
     expect(await terminal.exited).toBe(0);
     expect(
       JSON.parse(readFileSync(join(github.data, "accounts/company.ghe.com/plus-demo.json"), "utf8")),
-    ).toMatchObject({
-      app: "opencode",
-      mode: "direct",
-    });
+    ).toMatchObject({ app });
+  });
+
+  test("the app opencode is refused at a tenant of ghe.com before a code is asked for", async () => {
+    await using github = scriptedGithub();
+    for (const app of ["opencode", "Ov23li8tweQw6odWQebz"]) {
+      const flags = ["--enterprise-url=company.ghe.com", `--oauth-app=${app}`];
+      await using terminal = atTerminal(["auth", ...flags], github.env, github.home);
+      await terminal.shows("company.ghe.com does not know the app opencode, which exists at github.com only.");
+      expect(await terminal.exited).toBe(2);
+    }
+    expect(github.demo.journal).toEqual([]);
   });
 
   test("before the second account comes one sentence on whose accounts may be used", async () => {

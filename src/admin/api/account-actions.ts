@@ -75,7 +75,7 @@ export async function beginSignIn(
   const { enterpriseHost, oauthApp } = app.environment;
   const host = wanted.host === undefined ? enterpriseHost : checkEnterpriseHost("host", wanted.host);
   if (member !== undefined && wanted.host !== undefined) refuseOtherHost(app, host!);
-  return signInItem(await app.signIns.begin({ host, app: signInApp(wanted.app ?? oauthApp), member }));
+  return signInItem(await app.signIns.begin({ host, app: signInApp(wanted.app ?? oauthApp, host), member }));
 }
 
 /**

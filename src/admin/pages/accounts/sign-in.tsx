@@ -144,7 +144,8 @@ export const AddAccount = ({ app, frame, member }: { app: App; frame: Frame; mem
           choices={Object.keys(signInApps).map((name) => [name, entryOf(appNames, name) ?? name] as const)}
           chosen={app.environment.oauthApp ?? "vscode"}
         >
-          The app that GitHub's page names when it asks for your approval.
+          The app that GitHub's page names when it asks for your approval. An enterprise below <code>ghe.com</code>{" "}
+          knows the usual one only.
         </ChoiceField>
         <div class="actions">
           <button type="submit" class="primary">
