@@ -121,11 +121,18 @@ export interface ItemReference {
   param: string;
 }
 
+/** How a conversation is summarized: by an upstream of the dialect itself, or in words by any model. */
 export interface CompactionCodec {
-  /** The request to the model; undefined if the body does not ask for a summary. @throws ProxyError `invalid_request`. */
-  request(body: JsonObject): JsonObject | undefined;
-  /** Makes of the model's reply the one that the client expects. */
+  /** What asks an upstream of the dialect for a summary: the name under which its refusal is remembered. */
+  trigger: string;
+  /** Makes of the upstream's own summary the reply that the client expects. */
   reply: Stage<ReplyEvent, ReplyEvent>;
+  inWords: {
+    /** The request to the model; undefined if the body does not ask for a summary. @throws ProxyError `invalid_request`. */
+    request(body: JsonObject): JsonObject | undefined;
+    /** Makes of the model's reply the one that the client expects. */
+    reply: Stage<ReplyEvent, ReplyEvent>;
+  };
 }
 
 /** Receives the frames of a stream as the upstream sent them. */

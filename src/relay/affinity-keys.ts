@@ -1,5 +1,5 @@
 /**
- * Which account a conversation should go to first. Thinking signatures and encrypted reasoning may be readable with the
+ * Which account a conversation should go to first. Thinking signatures, encrypted reasoning and summaries may be readable with the
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 import type { App } from "../app";
@@ -22,7 +22,8 @@ export function affinityOf(
 
 function* keysOf(conversation: ReadConversation, session: string | undefined): Generator<string> {
   for (const { parts } of conversation()?.turns.toReversed() ?? [])
-    for (const part of parts.toReversed()) if (part.kind === "thinking" && part.signature) yield part.signature.value;
+    for (const part of parts.toReversed())
+      if ((part.kind === "thinking" || part.kind === "foreign") && part.signature) yield part.signature.value;
   if (session !== undefined) yield session;
 }
 

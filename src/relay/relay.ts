@@ -1,7 +1,8 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 import { type App, callLimits } from "../app";
-import { type ClientCodec, type Codec, codecs } from "../dialects/codecs";
+import { type ClientCodec, type Codec, type CompactionCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, JsonObject } from "../dialects/hub/conversation";
+import { asProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/body";
 import type { ClientConnection } from "../net/guard";
@@ -52,7 +53,7 @@ export async function relay(
     caller.connection.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
-    const summary = codec.compaction?.request(incoming.body);
+    const summary = codec.compaction?.inWords.request(incoming.body);
     const body = summary ?? incoming.body;
     const facts = readFacts(codec, incoming, request.headers);
     if (summary) Object.assign(facts, summarized);
@@ -64,7 +65,7 @@ export async function relay(
       dialect,
       incoming,
       body,
-      isSummary: summary !== undefined,
+      reshape: summary && codec.compaction?.inWords.reply,
       facts,
       conversation,
       prompt: { conversation, whole: incoming.skeleton?.whole },
@@ -77,7 +78,7 @@ export async function relay(
     const chained = { name, client: dialect, key: caller.key, facts, prompt, bytes: bytes.length, record };
     return await withFallbacks(parts, chained, async (target) => {
       requireFurtherModels(caller.key, target.provider, incoming.body);
-      return serve(parts, asked, target);
+      return asked.reshape ? await compact(parts, asked, target) : await serve(parts, asked, target);
     });
   } catch (thrown) {
     throw record.fail(thrown);
@@ -96,13 +97,39 @@ interface AskedReply {
   incoming: Incoming;
   /** The client's, or the request for a summary that it stands for. */
   body: JsonObject;
-  isSummary: boolean;
+  /** Makes of the model's reply the summary that the client expects, if it asked for one. */
+  reshape?: CompactionCodec["reply"];
   facts: Facts;
   conversation: ReadConversation;
   prompt: Prompt;
   /** The session's id in the body; not validated. */
   bodySession: unknown;
   record: RequestRecord;
+}
+
+/**
+ * A summary by the upstream itself, or in words where it does not make one: a refusal is remembered as that of a parameter.
+ * @throws ProxyError
+ */
+async function compact(parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> {
+  const { codec, incoming, dialect, record } = asked;
+  const { trigger, reply: reshape } = codec.compaction!;
+  const model = target.model.id;
+  const isRefused = parts.unsupportedParams.known(model).includes(trigger);
+  if (isProvided(target) || target.dialect !== dialect || isRefused) return serve(parts, asked, target);
+  const conversation = conversationReader(codec, incoming.body);
+  const own = { ...asked, body: incoming.body, conversation, prompt: { ...asked.prompt, conversation }, reshape };
+  try {
+    return await serve(parts, own, target);
+  } catch (thrown) {
+    const { status, details } = asProxyError(thrown);
+    // The same prompt would be too long for a summary in words.
+    if (record.isStopped || status !== 400 || details.code === "context_length_exceeded") throw thrown;
+    const answer = await serve(parts, asked, target);
+    parts.unsupportedParams.learn(model, trigger);
+    record.addFixup(`refused:${trigger}`);
+    return answer;
+  }
 }
 
 /** The answer of one model. @throws ProxyError */
@@ -114,15 +141,15 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     dialect,
     incoming,
     body,
-    isSummary,
+    reshape,
     facts,
     conversation,
     prompt,
     bodySession,
     record,
   } = asked;
-  const offered = isSummary ? undefined : await planTools(parts, asked, target);
-  const isPassed = !isSummary && !offered && isPassable(codec, body, target);
+  const offered = reshape ? undefined : await planTools(parts, asked, target);
+  const isPassed = !reshape && !offered && isPassable(codec, body, target);
   // A provider may have stored what it said.
   if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, codec, body);
   const translated = isPassed ? undefined : conversation();
@@ -153,7 +180,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         clientHeaders: dialect === target.dialect ? clientHeaders : undefined,
         offered,
         serverTools: { parts, send: sendTurn },
-        reshape: isSummary ? codec.compaction?.reply : undefined,
+        reshape,
       });
   const affine = affinityOf(parts, { headers: request.headers, bodySession, conversation });
   const { preferredAccount, session } = affine instanceof Promise ? await affine : affine;

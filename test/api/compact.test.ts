@@ -150,11 +150,35 @@ test("a turn that goes on after its summary is no person's turn; one that begins
   expect(initiators).toEqual(["agent", "user"]);
 });
 
-test("an upstream's own compaction item is sent to it as it is", async () => {
+test("an upstream's own compaction item is sent to it as it is, and is not left out when it cannot be read", async () => {
   const item = { type: "compaction", id: "cmp_1", encrypted_content: "not ours" };
-  await proxy.post("/v1/responses", { model: "gpt-5.3-codex", store: false, input: [item, says("user", "Hi")] });
-  // The demo cannot read it and says so; the request is then repeated without it.
+  const body = { model: "gpt-5.3-codex", store: false, input: [item, says("user", "Hi")] };
+  const answer = await proxy.post("/v1/responses", body);
   expect(JSON.stringify(proxy.demo.journal.at(-2)!.body)).toContain(JSON.stringify(item));
+  // It is the conversation: without it the model would answer another one.
+  expect(sent()).toContain('"not ours"');
+  expect([answer.status, await answer.json()]).toMatchObject([
+    400,
+    { error: { code: "invalid_encrypted_content", message: expect.stringContaining("could not be verified") } },
+  ]);
+});
+
+test("the newest message stays beside the summary whatever its size: pictures count little, and words are cut", async () => {
+  const picture = { type: "input_image", image_url: `data:image/png;base64,${"A".repeat(400_000)}` };
+  const words = { type: "input_text", text: "Fix the button." };
+  const seen = await compact({
+    model: "gpt-5.3-codex",
+    input: [says("user", "First."), { type: "message", role: "user", content: [words, picture] }],
+  });
+  expect(seen.json.output.map(({ content }) => (content as unknown[] | undefined)?.length)).toEqual([1, 2, undefined]);
+  const long = await compact({
+    model: "gpt-5.3-codex",
+    input: [says("user", "First."), says("user", `${"x".repeat(255_999)}${"😀".repeat(20_000)}`)],
+  });
+  const kept = long.json.output.filter(({ type }) => type === "message") as unknown as {
+    content: { text: string }[];
+  }[];
+  expect(kept.map(({ content }) => content[0]!.text)).toEqual(["x".repeat(255_999)]);
 });
 
 test("OpenAI's own client compacts a conversation and goes on with it", async () => {
@@ -163,4 +187,95 @@ test("OpenAI's own client compacts a conversation and goes on with it", async ()
   const input = [...output, says("user", "And now?")] as never;
   const reply = await openai.responses.create({ model: "gpt-5.3-codex", input, store: false });
   expect(reply.output_text).toStartWith("DEMO");
+});
+
+describe("an upstream that makes summaries itself", () => {
+  const newest = (accounts?: string[]) => startProxy({ demo: { generation: "C" }, accounts });
+  const input = [...conversation, { type: "compaction_trigger" }];
+  const ask = (more: object = {}) => ({ model: "gpt-6-sol", store: false, tools, input, ...more });
+  const posts = (proxy: RunningProxy) => proxy.demo.journal.filter(({ path }) => path === "/responses");
+  const compacted = async (proxy: RunningProxy, body: object) =>
+    ((await (await proxy.post("/v1/responses", body)).json()) as { output: Item[] }).output;
+
+  test("is asked to, and its item goes back to it as it was", async () => {
+    await using proxy = await newest();
+    const output = await compacted(proxy, ask());
+    expect(output.map(({ type }) => type)).toEqual(["compaction"]);
+    expect(output[0]!.encrypted_content).not.toStartWith("dragoman");
+    expect(JSON.stringify(posts(proxy).at(-1)!.body)).toContain('{"type":"compaction_trigger"}');
+    expect(JSON.stringify(posts(proxy).at(-1)!.body)).not.toContain("Write a summary");
+    expect(proxy.rows()[0]).toMatchObject({ initiator: "agent", http_status: 200 });
+
+    const next = await proxy.post("/v1/responses", ask({ input: [...output, says("user", "Go on.")] }));
+    expect(next.status).toBe(200);
+    expect(posts(proxy).length).toBe(2);
+    const sent = posts(proxy).at(-1)!.body as { input: Item[] };
+    expect(sent.input[0]!.encrypted_content).toBe(output[0]!.encrypted_content);
+  });
+
+  test("and answers with two items gives the client one, which stands for both", async () => {
+    await using proxy = await newest();
+    for (const stream of [false, true]) {
+      const text = await (await proxy.post("/v1/responses", ask({ model: "gpt-5-mini", stream }))).text();
+      const events = stream ? [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!)) : [];
+      const { output } = (stream ? events.at(-1).response : JSON.parse(text)) as { output: Item[] };
+      expect(output.map(({ type }) => type)).toEqual(["compaction"]);
+      if (stream) expect(events.filter(({ type }) => type === "response.output_item.done").length).toBe(1);
+      const next = await proxy.post(
+        "/v1/responses",
+        ask({ model: "gpt-5-mini", input: [...output, says("user", "Go on.")] }),
+      );
+      expect(next.status).toBe(200);
+      const sent = posts(proxy).at(-1)!.body as { input: Item[] };
+      expect(sent.input.map(({ type }) => type)).toEqual(["compaction", "compaction", "message"]);
+      expect(JSON.stringify(sent)).not.toContain("dragoman");
+    }
+  });
+
+  test("serves the endpoint of OpenAI's SDK as well, beside the newest messages of the user", async () => {
+    await using proxy = await newest();
+    const answer = await proxy.post("/v1/responses/compact", { model: "gpt-6-sol", input: conversation, tools });
+    const { output } = (await answer.json()) as { output: Item[] };
+    expect(output.map(({ type, role }) => [type, role])).toEqual([
+      ["message", "user"],
+      ["message", "user"],
+      ["compaction", undefined],
+    ]);
+  });
+
+  test("gets the summary back on the account that made it", async () => {
+    await using proxy = await newest(["octo-demo", "plus-demo"]);
+    proxy.demo.intercept("/responses", () => Response.json({ error: { message: "Slow." } }, { status: 429 }));
+    const output = await compacted(proxy, ask());
+    const maker = posts(proxy).at(-1)!.account;
+    expect(maker).toBe("plus-demo");
+    proxy.app.accounts.find(({ id }) => id === "octo-demo")!.mark({ name: "ready" });
+    const next = await proxy.post("/v1/responses", ask({ input: [...output, says("user", "Go on.")] }));
+    expect([next.status, posts(proxy).at(-1)!.account]).toEqual([200, maker!]);
+  });
+
+  test("that refuses is asked once: from then on the model writes the summary in words", async () => {
+    await using proxy = await startProxy({ demo: { generation: "B" } });
+    const body = ask({ model: "gpt-5.3-codex" });
+    for (const calls of [2, 3]) {
+      const output = await compacted(proxy, body);
+      expect(output[0]!.encrypted_content).toStartWith("dragoman.summary.");
+      expect(posts(proxy).length).toBe(calls);
+      expect(JSON.stringify(posts(proxy).at(-1)!.body)).toContain("Write a summary of this conversation");
+    }
+    expect(proxy.app.unsupportedParams.known("gpt-5.3-codex")).toEqual(["compaction_trigger"]);
+  });
+
+  test("has made what a model of another maker cannot read: that is said, and nothing is lost", async () => {
+    await using proxy = await newest();
+    const output = await compacted(proxy, ask());
+    const calls = proxy.demo.journal.length;
+    const next = await proxy.post("/v1/responses", {
+      model: "claude-sonnet-4.6",
+      input: [...output, says("user", "Go on.")],
+    });
+    expect(next.status).toBe(400);
+    expect(await next.text()).toContain("only models of its maker can read");
+    expect(proxy.demo.journal.length).toBe(calls);
+  });
 });

@@ -703,7 +703,7 @@ describe("through the hub or around it, the upstream gets the same request", () 
 });
 
 describe("items another account made", () => {
-  test("are taken out, with all ids, and nothing else", () => {
+  test("are taken out, with all ids, and nothing else: a compaction is the conversation", () => {
     const body = request({
       input: [
         { type: "compaction", id: "cmp_1", encrypted_content: "x" },
@@ -717,6 +717,7 @@ describe("items another account made", () => {
     expect(repairForeignItems(body)).toEqual({
       ...body,
       input: [
+        { type: "compaction", encrypted_content: "x" },
         { ...message("assistant", "A"), phase: "commentary" },
         call,
         output,

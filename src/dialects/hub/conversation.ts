@@ -182,6 +182,8 @@ export interface ForeignPart extends PartBase {
   value: unknown;
   /** Parts that replace it for an upstream of another dialect. */
   instead?: Part[];
+  /** It stands for the conversation before it, in a form that only its maker can read. */
+  signature?: Signature;
   /** It belongs to a search of tools; `found` names the tools that can be called from here on. */
   toolSearch?: { found: string[] };
 }

@@ -5,11 +5,23 @@ import type { Dialect, ForeignPart, Part, Turn } from "./conversation";
 
 /**
  * Replaces the parts of other dialects.
- * @throws ProxyError `invalid_request` for a turn or a tool's result of which nothing would be left.
+ * @throws ProxyError `invalid_request` for a turn or a tool's result of which nothing would be left, and for a part that
+ * stands for the earlier conversation.
  */
 export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dropped: string[] } {
-  for (const { parts } of turns) refuseLost(parts, target);
+  for (const { parts } of turns) {
+    refuseSealed(parts, target);
+    refuseLost(parts, target);
+  }
   return replaceForeign(turns, ({ dialect }) => dialect !== target);
+}
+
+/** What stands for the earlier conversation is not left out: that would be to lose it. */
+function refuseSealed(parts: Part[], target: Dialect): void {
+  const sealed = parts.find((part) => part.kind === "foreign" && part.signature && part.dialect !== target);
+  if (sealed?.kind !== "foreign") return;
+  const sentence = `The beginning of this conversation is a \`${nameOf(sealed)}\` that only models of its maker can read. Go on with such a model, or begin a new conversation.`;
+  throw new ProxyError("invalid_request", sentence, { param: "input", code: "unsupported_value" });
 }
 
 /** Items that say nothing by themselves: the list of a server's tools, and references to reasoning. */

@@ -1,19 +1,21 @@
 /**
  * Compaction: a client has its conversation summarized and goes on with the summary. It asks with a `compaction_trigger`
  * as an item of its input, and expects one `compaction` item, whose content only its maker can read. (OpenAI's guide
- * “Compaction”; Codex, codex-rs/core/src/compact_remote_v2.rs.) GitHub Copilot does not know the trigger, so the model
- * is asked for a summary in words, which the item then holds.
+ * “Compaction”; Codex, codex-rs/core/src/compact_remote_v2.rs, fails for any other number of them.) GitHub Copilot takes the
+ * trigger for its models of this dialect (seen 2026-07), and some of them answer with two items. Where it does not, the
+ * model is asked for a summary in words, which the item then holds.
  */
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, parseJson } from "../../json";
 import { editMembers, memberText } from "../../net/json-edit";
 import type { Stage } from "../../net/stream";
-import type { JsonObject } from "../hub/conversation";
+import type { JsonObject, Signature } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { Block, ReplyEvent } from "../hub/reply";
 import { ownId } from "./ids";
 
-const trigger = "compaction_trigger";
+/** The type of the item with which a client asks. */
+export const trigger = "compaction_trigger";
 
 /** What the model is asked in place of the trigger. */
 const summaryPrompt = `Write a summary of this conversation. It replaces the conversation: whoever continues the work sees your summary and some of the user's messages, and nothing else.
@@ -26,12 +28,35 @@ const summaryPrefix = "dragoman.summary.";
 
 const packSummary = (text: string): string => summaryPrefix + Buffer.from(text).toString("base64url");
 
-/** The message for a summary that dragoman made; any other item is returned as it is. */
-export function withSummaryRead(item: JsonObject): JsonObject {
+/** Several items of the upstream in the one that clients expect. */
+const itemsPrefix = "dragoman.compactions.";
+
+const packItems = (items: JsonObject[]): string =>
+  itemsPrefix + Buffer.from(JSON.stringify(items)).toString("base64url");
+
+/** What an item stands for that dragoman made: a message with the summary, or the upstream's items. Any other is returned alone. */
+export function unpacked(item: JsonObject): JsonObject[] {
   const packed = item.type === "compaction" ? textIn(item.encrypted_content) : "";
-  if (!packed.startsWith(summaryPrefix)) return item;
-  const text = Buffer.from(packed.slice(summaryPrefix.length), "base64url").toString();
-  return messageOf(`${heading}\n\n${text}`);
+  if (packed.startsWith(summaryPrefix)) {
+    const text = Buffer.from(packed.slice(summaryPrefix.length), "base64url").toString();
+    return [messageOf(`${heading}\n\n${text}`)];
+  }
+  if (!packed.startsWith(itemsPrefix)) return [item];
+  const items = parseJson(Buffer.from(packed.slice(itemsPrefix.length), "base64url").toString());
+  return Array.isArray(items) ? items.filter(isObject) : [item];
+}
+
+/** A rule: no item that dragoman made goes upstream. */
+export function readSummaries({ input }: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(input)) return undefined;
+  const read = input.flatMap((item: unknown) => (isObject(item) ? unpacked(item) : [item]));
+  return read.length === input.length && read.every((item, at) => item === input[at]) ? undefined : { input: read };
+}
+
+/** What only the maker of a compaction can read; undefined for other items. */
+export function sealOf({ type, encrypted_content }: JsonObject): Signature | undefined {
+  const value = type === "compaction" ? textIn(encrypted_content) : "";
+  return value === "" ? undefined : { dialect: "responses", value };
 }
 
 const messageOf = (text: string): JsonObject => ({
@@ -79,6 +104,30 @@ export const summaryReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
   };
 };
 
+/** The upstream's compaction in place of all it answered, as one item. A reply without one is an error. */
+export const compactionReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
+  const made: JsonObject[] = [];
+  const finish = (event: Extract<ReplyEvent, { type: "finish" }>) => {
+    const [first, ...others] = made;
+    if (event.reason !== "stop" || first === undefined) return next.push(noSummary);
+    const value =
+      others.length === 0 ? first : { type: "compaction", id: ownId("cmp"), encrypted_content: packItems(made) };
+    next.push({ type: "block-start", block: { kind: "foreign", dialect: "responses", value } });
+    next.push({ type: "block-end", signature: sealOf(made.at(-1)!) });
+    next.push(event);
+  };
+  return {
+    push(event) {
+      if (event.type === "finish") return finish(event);
+      if (event.type === "block-start") {
+        const { block } = event;
+        if (block.kind === "foreign" && isObject(block.value) && sealOf(block.value)) made.push(block.value);
+      } else if (event.type !== "block-end" && event.type !== "block-delta") next.push(event);
+    },
+    end: () => next.end(),
+  };
+};
+
 const noSummary = {
   type: "error",
   code: "compaction_failed",
@@ -97,20 +146,46 @@ export function triggered(text: string): string {
 
 /** Characters of the client's messages that stay beside the summary: about 64,000 tokens, as OpenAI keeps. */
 const maxRetained = 256_000;
+/** Characters that an image or a file counts as, whatever the length of its data. */
+const mediaLength = 6_000;
 
 /** The answer to a compaction request: the newest messages of the user, and the compaction item. */
 export function compactedReply(request: JsonObject, reply: JsonObject): JsonObject {
   const items: unknown[] = Array.isArray(request.input) ? request.input : [messageOf(textIn(request.input))];
   const retained: JsonObject[] = [];
-  let length = 0;
+  let left = maxRetained;
   for (const item of items.toReversed()) {
     if (!isObject(item) || item.role !== "user") continue;
-    length += JSON.stringify(item.content ?? "").length;
-    if (length > maxRetained) break;
-    const content = typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
+    const whole = typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
+    const parts = Array.isArray(whole) ? whole.filter(isObject) : [];
+    const length = parts.reduce((sum, part) => sum + lengthOf(part), 0);
+    // The newest message stays, as far as its words fit.
+    if (length > left && retained.length > 0) break;
+    const content = length > left ? shortened(parts, left) : whole;
+    left -= length;
     retained.unshift({ type: "message", id: ownId("msg"), status: "completed", role: "user", content });
   }
   const made: unknown[] = Array.isArray(reply.output) ? reply.output : [];
   const { id, created_at, usage } = reply;
   return { id, object: "response.compaction", created_at, output: [...retained, ...made], usage };
+}
+
+const lengthOf = ({ text }: JsonObject): number => (typeof text === "string" ? text.length : mediaLength);
+
+/** The parts up to this length; a text that does not fit ends there. */
+function shortened(parts: JsonObject[], most: number): JsonObject[] {
+  let left = most;
+  return parts.flatMap((part) => {
+    const length = lengthOf(part);
+    const room = left;
+    left = Math.max(0, left - length);
+    if (length <= room) return [part];
+    return typeof part.text === "string" && room > 0 ? [{ ...part, text: wholeStart(part.text, room) }] : [];
+  });
+}
+
+/** The beginning of a text that does not end within a character. */
+function wholeStart(text: string, length: number): string {
+  const code = text.charCodeAt(length - 1);
+  return text.slice(0, code >= 0xd800 && code < 0xdc00 ? length - 1 : length);
 }

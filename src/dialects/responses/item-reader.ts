@@ -6,6 +6,7 @@ import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { countIn, omit, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason } from "../hub/reply";
 import { extrasOf } from "../openai";
+import { sealOf } from "./compaction";
 import { errorIn, gaveUp, invalidEvent } from "./errors";
 import { ownId } from "./ids";
 import { outputIndexes } from "./output-indexes";
@@ -168,8 +169,9 @@ export class ItemReader {
     else if (item.type === "message") this.refused = emitMessage(writer, item, progress) || this.refused;
     else {
       const ran = toolRunBy(item);
+      const signature = sealOf(item);
       writer.open(`${progress.index}`, { kind: "foreign", dialect: "responses", value: item, ...(ran ? { ran } : {}) });
-      writer.close();
+      writer.close(signature ? { signature } : {});
     }
   }
 

@@ -23,7 +23,7 @@ import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { encodeSampling } from "../hub/sampling";
 import { addCacheKey, extrasOf, roles } from "../openai";
-import { withSummaryRead } from "./compaction";
+import { sealOf, unpacked } from "./compaction";
 import { chatOnly, ownExtras } from "./extras";
 import {
   decodeCall,
@@ -160,9 +160,9 @@ const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft
   custom_tool_call_output: (item, path, draft) => add(draft, "user", { ...decodeResult(item, path), freeform: true }),
   additional_tools: decodeAdditionalTools,
   compaction(item, path, draft) {
-    const read = withSummaryRead(item);
-    if (read === item) decodeForeign(item, draft);
-    else decodeMessage(read, path, draft);
+    for (const read of unpacked(item))
+      if (read.type === "message") decodeMessage(read, path, draft);
+      else decodeForeign(read, draft);
   },
   web_search_call: (item, _path, draft) => add(draft, "assistant", decodeSearchCall(item)),
   tool_search_call(item, path, draft) {
@@ -212,7 +212,13 @@ function add(draft: Draft, role: "user" | "assistant", part: Part): void {
 function decodeForeign(item: JsonObject, draft: Draft): void {
   const type = typeof item.type === "string" ? item.type : "";
   const isAnswer = type.endsWith("_output") || type.endsWith("_response");
-  add(draft, isAnswer ? "user" : "assistant", { kind: "foreign", dialect: "responses", value: item });
+  const signature = sealOf(item);
+  add(draft, isAnswer ? "user" : "assistant", {
+    kind: "foreign",
+    dialect: "responses",
+    value: item,
+    ...(signature ? { signature } : {}),
+  });
 }
 
 function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): void {

@@ -15,7 +15,7 @@ import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
 import { callNamespace, callPairs, repeatedCallIds, repeatedItemIds } from "./call-rules";
-import { withSummaryRead } from "./compaction";
+import { readSummaries } from "./compaction";
 import { withoutReference } from "./references";
 
 const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]>> = {
@@ -29,7 +29,7 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]
   "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "strict-default": (body) => eachTool(body, strictSaid),
   "namespace-description": namespaceDescription,
-  summary: (body) => eachItem(body, withSummaryRead),
+  summary: readSummaries,
   "item-reference": (body) => eachItem(body, withoutReference),
   "file-name": (body) => eachItem(body, withFileNames),
   "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
@@ -250,10 +250,11 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
     }),
   );
 
-/** Removes everything that may be bound to another account: reasoning, compactions and item ids. */
+/**
+ * Removes what may be bound to another account: reasoning and item ids. A compaction stays, though it may be another
+ * account's: it is the conversation itself, and without it the model would answer another one.
+ */
 export function repairForeignItems(body: JsonObject): JsonObject {
-  const changes = eachItem(body, (item) =>
-    typeOf(item) === "reasoning" || typeOf(item) === "compaction" ? undefined : without(item, "id"),
-  );
+  const changes = eachItem(body, (item) => (typeOf(item) === "reasoning" ? undefined : without(item, "id")));
   return changes ? { ...body, ...changes } : body;
 }

@@ -63,7 +63,11 @@ interface Item {
 }
 
 function items(scene: Scene): Item[] {
-  const { plan } = scene;
+  const { plan, body, model } = scene;
+  const isAsked = scene.isNewest && records(body.input).some(({ type }) => type === "compaction_trigger");
+  // The small model answers with two items.
+  if (isAsked)
+    return model.id.includes("mini") ? [compactionItem(scene), compactionItem(scene)] : [compactionItem(scene)];
   return [
     ...(plan.thinking.length > 0 ? [reasoningItem(scene)] : []),
     ...(plan.search ? [searchItem(scene, plan.search)] : []),
@@ -103,6 +107,19 @@ function reasoningItem(scene: Scene): Item {
       summary: shown ? [summary] : [],
       ...(included && { encrypted_content: encrypt({ id, login: account.login }, thought) }),
     }),
+  };
+}
+
+/** The conversation in short, readable for this upstream with the same account. */
+function compactionItem(scene: Scene): Item {
+  const { id, fresh, place } = identity(scene, "cmp_");
+  const { plan, account } = scene;
+  const content = { encrypted_content: encrypt({ id, login: account.login }, plan.text.join("")) };
+  return {
+    place,
+    begun: () => ({ type: "compaction", id: fresh(), ...content }),
+    events: () => [],
+    done: () => ({ type: "compaction", id: fresh(), ...content }),
   };
 }
 

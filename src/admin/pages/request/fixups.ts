@@ -11,7 +11,7 @@ const descriptions: Record<string, string> = {
   // The request
   "model-name":
     "The model ID was replaced with the upstream’s ID in the request, and with the client’s in the response.",
-  summary: "A summary that was made here for the client was sent as a message.",
+  summary: "A summary that was made here for the client was sent as a message, or as the upstream’s own items.",
   continued: "The client sent only the new items over its WebSocket, so the earlier ones were put before them.",
   "max-tokens": "The upstream requires an output limit, so the model’s maximum was set.",
   "max-tokens-name": "The output limit was sent under the parameter name this model supports.",
