@@ -1,5 +1,7 @@
 /** Explains why a service could not be reached, and which hop failed: the service itself, or the proxy on the way to it. */
-import { codeOf, ProxyError } from "../errors";
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
+import { codeOf, ProxyError, retryHeaders } from "../errors";
 import { certificateFiles, warnOfCertificateFault } from "./ca-certificates";
 import { type OutboundProxy, proxyFor } from "./proxy";
 
@@ -11,10 +13,33 @@ import { type OutboundProxy, proxyFor } from "./proxy";
  */
 export function networkError(thrown: unknown, url: string, who: string): ProxyError {
   const code = codeOf(thrown);
+  if (noConnection.test(code) && isOutOfFiles()) return outOfFiles(thrown, who);
   const proxy = url === "" ? undefined : proxyFor(url);
   const sentence = (proxy && viaProxy(thrown, code, proxy, url, who)) ?? directly(code, who, proxy);
   return new ProxyError("upstream", sentence, { cause: thrown, code: "upstream_unreachable" });
 }
+
+/** Codes of a connection that was not made. For a name with several addresses Bun says "refused" also where it has no files left. */
+const noConnection = /EMFILE|ENFILE|REFUSED|FailedToOpenSocket|ENOTFOUND|EAI_AGAIN/;
+const noFiles = /^(?:EMFILE|ENFILE)$/;
+
+/** Whether this process can open nothing more. */
+function isOutOfFiles(): boolean {
+  try {
+    closeSync(openSync(devNull, "r"));
+    return false;
+  } catch (thrown) {
+    return noFiles.test(codeOf(thrown));
+  }
+}
+
+/** The fault is this machine's, so no account and no other model is blamed for it. */
+const outOfFiles = (thrown: unknown, who: string) =>
+  new ProxyError(
+    "internal",
+    `No connection to ${who} could be opened: this dragoman has as many files and connections open as its limit allows. Try again in a moment; whoever runs it can raise the limit (\`ulimit -n\` before the start, \`LimitNOFILE=\` of a service).`,
+    { cause: thrown, code: "out_of_files", status: 503, headers: retryHeaders(2) },
+  );
 
 /** @param timeoutMs Milliseconds. */
 export function silenceError(url: string, who: string, timeoutMs: number): ProxyError {

@@ -1,5 +1,4 @@
 /** Every metric, by one table: its names, its meaning, and how it is read. Nothing here is done before somebody asks. */
-import { readdirSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import type { BudgetGuard } from "../budgets/guard";
 import type { ConfigStore } from "../config/store";
@@ -10,6 +9,7 @@ import type { Team } from "../keys/team";
 import type { Drift } from "../upstream/drift";
 import { type AccountSources, budgetPoints, countPoints, quotaPoints, statePoints } from "./account-points";
 import type { ExchangeMetrics } from "./exchange-metrics";
+import { openFilesOf } from "./open-files";
 import type { CounterFamily, Distribution, HistogramFamily, Point, SeriesFamily } from "./series";
 
 /** What the metrics are read from. */
@@ -124,7 +124,9 @@ export const metricRows: readonly MetricRow[] = [
   { name: "process_start_time_seconds", unit: "s", kind: "gauge", help: "When the process started, Unix time.",
     read: () => one(startedAtMs / 1000) },
   { name: "process_open_fds", otelName: "process.open_file_descriptor.count", unit: "{count}", kind: "gauge", help: "Open files and sockets; Linux only.",
-    read: () => openFiles() },
+    read: () => known(openFilesOf("self")?.open) },
+  { name: "process_max_fds", otelName: "process.open_file_descriptor.limit", unit: "{count}", kind: "gauge", help: "How many it may have; Linux only.",
+    read: () => known(openFilesOf("self")?.limit) },
 ];
 
 /** When this process started, Unix ms: the beginning of every counter. */
@@ -175,6 +177,4 @@ function cpuSeconds(): number {
   return (user + system) / 1e6;
 }
 
-function openFiles(): Point<number>[] {
-  return process.platform === "linux" ? one(readdirSync("/proc/self/fd").length) : [];
-}
+const known = (value: number | undefined): Point<number>[] => (value === undefined ? [] : one(value));

@@ -255,7 +255,7 @@ async function attempt<Answer>(
   } catch (thrown) {
     const error = asProxyError(thrown);
     record.addAttempt(account, error, elapsedMs(current));
-    if (!record.isStopped) parts.breaker.failed(account, error.message);
+    if (!record.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.message);
     throw thrown;
   }
   record.addAttempt(account, response.status, elapsedMs(current));

@@ -5,6 +5,7 @@ import { demoEnvironment, type Environment } from "../../config/environment";
 import { readText } from "../../net/body";
 import { singleLimit } from "../../net/clock";
 import { callOut } from "../../net/fetch";
+import { openFilesOf } from "../../observe/open-files";
 import { findInstance, type Instance } from "../start/instance-file";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
 import { about, type CheckContext, type Finding } from "./check";
@@ -54,6 +55,9 @@ async function checkFree(port: number, here: string, version: string): Promise<F
   ];
 }
 
+/** The share of the open files from which on a server may soon have none left. */
+const nearlyAll = 0.8;
+
 function describe(url: string, pid: number | undefined, health: Health | undefined, version: string): Finding {
   const server = about("server");
   const process = pid === undefined ? "" : ` (process ${pid})`;
@@ -67,6 +71,12 @@ function describe(url: string, pid: number | undefined, health: Health | undefin
     return server.warn(`${named}; this command is ${version}.`, "Restart the server to use this version.");
   if (health.history === "degraded")
     return server.warn(`${named}, but it cannot write its history now.`, "See the checks of the disk and the history.");
+  const files = pid === undefined ? undefined : openFilesOf(pid);
+  if (files?.limit !== undefined && files.open > files.limit * nearlyAll)
+    return server.warn(
+      `${named}, and has ${files.open} of ${files.limit} files and connections open.`,
+      "Raise its limit (`ulimit -n` before the start, `LimitNOFILE=` of a service): without a free one no request is served.",
+    );
   return server.ok(`${named}.`);
 }
 
