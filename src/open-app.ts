@@ -100,6 +100,7 @@ export function openApp(options: AppOptions): App {
   const budgets = openBudgetGuard({
     config,
     openLedger: () => stores.openLedger({ now, warn }),
+    isWaiting: (stores.team?.waiting().settlements ?? 0) > 0,
     members: stores.members,
     now,
     warn,

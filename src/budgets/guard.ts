@@ -59,8 +59,10 @@ const maxModels = 1_000;
 
 interface Options {
   config: Pick<ConfigStore, "current">;
-  /** Called when the first budget is used. */
+  /** Called when the first budget is used, or at once if something waits. */
   openLedger(): Ledger;
+  /** What requests of an earlier run used waits on this machine's disk for the ledger. */
+  isWaiting?: boolean;
   /** Missing where one person has everything. */
   members?: Pick<Members, "find" | "list">;
   /** Wall clock, ms. */
@@ -68,7 +70,7 @@ interface Options {
   warn(sentence: string): void;
 }
 
-export function openBudgetGuard({ config, openLedger, members, now, warn }: Options): BudgetGuard {
+export function openBudgetGuard({ config, openLedger, isWaiting = false, members, now, warn }: Options): BudgetGuard {
   let opened: Ledger | undefined;
   let known: { of: object; budgets: readonly Budget[] } | undefined;
 
@@ -77,7 +79,13 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
     return known.budgets;
   };
   const ledger = () => {
-    opened ??= openLedger();
+    if (opened) return opened;
+    opened = openLedger();
+    opened.followUsedUp?.((used) => {
+      const entries = [...running.keys()].flatMap((reservation) => reservation.entries);
+      const entry = entries.find((each) => isSameAmount(each, { key: used }));
+      if (entry) void afterwards(() => cutExceeded([entry], () => {}));
+    });
     return opened;
   };
   /** A failure after a request has ended must not fail the request. */
@@ -96,15 +104,22 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
     const observed = before * (real.nanoCredits / expected.nanoCredits);
     ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
   };
-  const cutExceeded = ({ entries }: Reservation): Awaitable<void> => {
+  /** @param tell Called with what is used up: other servers run requests too. */
+  const cutExceeded = (
+    entries: readonly LedgerEntry[],
+    tell: (usedUp: LedgerEntry) => Awaitable<void>,
+  ): Awaitable<void> => {
     const cutting = entries.filter(({ budget: { cut, per } }) => cut && per !== "session");
     if (cutting.length === 0) return;
     return whenKnown(ledger().read(cutting), (states) => {
-      for (const [at, state] of states.entries())
-        if (state.used >= state.budget.limit)
-          for (const [other, { subject, stop }] of running)
-            if (other.entries.some((entry) => isSameAmount(entry, cutting[at]!)))
-              stop(exceededError(state, now(), mayKnow(state, subject)));
+      const usedUp = cutting.filter((_, at) => states[at]!.used >= states[at]!.budget.limit);
+      for (const entry of usedUp) {
+        const state = states[cutting.indexOf(entry)]!;
+        for (const [other, { subject, stop }] of running)
+          if (other.entries.some((each) => isSameAmount(each, entry)))
+            stop(exceededError(state, now(), mayKnow(state, subject)));
+        void afterwards(() => tell(entry));
+      }
     });
   };
   const granted = (result: ReserveResult, subject: Subject, stop?: (why: ProxyError) => void) => {
@@ -122,6 +137,7 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
   };
   const memberOf: BudgetGuard["memberOf"] = (id) => (id === null ? null : { id, name: members?.find(id)?.name ?? "" });
 
+  if (isWaiting) ledger();
   return {
     get budgets() {
       return budgets();
@@ -138,7 +154,11 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
     settle(reservation, { model, expected, real }) {
       running.delete(reservation);
       learn(model, expected, real);
-      void afterwards(() => whenKnown(ledger().settle(reservation, real), () => cutExceeded(reservation)));
+      void afterwards(() =>
+        whenKnown(ledger().settle(reservation, real), () =>
+          cutExceeded(reservation.entries, ({ key }) => ledger().tellUsedUp?.(key)),
+        ),
+      );
     },
     release(reservation) {
       running.delete(reservation);
@@ -163,5 +183,5 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
 /** The owner may know everything. */
 const mayKnow = ({ budget }: BudgetState, { member }: Subject): boolean => !member || isOwnAmount(budget, member.name);
 
-const isSameAmount = ({ key: [budget, holder] }: LedgerEntry, { key }: LedgerEntry) =>
+const isSameAmount = ({ key: [budget, holder] }: LedgerEntry, { key }: Pick<LedgerEntry, "key">) =>
   budget === key[0] && holder === key[1];

@@ -45,6 +45,9 @@ export interface Ledger {
   periods(): Awaitable<UsedPeriod[]>;
   /** Takes over what another ledger has counted: of each period the larger amount. */
   takeOver(periods: readonly UsedPeriod[]): Awaitable<void>;
+  /** Tells the servers of a team that an amount is used up, for requests that run there. Missing where there is one server. */
+  tellUsedUp?(key: LedgerEntry["key"]): Awaitable<void>;
+  followUsedUp?(listener: (key: LedgerEntry["key"]) => void): void;
   close(): void;
 }
 

@@ -61,7 +61,8 @@ describeWithPostgres("before a request is refused", () => {
     const spool = openSpool(join(home, "spool"), (sentence) => expect.unreachable(sentence));
     let slices: Slices | undefined;
     const ledger = openPostgresLedger({
-      ...{ postgres: own, replica: replica.id, now: () => noon, warn: (sentence) => expect.unreachable(sentence) },
+      ...{ postgres: own, changes, replica: replica.id },
+      ...{ now: () => noon, warn: (sentence) => expect.unreachable(sentence) },
       openSlices(unsettled) {
         const parts = { postgres: own, changes, replica: replica.id, logger: () => logger };
         slices = openSlices({ ...parts, graceMs: 1_000, unsettled, recallMs });

@@ -27,12 +27,14 @@ import {
 import { spanOf } from "../../budgets/period";
 import { ProxyError } from "../../errors";
 import { isAwayError, mayBeDone, sqlState } from "./away";
+import { type Changes, notifyServers } from "./changes";
 import type { Postgres } from "./connection";
 import { type PeriodAmounts, readAmounts, type Slices } from "./slices";
 import type { SpoolQueue } from "./spool";
 
 export interface PostgresLedgerOptions extends LedgerOptions {
   postgres: Postgres;
+  changes: Changes;
   /** The id of this server. */
   replica: string;
   /** @param unsettled Whether requests spent of slices that the ledger does not know of yet. */
@@ -72,6 +74,7 @@ interface PeriodRow {
 
 /** Milliseconds that a request waits for the database, before it spends what was reserved ahead. */
 const reserveTimeoutMs = 2_000;
+const usedUpTopic = "budget used up";
 /** How often a request tries while others take what comes back. */
 const mostTries = 10;
 /** Milliseconds that a page may wait for the amounts of many. */
@@ -80,7 +83,8 @@ const readTimeoutMs = 30_000;
 const retryMs = 1_000;
 
 export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedger {
-  const { postgres, replica, now, warn } = options;
+  const { postgres, changes, replica, now, warn } = options;
+  const unfollow: (() => void)[] = [];
   const spooling = openSettlementSpool(options);
   const slices = options.openSlices(() => spooling.size > 0 || local.size > 0);
   /** Reservations that were made of slices, until the database has taken what they used. */
@@ -246,8 +250,19 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     holders: (budget, query) => readHolders(postgres, budget, query, now()),
     periods: () => readPeriods(postgres),
     takeOver: (periods) => takeOverPeriods(postgres, periods),
+    tellUsedUp: async ([budget, holder, start]) => {
+      await postgres.ask((sql) => notifyServers(sql, { topic: usedUpTopic, replica, budget, holder, start }));
+    },
+    followUsedUp(listener) {
+      unfollow.push(
+        changes.on(usedUpTopic, ({ replica: from, budget, holder, start }) => {
+          if (from !== replica) listener([String(budget), String(holder), Number(start)]);
+        }),
+      );
+    },
     finish: () => spooling.replay(),
     close() {
+      for (const end of unfollow) end();
       spooling.close();
       slices.close();
       if (local.size > 0) warn(`${local.size} requests end without an entry in their budgets.`);

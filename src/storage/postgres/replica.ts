@@ -15,7 +15,8 @@ export interface Replica {
   readonly servers: readonly KnownServer[] | undefined;
   /** The connection that held the leader's lock is lost. */
   lostLock(): void;
-  close(): Promise<void>;
+  /** @param isWaiting Settlements wait on this machine's disk, for a server that is started with its folder. */
+  close(isWaiting?: boolean): Promise<void>;
 }
 
 interface ReplicaParts {
@@ -107,18 +108,19 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
       isMarked = false;
       isLeader = false;
     },
-    async close() {
+    async close(isWaiting = false) {
       clearInterval(timer);
       await beating;
       isLeader = false;
       await postgres
         .ask(
           // Others may use at once what this server had reserved ahead.
-          (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${id})
+          (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${id} AND NOT ${isWaiting}),
+              lost AS (UPDATE dragoman.replicas SET beat_at = now() - interval '1 hour' WHERE id = ${id} AND ${isWaiting})
             UPDATE dragoman.reservations SET expires_at = now() WHERE replica = ${id} AND is_slice AND state = 'running'`,
         )
         .catch(() => {
-          // forgotten after a minute
+          // others notice within seconds that it is gone
         });
     },
   };
@@ -155,7 +157,9 @@ async function doChores(postgres: Postgres): Promise<void> {
     // Their server was killed. A reservation of the same budget would free them too, but there may be none.
     `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, session, start_ms) IN
       (SELECT budget, session, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
-    "DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'",
+    // A settlement that arrives again must not count again. It may wait on the disk of a server that was lost.
+    `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND beat_at < now() - interval '1 minute')`,
     "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
     "DELETE FROM dragoman.statistics WHERE to_ms < (SELECT min(started_at_ms) FROM dragoman.requests)",
     "DELETE FROM dragoman.questions WHERE asked_at < now() - interval '7 days'",
@@ -165,7 +169,8 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
     "DELETE FROM dragoman.pending_changes WHERE expires_at < now()",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
-    "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '1 day'",
+    // As long as what was used, since the settlements of a lost server are told by it.
+    "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '400 days'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];
   for (const chore of chores) await postgres.ask((sql) => sql.unsafe(chore), 60_000);

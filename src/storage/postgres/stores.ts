@@ -161,7 +161,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     openLedger(options) {
       const openSpool = () => openedSpool().queue<Settlement[]>("settlement");
       const openSlicesOf = (unsettled: () => boolean) => openSlices({ ...parts, replica: id, graceMs, unsettled });
-      ledger = openPostgresLedger({ ...options, postgres, replica: id, openSlices: openSlicesOf, openSpool });
+      ledger = openPostgresLedger({ ...options, postgres, changes, replica: id, openSlices: openSlicesOf, openSpool });
       return ledger;
     },
     openAffinity() {
@@ -204,11 +204,12 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
         share?.flush(),
       ]);
       await Promise.race([written, Bun.sleep(finishMs)]);
+      const isWaiting = team.waiting().settlements > 0;
       spool?.close();
       affinity?.close();
       share?.close();
       changes.close();
-      await replica?.close();
+      await replica?.close(isWaiting);
       await postgres.close();
     },
   };
