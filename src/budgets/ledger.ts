@@ -5,9 +5,10 @@
  */
 
 import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { statSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
-import { type FileContent, type Migration, openDatabase } from "../history/database";
+import { type FileContent, fileIdentity, isDamage, type Migration, moveAside, openDatabase } from "../history/database";
 import type { Budget, Subject } from "./budgets";
 import {
   type Amounts,
@@ -107,10 +108,63 @@ const keptFor = 400 * dayMs;
 
 const content: FileContent = { name: "ledger of the budgets", consequence: "every budget starts again from 0" };
 
-/** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
-export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLedger {
-  const database = openDatabase(path, { migrations, content, warn });
-  database.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
+/**
+ * A file that turns out to be damaged is moved aside, whenever that is: what can be read of it is taken over.
+ * @throws ProxyError, or SQLite's error, if the file cannot be opened.
+ */
+export function openLedger(path: string, options: LedgerOptions): LocalLedger {
+  if (statSync(path, { throwIfNoEntry: false })?.size === 0)
+    options.warn(`The file ${path} was empty, so every budget starts again from 0.`);
+  let ledger: LocalLedger | undefined;
+  let identity: string | undefined;
+  const sound = (): LocalLedger => {
+    identity ??= fileIdentity(path);
+    ledger ??= openLedgerFile(path, options);
+    identity ??= fileIdentity(path);
+    return ledger;
+  };
+  /** @returns What the damaged file still tells. */
+  const giveUp = (): UsedPeriod[] => {
+    let periods: UsedPeriod[] = [];
+    try {
+      periods = ledger?.periods() ?? [];
+    } catch {
+      // the damage is there
+    }
+    ledger?.close();
+    ledger = undefined;
+    const consequence = periods.length > 0 ? "what its budgets have used was taken over" : content.consequence;
+    moveAside(path, identity, { content: { ...content, consequence }, warn: options.warn });
+    identity = undefined;
+    return periods;
+  };
+  const ask = <T>(question: (ledger: LocalLedger) => T): T => {
+    try {
+      return question(sound());
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown;
+      const periods = giveUp();
+      sound().takeOver(periods);
+      return question(sound());
+    }
+  };
+  ask(() => {});
+  return {
+    reserve: (budgets, subject, amounts) => ask((each) => each.reserve(budgets, subject, amounts)),
+    settle: (reservation, amounts) => ask((each) => each.settle(reservation, amounts)),
+    release: (reservation) => ask((each) => each.release(reservation)),
+    states: (budgets, subject) => ask((each) => each.states(budgets, subject)),
+    read: (entries) => ask((each) => each.read(entries)),
+    holders: (budget, query) => ask((each) => each.holders(budget, query)),
+    periods: () => ask((each) => each.periods()),
+    takeOver: (periods) => ask((each) => each.takeOver(periods)),
+    close: () => ledger?.close(),
+  };
+}
+
+function openLedgerFile(path: string, { now, warn }: LedgerOptions): LocalLedger {
+  const prepare = (opened: Database) => void opened.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
+  const database = openDatabase(path, { migrations, content, prepare, warn });
   const selectUsed = database.query<{ amount: number; unknown: number }, [string, string, number]>(
     "SELECT amount, unknown FROM used WHERE budget = ? AND session = ? AND start = ?",
   );

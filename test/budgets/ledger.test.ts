@@ -1,6 +1,6 @@
 /** The ledger of budgets: parallel requests, killed processes, clocks and periods. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
@@ -268,5 +268,50 @@ describe("processes", () => {
     expect(used + held).toBeLessThanOrEqual(settled + running + 25);
     now += reservationLifetime;
     expect(usedOf(ledger, budget)).toEqual([used, 0]);
+  });
+});
+
+describe("damage", () => {
+  const pageBytes = 4096;
+  /** A ledger that has used 7 of its budget and holds a reservation, with its pages from one on overwritten. */
+  function damaged(from: number, to: number): string {
+    const path = freshPath();
+    const ledger = openLedger(path, { now: Date.now, warn: (sentence) => expect.unreachable(sentence) });
+    for (let count = 0; count < 7; count += 1) ledger.settle(reserved(ledger, [budgetOf({})]), nothing);
+    reserved(ledger, [budgetOf({})]);
+    ledger.close();
+    const bytes = readFileSync(path);
+    expect(bytes.length).toBeGreaterThanOrEqual(3 * pageBytes);
+    bytes.fill(0xa5, from * pageBytes, Math.min(bytes.length, to * pageBytes));
+    writeFileSync(path, bytes);
+    return path;
+  }
+
+  test.each([
+    ["of the amounts", 1, 2, 0, "every budget starts again from 0"],
+    ["of the reservations", 2, 4, 7, "what its budgets have used was taken over"],
+  ])(
+    "a page %s that is damaged when the ledger is used is moved aside, and requests go on",
+    (_, from, to, used, told) => {
+      const path = damaged(from, to);
+      const warnings: string[] = [];
+      const ledger = openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) });
+      open.push(ledger);
+      const budget = budgetOf({});
+      const reservation = reserved(ledger, [budget]);
+      ledger.settle(reservation, nothing);
+      expect(usedOf(ledger, budget)[0]).toBe(used + 1);
+      expect(warnings).toEqual([expect.stringContaining(told)]);
+      ledger.close();
+      expect(usedOf(ledgerAt(path), budget)[0]).toBe(used + 1);
+    },
+  );
+
+  test("an empty file in place of a ledger is said", () => {
+    const path = freshPath();
+    writeFileSync(path, "");
+    const warnings: string[] = [];
+    open.push(openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) }));
+    expect(warnings).toEqual([expect.stringContaining("was empty, so every budget starts again from 0")]);
   });
 });
