@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Settlement } from "../../src/storage/postgres/ledger";
+import type { Settlement } from "../../src/storage/postgres/ledger-queries";
 import { openSpool, spoolName } from "../../src/storage/postgres/spool";
 import { startDemo } from "../../src/upstream/demo/demo";
 import { saveAccounts } from "../support/members";
