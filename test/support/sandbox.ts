@@ -35,12 +35,14 @@ const needs = {
   /** A user's service manager, started by `support/systemd.ts`. */
   systemd: () =>
     process.getuid?.() === 0 &&
+    // A Bun in a folder of root's own, where npx puts it, can be run by nobody else; setpriv itself still could.
+    works("setpriv", "--reuid=65534", "--clear-groups", "env", process.execPath, "--version") &&
     existsSync("/lib/systemd/systemd") &&
     existsSync("/lib/systemd/systemd-journald") &&
     Bun.which("dbus-daemon") !== null &&
     works("unshare", "-m", "sh", "-c", "umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup")
       ? undefined
-      : "systemd and root, to start it for somebody else",
+      : "systemd, root to start it for somebody else, and a Bun that others may run",
   openssl: () => (works("openssl", "version") ? undefined : "openssl"),
   prometheus: () =>
     Bun.which("prometheus") && Bun.which("promtool") ? undefined : "prometheus and promtool (Debian: prometheus)",
