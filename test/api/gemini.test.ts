@@ -331,3 +331,31 @@ describe.each(["gemini-3.1-pro-preview", "claude-sonnet-4.6", "gpt-5.2"])("a sea
     expect(JSON.parse(proxy.rows()[0]!.dropped)).toEqual([]);
   });
 });
+
+describe.each(["gpt-5-mini", "gpt-5.3-codex", "claude-sonnet-4.6", "gemini-3.1-pro-preview"])(
+  "structured output of %s",
+  (model) => {
+    const ask = (responseSchema: Json, responseMimeType = "application/json") => ({
+      model,
+      contents: "Which cities?",
+      config: { responseMimeType, responseSchema },
+    });
+    const cities = {
+      type: "ARRAY",
+      items: { type: "OBJECT", properties: { city: { type: "STRING" } }, required: ["city"] },
+    };
+    const colour = { type: "STRING", enum: ["red", "blue"] };
+
+    test("may be a list, full and streamed", async () => {
+      const full = await google().models.generateContent(ask(cities));
+      expect(JSON.parse(full.text!)).toEqual([{ city: "Paris" }]);
+      const stream = await Array.fromAsync(await google().models.generateContentStream(ask(cities)));
+      expect(JSON.parse(stream.map(({ text }) => text ?? "").join(""))).toEqual([{ city: "Paris" }]);
+    });
+
+    test("may be one of some words, as JSON or as it is", async () => {
+      expect(JSON.parse((await google().models.generateContent(ask(colour))).text!)).toBe("red");
+      expect((await google().models.generateContent(ask(colour, "text/x.enum"))).text).toBe("red");
+    });
+  },
+);

@@ -197,6 +197,11 @@ describe("schemas", () => {
     expect(decode({ generationConfig: { responseMimeType: "application/json" } }).format).toEqual({});
     expect(decode({ generationConfig: { responseMimeType: "text/plain" } }).format).toBeUndefined();
   });
+
+  test("of a choice may want the value itself, without JSON's quotes", () => {
+    const config = { responseMimeType: "text/x.enum", responseSchema: { type: "STRING", enum: ["a", "b"] } };
+    expect(decode({ generationConfig: config }).format).toMatchObject({ schema: { enum: ["a", "b"] }, isPlain: true });
+  });
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON as it comes

@@ -7,7 +7,7 @@ import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
-import { inputObject } from "../hub/tool-input";
+import { inputObject, isWholeInput } from "../hub/tool-input";
 import { streamError } from "./errors";
 import { type Grounding, groundingFor } from "./grounding";
 import { encodeSignature } from "./signature";
@@ -32,14 +32,19 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
   const writer = partWriter(conversation);
   const grounding = groundingFor(conversation);
   const { id, usage, blocks, finish } = wholeReply(events);
-  for (const { block, text, end } of blocks) {
-    parts.push(...writer.whole(block, text, end.signature));
+  const isCut = isCutCall(finish);
+  let isMalformed = false;
+  blocks.forEach(({ block, text, end }, at) => {
+    if (block.kind === "tool-call" && (!isWhole(block, text) || (isCut && at === blocks.length - 1)))
+      isMalformed ||= !isCut;
+    else parts.push(...writer.whole(block, text, end.signature));
     grounding?.block(block);
     if (block.kind === "text") grounding?.text(text, end.citations ?? []);
-  }
+  });
   const last = writer.last();
   if (last || parts.length === 0) parts.push(last ?? { text: "" });
-  return responseOf(conversation, id || randomId(), parts, finish && endingOf(finish, usage, grounding));
+  const ending = finish && endingOf(finish, usage, grounding, isMalformed);
+  return responseOf(conversation, id || randomId(), parts, ending);
 }
 
 /** Clients' chat sessions take a reply without parts for a failed one. */
@@ -58,14 +63,30 @@ function responseOf(
   });
 }
 
-function endingOf({ reason, explanation }: Finish, usage: Partial<Usage>, grounding: Grounding | undefined) {
+function endingOf(
+  { reason, explanation }: Finish,
+  usage: Partial<Usage>,
+  grounding: Grounding | undefined,
+  isMalformed: boolean,
+) {
   const candidate = omitUndefined({
-    finishReason: finishReasons[reason],
+    finishReason: isMalformed ? "MALFORMED_FUNCTION_CALL" : finishReasons[reason],
     finishMessage: explanation,
     groundingMetadata: grounding?.metadata(),
   });
   return { candidate, usageMetadata: encodeUsage(usage) };
 }
+
+type CallBlock = Block & { kind: "tool-call" };
+
+/**
+ * Google never sends a part of a call, so that its packages run every call, whatever the finish reason is
+ * (@google/genai 3.1). A call that is not whole is left out.
+ */
+const isWhole = ({ freeform }: CallBlock, input: string): boolean => isWholeInput({ input, freeform });
+
+/** The last call of a reply that ended at its limit may be cut, even if what there is of it is JSON. */
+const isCutCall = (finish: Finish | undefined): boolean => finish?.reason === "length";
 
 const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
 
@@ -90,7 +111,7 @@ function partWriter({ reasoning }: Conversation) {
     hold(signature: Signature | undefined) {
       held = signature;
     },
-    call: ({ id, name, freeform }: Block & { kind: "tool-call" }, input: string): JsonObject => ({
+    call: ({ id, name, freeform }: CallBlock, input: string): JsonObject => ({
       functionCall: { id, name, args: inputObject({ input, freeform }) },
       ...take(),
     }),
@@ -119,8 +140,10 @@ class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
   private block: Block | undefined;
   /** The text of the open block: a call is written whole, and citations refer to places in a text. */
   private text = "";
-  /** A call that has ended waits for the next event: before an error it would make an incomplete call look complete. */
-  private heldCall: JsonObject | undefined;
+  /** A call that has ended waits for what follows: before an error, or at the output limit, it may be incomplete. */
+  private heldCall: { block: CallBlock; input: string } | undefined;
+  /** A call was left out although the reply was not cut. */
+  private isMalformed = false;
   /** Writes the deltas of the open block; undefined until its first one, which may carry a signature. */
   private frameOf: ((text: string) => SseFrame) | undefined;
 
@@ -135,7 +158,8 @@ class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
   }
 
   override push(event: ReplyEvent) {
-    if (this.heldCall && !this.ended && event.type !== "error") this.writeCall();
+    const isNext = event.type === "block-start" || event.type === "finish";
+    if (this.heldCall && !this.ended && isNext) this.writeCall(event.type === "finish" && isCutCall(event));
     super.push(event);
   }
 
@@ -146,7 +170,6 @@ class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
 
   keepAlive() {
     if (this.ended) return;
-    if (this.heldCall) this.writeCall();
     this.next.push(this.form.keepAlive());
   }
 
@@ -184,21 +207,22 @@ class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
   protected closeBlock({ signature, citations = [] }: BlockEnd) {
     const { block } = this;
     if (block?.kind === "text") this.grounding?.text(this.text, citations);
-    if (block?.kind === "tool-call") this.heldCall = this.parts.call(block, this.text);
+    if (block?.kind === "tool-call") this.heldCall = { block, input: this.text };
     else if (block?.kind === "thinking") this.parts.hold(signature);
     this.block = undefined;
   }
 
-  private writeCall() {
-    if (this.heldCall) this.write([this.heldCall]);
+  private writeCall(isCut: boolean) {
+    const { block, input } = this.heldCall!;
     this.heldCall = undefined;
+    if (!isCut && isWhole(block, input)) this.write([this.parts.call(block, input)]);
+    else this.isMalformed ||= !isCut;
   }
 
   protected finish(event: Finish) {
     const last = this.parts.last() ?? { text: "" };
-    this.next.push(
-      this.form.last(responseOf(this.conversation, this.id, [last], endingOf(event, this.usage, this.grounding))),
-    );
+    const ending = endingOf(event, this.usage, this.grounding, this.isMalformed);
+    this.next.push(this.form.last(responseOf(this.conversation, this.id, [last], ending)));
   }
 
   private response(parts: JsonObject[]): JsonObject {

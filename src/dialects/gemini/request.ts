@@ -173,14 +173,18 @@ function decodeFormat(config: JsonObject): ResponseFormat | undefined {
   const type = optionalText(config.responseMimeType, "generationConfig.responseMimeType");
   const { responseSchema, responseJsonSchema } = config;
   const schema = responseJsonSchema ?? (responseSchema == null ? undefined : jsonSchemaOf(responseSchema, true));
-  if (schema !== undefined && (!type || type === jsonType))
+  if (schema !== undefined && (!type || type === jsonType || type === enumType))
     return {
       schema: objectAt(schema, "generationConfig.responseSchema"),
       ...(isStrict(schema) ? { strict: true } : {}),
+      ...(type === enumType ? { isPlain: true } : {}),
     };
   if (type === jsonType) return {};
   if (!type || type === "text/plain") return undefined;
-  const sentence = `\`generationConfig.responseMimeType\` must be \`text/plain\` or \`application/json\`, not \`${type.slice(0, 100)}\`.`;
+  const sentence =
+    type === enumType
+      ? `\`generationConfig.responseMimeType\` is \`${enumType}\`: \`responseSchema\` must list the values.`
+      : `\`generationConfig.responseMimeType\` must be \`text/plain\`, \`${jsonType}\` or \`${enumType}\`, not \`${type.slice(0, 100)}\`.`;
   throw new ProxyError("invalid_request", sentence, {
     param: "generationConfig.responseMimeType",
     code: "unsupported_value",
@@ -188,3 +192,5 @@ function decodeFormat(config: JsonObject): ResponseFormat | undefined {
 }
 
 const jsonType = "application/json";
+/** One of the values that the schema lists, as a text. */
+const enumType = "text/x.enum";

@@ -5,12 +5,13 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
-import type { Stage } from "../../net/stream";
+import { pipe, type Stage } from "../../net/stream";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
 import { countTools, fitTools, largestGroups, toolLimits } from "./tools";
+import { wrapFormat } from "./wrapped-format";
 
 export interface Adapted {
   /** The same object if nothing had to change. */
@@ -25,8 +26,19 @@ export interface Adapted {
 /** What the strictest upstream accepts as a tool name or a call id. */
 const word = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** @throws ProxyError `invalid_request` when there are more tools than the target accepts. */
+/** @throws ProxyError `invalid_request` when there are more tools than the target accepts, or nothing is left of a turn. */
 export function adapt(request: Conversation, target: Dialect): Adapted {
+  const wrapped = wrapFormat(request, target);
+  if (!wrapped) return adaptNames(request, target);
+  const adapted = adaptNames({ ...request, format: wrapped.format }, target);
+  return {
+    ...adapted,
+    restore: pipe(wrapped.restore, adapted.restore),
+    fixups: [...adapted.fixups, "schema-wrapped"],
+  };
+}
+
+function adaptNames(request: Conversation, target: Dialect): Adapted {
   const fitted = fitTools(request.tools, target);
   const shown = showForeign(request.turns, target);
   const turns = asFunctionCalls(shown.turns);

@@ -88,6 +88,8 @@ export interface ResponseFormat {
   description?: string;
   schema?: unknown;
   strict?: boolean;
+  /** The reply is the value of the schema, a text, without the quotes of JSON. */
+  isPlain?: true;
 }
 
 /** Consecutive parts of one role. System turns keep their place among the others. */

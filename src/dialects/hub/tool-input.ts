@@ -9,3 +9,7 @@ export function inputObject({ input, freeform }: { input: string; freeform?: tru
   const parsed = parseWithSource(input);
   return isObject(parsed) ? parsed : { raw_arguments: input };
 }
+
+/** Whether a call's input is complete: JSON of an object, or nothing, which stands for an empty one. */
+export const isWholeInput = ({ input, freeform }: { input: string; freeform?: true }): boolean =>
+  freeform === true || input.trim() === "" || isObject(parseWithSource(input));

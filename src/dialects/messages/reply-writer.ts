@@ -7,6 +7,7 @@ import type { Conversation, JsonObject } from "../hub/conversation";
 import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";
 import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
+import { isWholeInput } from "../hub/tool-input";
 import { blockWriter, citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
 import { errorFrame } from "./errors";
 import { stopReasonNames, stopReasons } from "./reply-names";
@@ -19,6 +20,8 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
   const { id, usage, blocks, finish } = wholeReply(events);
   const ran = serverToolCounter();
   for (const { block, text, end } of blocks) {
+    // What the limit cut off is no input: a client may run it.
+    if (finish?.reason === "length" && block.kind === "tool-call" && !isWholeInput({ input: text, ...block })) continue;
     content.push(...writeBlock(block, text, end));
     if (!isDeltaBlock(block)) ran.add(block);
   }

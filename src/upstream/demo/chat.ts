@@ -1,6 +1,6 @@
 /** POST /chat/completions: reads and validates the request. reply-variants.ts writes the answer. */
 
-import { type Dialect, modelRules, type Rule } from "./model-call";
+import { type Dialect, modelRules, type Rule, schemaObjection } from "./model-call";
 import type { Ask, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
@@ -131,6 +131,11 @@ const rules: Rule[] = [
     !model.traits.has("structured") &&
     model.voice !== "gpt" &&
     body("response_format is not supported by this model"),
+  ({ body: { response_format }, model }) => {
+    const { type, json_schema } = record(response_format);
+    const { schema, name } = record(json_schema);
+    return type === "json_schema" && model.voice === "gpt" && schemaObjection(schema, name, "response_format");
+  },
   ({ body: { prediction } }) => record(prediction).content === "" && body("prediction content must not be empty"),
   ({ body: { temperature, top_p }, model }) =>
     model.voice === "claude" &&

@@ -7,7 +7,7 @@ import { type Ask, type Plan, presentTools } from "./parse-prompt";
 import { useCache } from "./prompt-cache";
 import { answer, promptTokens } from "./scripted-replies";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
-import { invalid, type Json, plain, type Refusal, refusal } from "./wire";
+import { invalid, type Json, plain, type Refusal, record, refusal, string } from "./wire";
 
 /** A request that passed authentication. */
 export interface ModelCall {
@@ -146,3 +146,18 @@ export const modelRules = {
     return limits && count > limits.prompt && invalid("model_max_prompt_tokens_exceeded", words);
   },
 } satisfies Record<string, Rule>;
+
+/** OpenAI's models answer with an object only. @param format The name that the request gives the schema. */
+export function schemaObjection(schema: unknown, name: unknown, param: string): Refusal | false {
+  const { type } = record(schema);
+  const found = type === undefined ? "None" : Array.isArray(type) ? JSON.stringify(type) : string(type);
+  return (
+    type !== "object" &&
+    refusal(
+      400,
+      "invalid_json_schema",
+      `Invalid schema for response_format '${string(name)}': schema must be a JSON Schema of 'type: "object"', got 'type: "${found}"'.`,
+      { param, type: "invalid_request_error" },
+    )
+  );
+}

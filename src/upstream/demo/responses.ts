@@ -1,6 +1,6 @@
 /** POST /responses: reads and validates the request. response-events.ts writes the answer. */
 
-import { type Dialect, firstObjection, modelRules, type Rule, type View } from "./model-call";
+import { type Dialect, firstObjection, modelRules, type Rule, schemaObjection, type View } from "./model-call";
 import { type Ask, presentTools, type Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
@@ -142,6 +142,10 @@ const rules: Rule[] = [
       "tools",
     ),
   modelRules.choiceOffered,
+  ({ body }) => {
+    const { type, schema, name } = record(record(body.text).format);
+    return type === "json_schema" && schemaObjection(schema, name, "text.format.schema");
+  },
   modelRules.effortKnown,
   ({ body, model }) =>
     body.temperature != null &&

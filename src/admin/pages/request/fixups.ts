@@ -38,6 +38,8 @@ const descriptions: Record<string, string> = {
   "tool-schema": "An empty parameter schema was added to a tool without one, as the upstream requires.",
   "input-schema": "The type “object” was added to a tool’s input schema, as the upstream requires.",
   "schema-dialect": "$schema was removed from a tool’s input schema.",
+  "schema-wrapped":
+    "The response schema was sent as the only member of an object, as the model requires, and the response was unwrapped.",
   "structured-output":
     "The model does not support a response schema, so the schema was sent as an instruction to reply in JSON.",
   "developer-role": "Developer messages were sent as system messages.",
