@@ -3,6 +3,7 @@ import { kinds, type ProxyError } from "../errors";
 import { entryOf } from "../json";
 import type { CacheHints } from "./codec";
 import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
+import { arrayAt, textAt } from "./hub/json";
 
 /** The hub's roles by wire role. */
 export const roles: Record<string, Turn["role"]> = {
@@ -19,6 +20,12 @@ export function extrasOf(members: JsonObject | undefined): WithExtras {
 
 /** The client's session id, if the dialect has a field for it; not validated. */
 export const sessionOf = ({ prompt_cache_key }: JsonObject): unknown => prompt_cache_key;
+
+/** One stop sequence or several. @throws ProxyError `invalid_request` naming the field. */
+export function decodeStop(stop: unknown): string[] | undefined {
+  if (stop == null) return undefined;
+  return typeof stop === "string" ? [stop] : arrayAt(stop, "stop").map((word, index) => textAt(word, `stop[${index}]`));
+}
 
 /** Sets the key of the prompt cache, unless the client set one. The body is changed in place. */
 export function addCacheKey(body: JsonObject, cache: CacheHints | undefined): string[] {

@@ -574,6 +574,16 @@ export const requests: Idea[] = [
     },
   },
   {
+    name: "JSON schema output that is a list",
+    needle: "tags",
+    said: {
+      gemini: config({
+        responseMimeType: "application/json",
+        responseJsonSchema: { type: "array", items: { type: "string", description: "tags" } },
+      }),
+    },
+  },
+  {
     name: "JSON output without a schema",
     needle: /json.object/i,
     said: {
@@ -614,6 +624,39 @@ export const requests: Idea[] = [
     said: { responses: { previous_response_id: "resp_1" }, gemini: { cachedContent: "cachedContents/a" } },
   },
   { name: "background mode", said: { responses: { background: true } } },
+  {
+    name: "a turn or result of nothing but what this API alone has",
+    said: each((dialect) =>
+      userOf(dialect, dialect === "gemini" ? { hologram: { url: "x" } } : { type: "hologram", url: "x" }),
+    ),
+  },
+  {
+    name: "output limit of the other OpenAI API",
+    needle: "4321",
+    said: { chat: { max_output_tokens: 4321 }, responses: { max_tokens: 4321 } },
+  },
+  {
+    name: "effort of the other OpenAI API",
+    needle: /="medium"/,
+    said: { chat: { reasoning: { effort: "medium" } }, responses: { reasoning_effort: "medium" } },
+  },
+  {
+    name: "instructions of the other OpenAI API",
+    needle: "Be brief.",
+    said: { chat: { instructions: "Be brief." } },
+  },
+  {
+    name: "stop sequences of the other OpenAI API",
+    said: { responses: { stop: ["END"] } },
+  },
+  {
+    name: "response format of the other OpenAI API",
+    needle: "city",
+    said: {
+      chat: { text: { format: { type: "json_schema", ...format } } },
+      responses: { response_format: { type: "json_schema", json_schema: format } },
+    },
+  },
   { name: "unknown fields", said: each(() => ({ x_brand_new: "new" })) },
 ];
 

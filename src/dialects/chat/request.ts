@@ -4,7 +4,7 @@ import { numberIn } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
-import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
+import { dropOthers, dropOverwritten, ignorableFields } from "../hub/ignorable-fields";
 import {
   arrayAt,
   filledAt,
@@ -21,7 +21,8 @@ import {
 import type { ModelFacts } from "../hub/model";
 import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { onlyAllowed } from "../hub/tools";
-import { addCacheKey, extrasOf, roles } from "../openai";
+import { addCacheKey, decodeStop, extrasOf, roles } from "../openai";
+import { asChatRequest } from "../other-api";
 import { cacheOf, ownExtras, responsesOnly } from "./extras";
 import {
   decodeCall,
@@ -67,7 +68,7 @@ export function checkRequest({ messages }: JsonObject): void {
 
 /** Reads a request. */
 export function decodeRequest(body: unknown): Conversation {
-  const request = objectAt(body, "body");
+  const request = asChatRequest(objectAt(body, "body"));
   for (const param of ["functions", "function_call"])
     if (request[param] != null)
       throw new ProxyError("invalid_request", `\`${param}\` is not supported; send \`tools\` and \`tool_choice\`.`, {
@@ -137,11 +138,6 @@ function decodeMessage(message: JsonObject, path: string): Turn {
   return { role, parts, ...extrasOf({ ...asChatExtras(extras), ...(word === "developer" ? { role: word } : {}) }) };
 }
 
-function decodeStop(stop: unknown): string[] | undefined {
-  if (stop == null) return undefined;
-  return typeof stop === "string" ? [stop] : arrayAt(stop, "stop").map((word, index) => textAt(word, `stop[${index}]`));
-}
-
 function decodeReasoning({ reasoning_effort, thinking_budget }: JsonObject): Reasoning | undefined {
   const effort = optionalText(reasoning_effort, "reasoning_effort");
   const budget = optionalCount(thinking_budget, "thinking_budget");
@@ -175,8 +171,9 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
   const conversation = isOpenAi(model) ? request : onlyAllowed(request);
   const { maxTokens, stop, temperature, topP, stream } = conversation;
   const tools = encodeTools(conversation.tools, dropped);
+  const extras = encodeExtras(conversation, dropped);
   const body = omitUndefined({
-    ...encodeExtras(conversation, dropped),
+    ...extras,
     model: model.id,
     web_search_options: encodeSearch(conversation.tools),
     messages: conversation.turns.flatMap((turn) => encodeTurn(turn, model, dropped)),
@@ -191,6 +188,8 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
     response_format: encodeFormat(conversation),
     stream,
   });
+  dropOverwritten(extras, body, dropped);
+
   const fixups = isOpenAi(model) ? addCacheKey(body, options?.cache) : [];
   const ruled = applyRules(body, model, options);
   for (const note of ruled.notes) dropped.add(note);

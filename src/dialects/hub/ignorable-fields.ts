@@ -2,7 +2,7 @@
  * Extras of one API family that clients do not miss when the upstream is of another family: ids, statuses, and hints
  * for a cache that the other family manages itself. All other extras that are lost are reported as dropped.
  */
-import type { Family, WithExtras } from "./conversation";
+import type { Family, JsonObject, WithExtras } from "./conversation";
 
 export const ignorableFields: Record<Family, ReadonlySet<string>> = {
   openai: new Set([
@@ -48,4 +48,9 @@ export function dropOthers({ extras }: WithExtras, others: readonly Family[], dr
   if (!extras) return;
   for (const family of others)
     for (const key of Object.keys(extras[family] ?? {})) if (!ignorableFields[family].has(key)) dropped.add(key);
+}
+
+/** Adds the names of the extras that a field of the request itself took the place of. */
+export function dropOverwritten(extras: JsonObject, body: JsonObject, dropped: Set<string>): void {
+  for (const key of Object.keys(extras)) if (extras[key] != null && body[key] !== extras[key]) dropped.add(key);
 }

@@ -4,6 +4,7 @@ import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Tool, Turn } from "../hub/conversation";
+import { dropOverwritten } from "../hub/ignorable-fields";
 import {
   arrayAt,
   countIn,
@@ -23,6 +24,7 @@ import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { encodeSampling } from "../hub/sampling";
 import { addCacheKey, extrasOf, roles } from "../openai";
+import { asResponsesRequest, decodeChatFields } from "../other-api";
 import { sealOf, unpacked } from "./compaction";
 import { chatOnly, ownExtras } from "./extras";
 import {
@@ -47,6 +49,8 @@ const knownFields = {
   request: new Set([
     ...["model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens"],
     ...["temperature", "top_p", "reasoning", "text", "stream"],
+    // Chat's, which only an upstream of another dialect takes.
+    ...["stop", "seed", "presence_penalty", "frequency_penalty"],
   ]),
   message: new Set(["type", "role", "content"]),
   additionalTools: new Set(["tools"]),
@@ -77,7 +81,7 @@ export const isWarmUp = (body: JsonObject): boolean => body.generate === false;
  * of tools, annotations or logprobs, and messages without content are omitted.
  */
 export function decodeRequest(body: unknown): Conversation {
-  const request = objectAt(body, "body");
+  const request = asResponsesRequest(objectAt(body, "body"));
   refuseStored(request);
   const scope: ToolNames = { tools: [], taken: new Set(), names: new Map(), wireTools: new Map() };
   const draft: Draft = { turns: [], scope, searches: [], spoke: false, closed: false };
@@ -104,6 +108,7 @@ export function decodeRequest(body: unknown): Conversation {
     maxTokens: optionalCount(request.max_output_tokens, "max_output_tokens"),
     temperature: optionalNumber(request.temperature, "temperature"),
     topP: optionalNumber(request.top_p, "top_p"),
+    ...decodeChatFields(request),
     reasoning: decodeReasoning(reasoning),
     format: textOptions.format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
@@ -294,6 +299,8 @@ export function encodeRequest(
     store: extras.store ?? false,
     stream: conversation.stream,
   });
+
+  dropOverwritten(extras, body, dropped);
 
   const fixups = addCacheKey(body, options.cache);
 
