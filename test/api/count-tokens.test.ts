@@ -57,7 +57,8 @@ describe("without a key", () => {
   });
 
   test("what cannot be read is refused in Anthropic's shape", async () => {
-    for (const body of [{ model: "claude-sonnet-4.6" }, { messages: [] }, "{", ask([{ type: "text" }])]) {
+    const model = "claude-sonnet-4.6";
+    for (const body of [{ model }, { model, messages: [] }, { messages: [] }, "{", ask([{ type: "text" }])]) {
       const response = await plain.post(path, body);
       expect(response.status).toBe(400);
       expect(await response.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });

@@ -359,3 +359,17 @@ describe.each(["gpt-5-mini", "gpt-5.3-codex", "claude-sonnet-4.6", "gemini-3.1-p
     });
   },
 );
+
+test("Google's own example for the command line is answered, and an empty count is refused", async () => {
+  const body = {
+    system_instruction: { parts: { text: "You are a cat." } },
+    contents: { parts: { text: "Hello there" } },
+  };
+  const response = await proxy.post(path("generateContent"), body);
+  expect(response.status).toBe(200);
+  expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).toContain("You are a cat.");
+  const counted = await proxy.post(path("countTokens"), body);
+  expect(((await counted.json()) as Json).totalTokens).toBeGreaterThan(5);
+  for (const empty of [{ contents: [] }, { generateContentRequest: { contents: [] } }])
+    expect((await proxy.post(path("countTokens"), empty)).status).toBe(400);
+});

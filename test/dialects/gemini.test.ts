@@ -64,6 +64,65 @@ describe("the words of a request", () => {
     expect(tools[0]).toMatchObject({ schema: { properties: { some_key: { type: "number" } } } });
   });
 
+  test("mean the same with one object in place of a list of one, and with numbers as texts", () => {
+    const many = {
+      systemInstruction: { parts: [{ text: "Be brief." }] },
+      contents: [{ role: "user", parts: [{ text: "Hi", inlineData: undefined }] }],
+      tools: [
+        {
+          functionDeclarations: [
+            {
+              name: "f",
+              parameters: {
+                type: "OBJECT",
+                required: ["a"],
+                properties: { a: { type: "NUMBER", minimum: 1, maxItems: 3 } },
+              },
+            },
+          ],
+        },
+      ],
+      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } },
+      generationConfig: {
+        ...{ maxOutputTokens: 100, temperature: 0.5, topP: 0.9, topK: 40, seed: -7, candidateCount: 1 },
+        ...{ stopSequences: ["END"], responseModalities: ["TEXT"], thinkingConfig: { thinkingBudget: 2000 } },
+      },
+    };
+    const one = {
+      systemInstruction: { parts: { text: "Be brief." } },
+      contents: { role: "user", parts: { text: "Hi" } },
+      tools: {
+        functionDeclarations: {
+          name: "f",
+          parameters: {
+            type: "OBJECT",
+            required: "a",
+            properties: { a: { type: "NUMBER", minimum: "1", maxItems: "3" } },
+          },
+        },
+      },
+      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: "f" } },
+      generationConfig: {
+        ...{ maxOutputTokens: "100", temperature: "0.5", topP: "9e-1", topK: "40", seed: "-7", candidateCount: "1" },
+        ...{ stopSequences: "END", responseModalities: "TEXT", thinkingConfig: { thinkingBudget: "2000" } },
+      },
+    };
+    expect(decode(one)).toEqual(decode(many));
+    expect(gemini.overview(one as JsonObject)).toEqual(gemini.overview(many as JsonObject));
+    expect(() => gemini.checkRequest({ contents: {} })).not.toThrow();
+  });
+
+  test.each([
+    [{ contents: 5 }, "contents"],
+    [{ contents: "Hi" }, "contents"],
+    [{ contents: [{ parts: "Hi" }] }, "contents[0].parts"],
+    [{ generationConfig: { maxOutputTokens: "many" } }, "generationConfig.maxOutputTokens"],
+    [{ generationConfig: { maxOutputTokens: "" } }, "generationConfig.maxOutputTokens"],
+    [{ generationConfig: { stopSequences: { text: "END" } } }, "generationConfig.stopSequences"],
+  ])("that no spelling makes sense of are refused by name: %j", (members, param) => {
+    expect(refusal(members).details.param).toBe(param);
+  });
+
   test("instructions may be a text, parts or a content", () => {
     const turn: Conversation["turns"][number] = { role: "system", parts: [{ kind: "text", text: "Be brief." }] };
     for (const systemInstruction of ["Be brief.", [{ text: "Be brief." }], { parts: [{ text: "Be brief." }] }])

@@ -2,8 +2,8 @@
 import { ProxyError } from "../../errors";
 import type { EmbeddingsFormat, EmbeddingsRequest } from "../embeddings";
 import type { JsonObject } from "../hub/conversation";
-import { filledAt, listAt, omit, textAt } from "../hub/json";
-import { fieldsAt, fieldsIn, optionalFieldsAt } from "./fields";
+import { filledAt, omit, textAt } from "../hub/json";
+import { asNumber, fieldsAt, fieldsIn, objectsAt, optionalFieldsAt } from "./fields";
 
 /** The fields that are read; `taskType` and `title`, which change Google's vectors, are among those left out. */
 const knownFields = new Set(["model", "content", "outputDimensionality", "embedContentConfig"]);
@@ -22,7 +22,7 @@ export const embedContent: EmbeddingsFormat = {
 export const batchEmbedContents: EmbeddingsFormat = {
   errors: "gemini",
   decodeRequest(body) {
-    const all = filledAt(fieldsIn(body).requests, "requests").map((request, index) =>
+    const all = filledAt(objectsAt(fieldsIn(body).requests, "requests"), "requests").map((request, index) =>
       decodeOne(fieldsAt(request, `requests[${index}]`), `requests[${index}].`),
     );
     const [first] = all;
@@ -46,14 +46,14 @@ type One = { text: string; dropped: string[] } & Pick<EmbeddingsRequest, "dimens
 function decodeOne(request: JsonObject, path: string): One {
   const config = optionalFieldsAt(request.embedContentConfig, `${path}embedContentConfig`);
   const { parts } = fieldsAt(request.content, `${path}content`);
-  const texts = listAt(parts, `${path}content.parts`).map((part, index) =>
+  const texts = objectsAt(parts, `${path}content.parts`).map((part, index) =>
     textAt(fieldsAt(part, `${path}content.parts[${index}]`).text, `${path}content.parts[${index}].text`),
   );
   if (texts.length === 0)
     throw new ProxyError("invalid_request", `\`${path}content\` has no text.`, { param: `${path}content` });
   return {
     text: texts.join("\n"),
-    dimensions: request.outputDimensionality ?? config.outputDimensionality ?? undefined,
+    dimensions: asNumber(request.outputDimensionality ?? config.outputDimensionality ?? undefined),
     dropped: [...Object.keys(omit(request, knownFields) ?? {}), ...Object.keys(omit(config, knownFields) ?? {})],
   };
 }

@@ -1,7 +1,11 @@
-/** Reads Google's JSON, in which a field may be written in snake_case too (protobuf's JSON mapping). */
+/**
+ * Reads Google's JSON (protobuf's JSON mapping): a field may be written in snake_case too, and a number as text. Google's
+ * service takes one object for a list of one as well; its own examples for the command line are written so
+ * (google-gemini/api-examples, rest/system_instruction.sh, 2026-11).
+ */
 import { isObject } from "../../json";
 import type { JsonObject, WithExtras } from "../hub/conversation";
-import { objectAt, omit, setField } from "../hub/json";
+import { arrayAt, objectAt, omit, setField } from "../hub/json";
 
 /**
  * The object with its own field names in camelCase; the same object if they are.
@@ -15,6 +19,22 @@ export const optionalFieldsAt = (value: unknown, path: string): JsonObject =>
 
 /** The same for a value of any kind; anything but an object is an empty one. */
 export const fieldsIn = (value: unknown): JsonObject => (isObject(value) ? inCamelCase(value) : {});
+
+/** A list of objects. Null and undefined mean an empty one. @throws ProxyError `invalid_request` */
+export const objectsAt = (value: unknown, path: string): unknown[] =>
+  value == null ? [] : isObject(value) ? [value] : arrayAt(value, path);
+
+/** A list of texts. Null and undefined mean an empty one. @throws ProxyError `invalid_request` */
+export const textsAt = (value: unknown, path: string): unknown[] =>
+  value == null ? [] : typeof value === "string" ? [value] : arrayAt(value, path);
+
+/** The objects of a list; anything else is left out. */
+export const objectsAmong = (value: unknown): JsonObject[] =>
+  isObject(value) ? [value] : Array.isArray(value) ? value.filter(isObject) : [];
+
+/** The number that a text stands for; any other value is returned as it is. */
+export const asNumber = (value: unknown): unknown =>
+  typeof value === "string" && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : value;
 
 function inCamelCase(object: JsonObject): JsonObject {
   const keys = Object.keys(object);

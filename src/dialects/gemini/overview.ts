@@ -1,8 +1,7 @@
 /** The roles in a gemini request, and whether it contains an image. */
-import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { type Overview, overviewOf, type PromptHead } from "../overview";
-import { fieldsIn } from "./fields";
+import { fieldsIn, objectsAmong } from "./fields";
 
 const types = {
   text: new Set(["text"]),
@@ -22,13 +21,11 @@ export function promptHead(body: JsonObject): PromptHead {
   return { tools, system: systemInstruction, first: contentsIn(body)[0]?.parts };
 }
 
-const contentsIn = (body: JsonObject): JsonObject[] => listIn(fieldsIn(body).contents).map(fieldsIn);
-
-const listIn = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const contentsIn = (body: JsonObject): JsonObject[] => objectsAmong(fieldsIn(body).contents).map(fieldsIn);
 
 /** Each part under the name of what it is, as the other dialects have it. */
 const partsIn = (parts: unknown): unknown[] =>
-  listIn(parts)
+  objectsAmong(parts)
     .map(fieldsIn)
     .map((part) => {
       const { text, functionResponse, inlineData, fileData } = part;

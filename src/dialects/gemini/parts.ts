@@ -12,9 +12,9 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../hub/conversation";
-import { listAt, optionalText, textAt } from "../hub/json";
+import { optionalText, textAt } from "../hub/json";
 import type { CallIds } from "./call-ids";
-import { extrasBeside, fieldsAt, fieldsIn, optionalFieldsAt } from "./fields";
+import { extrasBeside, fieldsAt, fieldsIn, objectsAt, optionalFieldsAt } from "./fields";
 import { decodeSignature } from "./signature";
 
 // ── Wire facts ──
@@ -103,7 +103,7 @@ function decodeResult(value: unknown, path: string, calls: CallIds): ToolResultP
   const name = optionalText(result.name, `${path}.name`) ?? "";
   const id = optionalText(result.id, `${path}.id`);
   const { text, failed } = outputOf(optionalFields(result.response, `${path}.response`));
-  const media = listAt(result.parts, `${path}.parts`).flatMap((part, index) =>
+  const media = objectsAt(result.parts, `${path}.parts`).flatMap((part, index) =>
     decodePart(fieldsAt(part, `${path}.parts[${index}]`), `${path}.parts[${index}]`, calls),
   );
   return {
@@ -183,7 +183,7 @@ export function decodeSystemParts(value: unknown, path: string): Part[] {
   if (value == null) return [];
   if (typeof value === "string") return value === "" ? [] : [{ kind: "text", text: value }];
   const { parts } = Array.isArray(value) ? { parts: value } : optionalFieldsAt(value, path);
-  return listAt(parts, `${path}.parts`).flatMap((part, index): TextPart[] => {
+  return objectsAt(parts, `${path}.parts`).flatMap((part, index): TextPart[] => {
     const at = `${path}.parts[${index}]`;
     const fields = typeof part === "string" ? { text: part } : fieldsAt(part, at);
     const text = textAt(fields.text, `${at}.text`);

@@ -1,11 +1,10 @@
 /** Requests of the gemini dialect: contents of parts. */
 import { ProxyError } from "../../errors";
-import { numberIn } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Sampling, Turn } from "../hub/conversation";
 import {
   arrayAt,
   filledAt,
-  listAt,
   objectAt,
   omitUndefined,
   optionalBoolean,
@@ -16,7 +15,7 @@ import {
 } from "../hub/json";
 import { isStrict } from "../hub/strict-schema";
 import { callIds } from "./call-ids";
-import { extrasBeside, fieldsAt, fieldsIn, optionalFieldsAt } from "./fields";
+import { asNumber, extrasBeside, fieldsAt, fieldsIn, objectsAt, optionalFieldsAt, textsAt } from "./fields";
 import { addModelParts, decodeSystemParts, decodeUserParts } from "./parts";
 import { jsonSchemaOf } from "./schema";
 import { decodeToolConfig, decodeTools } from "./tools";
@@ -51,7 +50,12 @@ const roles = new Map<unknown, Turn["role"]>([
 
 /** @throws ProxyError `invalid_request` if there is no content. */
 export function checkRequest(body: JsonObject): void {
-  filledAt(fieldsIn(body).contents, "contents");
+  filledContents(fieldsIn(body).contents);
+}
+
+/** @throws ProxyError `invalid_request` if there is none. */
+export function filledContents(value: unknown): unknown[] {
+  return filledAt(isObject(value) ? [value] : value, "contents");
 }
 
 /** Reads a request. `model`, `stream` and `alt` are members of the path; the server adds them to the body. */
@@ -72,15 +76,17 @@ export function decodeRequest(body: unknown): Conversation {
     model: textAt(request.model, "model"),
     turns: [
       ...(system.length > 0 ? [{ role: "system" as const, parts: system }] : []),
-      ...decodeContents(arrayAt(request.contents, "contents")),
+      ...decodeContents(
+        request.contents == null ? arrayAt(undefined, "contents") : objectsAt(request.contents, "contents"),
+      ),
     ],
     tools: decodeTools(request.tools),
     toolChoice,
     allowedTools,
-    maxTokens: optionalCount(config.maxOutputTokens, "generationConfig.maxOutputTokens"),
+    maxTokens: optionalCount(asNumber(config.maxOutputTokens), "generationConfig.maxOutputTokens"),
     stop: decodeStop(config.stopSequences),
-    temperature: optionalNumber(config.temperature, "generationConfig.temperature"),
-    topP: optionalNumber(config.topP, "generationConfig.topP"),
+    temperature: optionalNumber(asNumber(config.temperature), "generationConfig.temperature"),
+    topP: optionalNumber(asNumber(config.topP), "generationConfig.topP"),
     sampling: decodeSampling(config),
     reasoning: decodeReasoning(thinking),
     format: decodeFormat(config),
@@ -96,9 +102,9 @@ function refuseEssential({ cachedContent }: JsonObject, { candidateCount, respon
   };
   if (cachedContent != null)
     refuse("cachedContent", "`cachedContent` names what only Google's service stores; send the contents themselves.");
-  if ((numberIn(candidateCount) ?? 1) > 1)
+  if ((numberIn(asNumber(candidateCount)) ?? 1) > 1)
     refuse("generationConfig.candidateCount", "`candidateCount` must be 1: only one answer at a time can be given.");
-  const others = listAt(responseModalities, "generationConfig.responseModalities").filter((word) => word !== "TEXT");
+  const others = textsAt(responseModalities, "generationConfig.responseModalities").filter((word) => word !== "TEXT");
   if (others.length > 0)
     refuse(
       "generationConfig.responseModalities",
@@ -118,7 +124,7 @@ function decodeContents(contents: unknown[]): Turn[] {
       const sentence = `\`${path}.role\` must be \`user\` or \`model\`; instructions belong into \`systemInstruction\`.`;
       throw new ProxyError("invalid_request", sentence, { param: `${path}.role` });
     }
-    const parts = listAt(content.parts, `${path}.parts`);
+    const parts = objectsAt(content.parts, `${path}.parts`);
     const extras = extrasBeside(contentFields, content);
     if (role === "user") {
       turns.push({ role, parts: decodeUserParts(parts, `${path}.parts`, calls), ...extras });
@@ -138,7 +144,7 @@ function decodeContents(contents: unknown[]): Turn[] {
 const contentFields = new Set(["role", "parts"]);
 
 function decodeStop(value: unknown): string[] | undefined {
-  const stop = listAt(value, "generationConfig.stopSequences").map((text, index) =>
+  const stop = textsAt(value, "generationConfig.stopSequences").map((text, index) =>
     textAt(text, `generationConfig.stopSequences[${index}]`),
   );
   return stop.length === 0 ? undefined : stop;
@@ -147,7 +153,7 @@ function decodeStop(value: unknown): string[] | undefined {
 function decodeSampling(config: JsonObject): Sampling | undefined {
   const sampling: Sampling = {};
   for (const key of ["topK", "seed", "presencePenalty", "frequencyPenalty"] as const) {
-    const value = optionalNumber(config[key], `generationConfig.${key}`);
+    const value = optionalNumber(asNumber(config[key]), `generationConfig.${key}`);
     if (value !== undefined) sampling[key] = value;
   }
   return Object.keys(sampling).length > 0 ? sampling : undefined;
@@ -157,7 +163,7 @@ function decodeSampling(config: JsonObject): Sampling | undefined {
 function decodeReasoning(thinking: JsonObject): Reasoning | undefined {
   const path = "generationConfig.thinkingConfig";
   const shown = optionalBoolean(thinking.includeThoughts, `${path}.includeThoughts`);
-  const tokens = optionalNumber(thinking.thinkingBudget, `${path}.thinkingBudget`);
+  const tokens = optionalNumber(asNumber(thinking.thinkingBudget), `${path}.thinkingBudget`);
   const level = optionalText(thinking.thinkingLevel, `${path}.thinkingLevel`)?.toLowerCase();
   const effort = level === "thinking_level_unspecified" ? undefined : level;
   const summary = shown ? { summary: "auto" } : {};

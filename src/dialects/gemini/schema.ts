@@ -5,10 +5,13 @@
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { setField } from "../hub/json";
-import { fieldsIn } from "./fields";
+import { asNumber, fieldsIn } from "./fields";
 
-/** Integers that protobuf's JSON writes as strings. */
-const integers = new Set(["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"]);
+/** Numbers that protobuf's JSON may write as texts; integers of 64 bits it always does. */
+const numbers = new Set([
+  ...["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties", "minimum", "maximum"],
+]);
+const textLists = new Set(["required", "enum"]);
 const schemaMaps = new Set(["properties", "defs", "$defs", "definitions"]);
 const schemaLists = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
 const schemas = new Set(["items", "additionalProperties", "not"]);
@@ -30,9 +33,11 @@ export function jsonSchemaOf(value: unknown, closed = false): unknown {
   for (const [key, member] of Object.entries(google)) {
     if (member == null || notCopied.has(key) || (key === "format" && member === "enum")) continue;
     if (schemaMaps.has(key)) schema[key] = mapOf(member, ordered(google.propertyOrdering), visit);
-    else if (schemaLists.has(key)) schema[key] = Array.isArray(member) ? member.map(visit) : member;
+    else if (schemaLists.has(key))
+      schema[key] = Array.isArray(member) ? member.map(visit) : isObject(member) ? [visit(member)] : member;
     else if (schemas.has(key)) schema[key] = visit(member);
-    else setField(schema, key, integers.has(key) && typeof member === "string" ? Number(member) : member);
+    else if (textLists.has(key) && typeof member === "string") schema[key] = [member];
+    else setField(schema, key, numbers.has(key) ? asNumber(member) : member);
   }
   if (google.nullable === true) allowNull(schema);
   if (google.example != null) schema.examples = [google.example];

@@ -1,12 +1,15 @@
 /** `countTokens`: contents, or a whole request for an answer. */
 import type { TokenCountFormat } from "../codec";
+import type { JsonObject } from "../hub/conversation";
 import { fieldsAt } from "./fields";
-import { decodeRequest } from "./request";
+import { decodeRequest, filledContents } from "./request";
 
 export const tokenCount: TokenCountFormat = {
   decode(body) {
     const { model, generateContentRequest: whole, ...request } = fieldsAt(body, "body");
-    return decodeRequest({ ...(whole == null ? request : fieldsAt(whole, "generateContentRequest")), model });
+    const counted: JsonObject = whole == null ? request : fieldsAt(whole, "generateContentRequest");
+    filledContents(counted.contents);
+    return decodeRequest({ ...counted, model });
   },
   encode: (tokens) => ({ totalTokens: tokens }),
 };

@@ -1,8 +1,8 @@
 /** Tools and `toolConfig`. */
 import { ProxyError } from "../../errors";
 import type { Conversation, ForeignTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
-import { listAt, optionalText, textAt } from "../hub/json";
-import { extrasBeside, fieldsAt, optionalFieldsAt } from "./fields";
+import { optionalText, textAt } from "../hub/json";
+import { extrasBeside, fieldsAt, objectsAt, optionalFieldsAt, textsAt } from "./fields";
 import { jsonSchemaOf } from "./schema";
 
 const knownFields = {
@@ -16,10 +16,10 @@ const knownFields = {
  * @throws ProxyError `invalid_request` naming the field.
  */
 export function decodeTools(value: unknown): Tool[] {
-  return listAt(value, "tools").flatMap((item, index): Tool[] => {
+  return objectsAt(value, "tools").flatMap((item, index): Tool[] => {
     const path = `tools[${index}]`;
     const { functionDeclarations, ...others } = fieldsAt(item, path);
-    const functions = listAt(functionDeclarations, `${path}.functionDeclarations`).map((declaration, at) =>
+    const functions = objectsAt(functionDeclarations, `${path}.functionDeclarations`).map((declaration, at) =>
       decodeFunction(declaration, `${path}.functionDeclarations[${at}]`),
     );
     const own = Object.keys(others).filter((type) => others[type] != null);
@@ -72,7 +72,7 @@ export function decodeToolConfig(value: unknown): Choice {
     ...extrasBeside(knownFields.calling, calling).extras?.google,
   };
   const mode = optionalText(calling.mode, `${path}.mode`)?.toUpperCase();
-  const allowed = listAt(calling.allowedFunctionNames, `${path}.allowedFunctionNames`).map((name, index) =>
+  const allowed = textsAt(calling.allowedFunctionNames, `${path}.allowedFunctionNames`).map((name, index) =>
     textAt(name, `${path}.allowedFunctionNames[${index}]`),
   );
   return {
