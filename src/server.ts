@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { Elysia } from "elysia";
 import { websocket } from "elysia/ws";
 import { encodeAdminError, isAdminPath, isAdminWing } from "./admin/admin-path";
-import { clientGroup, clientRoutes, methodsAt } from "./api/routes";
+import { clientGroup, clientRoutes, methodsAt, nearestPath } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
 import { metricsPath } from "./api-paths";
 import type { App } from "./app";
@@ -276,7 +276,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
 /** The dialect in which errors of a path are written; chat for paths without a dialect. */
 function dialectAt(path: string): ClientDialect {
   if (/^\/v1beta(?:\/(?!v1\/)|$)|^\/v1\/models\/.+(?::|%3a)[a-z]+$/i.test(path)) return "gemini";
-  if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
+  if (/^\/(?:(?:v1\/){0,2}messages(?:\/|$)|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
   return /^(?:\/v1)?\/(?:responses|alpha)(?:\/|$)/.test(path) ? "responses" : "chat";
 }
 
@@ -298,10 +298,10 @@ const shuttingDown = () =>
 function nothingAt(request: Request): ProxyError {
   const methods = methodsAt(pathOfUrl(request.url));
   if (methods) return methodNotAllowed(request.method, methods);
-  return new ProxyError(
-    "not_found",
-    `There is nothing at ${new URL(request.url).pathname.slice(0, 200)}; GET / lists the paths.`,
-  );
+  const path = pathOfUrl(request.url);
+  const meant = nearestPath(path);
+  const hint = meant === undefined ? "" : ` Did you mean ${meant.slice(0, 200)}?`;
+  return new ProxyError("not_found", `No such path: ${path.slice(0, 200)}.${hint} GET / lists the paths.`);
 }
 
 const bodyMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
@@ -332,7 +332,12 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
   response.headers.append("vary", "Origin");
 }
 
-const isModelPath = (request: Request) => /^\/(?:(?:[^/]+\/)?v1|v1beta)\//.test(pathOfUrl(request.url));
+/** With or without `/v1`. */
+const isModelPath = (request: Request) => {
+  const path = pathOfUrl(request.url);
+  if (/^\/(?:(?:[^/]+\/)?v1|v1beta)\//.test(path)) return true;
+  return !isAdminWing(path) && methodsAt(`/v1${path}`) !== undefined;
+};
 
 /** Rebuilt only when the config has changed. */
 function guardLists(app: App, bound?: string): () => GuardLists {

@@ -57,7 +57,7 @@ import {
   usageListSchema,
   usageParams,
 } from "./schemas";
-import { frontPage, health, live, metricsResponse, ready } from "./status";
+import { frontPage, health, live, metricsResponse, ready, toPages, wantsPage } from "./status";
 import { accountUsage, accountUsageItem, token } from "./usage";
 import { defaultLineFormat, usageLine } from "./usage-line";
 
@@ -193,9 +193,9 @@ export const routes: ClientRoute[] = [
   guarded(requireTokenAccess, endpoint({ method: "GET", path: "/token", about: "The current upstream token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
     query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) })),
-  guarded(allowAll, endpoint({ method: "GET", path: "/", about: "Name, version and endpoints.",
+  guarded(allowAll, endpoint({ method: "GET", path: "/", about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",
     response: frontSchema,
-    handle: ({ app }) => frontPage(app, [...methodsByPath().keys()]) })),
+    handle: ({ app, request }) => wantsPage(request) ? toPages() : frontPage(app, [...methodsByPath().keys()]) })),
   guarded(allowAll, endpoint({ method: "GET", path: "/health", about: "Whether requests are accepted, and the state of the accounts and the history.",
     response: healthSchema,
     handle: ({ app }) => health(app) })),
@@ -218,16 +218,21 @@ export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
 
 const isGoogleMethod = (path: string) => path.startsWith(`${geminiPath}/:model:`);
 
-const codexPaths: readonly string[] = [clientPaths.responses, searchPath];
-
-/**
- * Some base URLs end in an extra `/v1`: Claude Code would blame the model for the 404. Those of Codex may have none.
- */
+/** Base URLs may lack the `/v1`. For messages it may be there twice: Claude Code would blame the model for the 404. */
 const spellings = (path: string) => {
   if (isGoogleMethod(path)) return [path, path.replace(geminiPath, modelsPath)];
-  if (path.startsWith(clientPaths.messages)) return [path, `/v1${path}`];
-  return codexPaths.some((each) => path.startsWith(each)) ? [path, path.slice("/v1".length)] : [path];
+  if (!path.startsWith("/v1/")) return [path];
+  const twice = path.startsWith(clientPaths.messages) ? [`/v1${path}`] : [];
+  return [path, path.slice("/v1".length), ...twice];
 };
+
+/** A served path that a wrong one may stand for; undefined if there is none. */
+export function nearestPath(path: string): string | undefined {
+  const bare = path.replace(/\/+$/, "").replace(/^(?:\/(?:v1|api|openai|anthropic))+(?=\/)/, "");
+  return ["/v1", geminiPath.replace("/models", "")]
+    .map((version) => version + bare)
+    .find((each) => each !== path && methodsAt(each) !== undefined);
+}
 
 /** A handler sees the accounts of the person whose key was sent, and no others. */
 const appOf = (app: App, { key }: KeyedCaller): App => app.forMember(key?.member ?? null);

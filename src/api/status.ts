@@ -5,6 +5,12 @@ import type { App } from "../app";
 import { readMetrics } from "../observe/metrics";
 import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
 
+/** Whether a browser asks for a page to show. */
+export const wantsPage = ({ headers }: Request): boolean => headers.get("accept")?.includes("text/html") === true;
+
+export const toPages = (): Response =>
+  new Response(null, { status: 303, headers: { location: "/admin", vary: "accept" } });
+
 export const frontPage = (app: App, endpoints: string[]): z.infer<ReturnType<typeof frontSchema>> => ({
   name: "dragoman",
   version: app.version,
