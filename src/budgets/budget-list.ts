@@ -1,6 +1,7 @@
 /** The budgets as the admin API, the page and the command line show them. */
 
 import { z } from "zod";
+import type { Budget } from "../config/budget-schema";
 import { budgetHolders, budgetPeriods, budgetUnits } from "../config/budget-schema";
 import { hourMs } from "../format";
 import { lazy } from "../lazy";
@@ -57,6 +58,12 @@ const budgetItemSchema = lazy(() =>
     reserved: z.number().nullable().describe("In `unit`, the estimate for running requests; null as `used`."),
     unknown_price_count: unknownCount().nullable(),
     started_at_ms: z.number().nullable().describe("When the period began; null for a session."),
+    counted_from_ms: z
+      .number()
+      .nullable()
+      .describe(
+        "Since when `used` is counted: since the period began, or since the budget was added in it. Null for a session.",
+      ),
     resets_at_ms: z.number().nullable().describe("When the period ends; null for a session."),
     forecast_ends_at_ms: forecast(),
     holders: z
@@ -121,6 +128,7 @@ function bareItem({ budget, startedAt, resetsAt }: BudgetState) {
   return {
     ...{ name, scope, ...(each && { each }), unit, limit, per, warn: [...warn], then },
     started_at_ms: startedAt,
+    counted_from_ms: countedFrom(budget, startedAt),
     resets_at_ms: resetsAt,
   };
 }
@@ -155,10 +163,14 @@ export const isExhausted = ({ budget, used, reserved }: BudgetState): boolean =>
 /** Milliseconds of a period after which its rate says something. */
 const minElapsed = hourMs;
 
-/** Extrapolates what was used since the period began. */
-function forecastOf({ budget: { limit }, used, startedAt, resetsAt }: BudgetState, now: number): number | null {
-  if (startedAt === null || resetsAt === null || used <= 0 || used >= limit || now - startedAt < minElapsed)
-    return null;
-  const endsAt = now + ((limit - used) * (now - startedAt)) / used;
+const countedFrom = ({ since }: Pick<Budget, "since">, startedAt: number | null): number | null =>
+  startedAt === null || since === undefined ? startedAt : Math.max(startedAt, Date.parse(since));
+
+/** Extrapolates what was used since counting began. */
+function forecastOf({ budget, used, startedAt, resetsAt }: BudgetState, now: number): number | null {
+  const { limit } = budget;
+  const from = countedFrom(budget, startedAt);
+  if (from === null || resetsAt === null || used <= 0 || used >= limit || now - from < minElapsed) return null;
+  const endsAt = now + ((limit - used) * (now - from)) / used;
   return endsAt < resetsAt ? Math.round(endsAt) : null;
 }

@@ -4,8 +4,12 @@ import { repeatChange } from "../config/repeat-change";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
 
-/** @throws ProxyError `conflict` if there is a budget of this name. */
-export const addStoredBudget = (config: ConfigStore, budget: Budget): Promise<void> =>
+/**
+ * Adds a budget, which counts what is used from now on.
+ * @param now Wall clock, ms.
+ * @throws ProxyError `conflict` if there is a budget of this name
+ */
+export const addStoredBudget = (config: ConfigStore, budget: Budget, now: number): Promise<void> =>
   changeBudgets(config, (stored) => {
     if (stored.some(({ name }) => name === budget.name))
       throw new ProxyError(
@@ -13,7 +17,7 @@ export const addStoredBudget = (config: ConfigStore, budget: Budget): Promise<vo
         `There is a budget \`${budget.name}\` already. Choose another name, or remove that budget first.`,
         { code: "budget_exists" },
       );
-    return [...stored, budget];
+    return [...stored, { ...budget, since: new Date(now).toISOString() }];
   });
 
 /** @throws ProxyError `not_found`, also for the budget of a key. */

@@ -53,7 +53,7 @@ export async function budgetAdd({ environment, name, given }: AddOptions): Promi
   say(...besideDemo(environment, "this changes your real config"));
   if (server)
     await ask(server, { path: "/api/admin/budgets", method: "POST", body: wanted, headers: adminHeaders(server) });
-  else await withConfig(environment, (config) => addStoredBudget(config, wanted));
+  else await withConfig(environment, (config) => addStoredBudget(config, wanted, Date.now()));
   const whose = wanted.each === undefined ? "" : ` for each ${wanted.each}`;
   say(`The budget ${name} was added: ${amountOf(wanted.limit, wanted)} per ${wanted.per}${whose}.`);
   return 0;

@@ -82,6 +82,11 @@ export const budgetSchema = lazy(() =>
         .meta({ title: "Other limits" })
         .describe("With `each`, the limits of some, by name. The others have `limit`."),
       ...rules(),
+      since: z.iso
+        .datetime()
+        .optional()
+        .meta({ title: "Counted since" })
+        .describe("When counting began; set when the budget is added. In that period the forecast begins there."),
     })
     .refine(({ each, limits }) => each !== undefined || limits === undefined, {
       path: ["limits"],

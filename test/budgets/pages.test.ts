@@ -24,13 +24,14 @@ const submit = async (proxy: RunningProxy, path: string, fields: Record<string, 
 
 const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client: null, session: null };
 
-test("a budget is added, shows what is used and when it would end, and is removed", async () => {
-  let now = Date.parse("2026-11-11T00:00:00Z");
+test("a budget is added, shows what is used and when it would end at the rate since then, and is removed", async () => {
+  let now = Date.parse("2026-11-06T00:00:00Z");
   await using proxy = await startProxy({ clock: { now: () => now } });
   const added = await admin(proxy, "", { name: "Month", unit: "credits", limit: 100, per: "month" });
   expect(added).toEqual({ status: 200, body: { added: true } });
   expect((await admin(proxy, "", { name: "Month", unit: "requests", limit: 1, per: "day" })).status).toBe(409);
 
+  now = Date.parse("2026-11-11T00:00:00Z");
   const { budgets } = proxy.app;
   const amounts = { nanoCredits: 50e9, premiumUnits: null };
   budgets.settle(budgets.reserve(subject, amounts) as Reservation, {
@@ -54,9 +55,10 @@ test("a budget is added, shows what is used and when it would end, and is remove
       reserved: 5,
       unknown_price_count: 0,
       started_at_ms: Date.parse("2026-11-01T00:00:00Z"),
+      counted_from_ms: Date.parse("2026-11-06T00:00:00Z"),
       resets_at_ms: Date.parse("2026-12-01T00:00:00Z"),
-      // Half of it in ten days: the rest lasts for ten more.
-      forecast_ends_at_ms: Date.parse("2026-11-21T00:00:00Z"),
+      // Half of it in the five days since it was added: the rest lasts for five more.
+      forecast_ends_at_ms: Date.parse("2026-11-16T00:00:00Z"),
       holders: null,
     },
   ]);
@@ -92,7 +94,12 @@ test("the page adds and removes a budget without a script, and names what is wro
     { name: "Opus", limit: 2.5, scope: { model: "claude-opus-*" } },
   ]);
   expect(await (await fetch(`${proxy.url}/admin/budgets`)).text()).toContain("of 2.5 credits used");
-  expect((await submit(proxy, "/admin/budgets/remove", { name: "Opus" })).status).toBe(303);
+  const asks = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+  expect(asks).toMatch(/<summary aria-label="Remove Opus…">Remove…<\/summary>[\s\S]*action="\/admin\/budgets\/remove"/);
+  const removed = await submit(proxy, "/admin/budgets/remove", { name: "Opus" });
+  expect(removed.headers.get("location")).toBe("/admin/budgets?removed=Opus");
+  const said = await (await fetch(`${proxy.url}/admin/budgets?removed=Opus`)).text();
+  expect(said).toMatch(/There is no budget .*Opus.* any more: it was removed/);
   expect(proxy.app.config.current.budgets).toEqual([]);
 });
 
@@ -164,4 +171,53 @@ test("the budget of a key has the key's name", async () => {
   await using proxy = await startProxy({ config: { auth: { apiKeys: [key] } } });
   expect((await admin(proxy)).body.items).toMatchObject([{ name: "ci/day", scope: { key: "ci" }, limit: 1 }]);
   expect((await admin(proxy, "/remove", { name: "ci/day" })).status).toBe(404);
+});
+
+test("the parts of a budget are what it has counted, also when it is added in the middle of its period", async () => {
+  await using proxy = await startProxy({
+    config: { auth: { apiKeys: [{ name: "laptop", key: "k-of-the-laptop-0001" }] } },
+  });
+  const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
+  const send = async (count: number) => {
+    for (let at = 0; at < count; at += 1) {
+      const headers = { "x-api-key": "k-of-the-laptop-0001" };
+      await (await fetch(`${proxy.url}/v1/chat/completions`, { method: "POST", headers, body })).text();
+    }
+  };
+  const parts = async () => {
+    const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+    const text = page.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+    return {
+      used: Number(/(\d+) of 1,000 requests used/.exec(text)?.[1]),
+      sum: [...text.matchAll(/(\d+) requests? (?=Counted|Resets|the rest|laptop)/g)].reduce(
+        (sum, [, each]) => sum + Number(each),
+        0,
+      ),
+      since: /Counted since .*?, when it was added/.test(text),
+      from: Number(/from_ms=(\d+)">Requests since then/.exec(page)?.[1]),
+    };
+  };
+  await send(5);
+  const before = Date.now();
+  await admin(proxy, "", { name: "month", unit: "requests", limit: 1000, per: "month" });
+  await send(2);
+  expect(await parts()).toMatchObject({ used: 2, sum: 2, since: true });
+  expect((await parts()).from).toBeGreaterThanOrEqual(before);
+});
+
+test("a budget that somebody wrote into the config in the middle of its period shows no parts that it has not counted", async () => {
+  await using proxy = await startProxy();
+  const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
+  const send = async () => (await fetch(`${proxy.url}/v1/chat/completions`, { method: "POST", body })).text();
+  await send();
+  const budgets = [{ name: "month", unit: "requests", limit: 1000, per: "month" }];
+  await fetch(`${proxy.url}/api/admin/config`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ budgets }),
+  });
+  await send();
+  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+  expect(page).toContain("of 1,000 requests used");
+  expect(page).not.toContain("without a key");
 });

@@ -35,8 +35,9 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
       </p>
     ) : (
       <p>
-        You are connecting from another machine or through another host name. Enter the admin token, which is the value
-        of <code>ADMIN_TOKEN</code> on the machine where dragoman runs.
+        Enter the admin token, which is the value of <code>ADMIN_TOKEN</code> where dragoman runs. It is asked for on
+        other machines, through other host names and, if dragoman was started with <code>--admin-auth=always</code>, on
+        this machine too.
       </p>
     )}
     <form method="post" action="/admin/sign-in" class="sign-in">

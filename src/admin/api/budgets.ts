@@ -57,8 +57,8 @@ async function ofMember(app: App, id: string, asked: readonly Budget[]): Promise
 }
 
 /** @throws ProxyError `conflict` if there is a budget of this name. */
-export async function addBudget({ config, logger }: App, budget: Budget): Promise<{ added: true }> {
-  await addStoredBudget(config, budget);
+export async function addBudget({ config, logger, now }: App, budget: Budget): Promise<{ added: true }> {
+  await addStoredBudget(config, budget, now());
   logger.info(`The budget ${budget.name} was added.`);
   return { added: true };
 }

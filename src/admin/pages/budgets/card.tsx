@@ -18,11 +18,32 @@ import { HighestHolders, toneOf } from "./holders";
 export interface User {
   name: string | null;
   amount: number;
+  /** All that the others used, and what the history no longer has. */
+  isRest?: boolean;
 }
 
-/** The client keys that used most of a budget in its period; the models, if the budget is of one key. */
-export async function usersOf({ history }: App, { scope, unit, started_at_ms, holders }: BudgetItem): Promise<User[]> {
-  if (started_at_ms === null || holders !== null) return [];
+/**
+ * Who used how much of a budget: the client keys that used most, or the models if the budget is of one key, and the rest.
+ * Together they are what the budget has counted. Empty where the history says otherwise: it may have requests from before
+ * a budget that was written into the config by hand.
+ */
+export async function usersOf(app: App, item: BudgetItem): Promise<User[]> {
+  const { used } = item;
+  if (used === null) return [];
+  const all = await usersInHistory(app, item);
+  const sum = all.reduce((total, { amount }) => total + amount, 0);
+  if (sum > used * (1 + rounding)) return [];
+  const shown = all.slice(0, 3);
+  const rest = used - shown.reduce((total, { amount }) => total + amount, 0);
+  return shown.length === 0 || rest <= used * rounding ? shown : [...shown, { name: null, amount: rest, isRest: true }];
+}
+
+/** As a share: amounts are stored as integers, and added up as floating-point numbers. */
+const rounding = 1e-6;
+
+async function usersInHistory({ history }: App, item: BudgetItem): Promise<User[]> {
+  const { scope, unit, counted_from_ms: from, holders } = item;
+  if (from === null || holders !== null) return [];
   const { member, key, account, model, client } = scope;
   const isPattern = (value: string | undefined) => value?.includes("*") === true;
   const [by, pattern] =
@@ -33,7 +54,7 @@ export async function usersOf({ history }: App, { scope, unit, started_at_ms, ho
   if ([account, client, by === "key_name" ? model : undefined].some(isPattern)) return [];
   const exact = (value: string | undefined) => (isPattern(value) ? undefined : value);
   const filters = {
-    from_ms: started_at_ms,
+    from_ms: from,
     account_id: account,
     key_name: exact(key),
     upstream_model: exact(model),
@@ -49,8 +70,7 @@ export async function usersOf({ history }: App, { scope, unit, started_at_ms, ho
   return groups
     .map((group) => ({ name: group.key[by] ?? null, amount: amountIn(group) }))
     .filter(({ name, amount }) => amount > 0 && (name === null || matchesPattern(pattern, name)))
-    .sort((a, b) => b.amount - a.amount)
-    .slice(0, 3);
+    .sort((a, b) => b.amount - a.amount);
 }
 
 interface CardProps {
@@ -69,9 +89,9 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
   return (
     <article class="card">
       <header>
-        <h3>
+        <h2>
           <Value of={name} />
-        </h3>
+        </h2>
         <BudgetBadge item={item} />
       </header>
       <p class="soft">
@@ -94,8 +114,8 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
       {item.holders && <HighestHolders item={item} holders={item.holders} />}
       {users.length > 0 && (
         <dl class="pairs">
-          {users.map(({ name, amount }) => (
-            <Pair name={name ?? "without a key"}>{amountOf(amount, item)}</Pair>
+          {users.map(({ name, amount, isRest }) => (
+            <Pair name={isRest ? "the rest" : (name ?? "without a key")}>{amountOf(amount, item)}</Pair>
           ))}
         </dl>
       )}
@@ -108,24 +128,34 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
           There is no member <Value of={strangers.slice(0, 5).join(", ")} />.
         </p>
       )}
+      {isLate(item) && <p class="soft">Counted since {moment(item.counted_from_ms!, now)}, when it was added</p>}
       {resets_at_ms !== null && <p class="soft">Resets {zonedTime(resets_at_ms, now)}</p>}
       {item.forecast_ends_at_ms !== null && (
         <p class="reason">At this rate, it will be used up at {moment(item.forecast_ends_at_ms, now)}.</p>
       )}
       <footer class="actions">
-        {item.started_at_ms !== null && (
-          <a href={requestsPath({ from_ms: item.started_at_ms })}>Requests of this period</a>
+        {item.counted_from_ms !== null && (
+          <a href={requestsPath({ from_ms: item.counted_from_ms })}>
+            {isLate(item) ? "Requests since then" : "Requests of this period"}
+          </a>
         )}
         {change === "remove" && (
-          <ActionButton frame={frame} to="/admin/budgets/remove" fields={{ name }} label={`Remove ${name}`}>
-            Remove
-          </ActionButton>
+          <details class="confirm">
+            <summary aria-label={`Remove ${name}…`}>Remove…</summary>
+            <p>Nothing limits its requests then. One of the same name, unit and period continues with what was used.</p>
+            <ActionButton frame={frame} to="/admin/budgets/remove" fields={{ name }} label={`Remove ${name}`}>
+              Remove
+            </ActionButton>
+          </details>
         )}
         {change === "edit-key" && <a href="/admin/config">Edit the key in the config</a>}
       </footer>
     </article>
   );
 }
+
+/** Whether it was added in this period. */
+const isLate = ({ counted_from_ms, started_at_ms }: BudgetItem) => counted_from_ms !== started_at_ms;
 
 /** What is shown in place of amounts. */
 function limitOfEach(item: BudgetItem): string {
@@ -168,7 +198,11 @@ const shareOf = ({ used, limit, holders, exhausted }: BudgetItem) =>
 
 function BudgetBadge({ item }: { item: BudgetItem }): Markup {
   if (shareOf(item) < 1)
-    return <span class={`badge ${toneOf(item, shareOf(item))}`}>{item.then === "warn" ? "Warns only" : "Ready"}</span>;
+    return (
+      <span class={`badge ${toneOf(item, shareOf(item))}`}>
+        {item.then === "warn" ? "Warns only" : toneOf(item, shareOf(item)) === "good" ? "Ready" : "Nearly used up"}
+      </span>
+    );
   return (
     <span class="badge bad">
       {item.then === "warn" ? "Exceeded" : "Exhausted"}

@@ -6,9 +6,10 @@ import type { BudgetItem } from "../../../budgets/budget-list";
 import { namedMembers } from "../../../budgets/holders";
 import { asProxyError, ProxyError } from "../../../errors";
 import { addBudget, listBudgets, removeBudget } from "../../api/budgets";
-import { Sentence } from "../../ui/format";
+import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { withQuery } from "../../ui/links";
 import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { BudgetCard, usersOf } from "./card";
@@ -42,8 +43,9 @@ export async function addBudgetFromPage(context: PageContext): Promise<Response>
 
 /** Handles the "Remove" button. */
 export async function removeBudgetFromPage({ app, form }: PageContext): Promise<Response> {
-  await removeBudget(app, form.get("name") ?? "");
-  return redirect("/admin/budgets");
+  const name = form.get("name") ?? "";
+  await removeBudget(app, name);
+  return redirect(withQuery("/admin/budgets", { removed: name }));
 }
 
 /** Handles the "Send test notice" button. */
@@ -77,6 +79,7 @@ interface BudgetsProps {
 async function budgetsMarkup({ context, form = new URLSearchParams(), children }: BudgetsProps): Promise<Markup> {
   const { app, frame, member } = context;
   const items = await listBudgets(app, member, { limit: briefHolders, offset: 0 });
+  const removed = context.url.searchParams.get("removed");
   const users = await Promise.all(items.map((item) => (member === null ? usersOf(app, item) : [])));
   const ofConfig = new Set(app.config.current.budgets.map(({ name }) => name));
   const known =
@@ -92,6 +95,11 @@ async function budgetsMarkup({ context, form = new URLSearchParams(), children }
         request, and counts the real cost afterwards. Days, weeks and months begin at 00:00 UTC.
       </p>
       {children}
+      {removed !== null && items.every(({ name }) => name !== removed) && (
+        <div class="note good" role="status">
+          There is no budget <Value of={removed} max={127} /> any more: it was removed.
+        </div>
+      )}
       {items.length === 0 ? (
         <section class="empty">
           <h2>No budgets</h2>

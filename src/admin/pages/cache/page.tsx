@@ -76,7 +76,7 @@ function Report({ report, filters, now }: ReportProps): Markup {
       <Groups title="By client" column="client_name" groups={clients} filters={filters} />
       <Groups
         title="By session"
-        note="A session is shown by the beginning of a hash of its ID. Only clients that send one are listed."
+        note="Sessions are shown by a short hash. Only clients that send one are listed."
         column="session"
         groups={sessions}
         filters={filters}
@@ -109,7 +109,7 @@ const Totals = ({ report: { totals, misses } }: { report: CacheReport }) => (
           misses.reduce((sum, miss) => sum + miss.request_count, 0),
           "turn",
         )}{" "}
-        that did not find the prompt
+        that missed the cache
       </Figure>
     </li>
   </ul>
@@ -133,16 +133,16 @@ const Figure = ({ name, value, unit, children }: FigureProps) => (
   </article>
 );
 
-function Misses({ report: { misses, turns }, filters, now }: ReportProps): Markup {
+function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportProps): Markup {
   return (
     <section aria-labelledby="misses">
-      <h2 id="misses">Turns that did not find the prompt</h2>
+      <h2 id="misses">Cache misses</h2>
       {misses.length === 0 ? (
-        <p class="calm">None. Every later turn of a conversation read its beginning from the cache.</p>
+        <p class="calm">{noMisses(groups)}</p>
       ) : (
         <>
-          <table class="rows labelled">
-            <caption class="hidden">Why turns did not find the prompt</caption>
+          <table class="rows labelled long-labels">
+            <caption class="hidden">Why the cache was missed</caption>
             <Head
               columns={["Reason", "What to do"]}
               numbers={["Turns", "Input paid in full", "Credits lost, at most"]}
@@ -176,11 +176,19 @@ function Misses({ report: { misses, turns }, filters, now }: ReportProps): Marku
   );
 }
 
+/** Whether there was anything to miss. */
+function noMisses({ totals, sessions }: Pick<CacheReport, "totals" | "sessions">): string {
+  if (totals.cached_tokens > 0) return "None. Every later turn of a conversation read its beginning from the cache.";
+  return sessions.every(({ request_count }) => request_count < 2)
+    ? "No conversation has had a second turn yet."
+    : "None is known, and nothing was read from the cache: the upstream may not cache prompts as short as these.";
+}
+
 const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => (
   <details>
     <summary>The newest of them</summary>
-    <table class="rows labelled">
-      <caption class="hidden">The newest turns that did not find the prompt</caption>
+    <table class="rows labelled long-labels">
+      <caption class="hidden">The newest cache misses</caption>
       <Head columns={["Time", "Client", "Model", "Session", "Reason"]} numbers={["Input", "Cached"]} />
       <tbody>
         {turns.map((turn) => (
@@ -233,7 +241,7 @@ function Groups({ title, note, column, groups, filters }: GroupsProps): Markup {
       {groups.length === 0 ? (
         <p class="soft">None.</p>
       ) : (
-        <table class="rows labelled">
+        <table class="rows labelled long-labels">
           <caption class="hidden">The cache {title.toLowerCase()}</caption>
           <Head columns={["Name"]} numbers={["Requests", "Input", "Read from the cache", "Credits saved"]} />
           <tbody>

@@ -11,7 +11,7 @@ import { allModels } from "../../../upstream/all-models";
 import type { Model } from "../../../upstream/model";
 import { clientModels, listedModel } from "../../../upstream/model-view";
 import { modelsAllowed } from "../../api/models";
-import { Ago, Value } from "../../ui/format";
+import { Ago, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
@@ -153,7 +153,11 @@ function Guide({ id, client, place, hasCommand, seen, now }: GuideProps): Markup
           open={at === 0 && snippet.text.length < openBelow}
         />
       ))}
-      {note && <p class="soft">{note}</p>}
+      {note && (
+        <p class="soft">
+          <Sentence of={note} />
+        </p>
+      )}
     </article>
   );
 }

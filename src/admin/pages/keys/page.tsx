@@ -18,10 +18,12 @@ import { Value } from "../../ui/format";
 import { ActionButton, CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
+import { withQuery } from "../../ui/links";
 import { FailureNote, ShownOnce } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { keyOfVisitor } from "../try/send";
 import { KeyTable } from "./table";
+import { usesOfKeys } from "./uses";
 
 export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ context });
 
@@ -62,7 +64,7 @@ export async function revokeFromPage({ app, member, form }: PageContext): Promis
   const name = form.get("name") ?? "";
   if (member === null) await revokeClientKey(app, name);
   else await revokeMemberKey(app, member, name);
-  return redirect("/admin/keys");
+  return redirect(withQuery("/admin/keys", { revoked: name }));
 }
 
 /** @throws ProxyError `invalid_request`. */
@@ -86,12 +88,14 @@ interface KeysProps {
 }
 
 async function keysMarkup({
-  context: { app, member, session, frame },
+  context: { app, member, session, frame, url },
   form = new URLSearchParams(),
   children,
 }: KeysProps): Promise<Markup> {
   const list = await (member === null ? listKeys(app) : listMemberKeys(app, member));
   const { items, limits, required } = list;
+  const revoked = url.searchParams.get("revoked");
+  const use = await usesOfKeys(app, items);
   const fromEnvironment = member === null && app.config.current.auth.apiKeys.length === 0 && items.length > 0;
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">
@@ -104,6 +108,12 @@ async function keysMarkup({
         <MemberLead limits={limits} />
       )}
       {children}
+      {revoked !== null && items.every(({ name }) => name !== revoked) && (
+        <div class="note good" role="status">
+          There is no key <Value of={revoked} max={127} /> any more: it was revoked, and{" "}
+          {required ? "its next request is refused." : "clients need no key now."}
+        </div>
+      )}
       {items.length === 0 ? (
         <NoKeys required={required} served={list.served_without} />
       ) : (
@@ -113,6 +123,7 @@ async function keysMarkup({
           now={app.now()}
           allModels={limits?.models ? "All of yours" : "All"}
           current={session?.keyName}
+          use={use}
           action={(key) => <KeyAction frame={frame} item={key} list={list} current={session?.keyName} />}
         />
       )}
@@ -175,8 +186,7 @@ function KeyAction({ frame, item, list, current }: KeyActionProps): Markup {
   const { items: keys, served_without } = list;
   if (item.name === null) return <a href="/admin/config">Edit the config</a>;
   const meaning = keys.length === 1 ? meaningOfLastKey(served_without) : undefined;
-  if (meaning) return <RevokeLast frame={frame} name={item.name} meaning={meaning} />;
-  if (item.name !== current) return <RevokeForm frame={frame} name={item.name} />;
+  if (meaning || item.name !== current) return <RevokeOther frame={frame} name={item.name} meaning={meaning} />;
   return <RevokeOwn frame={frame} name={item.name} isLast={keys.every((each) => each === item || each.expired)} />;
 }
 
@@ -186,10 +196,10 @@ const RevokeForm = ({ frame, name }: { frame: Frame; name: string }) => (
   </ActionButton>
 );
 
-const RevokeLast = ({ frame, name, meaning }: { frame: Frame; name: string; meaning: string }) => (
+const RevokeOther = ({ frame, name, meaning }: { frame: Frame; name: string; meaning: string | undefined }) => (
   <details class="confirm">
     <summary aria-label={`Revoke ${name}…`}>Revoke…</summary>
-    <p>{meaning}</p>
+    <p>{meaning ?? "What uses it is refused from its next request on. The key cannot be made again."}</p>
     <RevokeForm frame={frame} name={name} />
   </details>
 );

@@ -4,6 +4,7 @@ import type { KeyItem } from "../../../keys/key-list";
 import { Ago, Moment, Value } from "../../ui/format";
 import type { Child } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
+import { KeyUse, type KeyUses } from "./uses";
 
 interface KeyTableProps {
   caption: string;
@@ -13,14 +14,16 @@ interface KeyTableProps {
   allModels: string;
   /** The name of the key that began the session. */
   current?: string | undefined;
+  /** What each key was used for, by its name; missing where it is not shown. */
+  use?: KeyUses;
   /** What can be done with a key. */
   action(key: KeyItem): Child;
 }
 
-export const KeyTable = ({ caption, keys, now, allModels, current, action }: KeyTableProps) => (
+export const KeyTable = ({ caption, keys, now, allModels, current, use, action }: KeyTableProps) => (
   <table class="rows labelled">
     <caption class="hidden">{caption}</caption>
-    <Head columns={["Name", "Models", "Expires", "Last used", "Actions"]} />
+    <Head columns={["Name", "Models", "Expires", "Last used", ...(use ? ["This month"] : []), "Actions"]} />
     <tbody>
       {keys.map((key) => (
         <tr class={[key.expired && "off"]}>
@@ -38,6 +41,11 @@ export const KeyTable = ({ caption, keys, now, allModels, current, action }: Key
           <td data-label="Last used">
             <Ago at={key.last_used_at_ms} now={now} never="not in the history" />
           </td>
+          {use && (
+            <td data-label="This month">
+              <KeyUse of={key.name} uses={use} />
+            </td>
+          )}
           <td data-label="Actions">{action(key)}</td>
         </tr>
       ))}

@@ -17,25 +17,30 @@ export function overviewPage(context: PageContext): StreamedPage {
   const { app, frame } = context;
   return {
     page: (
-      <Page frame={frame} title="Overview" current="/admin" aside={slot}>
+      <Page frame={frame} title="Overview" current="/admin" aside={<span data-live-aside="">{slot}</span>}>
         {app.demo && <DemoNote />}
-        <section aria-labelledby="attention" class="attention">
-          <h2 id="attention">Needs attention</h2>
-          {slot}
-        </section>
-        <section aria-labelledby="quota">
-          <h2 id="quota">Remaining quota</h2>
-          {slot}
-        </section>
-        <section aria-labelledby="usage">
-          <h2 id="usage">Usage</h2>
-          {slot}
-        </section>
+        <div id="live" data-follow="/admin/requests/live" data-every={refreshMs} class="list">
+          <section aria-labelledby="attention" class="attention">
+            <h2 id="attention">Needs attention</h2>
+            {slot}
+          </section>
+          <section aria-labelledby="quota">
+            <h2 id="quota">Remaining quota</h2>
+            {slot}
+          </section>
+          <section aria-labelledby="usage">
+            <h2 id="usage">Usage</h2>
+            {slot}
+          </section>
+        </div>
       </Page>
     ),
     parts: partsOf(context),
   };
 }
+
+/** Milliseconds. The page adds up a month, which takes longer than a list. */
+const refreshMs = "3000";
 
 function partsOf(context: PageContext): StreamedPage["parts"] {
   const { app, member, url, exposed } = context;

@@ -36,6 +36,8 @@ export async function usageSection(app: App, url: URL, names: MemberNames | unde
     await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
     await history.statistics({ from_ms: now - 7 * dayMs }, ["client_name"]),
   ];
+  const hasKeys = app.clientKeys.some(({ name }) => name !== null);
+  const byKey = hasKeys ? await history.statistics({ from_ms: now - 7 * dayMs }, ["key_name"]) : undefined;
   const byMember = names && (await history.statistics({ from_ms: now - 7 * dayMs }, ["member"]));
   if (ofMonth.request_count === 0) return <NothingUsed />;
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
@@ -86,6 +88,17 @@ export async function usageSection(app: App, url: URL, names: MemberNames | unde
           />
         </div>
       </div>
+      {byKey && (
+        <div class="card">
+          <Shares
+            title="Usage by key, last 7 days"
+            of="key"
+            groups={byKey.groups}
+            all={byKey.totals}
+            nameOf={({ key }) => key.key_name ?? "without a key"}
+          />
+        </div>
+      )}
       {byMember && (
         <div class="card">
           <Shares

@@ -1,16 +1,31 @@
+/** The ids of the model: as the client sent it, and as it was sent to the upstream. */
+export interface RequestModels {
+  client_model: string | null;
+  upstream_model: string | null;
+}
+
+/** Upstreams answer with the id of a version, such as `gpt-5-mini-2025-08-07`; clients expect the one that they sent. */
+const modelName = ({ client_model, upstream_model }: RequestModels): string =>
+  hasOneName({ client_model, upstream_model })
+    ? `The upstream named the model otherwise in its answer; the response has ${client_model ?? "the ID"}, as it was requested.`
+    : `The model was requested as ${client_model}, and sent as ${upstream_model}; the response has the requested ID.`;
+
+/** The client and the upstream call the model the same. */
+export const hasOneName = ({ client_model, upstream_model }: RequestModels): boolean =>
+  upstream_model === null || client_model === upstream_model;
+
 /** A sentence for each change that dragoman can make to a request or its response. */
-export function describeFixup(name: string): string | undefined {
+export function describeFixup(name: string, models: RequestModels): string | undefined {
   const [kind, ...rest] = name.split(":");
   const about = rest.join(":").slice(0, 120);
   if (kind === "refused" && about) return `The field ${about} was removed because the upstream rejects it.`;
   if (kind === "beta" && about) return `The beta ${about} was enabled because the request needs it.`;
+  if (name === "model-name") return modelName(models);
   return Object.hasOwn(descriptions, name) ? descriptions[name] : undefined;
 }
 
 const descriptions: Record<string, string> = {
   // The request
-  "model-name":
-    "The model ID was replaced with the upstream’s ID in the request, and with the client’s in the response.",
   summary: "A summary that was made here for the client was sent as a message, or as the upstream’s own items.",
   continued: "The client sent only the new items over its WebSocket, so the earlier ones were put before them.",
   "max-tokens": "The upstream requires an output limit, so the model’s maximum was set.",

@@ -87,7 +87,8 @@ export async function cancelFromPage({ app, params }: PageContext): Promise<Resp
 
 const rowPatienceMs = 1_000;
 
-function Changes({ item: { fixups, dropped, client_dialect, upstream_dialect } }: { item: ShownEntry }): Markup {
+function Changes({ item }: { item: ShownEntry }): Markup {
+  const { fixups, dropped, client_dialect, upstream_dialect } = item;
   const translated = upstream_dialect !== null && upstream_dialect !== client_dialect;
   return (
     <section class="card" aria-labelledby="changes">
@@ -102,7 +103,7 @@ function Changes({ item: { fixups, dropped, client_dialect, upstream_dialect } }
               <dt>
                 <code>{name.slice(0, 80)}</code>
               </dt>
-              <dd>{describeFixup(name) ?? "No description is available for this change."}</dd>
+              <dd>{describeFixup(name, item) ?? "No description is available for this change."}</dd>
             </div>
           ))}
         </dl>
@@ -139,6 +140,13 @@ function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | unde
           <Pair name="Member">
             <a href={requestsPath({ member: item.member })}>
               <Value of={names.nameOf(item.member)} max={60} />
+            </a>
+          </Pair>
+        )}
+        {item.key_name !== null && (
+          <Pair name="Key">
+            <a href={requestsPath({ key_name: item.key_name })}>
+              <Value of={item.key_name} max={60} />
             </a>
           </Pair>
         )}

@@ -16,16 +16,20 @@ export function FilterBar({
   view,
   list,
   accounts,
+  keys,
 }: {
   view: RequestsView;
   list: ShownPage;
   accounts: string[];
+  /** The names of the client keys, those of the rows included; empty if there are none. */
+  keys: string[];
 }): Markup {
   const { filters, url } = view;
   const chips = chipsOf(view);
   const period = url.searchParams.get("period");
   const known: Partial<Record<NameColumn, string[]>> = {
     account_id: accounts,
+    key_name: keys,
     path: servedPaths,
     initiator: initiators,
   };
@@ -41,7 +45,7 @@ export function FilterBar({
             chosen={period}
             options={[["", "Any time"], ...Object.entries(periods).map(([key, [, name]]) => [key, name] as const)]}
           />
-          {texts(["upstream_model", "client_name", "account_id"])}
+          {texts(["upstream_model", "client_name", ...(keys.length > 0 ? (["key_name"] as const) : []), "account_id"])}
           {view.names && <MemberChoice names={view.names} chosen={filters.member} list={list} />}
           <Flag name="has_error" label="Result" value={filters.has_error} words={["Succeeded", "Failed"]} />
           <div class="go">

@@ -57,7 +57,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
             <meta http-equiv="refresh" content="5" />
           </noscript>
         )}
-        <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} />
+        <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} keys={keyNames(context, list)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <RunningRows {...{ running, live, frame, names, now }} />
           {list.fault ? (
@@ -71,12 +71,25 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
             </>
           )}
         </div>
+        {!follows && !paged && (
+          <p class="fresh" data-count="/admin/requests/live" role="status" hidden>
+            <a class="button" href={url.pathname + url.search}>
+              New requests
+            </a>
+          </p>
+        )}
         {!list.fault && <Pager list={list} view={view} />}
         <p class="hidden" id="live-status" role="status"></p>
       </Page>
     ),
     parts: list.fault ? [] : [async () => <TotalsLine totals={await app.history.totals(filters)} />],
   };
+}
+
+/** The owner's keys, and those of the rows: a member's keys are in the member's rows. */
+function keyNames({ app, member }: PageContext, { items }: ShownPage): string[] {
+  const own = member === null ? app.clientKeys.flatMap(({ name }) => name ?? []) : [];
+  return [...new Set([...own, ...items.flatMap(({ key_name }) => key_name ?? [])])].sort();
 }
 
 const nothingRuns: RunningList = { running: [], count: 0 };

@@ -10,6 +10,7 @@ import type { Frame } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
 import { Head } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
+import { hasOneName } from "../request/fixups";
 import { chipsOf, type RequestsView } from "./view";
 
 interface RunningRowsProps {
@@ -78,23 +79,34 @@ export function RequestRows({
   nothingYet: boolean;
 }): Markup {
   if (list.items.length === 0) return <Nothing view={view} nothingYet={nothingYet} />;
+  const hasKeys = list.items.some(({ key_name }) => key_name !== null);
+  // The history is paged in the order in which requests ended; a page of it is shown by the times that it shows.
+  const items = list.items.toSorted((one, other) => other.started_at_ms - one.started_at_ms);
   return (
     <table class="rows">
       <caption class="hidden">Requests, newest first</caption>
       <Head
-        columns={["Time", "Model", "Client", "Account", "Result"]}
+        columns={["Time", "Model", "Client", ...(hasKeys ? ["Key"] : []), "Account", "Result"]}
         numbers={["Tokens", "Cost", "First byte, total"]}
       />
       <tbody>
-        {list.items.map((item) => (
-          <RequestRow item={item} names={view.names} now={view.now} />
+        {items.map((item) => (
+          <RequestRow item={item} names={view.names} hasKeys={hasKeys} now={view.now} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function RequestRow({ item, names, now }: { item: ShownEntry; names: MemberNames | undefined; now: number }): Markup {
+interface RequestRowProps {
+  item: ShownEntry;
+  names: MemberNames | undefined;
+  /** There is a column for the client keys. */
+  hasKeys: boolean;
+  now: number;
+}
+
+function RequestRow({ item, names, hasKeys, now }: RequestRowProps): Markup {
   const { client_model, upstream_model } = item;
   const notes = notesOf(item);
   return (
@@ -117,6 +129,17 @@ function RequestRow({ item, names, now }: { item: ShownEntry; names: MemberNames
       <td class="c-client">
         <Value of={item.client_name} max={22} />
       </td>
+      {hasKeys && (
+        <td class="c-key">
+          {item.key_name === null ? (
+            <span class="soft">none</span>
+          ) : (
+            <a href={requestsPath({ key_name: item.key_name })}>
+              <Value of={item.key_name} max={20} />
+            </a>
+          )}
+        </td>
+      )}
       <td class="c-account">
         {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} max={16} />}
         {names && item.member !== null && (
@@ -169,12 +192,15 @@ function dialectsOf({ client_dialect, upstream_dialect }: ShownEntry): string {
     : `${client_dialect} → ${upstream_dialect}`;
 }
 
-function notesOf({ attempts, fixups, dropped, tokens_estimated, searches }: ShownEntry): string[] {
+function notesOf(item: ShownEntry): string[] {
+  const { attempts, fixups, dropped, tokens_estimated, searches } = item;
+  // The name of a version in the answer is no change that a person would look for.
+  const changes = fixups.filter((name) => name !== "model-name" || !hasOneName(item)).length;
   return [
     searches === null ? "" : plural(searches, "web search", "web searches"),
     // After a tool has run, the model is asked again.
     attempts.length > 1 && !attempts.every(hasAnswered) ? plural(attempts.length, "attempt") : "",
-    fixups.length > 0 ? plural(fixups.length, "change") : "",
+    changes > 0 ? plural(changes, "change") : "",
     dropped.length > 0 ? plural(dropped.length, "unsupported field") : "",
     tokens_estimated ? "estimated tokens" : "",
   ].filter(Boolean);

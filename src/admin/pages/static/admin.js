@@ -30,31 +30,69 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
   });
 }
 
+// A page that answered a form is loaded with GET when it is loaded again: the form is not sent twice.
+history.replaceState(history.state, "", location.href);
+
 const live = document.getElementById("live");
+const fresh = document.querySelector("[data-count]");
 if (live?.dataset.follow) follow(live);
+else if (live && fresh) countNew(fresh);
 if (live?.dataset.poll) poll(live);
 
+/** Refreshes the live part when requests begin and end, at most once in so many ms. */
 function follow(live) {
   const status = document.getElementById("live-status");
   let finished = 0;
+  const soon = throttled(Number(live.dataset.every ?? 500), () => refresh(live));
+  listen(live.dataset.follow, {
+    snapshot: soon,
+    running: soon,
+    finished: () => {
+      finished += 1;
+      if (status) status.textContent = finished === 1 ? "1 request has finished" : `${finished} requests have finished`;
+      soon();
+    },
+  });
+}
+
+/** Counts the rows that the page would have if it were loaded now, and offers to load it. */
+function countNew(fresh) {
+  const link = fresh.querySelector("a");
+  const rowsOf = (page) => [...page.querySelectorAll("#live .c-time > a")].map((row) => row.getAttribute("href"));
+  const shown = new Set(rowsOf(document));
+  const soon = throttled(1000, async () => {
+    const page = await load();
+    const count = page ? rowsOf(page).filter((row) => !shown.has(row)).length : 0;
+    link.textContent = count === 1 ? "1 new request" : `${count} new requests`;
+    fresh.hidden = count === 0;
+  });
+  listen(fresh.dataset.count, { finished: soon });
+}
+
+/** Listens while the page is visible: a browser opens few connections to one server, and hidden pages need none. */
+function listen(path, handlers) {
+  let source;
+  const update = () => {
+    source?.close();
+    source = document.hidden ? undefined : new EventSource(path);
+    for (const [name, handler] of Object.entries(handlers)) source?.addEventListener(name, handler);
+  };
+  update();
+  addEventListener("visibilitychange", update);
+  addEventListener("pagehide", () => source?.close());
+}
+
+/** Runs `work` once, so many ms after it was first asked for. */
+function throttled(ms, work) {
   let scheduled = false;
-  const source = new EventSource(live.dataset.follow);
-  const soon = () => {
+  return () => {
     if (scheduled) return;
     scheduled = true;
     setTimeout(async () => {
-      await refresh(live);
+      await work().catch(() => {}); // dragoman may be restarting
       scheduled = false;
-    }, 500);
+    }, ms);
   };
-  source.addEventListener("snapshot", soon);
-  source.addEventListener("running", soon);
-  source.addEventListener("finished", () => {
-    finished += 1;
-    if (status) status.textContent = finished === 1 ? "1 request has finished" : `${finished} requests have finished`;
-    soon();
-  });
-  addEventListener("pagehide", () => source.close());
 }
 
 /** Refreshes the live part until it no longer waits; then hides what was needed for that. */
@@ -66,17 +104,27 @@ async function poll(live) {
   for (const part of document.querySelectorAll("[data-while-waiting]")) part.hidden = true;
 }
 
-/** Loads the page again and replaces only the live part. Keeps the focus. */
-async function refresh(live) {
-  if (document.hidden) return;
+/** The page as it is now; undefined while nobody sees it, or if it cannot be loaded. */
+async function load() {
+  if (document.hidden) return undefined;
   const response = await fetch(location.href, { headers: { accept: "text/html" } });
-  if (!response.ok) return;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const fresh = page.getElementById("live");
+  return response.ok ? new DOMParser().parseFromString(await response.text(), "text/html") : undefined;
+}
+
+/** Loads the page again and replaces only the live part. Keeps the focus, and what was opened. */
+async function refresh(live) {
+  const page = await load();
+  if (!page) return;
+  const now = page.getElementById("live");
   // A request that was running has finished and has a different page now.
-  if (!fresh) return location.reload();
+  if (!now) return location.reload();
   const focused = document.activeElement;
   const again = live.contains(focused) ? focused.getAttribute("href") : null;
-  live.replaceChildren(...fresh.childNodes);
+  const open = [...live.querySelectorAll("details")].map((part) => part.open);
+  live.replaceChildren(...now.childNodes);
+  const parts = live.querySelectorAll("details");
+  if (parts.length === open.length) for (const [at, part] of parts.entries()) part.open = open[at];
+  const [aside, asideNow] = [document, page].map((each) => each.querySelector("[data-live-aside]"));
+  if (aside && asideNow) aside.replaceChildren(...asideNow.childNodes);
   if (again !== null) live.querySelector(`a[href="${CSS.escape(again)}"]`)?.focus();
 }

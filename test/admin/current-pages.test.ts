@@ -1,0 +1,211 @@
+/** What the pages tell is so: which key sent a request, what a removal did, and what has changed since the page was loaded. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { openBrowser } from "../support/browser";
+import { entry } from "../support/history-rows";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const textOf = (page: string) =>
+  page
+    .replace(/<(style|script)[\s\S]*?<\/\1>/g, "")
+    .replace(/<[^>]+>/g, " ")
+    .replace(/\s+/g, " ");
+const keys = [
+  { name: "laptop", key: "k-of-the-laptop-0001" },
+  { name: "phone", key: "k-of-the-phone-0001" },
+];
+
+const ask = async (proxy: RunningProxy, key?: string) => {
+  const answer = await fetch(`${proxy.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: key === undefined ? {} : { "x-api-key": key },
+    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] }),
+  });
+  await answer.text();
+  proxy.app.history.flush();
+  return answer.headers.get("x-request-id")!;
+};
+
+describe("without a script", () => {
+  test("the key of a request is on every page that shows requests, and leads to its requests", async () => {
+    await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
+    const id = await ask(proxy, keys[0]!.key);
+    const page = async (path: string) => (await fetch(`${proxy.url}/admin${path}`)).text();
+    const link = 'href="/admin/requests?key_name=laptop"';
+    const requests = await page("/requests");
+    expect(requests).toContain(link);
+    expect(textOf(requests)).toMatch(/Time Model Client Key Account Result/);
+    expect(requests).toContain('name="key_name"');
+    expect(textOf(await page("/requests?key_name=phone"))).toContain("No request in the history matches");
+    expect(await page(`/requests/${id}`)).toContain(link);
+    const overview = textOf(await page(""));
+    expect(overview).toMatch(/Usage by key, last 7 days .* laptop 1 /);
+    const [row] = /laptop[\s\S]*?<\/tr>/.exec(await page("/keys"))!;
+    expect(row).toMatch(/href="\/admin\/requests\?key_name=laptop&amp;from_ms=\d+">1 request</);
+    expect(textOf(row)).toMatch(/1 request · \S+ (?:cr|pr)/);
+  });
+
+  test("without keys there is no column and no filter for them", async () => {
+    await using proxy = await startProxy();
+    await ask(proxy);
+    const page = await (await fetch(`${proxy.url}/admin/requests`)).text();
+    expect(textOf(page)).toMatch(/Time Model Client Account Result/);
+    expect(page).not.toContain('name="key_name"');
+  });
+
+  test("a change of the model's name is told with both names, and as none in the list where the names are equal", async () => {
+    await using proxy = await startProxy();
+    const add = (client_model: string) =>
+      proxy.app.history.add(
+        entry({ request_id: client_model, client_model, upstream_model: "gpt-5-mini", fixups: '["model-name"]' }),
+      );
+    add("gpt-5-mini");
+    add("GPT-5-Mini");
+    proxy.app.history.flush();
+    const page = async (path: string) => textOf(await (await fetch(`${proxy.url}/admin/requests${path}`)).text());
+    expect(await page("/gpt-5-mini")).toContain(
+      "The upstream named the model otherwise in its answer; the response has gpt-5-mini, as it was requested.",
+    );
+    expect(await page("/GPT-5-Mini")).toContain("requested as GPT-5-Mini, and sent as gpt-5-mini;");
+    expect((await page("")).match(/1 change/g)).toHaveLength(1);
+  });
+
+  test("a key is revoked after a question, and what was done is said", async () => {
+    await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
+    const page = await (await fetch(`${proxy.url}/admin/keys`)).text();
+    expect(page.match(/<summary aria-label="Revoke (?:laptop|phone)…">Revoke…<\/summary>/g)).toHaveLength(2);
+    const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+    const body = new URLSearchParams({ form_token, name: "phone" });
+    const done = await fetch(`${proxy.url}/admin/keys/revoke`, { method: "POST", body });
+    expect(done.url).toEndWith("/admin/keys?revoked=phone");
+    expect(textOf(await done.text())).toContain(
+      "There is no key phone any more: it was revoked, and its next request is refused.",
+    );
+    expect(textOf(await (await fetch(`${proxy.url}/admin/keys?revoked=laptop`)).text())).not.toContain("any more");
+  });
+
+  test("a page of the history is shown by the time that it shows, whichever request ended first", async () => {
+    await using proxy = await startProxy();
+    const now = Date.now();
+    for (const [at, ago] of [3000, 1000, 2000, 1500].entries())
+      proxy.app.history.add(entry({ request_id: `row-${at}`, started_at_ms: now - ago }));
+    proxy.app.history.flush();
+    const page = await (await fetch(`${proxy.url}/admin/requests`)).text();
+    const shown = [...page.matchAll(/class="c-time"[\s\S]*?requests\/(row-\d)/g)].map(([, id]) => id);
+    expect(shown).toEqual(["row-1", "row-3", "row-2", "row-0"]);
+  });
+
+  test("the cache page does not speak of later turns before there was one", async () => {
+    await using proxy = await startProxy();
+    const add = (at: number, session: string, cached_tokens: number) =>
+      proxy.app.history.add(
+        entry({ request_id: `row-${at}`, session, started_at_ms: Date.now() - 1000, input_tokens: 9, cached_tokens }),
+      );
+    const misses = async () => {
+      proxy.app.history.flush();
+      return /Cache misses (.*?) By model/.exec(textOf(await (await fetch(`${proxy.url}/admin/cache`)).text()))?.[1];
+    };
+    for (let at = 0; at < 5; at += 1) add(at, `session-${at}`, 0);
+    expect(await misses()).toBe("No conversation has had a second turn yet.");
+    add(5, "session-0", 0);
+    expect(await misses()).toStartWith("None is known, and nothing was read from the cache");
+    add(6, "session-0", 5);
+    expect(await misses()).toStartWith("None. Every later turn");
+  });
+
+  test("the notes of the Connect page have code where the notes have it, and no backticks", async () => {
+    await using proxy = await startProxy();
+    const page = await (await fetch(`${proxy.url}/admin/connect`)).text();
+    // PowerShell continues a line with one.
+    const notes = textOf(page.replace(/<pre[\s\S]*?<\/pre>/g, ""));
+    expect(notes.match(/.{20}`.{20}/g)).toBeNull();
+    expect(page).toContain("<code>allowedHosts</code>");
+  });
+
+  test("the sign-in page does not say that this machine is another one", async () => {
+    await using proxy = await startProxy({ env: { ADMIN_TOKEN: "t-admin-0123456789" }, adminAuth: "always" });
+    const page = textOf(await (await fetch(`${proxy.url}/admin`)).text());
+    expect(page).toContain("--admin-auth=always");
+    expect(page).not.toContain("You are connecting from another machine");
+  });
+});
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+
+describe.skipIf(!browser)("with a script", () => {
+  let proxy: RunningProxy;
+  beforeAll(async () => {
+    proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
+    await ask(proxy, keys[0]!.key);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await proxy?.[Symbol.asyncDispose]();
+  });
+
+  async function open(path: string, width = 1280): Promise<Page & AsyncDisposable> {
+    const context = await browser!.newContext({ viewport: { width, height: 900 } });
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    await page.goto(proxy.url + path);
+    return Object.assign(page, { [Symbol.asyncDispose]: () => context.close() });
+  }
+
+  test("the list of requests counts what is new and shows it at a click; a row leads to its request anywhere", async () => {
+    await using page = await open("/admin/requests?key_name=laptop");
+    const fresh = page.locator(".fresh a");
+    const rows = await page.locator(".c-time").count();
+    expect(await fresh.isVisible()).toBe(false);
+    await ask(proxy, keys[1]!.key);
+    await ask(proxy, keys[0]!.key);
+    await ask(proxy, keys[0]!.key);
+    await page.locator(".fresh a", { hasText: "2 new requests" }).waitFor();
+    await fresh.click();
+    await page.waitForLoadState();
+    expect(await page.locator(".c-time").count()).toBe(rows + 2);
+    await page.locator("tbody tr .c-result").first().click({ force: true });
+    await page.waitForURL(/\/admin\/requests\/[\w-]+$/);
+  }, 30_000);
+
+  test("the link of a key inside a row leads to the key's requests", async () => {
+    await using page = await open("/admin/requests");
+    await page.locator("tbody tr .c-key a", { hasText: "laptop" }).first().click();
+    await page.waitForURL(/key_name=laptop/);
+  });
+
+  test("the overview follows the requests, and what was opened stays open", async () => {
+    await using page = await open("/admin");
+    const today = () => page.locator(".period .big a").first().textContent();
+    const before = Number.parseInt((await today())!, 10);
+    await page
+      .locator("#live details")
+      .first()
+      .evaluate((part) => part.setAttribute("open", ""));
+    await ask(proxy, keys[0]!.key);
+    await page
+      .locator(".period .big a", { hasText: new RegExp(`^${before + 1} `) })
+      .first()
+      .waitFor();
+    expect(await page.locator("#live details").first().getAttribute("open")).toBe("");
+  }, 30_000);
+
+  test("a page with a new key that is loaded again makes no second one", async () => {
+    await using page = await open("/admin/keys");
+    await page.fill('form.config input[name="name"]', "desktop");
+    await page.click('button:has-text("Create key")');
+    await page.waitForSelector("#new-key");
+    await page.reload();
+    expect(await page.locator(".note.bad").count()).toBe(0);
+    expect(await page.locator("tbody tr").count()).toBe(3);
+  }, 30_000);
+
+  test.each([768, 390])("at %d px no label of the cache page lies over its value", async (width) => {
+    await using page = await open("/admin/cache", width);
+    const overlaps = await page.evaluate(`[...document.querySelectorAll(".rows [data-label]")].filter((cell) => {
+      const label = getComputedStyle(cell, "::before");
+      return Number.parseFloat(label.width) > Number.parseFloat(getComputedStyle(cell).paddingLeft);
+    }).map((cell) => cell.dataset.label)`);
+    expect(overlaps).toEqual([]);
+  });
+});
