@@ -106,6 +106,27 @@ describe("a prompt that is too long, in the words of any of GitHub's backends,",
   });
 });
 
+test("a prompt that turns out too long after a stream has begun makes each client compact too", async () => {
+  await using proxy = await startProxy();
+  const error = { code: "context_length_exceeded", message: "Your input exceeds the context window of this model." };
+  const response = { id: "resp_1", object: "response", status: "in_progress", model: "gpt-5.3-codex", output: [] };
+  const events = [
+    { type: "response.created", sequence_number: 0, response },
+    { type: "response.failed", sequence_number: 1, response: { ...response, status: "failed", error } },
+  ];
+  const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  const headers = { "content-type": "text/event-stream" };
+  proxy.demo.intercept("/responses", () => new Response(text, { headers }), 2);
+  const body = { stream: true, max_tokens: 9, ...ask("Hello", "gpt-5.3-codex") };
+  const messages = await (await proxy.post("/v1/messages", body)).text();
+  expect(messages).toContain(
+    `"error":{"type":"invalid_request_error","message":"prompt is too long: ${error.message}"}`,
+  );
+  const asked = { model: "gpt-5.3-codex", input: "Hello", stream: true };
+  const responses = await (await proxy.post("/v1/responses", asked)).text();
+  expect(responses).toMatch(/^event: response\.failed\ndata: .*"code":"context_length_exceeded"/m);
+});
+
 test("a model's endpoint that GitHub does not serve is told by the text, whichever code stands beside it", async () => {
   await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
   for (const directive of ["400-endpoint", "400-endpoint-model"]) {

@@ -55,6 +55,7 @@ const errorTypes = new Set(
 );
 
 const hints = [
+  ["context_length", "invalid_request_error"],
   ["timeout", "timeout_error"],
   ["overloaded", "overloaded_error"],
   ["rate_limit", "rate_limit_error"],
