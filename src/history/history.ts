@@ -42,7 +42,7 @@ export interface History {
   /** The totals of all matching requests. */
   totals(filters: Filters): Promise<Totals>;
   /** @param by Two dimensions at most. */
-  statistics(filters: Filters, by: Dimension[]): Promise<Statistics>;
+  statistics(filters: Filters, by: Dimension[], signal?: AbortSignal): Promise<Statistics>;
   /**
    * Groups by session and model, in any order: at least those of the sessions with the most input whose cached part is known.
    * @param count Of how many sessions.

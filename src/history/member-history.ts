@@ -24,7 +24,7 @@ export function historyOf(history: History, member: string): History {
     count: () => inTurn(async () => (await history.totals(own({}))).request_count),
     lastOf: (filters) => inTurn(() => history.lastOf(own(filters))),
     totals: (filters) => inTurn(() => history.totals(own(filters))),
-    statistics: (filters, by) => inTurn(() => history.statistics(own(filters), by)),
+    statistics: (filters, by, signal) => inTurn(() => history.statistics(own(filters), by, signal)),
     largestSessions: (filters, count) => inTurn(() => history.largestSessions(own(filters), count)),
     after: refuse,
     oldest: refuse,

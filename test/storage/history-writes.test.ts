@@ -74,10 +74,10 @@ describeWithPostgres("the history in Postgres", () => {
       // A server whose clock is early does not take the present hour for over.
       const worth = { dayRows: -1, ms: 0, aheadBytes: 0 };
       Date.now = () => realNow() + 30 * hourMs;
-      const first = (await statisticsIn(other, {}, [], undefined, worth)).totals.request_count;
+      const first = (await statisticsIn(other, {}, [], { worth })).totals.request_count;
       Date.now = realNow;
       await insertRows(other, [rowAt(Date.now() - hourMs)]);
-      expect((await statisticsIn(other, {}, [], undefined, worth)).totals.request_count).toBe(first + 1);
+      expect((await statisticsIn(other, {}, [], { worth })).totals.request_count).toBe(first + 1);
     } finally {
       Date.now = realNow;
       await other.close();

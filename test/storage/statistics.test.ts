@@ -3,15 +3,17 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dayMs, hourMs } from "../../src/format";
 import { addAggregate, openAggregate, totalsOf } from "../../src/history/aggregate";
 import { type Dimension, groupKey } from "../../src/history/dimensions";
+import { columnNames } from "../../src/history/entry";
 import type { Filters } from "../../src/history/filters";
 import { type Group, usualQuestions } from "../../src/history/statistics";
-import { addUp } from "../../src/storage/postgres/chunk";
+import { addUp, addUpFirst } from "../../src/storage/postgres/chunk";
 import { connectPostgres, type Postgres } from "../../src/storage/postgres/connection";
 import { insertRows, removeOldDays } from "../../src/storage/postgres/requests";
 import { migrate } from "../../src/storage/postgres/schema";
 import { completeStatistics, largestSessionsIn, statisticsIn } from "../../src/storage/postgres/statistics";
 import { entry, noon } from "../support/history-rows";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import fc from "../support/random";
 
 const minuteMs = 60_000;
@@ -19,9 +21,10 @@ const minuteMs = 60_000;
 describeWithPostgres("statistics in Postgres", () => {
   let server: TestPostgres;
   const servers: Postgres[] = [];
+  let url: string;
   beforeAll(async () => {
     server = await startPostgres();
-    const url = await server.database();
+    url = await server.database();
     for (let at = 0; at < 2; at += 1) servers.push(connectPostgres({ url }));
     await migrate(servers[0]!);
   });
@@ -56,8 +59,8 @@ describeWithPostgres("statistics in Postgres", () => {
   }
 
   async function asked(postgres: Postgres, filters: Filters, by: Dimension[], now: number, dayRows = -1) {
-    const { totals, groups } = await statisticsIn(postgres, filters, by, now, {
-      ...{ dayRows, ms: 0, aheadBytes: dayRows < 0 ? 0 : 50_000 },
+    const { totals, groups } = await statisticsIn(postgres, filters, by, {
+      ...{ now, worth: { dayRows, ms: 0, aheadBytes: dayRows < 0 ? 0 : 50_000 } },
     });
     const named = groups.map(({ key, filters: _, ...each }) => [JSON.stringify(key), each]);
     return { totals, groups: Object.fromEntries(named) };
@@ -225,7 +228,7 @@ describeWithPostgres("statistics in Postgres", () => {
     await completeStatistics(postgres, now, () => true);
     const answers = async () => {
       const found = [];
-      for (const by of usualQuestions) found.push(await statisticsIn(servers[1]!, {}, [...by], now));
+      for (const by of usualQuestions) found.push(await statisticsIn(servers[1]!, {}, [...by], { now }));
       return found;
     };
     const before = await answers();
@@ -250,8 +253,85 @@ describeWithPostgres("statistics in Postgres", () => {
     const filters = { from_ms: now - 20 * hourMs, to_ms: now };
     const found = await largestSessionsIn(servers[1]!, filters, 2);
     expect([...new Set(found.map(({ key }) => key.session))].sort()).toEqual(["session 4", "session 7"]);
-    const { groups } = await statisticsIn(servers[1]!, filters, ["session", "upstream_model"], now);
+    const { groups } = await statisticsIn(servers[1]!, filters, ["session", "upstream_model"], { now });
     const named = (each: Group[]) => Object.fromEntries(each.map((group) => [JSON.stringify(group.key), group]));
     expect(named(groups)).toMatchObject(named(found));
+  });
+
+  test("of more sessions than are listed, those with the most requests are, and the others are added up", async () => {
+    await empty();
+    const now = noon + 17 * minuteMs;
+    const rows = Array.from({ length: 300 }, (_, at) => ({
+      ...rowAt(now - at * 20 * minuteMs, at),
+      // Some are alike but for a mark that separates.
+      session: at % 10 === 0 ? null : `s"\u001f,${Math.floor(Math.sqrt(at))}`,
+    }));
+    await insertRows(servers[0]!, rows, now);
+    for (const by of [["session"], ["session", "upstream_model"], ["day", "session"]] as Dimension[][]) {
+      const filters = { from_ms: now - 90 * hourMs, to_ms: now };
+      const all = new Map(
+        (await addUp(servers[0]!.sql, filters, by)).map((each) => [JSON.stringify(groupKey(each.values)), each]),
+      );
+      const most = 5;
+      const { groups, others } = await addUpFirst(servers[1]!.sql, filters, by, most);
+      expect(groups).toHaveLength(most);
+      const left = openAggregate();
+      for (const { values, aggregate } of groups) {
+        const key = JSON.stringify(groupKey(values));
+        expect([key, totalsOf(aggregate)]).toEqual([key, totalsOf(all.get(key)!.aggregate)]);
+        all.delete(key);
+      }
+      for (const { aggregate } of all.values()) addAggregate(left, aggregate);
+      expect(totalsOf(others!)).toEqual(totalsOf(left));
+      if (by[0] === "session") {
+        const least = Math.min(...groups.map(({ aggregate }) => aggregate.counts[0]!));
+        for (const { aggregate } of all.values()) expect(aggregate.counts[0]).toBeLessThanOrEqual(least);
+      }
+      const whole = await asked(servers[1]!, filters, by, now);
+      expect(whole).toEqual(await expected(servers[0]!, filters, by, now));
+    }
+    expect([...(await servers[0]!.sql`SELECT question FROM dragoman.questions`)]).toEqual([]);
+  });
+
+  test("sessions by the ten thousand take little memory of the server that is asked", async () => {
+    await empty();
+    const { sql } = servers[0]!;
+    await insertRows(servers[0]!, [rowAt(noon)], noon);
+    const columns = columnNames.filter((name) => !["request_id", "session", "duration_ms"].includes(name)).join(", ");
+    await sql.unsafe(`INSERT INTO dragoman.requests (request_id, session, duration_ms, ${columns})
+      SELECT 'copy ' || at, 'session ' || at % 20000, at % 9000, ${columns} FROM dragoman.requests, generate_series(1, 60000) AS at`);
+    Bun.gc(true);
+    const before = process.memoryUsage.rss();
+    let most = before;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage.rss());
+    }, 5);
+    const { groups, others, totals } = await statisticsIn(servers[1]!, {}, ["session"], { now: noon });
+    clearInterval(watch);
+    expect([groups.length, others!.request_count, totals.request_count]).toEqual([5_000, 60_001 - 5_000 * 3, 60_001]);
+    const grown = Math.round((Math.max(most, process.memoryUsage.rss()) - before) / 1e6);
+    expect(grown).toBeLessThan(80);
+  });
+
+  test("a question that nobody waits for any more is ended in the database", async () => {
+    await empty();
+    await insertRows(servers[0]!, [rowAt(noon)], noon);
+    const waiting =
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%dragoman.requests%'";
+    for (const by of [["session"], ["upstream_model"]] as Dimension[][]) {
+      const lock = await servers[0]!.sql.reserve();
+      await lock.unsafe("BEGIN; LOCK TABLE dragoman.requests");
+      const hangUp = new AbortController();
+      const question = statisticsIn(servers[1]!, {}, by, { now: noon, signal: hangUp.signal }).then(
+        () => "answered",
+        () => "ended",
+      );
+      await until(async () => (await server.administer(waiting, url)).length > 0);
+      hangUp.abort();
+      if (by[0] === "upstream_model") await lock.unsafe("ROLLBACK");
+      expect(await Promise.race([question, Bun.sleep(4_000).then(() => "late")])).toBe("ended");
+      if (by[0] === "session") await lock.unsafe("ROLLBACK");
+      lock.release();
+    }
   });
 });

@@ -132,7 +132,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, query }) => app.history.totals(query) }),
   endpoint({ method: "GET", path: "/api/admin/statistics", about: "The same totals in groups: `by` takes one or two of hour, day, model, client_model, account, account_key, client, key, member, endpoint, path, initiator, session, cache_miss, status.",
     query: queries.statistics, response: statisticsSchema,
-    handle: ({ app, query: { by, ...filters } }) => app.history.statistics(filters, by) }),
+    handle: ({ app, request, query: { by, ...filters } }) => app.history.statistics(filters, by, request.signal) }),
   endpoint({ method: "GET", path: "/api/admin/export", about: "All matching requests as a file: `format=csv` or `json`.",
     query: queries.export, response: { "text/csv": z.string(), "application/json": z.array(entrySchema) },
     handle: ({ app, query }) => answerExport(app, query) }),

@@ -102,28 +102,84 @@ export async function addUp(
       : [`session IN (SELECT jsonb_array_elements_text($${parameters.push(JSON.stringify(sessions))}::text::jsonb))`]),
     ...(before === undefined ? [] : [`(arrived < $${parameters.push(before)}::bigint) IS NOT FALSE`]),
   ].join(" AND ");
-  const coders = by.map((dimension) => coderOf(dimension, filters));
-  const keys = coders.map(({ expression, parameter }, at) => {
-    const place = parameter === undefined ? "" : `$${parameters.push(parameter)}`;
-    return `${expression(place)} AS key_${at}`;
-  });
+  const { coders, keys } = keysOf(by, filters, parameters);
   const names = keys.map((_, at) => `key_${at}`);
-  const buckets = durations.map((name, at) => `${bucketSql(name)} AS bucket_${at}`);
-  // One set for each duration.
-  const sets = durations.map((_, at) => `(${[...names, `bucket_${at}`].join(", ")})`).join(", ");
   const rows = (await sql.unsafe(
-    // One row for each group: thousands of groups have a hundred buckets each.
-    `SELECT ${[...names, ...sumsOfGroups].join(", ")} FROM (
-       SELECT ${[...names, ...durations.map((_, at) => `bucket_${at}`), ...sumsOfBuckets].join(", ")},
-         grouping(bucket_0) AS which
-       FROM (SELECT *, ${[...keys, ...buckets].join(", ")} FROM dragoman.requests WHERE ${condition}) AS matching
-       GROUP BY GROUPING SETS (${sets})) AS counted${names.length > 0 ? ` GROUP BY ${names.join(", ")}` : " HAVING count(*) > 0"}`,
+    sumsQuery(names, `SELECT *, ${[...keys, ...buckets].join(", ")} FROM dragoman.requests WHERE ${condition}`),
     parameters,
   )) as Row[];
   return rows.map((row) => ({
     values: coders.map(({ valueFor }, at) => valueFor(row[`key_${at}`] ?? null)),
     aggregate: aggregateOf(row),
   }));
+}
+
+/** @param parameters Those of the dimensions are added. @returns Also an expression for each dimension, `… AS key_0`. */
+function keysOf(by: readonly Dimension[], filters: { from_ms: number; to_ms: number }, parameters: unknown[]) {
+  const coders = by.map((dimension) => coderOf(dimension, filters));
+  const keys = coders.map(({ expression, parameter }, at) => {
+    const place = parameter === undefined ? "" : `$${parameters.push(parameter)}`;
+    return `${expression(place)} AS key_${at}`;
+  });
+  return { coders, keys };
+}
+
+const buckets = durations.map((name, at) => `${bucketSql(name)} AS bucket_${at}`);
+
+/** One row for each group: thousands of groups have a hundred buckets each. @param matching Selects rows with keys and buckets. */
+function sumsQuery(names: readonly string[], matching: string): string {
+  // One set for each duration.
+  const sets = durations.map((_, at) => `(${[...names, `bucket_${at}`].join(", ")})`).join(", ");
+  return `SELECT ${[...names, ...sumsOfGroups].join(", ")} FROM (
+       SELECT ${[...names, ...durations.map((_, at) => `bucket_${at}`), ...sumsOfBuckets].join(", ")},
+         grouping(bucket_0) AS which
+       FROM (${matching}) AS matching
+       GROUP BY GROUPING SETS (${sets})) AS counted${names.length > 0 ? ` GROUP BY ${names.join(", ")}` : " HAVING count(*) > 0"}`;
+}
+
+/**
+ * The groups that come first, and all others as one: of tens of thousands, those that nobody is shown get no histograms.
+ * @param filters With both times.
+ * @param most How many groups.
+ */
+export async function addUpFirst(
+  sql: SQL,
+  filters: Filters & { from_ms: number; to_ms: number },
+  by: readonly Dimension[],
+  most: number,
+): Promise<{ groups: ChunkGroup[]; others: Aggregate | undefined }> {
+  const { sql: passes, values } = conditionsOf(filters);
+  const parameters = [...values];
+  const { coders, keys } = keysOf(by, filters, parameters);
+  const names = keys.map((_, at) => `key_${at}`);
+  const id = `jsonb_build_array(${names.join(", ")})::text`;
+  const matching = `SELECT *, ${keys.join(", ")} FROM dragoman.requests WHERE ${passes}`;
+  const times = by.flatMap((dimension, at) => (dimension === "hour" || dimension === "day" ? [`key_${at} DESC`] : []));
+  const first = (await sql.unsafe(
+    `SELECT ${id} AS id, ${names.join(", ")} FROM (${matching}) AS matching GROUP BY ${names.join(", ")}
+       ORDER BY ${[...times, "count(*) DESC", ...names].join(", ")} LIMIT ${most}`,
+    parameters,
+  )) as (Row & { id: string })[];
+  const valuesOf = new Map(
+    first.map((row) => [row.id, coders.map(({ valueFor }, at) => valueFor(row[`key_${at}`] ?? null))]),
+  );
+  const ids = `$${parameters.push(JSON.stringify([...valuesOf.keys()]))}`;
+  const rows = (await sql.unsafe(
+    sumsQuery(
+      ["chosen"],
+      `SELECT each.*, chosen, ${buckets.join(", ")} FROM (${matching}) AS each
+         LEFT JOIN jsonb_array_elements_text(${ids}::text::jsonb) AS first (chosen) ON chosen = ${id}`,
+    ),
+    parameters,
+  )) as (Row & { chosen: string | null })[];
+  const rest = rows.find(({ chosen }) => chosen === null);
+  return {
+    groups: rows.flatMap((row) => {
+      const values = row.chosen === null ? undefined : valuesOf.get(row.chosen);
+      return values ? [{ values, aggregate: aggregateOf(row) }] : [];
+    }),
+    others: rest && aggregateOf(rest),
+  };
 }
 
 function aggregateOf(row: Row): Aggregate {

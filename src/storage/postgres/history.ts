@@ -197,8 +197,8 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   };
   const largestSessions: History["largestSessions"] = (filters, count) =>
     answered(() => largestSessionsIn(postgres, filters, count));
-  const statistics: History["statistics"] = (filters, by) =>
-    answered(() => statisticsIn(postgres, filters, by, options.now?.()));
+  const statistics: History["statistics"] = (filters, by, signal) =>
+    answered(() => statisticsIn(postgres, filters, by, { now: options.now?.(), signal }));
 
   try {
     // Rows of an earlier run may wait.

@@ -48,15 +48,39 @@ export interface KeptStatistics {
 /**
  * Adds something up in a transaction.
  * @param ms For how long at most.
- * @throws Postgres' error 57014 if that takes longer.
+ * @param signal Ends it: nobody waits for the answer any more.
+ * @throws Postgres' error 57014 if that takes longer, or if it was ended.
  */
-export const addingUp = <T>(postgres: Postgres, work: (sql: SQL) => Promise<T>, ms = spanMs): Promise<T> =>
+export const addingUp = <T>(
+  postgres: Postgres,
+  work: (sql: SQL) => Promise<T>,
+  ms = spanMs,
+  signal?: AbortSignal,
+): Promise<T> =>
   postgres.transact(async (sql) => {
+    signal?.throwIfAborted();
     // The best plan depends on the times.
-    await sql`SELECT set_config('plan_cache_mode', 'force_custom_plan', true),
+    const [own] = await sql<{ pid: number; began: string }[]>`SELECT pg_backend_pid() AS pid, now()::text AS began,
+      set_config('plan_cache_mode', 'force_custom_plan', true),
       set_config('statement_timeout', ${String(Math.max(1, Math.round(ms)))}, true)`;
-    return work(sql);
+    const cancel = () => void cancelTransaction(postgres, own!);
+    signal?.addEventListener("abort", cancel);
+    try {
+      return await work(sql);
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
   }, ms + answerMs);
+
+/** Only this transaction: its connection may be another's by then. */
+async function cancelTransaction(postgres: Postgres, { pid, began }: { pid: number; began: string }): Promise<void> {
+  await postgres
+    .ask(
+      (sql) =>
+        sql`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = ${pid} AND xact_start::text = ${began}`,
+    )
+    .catch(() => {}); // it ends by its own limit
+}
 
 /** @param spans Those that are going to be read. Open ones follow each other. */
 export async function openKeptStatistics(

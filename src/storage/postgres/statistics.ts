@@ -3,15 +3,18 @@
  * that only the rows that came since are read again. The meaning is that of `history/statistics.ts`.
  */
 
+import type { SQL } from "bun";
+import { ProxyError } from "../../errors";
 import { dayMs, hourMs } from "../../format";
 import { type Aggregate, addAggregate, openAggregate, totalsOf } from "../../history/aggregate";
 import { type Dimension, groupKey, maxGroups, narrowTo } from "../../history/dimensions";
 import type { Filters } from "../../history/filters";
 import { type Group, type Statistics, usualQuestions } from "../../history/statistics";
-import { addUp, type ChunkGroup } from "./chunk";
+import { sqlState } from "./away";
+import { addUp, addUpFirst, type ChunkGroup } from "./chunk";
 import type { Postgres } from "./connection";
 import { addingUp, mergeGroups, openKeptStatistics, type Span } from "./kept-statistics";
-import { conditionsOf } from "./request-queries";
+import { conditionsOf, storedBounds } from "./request-queries";
 import { settledBefore } from "./requests";
 
 /** Spans that are added up at the same time: the others' questions need connections too. */
@@ -31,26 +34,60 @@ export interface Worth {
 
 /**
  * @param by Two dimensions at most.
- * @param now Unix ms, in place of the clock of the database.
+ * @param options.now Unix ms, in place of the clock of the database.
+ * @param options.signal Ends it: nobody waits for the answer any more.
  */
 export async function statisticsIn(
   postgres: Postgres,
   filters: Filters,
   by: Dimension[],
-  now?: number,
-  worth?: Worth,
+  { now, worth, signal }: { now?: number; worth?: Worth; signal?: AbortSignal } = {},
 ): Promise<Statistics> {
+  if (by.includes("session")) return sessionsIn(postgres, filters, by, signal);
   const sums: Sums = { groups: new Map(), others: openAggregate() };
   const { spans, kept } = await openSpans(postgres, filters, by, now, worth);
   const left = [...spans];
   const worker = async () => {
-    for (let span = left.shift(); span; span = left.shift()) addSpan(sums, await kept.read(span));
+    for (let span = left.shift(); span && !signal?.aborted; span = left.shift()) addSpan(sums, await kept.read(span));
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
+  signal?.throwIfAborted();
   addSpan(sums, await kept.newest());
   if (kept.isWorth) await rememberQuestion(postgres, filters, by);
   return listed(sums, filters, by);
 }
+
+/** Milliseconds that a person waits for the sums of sessions. */
+const sessionsMs = 30_000;
+
+/**
+ * Sessions are too many to keep what each adds up to, and a hundred times too many to read all their histograms for the few that
+ * are listed.
+ * @throws ProxyError `timeout`
+ */
+async function sessionsIn(
+  postgres: Postgres,
+  filters: Filters,
+  by: Dimension[],
+  signal?: AbortSignal,
+): Promise<Statistics> {
+  const work = async (sql: SQL) => {
+    const { first, last } = await storedBounds(sql);
+    if (first === null || last === null) return { groups: [], others: undefined };
+    const from_ms = Math.max(filters.from_ms ?? first, first);
+    const to_ms = Math.min(filters.to_ms ?? last, last);
+    return addUpFirst(sql, { ...filters, from_ms, to_ms }, by, maxGroups);
+  };
+  const { groups, others = openAggregate() } = await addingUp(postgres, work, sessionsMs, signal).catch((thrown) => {
+    if (sqlState(thrown) !== canceled) throw thrown;
+    const sentence = `The sums of sessions take longer than ${sessionsMs / 1_000} seconds. Ask for fewer days, one key or one member.`;
+    throw new ProxyError("timeout", sentence, { cause: thrown });
+  });
+  return listed({ groups: new Map(groups.map((group, at) => [String(at), group])), others }, filters, by);
+}
+
+/** Postgres' own code: a statement took longer than it may. */
+const canceled = "57014";
 
 interface Sums {
   groups: Map<string, ChunkGroup>;
@@ -95,7 +132,7 @@ async function openSpans(
   now: number | undefined,
   worth: Worth = { dayRows: 50_000, ms: 10, aheadBytes: 50_000 },
 ) {
-  const spans = await spansOf(postgres, filters, by, now, worth);
+  const spans = await spansOf(postgres, filters, now, worth);
   return {
     spans,
     kept: await openKeptStatistics(postgres, { filters, by, worthMs: worth.ms, aheadBytes: worth.aheadBytes }, spans),
@@ -136,7 +173,8 @@ export async function completeStatistics(
     ...usualQuestions.map((by) => ({ filters: {}, by: [...by] })),
     ...asked.map(({ question: { filters, by } }) => ({ filters: { ...filters, from_ms: yesterday }, by })),
   ];
-  for (const { filters, by } of questions) {
+  // An older version noted questions by session too, of which nothing is kept.
+  for (const { filters, by } of questions.filter((each) => !each.by.includes("session"))) {
     const { spans, kept } = await openSpans(postgres, filters, by, now, worth);
     // The pages show the last days first.
     for (const span of spans.toReversed()) {
@@ -157,7 +195,6 @@ interface KeptQuestion {
 async function spansOf(
   postgres: Postgres,
   filters: Filters,
-  by: readonly Dimension[],
   now: number | undefined,
   { dayRows }: Worth,
 ): Promise<Span[]> {
@@ -177,8 +214,8 @@ async function spansOf(
   const end = to_ms === undefined ? Number.POSITIVE_INFINITY : Math.floor(to_ms);
   // One member's rows are few, and found by an index.
   const rows = typeof member === "string" ? 0 : (bounds.most ?? 0);
-  // A day of many rows is added up by its hours, so that nothing takes long; and of many groups, so that not all are read at once.
-  const longest = rows > maxRowsAtOnce || by.includes("session") ? hourMs : dayMs;
+  // A day of many rows is added up by its hours, so that nothing takes long.
+  const longest = rows > maxRowsAtOnce ? hourMs : dayMs;
   const shortest = rows < dayRows ? hourMs : blockMs;
   const settled = settledBefore(now ?? bounds.now);
   return cut({ start, last: Math.min(end, bounds.last), end, settled, longest, shortest });
