@@ -26,6 +26,7 @@ import type { Notices } from "./notices/notices";
 import type { ExchangeMetrics } from "./observe/exchange-metrics";
 import type { Tracing } from "./observe/tracing";
 import type { PageState } from "./storage/stores";
+import type { Auto } from "./upstream/auto";
 import type { CacheWatch } from "./upstream/cache-watch";
 import type { Catalogue } from "./upstream/catalogue";
 import type { Copilot } from "./upstream/copilot";
@@ -83,6 +84,7 @@ export interface App {
   cacheWatch: CacheWatch;
   breaker: Breaker;
   copilot: Copilot;
+  auto: Auto;
   providers: Providers;
   providerModels: ProviderModels;
   catalogue: Catalogue;

@@ -62,6 +62,8 @@ export interface ErrorDetails {
   headers?: Record<string, string>;
   /** Of a budget: the owner wants another model to serve. */
   mayFallBack?: boolean;
+  /** Of a request that one account was to serve: another one may. */
+  otherAccount?: boolean;
 }
 
 /** A failure with a sentence for a person: what happened, why, and what to do. */

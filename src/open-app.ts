@@ -31,6 +31,7 @@ import { openNotices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
 import { openLocalStores } from "./storage/local";
 import type { Stores } from "./storage/stores";
+import { openAuto } from "./upstream/auto";
 import { openCacheWatch } from "./upstream/cache-watch";
 import { openCopilot } from "./upstream/copilot";
 import { openDrift } from "./upstream/drift";
@@ -114,7 +115,8 @@ export function openApp(options: AppOptions): App {
   });
   const drift = openDrift(now, clock.monotonic);
   const isShared = stores.accountShare !== undefined;
-  const scopeParts = { config, copilot, drift, logger, version, limits: listLimits(limits), isShared, now };
+  const auto = openAuto({ copilot, logger, now });
+  const scopeParts = { auto, config, copilot, drift, logger, version, limits: listLimits(limits), isShared, now };
   const owner = openScope(scopeParts, accounts);
   const memberApps = new BoundedMap<string, App>(maxMemberApps);
   const tokenizer = openTokenizer();
@@ -187,6 +189,7 @@ export function openApp(options: AppOptions): App {
     cacheWatch: openCacheWatch(now),
     breaker: owner.breaker,
     copilot,
+    auto,
     providers: owner.providers,
     providerModels: owner.providerModels,
     catalogue: owner.catalogue,

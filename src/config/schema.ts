@@ -88,6 +88,7 @@ const defaults = {
   accountOrder: [] as string[],
   pausedAccounts: [] as string[],
   accountAffinity: false,
+  autoWhenOnly: false,
   modelAliases: {},
   fallbacks: {},
   freeModelRouting: "round-robin" as const,
@@ -224,6 +225,13 @@ export const configSchema = lazy(() =>
         .default(defaults.accountAffinity)
         .meta({ title: "Account affinity" })
         .describe("Keep a client's session on the account that served it before, as long as that account is ready."),
+      autoWhenOnly: z
+        .boolean()
+        .default(defaults.autoWhenOnly)
+        .meta({ title: "Auto for every name" })
+        .describe(
+          "Where the plans of all accounts offer Auto only (Copilot Free and Student), every model that a client names means `auto`. If off, other names are refused there.",
+        ),
       modelAliases: modelAliases()
         .default(defaults.modelAliases)
         .meta({ title: "Model aliases" })

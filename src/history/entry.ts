@@ -62,6 +62,8 @@ const columns = {
   parent_id: "TEXT",
   /** JSON array of the models that were to serve before this one, with their statuses and why they did not; null without any. */
   fallbacks: "TEXT",
+  /** JSON of how Auto chose the model, why, and with which discount; null if the client did not ask for Auto. */
+  auto: "TEXT",
 } as const;
 
 interface Values {

@@ -134,6 +134,26 @@ export function mayUse(key: ClientKey | undefined, model: string): boolean {
 export const matchesAny = (patterns: readonly string[] | null, model: string): boolean =>
   patterns === null || patterns.some((pattern) => matchesPattern(pattern, model));
 
+/**
+ * Whether the key may use a model that Auto chose: one that its patterns allow, or any model if they name `auto` itself, so
+ * that an owner can give a key that may use Auto and nothing else.
+ */
+export const mayUseByAuto = (key: ClientKey | undefined, model: string): boolean =>
+  [key?.models, key?.memberModels].every(
+    (patterns) => !patterns || matchesAny(patterns, model) || patterns.some((each) => each.toLowerCase() === "auto"),
+  );
+
+/** @throws ProxyError `permission` if Auto chose a model that the key may not use. */
+export function requireAutoChoice(key: ClientKey | undefined, model: string): void {
+  requireUnrevoked(key);
+  if (mayUseByAuto(key, model)) return;
+  throw new ProxyError(
+    "permission",
+    `Auto chose \`${model}\` for this conversation, and the client key \`${key?.name}\` may not use it: name a model that it may use, which \`GET /v1/models\` lists, or ask the owner to allow \`auto\`.`,
+    { param: "model", code: "model_not_allowed" },
+  );
+}
+
 /** There are models that the key may not use. */
 export const hasModelLimits = (key: ClientKey | undefined): key is ClientKey =>
   key !== undefined && (key.models !== null || key.memberModels !== null);

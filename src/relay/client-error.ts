@@ -26,7 +26,12 @@ const requestFaults: ReadonlySet<ErrorKind> = new Set([
 ]);
 
 /** Codes of the same kinds that are not the request's fault: a person must change something at GitHub first. */
-const accountFaults: ReadonlySet<string> = new Set(["account_suspended", "model_not_available", "model_not_enabled"]);
+const accountFaults: ReadonlySet<string> = new Set([
+  "account_suspended",
+  "model_auto_only",
+  "model_not_available",
+  "model_not_enabled",
+]);
 
 /** Statuses that the dialect's clients retry, or replace by a message of their own. */
 const hidden: Record<ClientDialect, ReadonlySet<number>> = {

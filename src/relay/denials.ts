@@ -2,11 +2,16 @@
 import type { Account } from "../accounts/account";
 import type { App } from "../app";
 import { ProxyError } from "../errors";
+import { autoOnlyError } from "../upstream/auto-model";
 import type { Failure } from "../upstream/failure";
 
-/** @returns The failure; with another error if the account was refused every model that it was asked for. */
+/**
+ * @returns The failure; with another error if the account has nothing but Auto, or was refused every model that it was asked
+ * for.
+ */
 export function withDenial({ catalogue }: Pick<App, "catalogue">, account: Account, model: string, failure: Failure) {
   if (!failure.denies) return failure;
+  if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model) };
   if (failure.denies === "model") catalogue.drop(account, model);
   catalogue.denials.denied(account, model, failure.offered);
   const models = catalogue.denials.everyDenied(account);

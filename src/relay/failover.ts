@@ -38,6 +38,8 @@ export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "visi
     overSocket?: { session: string | undefined };
     /** The account that is asked first if it can serve. */
     preferredAccount?: Account;
+    /** The only account that may serve: Auto chose the model for it. */
+    onlyAccount?: Account;
     /** The client's session: later requests of it prefer the account that serves this one. */
     session?: string;
   };
@@ -65,13 +67,16 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
   const { target, outgoing, record } = dispatch;
   const model = target.model.id;
   const { premium } = target.model.price;
-  const need: Need = { premium, model, capable: (account) => catalogue.offers(account, model) };
+  const { onlyAccount } = outgoing;
+  const capable = (account: Account) =>
+    onlyAccount === undefined ? catalogue.offers(account, model) : account === onlyAccount;
+  const need: Need = { premium, model, capable };
   // Made with the first failure, which most requests do not see.
   let failures: Map<Account, Failure> | undefined;
   /** Accounts that failed and are still ready: they would fail again. */
   let refusing: Set<Account> | undefined;
   for (let round = 1; round <= 2; round++) {
-    const candidates = preferredFirst(pool.candidates(need), outgoing.preferredAccount);
+    const candidates = preferredFirst(namingFirst(pool.candidates(need), catalogue), outgoing.preferredAccount);
     for (const account of candidates) {
       // Another request may have learned meanwhile that GitHub has blocked an account.
       const blocked = pool.stopped();
@@ -83,7 +88,7 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
         timeoutMs: account === candidates.at(-1) ? undefined : sessionTimeoutMs,
       });
       if ("answer" in outcome) return outcome.answer;
-      const result = withDenial(parts, account, model, outcome);
+      const result = onlyAccount ? outcome : withDenial(parts, account, model, outcome);
       failures ??= new Map();
       failures.set(account, result);
       markAccount(account, result, target, record);
@@ -97,7 +102,14 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
     if (round === 2 || pause === undefined || pause > maxPauseMs) break;
     await wait(pause, undefined, { signal: record.controller.signal });
   }
-  throw finalError(parts, need, [...(failures?.values() ?? [])].at(-1));
+  const error = finalError(parts, need, [...(failures?.values() ?? [])].at(-1));
+  throw onlyAccount ? new ProxyError(error.kind, error.message, { ...error.details, otherAccount: true }) : error;
+}
+
+/** Accounts that have nothing but Auto refuse every named model, so the others come first. */
+function namingFirst(candidates: Account[], { isAutoOnly }: Pick<App["catalogue"], "isAutoOnly">): Account[] {
+  if (candidates.length < 2 || !candidates.some(isAutoOnly)) return candidates;
+  return candidates.toSorted((one, other) => Number(isAutoOnly(one)) - Number(isAutoOnly(other)));
 }
 
 function preferredFirst(candidates: Account[], preferred: Account | undefined): Account[] {

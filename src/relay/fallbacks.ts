@@ -10,9 +10,10 @@ import { ofEveryModel } from "../upstream/failure-rows";
 import { findListed } from "../upstream/model-name";
 import { type FallbackRequest, whyUnfit } from "./fallback-fit";
 import type { Facts } from "./incoming";
+import { modelHeader, modelInHeader } from "./model-header";
 import type { PassedOver } from "./request-log";
 import type { RequestRecord } from "./request-record";
-import { type ChatTarget, chooseTarget, type TargetParts } from "./target";
+import { type ChatTarget, chooseTarget, isAutoTarget, type TargetParts } from "./target";
 
 export type FallbackParts = TargetParts & Pick<App, "logger" | "pool" | "tokenCounts">;
 
@@ -31,23 +32,20 @@ const leading: ReadonlySet<number> = new Set([402, 429, 503, 529]);
 /** Further models that are asked for one request. */
 const maxAsked = 3;
 
-/** Names the model that served, where a chain could have changed it. */
-const modelHeader = "x-dragoman-model";
-
 /**
  * The answer of the first model, or else of the first one of its chain that serves the request.
- * @param serve Serves the request with a model.
+ * @param serve Serves the request with a model, in place of the first one if that is another.
  * @throws ProxyError The first model's, which says why no other one could serve.
  */
 export async function withFallbacks(
   parts: FallbackParts,
   request: ChainRequest,
-  serve: (target: ChatTarget) => Promise<Response>,
+  serve: (target: ChatTarget, first: ChatTarget | undefined) => Promise<Response>,
 ): Promise<Response> {
   const { name, record } = request;
   const { first, failure: unlisted } = await firstTarget(parts, request);
   const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[name];
-  if (first && names === undefined) return serve(first);
+  if (first && names === undefined) return serve(first, first);
   const chain: Chain = {
     first,
     wanted: first?.model.id ?? name,
@@ -64,8 +62,9 @@ export async function withFallbacks(
   while (target !== undefined) {
     const calls = record.attemptCount;
     try {
-      const answer = await serve(target);
-      answer.headers.set(modelHeader, inHeader(target.model.id));
+      const answer = await serve(target, first);
+      // Auto has named the model that it chose.
+      if (!answer.headers.has(modelHeader)) answer.headers.set(modelHeader, modelInHeader(target.model.id));
       return answer;
     } catch (thrown) {
       if (record.isStopped) throw thrown;
@@ -88,10 +87,6 @@ export async function withFallbacks(
   if (first) record.setTarget(first, request.facts);
   throw unserved(failure!, chain);
 }
-
-/** A provider's model may have any name; a header holds ASCII. */
-const inHeader = (id: string): string =>
-  id.replace(/[^ -~]+/g, (letters) => encodeURIComponent(letters.toWellFormed()));
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
 async function firstTarget(
@@ -178,7 +173,9 @@ async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Ch
     const why =
       chain.isCopilotOut && !provider
         ? "the limit holds for every model of GitHub Copilot"
-        : await whyUnfit(parts, request, chain.first, target);
+        : isAutoTarget(target) // What it chooses is looked at then.
+          ? undefined
+          : await whyUnfit(parts, request, chain.first, target);
     if (why === undefined) {
       chain.asked.add(model.id);
       if (isPutOff(target, chain, record)) continue;

@@ -50,7 +50,8 @@ const notUserInput = /^\[[A-Z -]{1,80} - NOT USER INPUT\]/;
 /** What opencode and pi write above the images and files of tool results, where the dialect's tool results cannot hold them. */
 const mediaOfResults = new Set(["Attached media from tool result:", "Attached image(s) from tool result:"]);
 
-function isClientsOwn(text: string): boolean {
+/** Whether a text of a user's turn has no word of a person. */
+export function isClientsOwn(text: string): boolean {
   const left = withoutElements(text).trim();
   return left === "" || toolLoaded.test(left) || notUserInput.test(left);
 }

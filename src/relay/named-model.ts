@@ -4,6 +4,7 @@ import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
 import type { ClientKey } from "../keys/client-keys";
+import { autoId, autoModel, isAutoName } from "../upstream/auto-model";
 import { googleAliases } from "../upstream/google-names";
 import type { Model } from "../upstream/model";
 import { aliasOf, findListed, findModel } from "../upstream/model-name";
@@ -34,11 +35,18 @@ const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = { ge
 export async function findNamedModel(parts: NamedModelParts, { name, client, key }: AskedModel): Promise<NamedModel> {
   const { catalogue, config, providerModels } = parts;
   const present = catalogue.presentModels();
+  if (isAutoName(name)) {
+    // A name that the owner gave before GitHub did keeps its meaning: nobody is moved to Auto unasked.
+    const own = [key?.modelAliases ?? {}, config.current.modelAliases].find((table) => Object.hasOwn(table, name))?.[
+      name
+    ];
+    return own === undefined || isAutoName(own) ? autoNamed(parts) : findNamedModel(parts, { name: own, client, key });
+  }
   const named = providerModels.find(name) ?? (present && listed(present, name));
   if (named) return named;
   const aliases = [key?.modelAliases ?? {}, config.current.modelAliases];
   const alias = aliasOf(name, ...aliases);
-  const aliased = alias === undefined ? undefined : providerModels.find(alias);
+  const aliased = alias === undefined ? undefined : isAutoName(alias) ? autoNamed(parts) : providerModels.find(alias);
   if (aliased) return listed(present ?? (await listOrNothing(parts)), name) ?? aliased;
   const models = present ?? (await catalogue.models());
   const model = findModel(name, models, ...aliases, vendorAliases[client]?.(name, models) ?? {});
@@ -50,8 +58,15 @@ function listed(models: readonly Model[], name: string): NamedModel | undefined 
   return model && { model, upstreamModel: model };
 }
 
+/** `auto` may be asked for also where no list shows that it is offered. */
+export async function autoNamed(parts: NamedModelParts): Promise<NamedModel> {
+  const models = parts.catalogue.presentModels() ?? (await parts.catalogue.models());
+  const model = findListed(autoId, models) ?? autoModel(models);
+  return { model, upstreamModel: model };
+}
+
 /** A provider serves also while no account can. */
-async function listOrNothing({ catalogue }: NamedModelParts): Promise<Model[]> {
+export async function listOrNothing({ catalogue }: NamedModelParts): Promise<Model[]> {
   try {
     return await catalogue.models();
   } catch (thrown) {

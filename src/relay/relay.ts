@@ -2,15 +2,19 @@
 import { type App, callLimits } from "../app";
 import { type ClientCodec, type Codec, type CompactionCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, JsonObject } from "../dialects/hub/conversation";
-import { asProxyError } from "../errors";
+import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/body";
 import type { ClientConnection } from "../net/guard";
+import { type AutoChoice, autoTokenHeader } from "../upstream/auto";
+import { autoOnlyCode } from "../upstream/auto-model";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
+import { type AutoParts, type AutoRequest, serveByAuto, withoutModel } from "./auto-choice";
 import { cacheUseOf } from "./cache-hints";
 import { type Dispatch, type FailoverParts, type Outgoing, sendWithFailover } from "./failover";
-import { withFallbacks } from "./fallbacks";
+import { whyUnfit } from "./fallback-fit";
+import { type ChainRequest, withFallbacks } from "./fallbacks";
 import {
   type AddressMembers,
   conversationReader,
@@ -28,12 +32,17 @@ import { sendToProvider, withHeaders } from "./provider-send";
 import { refuseReferences } from "./references";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
-import { type ChatTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
+import { type ChatTarget, isAutoTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
 import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
 import { watched } from "./watched";
 
 /** What the relay uses of the app. */
-export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts & Pick<App, "drift" | "tokenCounts">;
+export type RelayParts = FailoverParts &
+  RecordParts &
+  TargetParts &
+  RespondParts &
+  AutoParts &
+  Pick<App, "drift" | "tokenCounts">;
 
 /**
  * @param inAddress For a dialect whose address names the model.
@@ -76,13 +85,42 @@ export async function relay(
     const { prompt } = asked;
     const { model: name, bytes } = incoming;
     const chained = { name, client: dialect, key: caller.key, facts, prompt, bytes: bytes.length, record };
-    return await withFallbacks(parts, chained, async (target) => {
+    return await withFallbacks(parts, chained, async (target, first) => {
       requireFurtherModels(caller.key, target.provider, incoming.body);
-      return asked.reshape ? await compact(parts, asked, target) : await serve(parts, asked, target);
+      if (isAutoTarget(target)) return byAuto(parts, asked, chained, first === target ? undefined : first);
+      try {
+        return await answer(parts, asked, target);
+      } catch (thrown) {
+        if (!parts.config.current.autoWhenOnly || !isAutoOnly(thrown)) throw thrown;
+        record.passOver({ model: target.model.id, status: thrown.status, why: thrown.message });
+        return byAuto(parts, asked, chained, undefined);
+      }
     });
   } catch (thrown) {
     throw record.fail(thrown);
   }
+}
+
+const isAutoOnly = (thrown: unknown): thrown is ProxyError =>
+  thrown instanceof ProxyError && thrown.details.code === autoOnlyCode;
+
+/** The answer of the model that Auto chooses. @param first The model in whose place it serves. */
+async function byAuto(
+  parts: RelayParts,
+  asked: AskedReply,
+  chained: ChainRequest,
+  first: ChatTarget | undefined,
+): Promise<Response> {
+  const { request, bodySession, conversation, dialect, incoming, reshape, facts, record } = asked;
+  const { preferredAccount } = await affinityOf(parts, { headers: request.headers, bodySession, conversation });
+  const toAuto: AutoRequest = {
+    ...{ client: dialect, key: chained.key, facts, isSummary: reshape !== undefined, record, preferredAccount },
+    conversation: conversation(),
+    whole: incoming.skeleton?.whole ?? ((text) => text),
+    session: clientSession(request.headers, bodySession),
+    unfit: first && ((target) => whyUnfit(parts, chained, first, target)),
+  };
+  return serveByAuto(parts, toAuto, (target) => answer(parts, asked, target));
 }
 
 /** No person asks for a summary: the client does, when the conversation has become long. */
@@ -106,6 +144,9 @@ interface AskedReply {
   bodySession: unknown;
   record: RequestRecord;
 }
+
+const answer = (parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> =>
+  asked.reshape ? compact(parts, asked, target) : serve(parts, asked, target);
 
 /**
  * A summary by the upstream itself, or in words where it does not make one: a refusal is remembered as that of a parameter.
@@ -166,8 +207,9 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
   const options = { webSearch: parts.config.current.useResponsesApiWebSearch, cache: cache.hints };
   const clientHeaders = request.headers;
+  const { choice } = target;
   const sendTurn = (turn: EncodedTurn) =>
-    askOn(parts, { target, outgoing: { ...outgoing, ...turn }, record }, request, dialect);
+    askOn(parts, { target, outgoing: { ...outgoing, ...turn, ...asChosen(choice, turn) }, record }, request, dialect);
   const call = isPassed
     ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
     : translate(parts, sent, {
@@ -186,18 +228,18 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   const { preferredAccount, session } = affine instanceof Promise ? await affine : affine;
   const outgoing: Outgoing = {
     path: target.endpoint,
-    body: call.body,
     intent: "conversation-agent",
     initiator: facts.initiator,
     vision: facts.vision,
-    headers: call.headers,
     limits: callLimits(parts.limits, call.stream),
-    repaired: call.repaired,
+    ...asChosen(choice, call),
     fitTools: call.fitTools,
     preferredAccount,
+    onlyAccount: choice?.account,
     session,
     overSocket:
-      target.model.socket && call.stream && target.dialect === "responses"
+      // The token goes with a request, and a socket has its headers from its beginning.
+      !choice && target.model.socket && call.stream && target.dialect === "responses"
         ? { session: clientSession(request.headers, bodySession) }
         : undefined,
   };
@@ -211,6 +253,15 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
   return await record.budget.addTo(answer);
 }
+
+/** What Auto's choice adds to a request: its token; where it names no model, the request does not either. */
+function asChosen(choice: AutoChoice | undefined, { body, headers, repaired }: SentParts): SentParts {
+  if (choice?.token !== undefined) return { body, repaired, headers: { ...headers, [autoTokenHeader]: choice.token } };
+  if (!choice || choice.model) return { body, headers, repaired };
+  return { body: withoutModel(body), headers, repaired: repaired && (() => withoutModel(repaired())) };
+}
+
+type SentParts = Pick<EncodedTurn, "body" | "headers" | "repaired">;
 
 /** Whether the upstream takes the client's bytes. */
 const isPassable = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>

@@ -87,7 +87,7 @@ export class RequestBudget {
     if (cost === undefined) return void this.#guard.release(reservation);
     const counted = withExpected(cost, this.#expected);
     const real = isCut ? atLeastSent(counted, this.#state) : counted;
-    this.#guard.settle(reservation, { model: this.#state.target!.model.id, expected: this.#expected, real });
+    this.#guard.settle(reservation, { model: this.#model!, expected: this.#expected, real });
   }
 
   /** Tells the client what the budgets have left, if one applies. */

@@ -5,6 +5,7 @@ import type { ClientDialect } from "../dialects/hub/conversation";
 import type { Usage } from "../dialects/hub/reply";
 import type { Entry } from "../history/entry";
 import type { InFlightRequest } from "../history/in-flight";
+import type { AutoChoice } from "../upstream/auto";
 import type { CacheAddress, CachedTurn, CacheMiss } from "../upstream/cache-watch";
 import { type Cost, costOf } from "../upstream/price";
 import { type Facts, type Incoming, wholeBody } from "./incoming";
@@ -164,9 +165,17 @@ export function finishedRow(
     nano_credits: cost?.nanoCredits ?? null,
     premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
     fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",
+    auto: target?.choice ? JSON.stringify(shownChoice(target.choice)) : null,
     dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name, scrub)) : dropped),
   };
 }
+
+/** Where the request named no model, the answer does. */
+export const namedTarget = (target: KnownTarget | undefined, name: string): KnownTarget | undefined =>
+  target?.named && name !== "" ? { ...target, model: target.named(name) } : target;
+
+/** Never its token. */
+const shownChoice = ({ by, why, discount }: AutoChoice) => ({ by, why, discount });
 
 /** Before the last attempt failed, an answer of the same reply or a batch of embeddings may have been served. */
 export function isCharged({ attempts, usage }: RequestState): boolean {
@@ -226,7 +235,10 @@ export function logLine(method: string, row: Entry): string {
 export const logFields = (row: Entry): Record<string, unknown> => ({
   ...row,
   ...Object.fromEntries(
-    (["attempts", "fixups", "dropped", "fallbacks"] as const).map((name) => [name, JSON.parse(row[name] ?? "null")]),
+    (["attempts", "fixups", "dropped", "fallbacks", "auto"] as const).map((name) => [
+      name,
+      JSON.parse(row[name] ?? "null"),
+    ]),
   ),
 });
 

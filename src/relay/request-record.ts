@@ -24,6 +24,7 @@ import {
   isCharged,
   logFields,
   logLine,
+  namedTarget,
   nameWithoutContent,
   type PassedOver,
   type RecordedPrompt,
@@ -176,6 +177,8 @@ export class RequestRecord implements InFlightHandle {
     this.#changed();
   }
 
+  readonly model = (): string | undefined => this.#state.target?.model.id;
+
   /** The answer comes over a WebSocket. */
   setOverSocket(): void {
     this.#state.overSocket = true;
@@ -226,6 +229,7 @@ export class RequestRecord implements InFlightHandle {
     switch (event.type) {
       case "start":
         this.#hasBegun = true;
+        this.#state.target = namedTarget(this.#state.target, event.model);
         break;
       case "usage":
         this.addUsage(event.usage);

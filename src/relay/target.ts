@@ -3,18 +3,32 @@ import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { type ClientKey, hasModelLimits, requireModel } from "../keys/client-keys";
+import { type ClientKey, hasModelLimits, requireModel, requireUnrevoked } from "../keys/client-keys";
+import type { AutoChoice } from "../upstream/auto";
+import { autoId, autoOnlyError } from "../upstream/auto-model";
 import type { Model } from "../upstream/model";
+import { aliasOf } from "../upstream/model-name";
 import type { Provider, ProviderOperation } from "../upstream/provider";
-import { type AskedModel, findNamedModel, type NamedModel, type NamedModelParts } from "./named-model";
+import {
+  type AskedModel,
+  autoNamed,
+  findNamedModel,
+  listOrNothing,
+  type NamedModel,
+  type NamedModelParts,
+} from "./named-model";
 
-export type TargetParts = NamedModelParts;
+export type TargetParts = NamedModelParts & Pick<App, "accounts">;
 
 export interface Target extends NamedModel {
   /** Null for embeddings, which have no dialect. */
   dialect: Dialect | null;
   /** The upstream's path; for the record, that of a provider begins with its name. */
   endpoint: string;
+  /** How Auto chose the model: it is served by this account only. */
+  choice?: AutoChoice;
+  /** Auto does not name the model before the answer does: finds it by the name there. */
+  named?(model: string): Pick<Model, "id" | "price">;
 }
 
 /** Of a request for a reply. */
@@ -22,6 +36,10 @@ export type ChatTarget = Target & { dialect: Dialect };
 
 export const isProvided = <T extends Target>(target: T): target is T & { provider: Provider } =>
   target.provider !== undefined;
+
+/** The model is still to be chosen, by {@link serveByAuto}. */
+export const isAutoTarget = ({ model, provider, choice }: Target): boolean =>
+  model.id === autoId && !provider && !choice;
 
 /** Who is called, for sentences. */
 export const whoOf = ({ provider }: Pick<Target, "provider">): string => provider?.who ?? "GitHub Copilot";
@@ -40,7 +58,9 @@ export function requireFurtherModels(
 }
 
 /** What the record keeps of a target. */
-export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider"> & { model: Pick<Model, "id" | "price"> };
+export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "choice" | "named"> & {
+  model: Pick<Model, "id" | "price">;
+};
 
 /** @param model As the client wrote it; the provider resolves it. */
 export function providerTarget(
@@ -67,6 +87,10 @@ const preference: Record<ClientDialect, Dialect[]> = {
   gemini: ["messages", "responses", "chat"], // as for responses
 };
 
+/** Undefined if the model holds no conversations. */
+export const preferredDialect = (client: ClientDialect, { dialects }: Pick<Model, "dialects">): Dialect | undefined =>
+  preference[client].find((candidate) => dialects.includes(candidate));
+
 /** Whether a full answer has to be requested as a stream: some models give long answers only so. The messages dialect always has a maximum. */
 export function needsStream({ maxTokens }: Conversation, { model, dialect }: Target): boolean {
   const { fullOutput, output } = model.limits;
@@ -81,8 +105,8 @@ export async function chooseTarget(
   client: ClientDialect,
   key: ClientKey | undefined,
 ): Promise<ChatTarget> {
-  const { model, upstreamModel, provider } = await findUsable(parts, { name, client, key });
-  const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
+  const { model, upstreamModel, provider } = await findChatModel(parts, { name, client, key });
+  const dialect = preferredDialect(client, model);
   if (!dialect)
     throw new ProxyError(
       "invalid_request",
@@ -110,11 +134,43 @@ export async function chooseEmbeddingsTarget(
   return { model, upstreamModel, provider, dialect: null, endpoint };
 }
 
+/**
+ * Where the accounts have nothing but Auto, other names mean `auto` if the owner wants that, and else get a sentence about it.
+ * @throws ProxyError `not_found`, `permission`.
+ */
+async function findChatModel(parts: TargetParts, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
+  const { catalogue, config } = parts;
+  if (config.current.autoWhenOnly && !catalogue.presentModels()) await listOrNothing(parts);
+  if (config.current.autoWhenOnly && haveOnlyAuto(parts) && !isOfProvider(parts, asked)) {
+    requireUnrevoked(asked.key);
+    return autoNamed(parts);
+  }
+  try {
+    return await findUsable(parts, asked);
+  } catch (thrown) {
+    const isUnknown = thrown instanceof ProxyError && thrown.details.code === "model_not_found";
+    throw isUnknown && haveOnlyAuto(parts) ? autoOnlyError(asked.name) : thrown;
+  }
+}
+
+function isOfProvider({ config, providerModels }: TargetParts, { name, key }: AskedModel): boolean {
+  const alias = aliasOf(name, key?.modelAliases ?? {}, config.current.modelAliases);
+  return [name, alias ?? name].some((each) => providerModels.find(each) !== undefined);
+}
+
+/** Whether none of the accounts that could serve takes a named model. */
+export function haveOnlyAuto({ accounts, catalogue }: Pick<App, "accounts" | "catalogue">): boolean {
+  const able = accounts.filter(({ state }) => state.name !== "failed" && state.name !== "paused");
+  return able.length > 0 && able.every(catalogue.isAutoOnly);
+}
+
 /** @throws ProxyError `not_found`, `permission`. */
 async function findUsable(parts: TargetParts, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
   const named = await findNamedModel(parts, asked);
   const { model } = named;
-  requireModel(asked.key, model.id);
+  // With `auto`, the model that is chosen has to be one that the key may use.
+  if (isAutoTarget({ ...named, dialect: null, endpoint: "" })) requireUnrevoked(asked.key);
+  else requireModel(asked.key, model.id);
   if (!model.enabled)
     throw new ProxyError(
       "not_found",

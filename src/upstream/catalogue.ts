@@ -2,6 +2,8 @@
 import type { Account } from "../accounts/account";
 import type { Pool } from "../accounts/pool";
 import { settledInTime } from "../net/time-limit";
+import type { Auto } from "./auto";
+import { autoId, autoModel, hasOnlyAuto } from "./auto-model";
 import { type DeniedModels, openDeniedModels } from "./denied-models";
 import type { Model } from "./model";
 import { type CachedModelList, type ModelListCacheOptions, openModelListCache } from "./model-list-cache";
@@ -28,6 +30,10 @@ export interface Catalogue {
   denials: DeniedModels;
   /** The account was refused the model: if its last list lacks it, it is not kept any longer. */
   drop(account: Account, modelId: string): void;
+  /** What the account lists; nothing as long as its list is unknown. */
+  listOf(account: Account): readonly Model[];
+  /** Whether the account has nothing but Auto, so that named models are refused; false as long as its list is unknown. */
+  isAutoOnly(account: Account): boolean;
   /** Fetches the lists again at their next use. */
   expire(): void;
 }
@@ -43,6 +49,8 @@ export interface CurrentModels {
 export interface CatalogueOptions extends Omit<ModelListCacheOptions, "now"> {
   /** For the error if no account is signed in. */
   pool: Pick<Pool, "whyNone">;
+  /** What was found out by asking for Auto; else only the lists tell who has it. */
+  auto?: Pick<Auto, "revision" | "worksFor">;
   now?(): number;
 }
 
@@ -53,21 +61,32 @@ const othersTimeoutMs = 3_000;
 
 type List = CachedModelList | undefined;
 
-export function openCatalogue({ pool, now = Date.now, ...options }: CatalogueOptions): Catalogue {
+export function openCatalogue({ pool, auto, now = Date.now, ...options }: CatalogueOptions): Catalogue {
   const { accounts } = options;
   const cache = openModelListCache({ ...options, now });
   const denials = openDeniedModels({ logger: options.logger, now });
   const lists = (account: Account, modelId: string) => cache.get(account)?.enabled.has(modelId) ?? true;
   const mayServe = (account: Account, modelId: string) =>
     lists(account, modelId) && !denials.isDenied(account, modelId);
-  let union: { of: List[]; models: Model[] } = { of: [], models: [] };
+  let union: { of: List[]; models: Model[]; revision?: number } = { of: [], models: [] };
 
-  /** Made again only if one of the lists has changed. */
+  /** Made again only if one of the lists has changed, or what is known of Auto. */
   function unionOf(of: List[]): Model[] {
-    if (of.length !== union.of.length || of.some((list, at) => list !== union.of[at]))
-      union = { of, models: unite(of) };
+    const isChanged = of.length !== union.of.length || of.some((list, at) => list !== union.of[at]);
+    if (isChanged || union.revision !== auto?.revision) {
+      const models = unite(of);
+      if (accounts().some(offersAuto)) models.push(autoModel(models));
+      union = { of, models, revision: auto?.revision };
+    }
     return union.models;
   }
+
+  const isAutoOnly = (account: Account) => hasOnlyAuto(account, cache.get(account)?.isAutoOnly ?? false);
+
+  /** As far as it is known without sending a prompt. */
+  const offersAuto = (account: Account) =>
+    auto?.worksFor(account) ??
+    (isAutoOnly(account) || cache.get(account)?.models.some(({ autoDiscount }) => autoDiscount !== undefined) === true);
 
   function signedIn(): Account[] {
     const all = accounts();
@@ -92,7 +111,8 @@ export function openCatalogue({ pool, now = Date.now, ...options }: CatalogueOpt
         const list = cache.get(account);
         return list !== undefined && list === union.of[at] && cache.isFresh(list);
       };
-      return all.length > 0 && all.length === union.of.length && all.every(isPresent) ? union.models : undefined;
+      if (all.length === 0 || all.length !== union.of.length || !all.every(isPresent)) return undefined;
+      return unionOf(union.of);
     },
     async load(account) {
       await cache.load(account);
@@ -115,10 +135,14 @@ export function openCatalogue({ pool, now = Date.now, ...options }: CatalogueOpt
       };
     },
     offers: (account, modelId) =>
-      mayServe(account, modelId) ||
-      (lists(account, modelId) && !accounts().some((other) => other !== account && mayServe(other, modelId))),
+      modelId === autoId
+        ? offersAuto(account)
+        : mayServe(account, modelId) ||
+          (lists(account, modelId) && !accounts().some((other) => other !== account && mayServe(other, modelId))),
     denials,
     drop: cache.drop,
+    listOf: (account) => cache.get(account)?.models ?? [],
+    isAutoOnly,
     expire: () => accounts().forEach(cache.expire),
   };
 }

@@ -150,6 +150,14 @@ export const rows: readonly FailureRow[] = [
       /item_id did not match|input\[\d+\]\.id'?: string too long|invalid `(?:signature|data)` in `(?:redacted_)?thinking`/i,
     ...replayed,
   },
+  // The session token of Auto has ended, or belongs to another account. The status is not known (texts seen 2026-03).
+  {
+    status: [400, 401, 403],
+    words: /copilot-session-token/i,
+    kind: "upstream",
+    clientStatus: 502,
+    clientCode: "auto_token_refused",
+  },
   { status: [400], code: /^invalid_function_parameters/, ...refusedSchema },
   {
     status: [400],

@@ -4,6 +4,7 @@ import type { Account } from "../accounts/account";
 import { isSuspension } from "../accounts/suspension";
 import { dayMs } from "../format";
 import type { Logger } from "../logger";
+import { picksNone } from "./auto-model";
 import type { Model } from "./model";
 import { fetchModelList, type ModelListOptions } from "./model-list";
 
@@ -14,6 +15,8 @@ export interface CachedModelList {
   lastListed: ReadonlyMap<string, number>;
   /** Ids of the enabled models. */
   enabled: ReadonlySet<string>;
+  /** By its flags, the account has nothing but Auto: no chat model is picked. */
+  isAutoOnly: boolean;
   fetchedAt: number;
 }
 
@@ -156,5 +159,6 @@ const listOf = (models: Model[], lastListed: CachedModelList["lastListed"], fetc
   models,
   lastListed,
   enabled: new Set(models.filter((model) => model.enabled).map(({ id }) => id)),
+  isAutoOnly: picksNone(models),
   fetchedAt,
 });

@@ -1,10 +1,11 @@
 /** One call to the model list of one account. */
-import type { Account, Session } from "../accounts/account";
+import type { Account } from "../accounts/account";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
 import { differencesIn } from "../json-shape";
 import { readText } from "../net/body";
 import type { CallLimits } from "../net/clock";
+import { askAccount } from "./ask-account";
 import type { Copilot } from "./copilot";
 import { type Failure, readFailure } from "./failure";
 import { modelShape } from "./known-names";
@@ -26,20 +27,9 @@ export async function fetchModelList(
   account: Account,
   { copilot, limits, now, unknownField }: ModelListOptions,
 ): Promise<Model[]> {
-  const request = (session: Session) =>
-    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits });
-  let session = await account.session();
-  let response = await request(session);
-  if (response.status === 401) {
-    session = await account.refresh(session);
-    response = await request(session);
-  } else if (response.status === 403) {
-    session = await account.renew(session);
-    response = await request(session);
-  } else if (response.status === 421) {
-    session = await account.relearnHost(session);
-    response = await request(session);
-  }
+  const response = await askAccount(account, (session) =>
+    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits }),
+  );
   const body = await readText(response, maxBytes);
   if (!response.ok) throw markRefused(account, readFailure(response.status, response.headers, body, now()));
   return readModelList(body, unknownField);

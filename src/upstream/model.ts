@@ -21,9 +21,13 @@ export interface Model extends ModelFacts {
   picked: boolean;
   /** The account's last list lacks it, an earlier one had it: it is kept for a day. */
   isAbsent?: true;
+  /** The list says that the picker does not offer it. */
+  unpicked?: true;
   /** Its terms are accepted, or it has none. */
   enabled: boolean;
   price: Price;
+  /** The share of its price that Auto takes off, 0 … 1; missing if the list names none. */
+  autoDiscount?: number;
   tokenizer?: string;
 }
 
@@ -46,6 +50,8 @@ export function readModel(item: unknown): Model | undefined {
     dialects: kind === "chat" ? readDialects(item.supported_endpoints) : [],
     ...(textsIn(item.supported_endpoints).includes(socketEndpoint) && { socket: true }),
     price: readPrice(item.billing, isKnownFor("isLongFromBoundary", item.id)),
+    ...(item.model_picker_enabled === false && { unpicked: true }),
+    ...readDiscount(objectIn(item.billing).auto_discount),
     tokenizer: shortText(capabilities.tokenizer),
     limits: {
       context: countIn(limits.max_context_window_tokens),
@@ -78,6 +84,18 @@ const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstre
 function readDialects(listed: unknown): Dialect[] {
   if (!Array.isArray(listed)) return ["chat"];
   return textsIn(listed).flatMap((endpoint) => dialectByPath.get(endpoint) ?? []);
+}
+
+function readDiscount(value: unknown): Pick<Model, "autoDiscount"> {
+  const autoDiscount = shareOf(value);
+  return autoDiscount === undefined ? {} : { autoDiscount };
+}
+
+/** A discount as a share, 0 … 1: lists and answers write percent (`10`) or shares (`0.1`). Undefined for none. */
+export function shareOf(discount: unknown): number | undefined {
+  const number = typeof discount === "string" && discount !== "" ? Number(discount) : discount;
+  if (typeof number !== "number" || !(number > 0 && number <= 100)) return undefined;
+  return number < 1 ? number : number / 100;
 }
 
 function readVision(value: unknown) {

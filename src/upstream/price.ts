@@ -20,6 +20,14 @@ export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean): 
   };
 }
 
+/** The price of the dearest of several models, of which any may serve; unknown if there is none. */
+export function dearestOf(models: readonly { price: Price }[]): Price {
+  const weightOf = ({ units, tokens }: Price) =>
+    tokens ? (tokens.input * 4 + tokens.output) / tokens.per : (units ?? -1);
+  const prices = models.map(({ price }) => price).sort((one, other) => weightOf(other) - weightOf(one));
+  return { ...prices[0], premium: true };
+}
+
 function creditsFor({ tokens, long }: Price, usage: Partial<Usage>): number | null {
   if (!tokens || usage.input === undefined || usage.output === undefined) return null;
   const rate = long && usage.input > long.above ? long : tokens;

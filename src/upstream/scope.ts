@@ -10,6 +10,7 @@ import type { ConfigStore } from "../config/store";
 import { entryOf } from "../json";
 import type { Logger } from "../logger";
 import type { CallLimits } from "../net/clock";
+import type { Auto } from "./auto";
 import { type Catalogue, openCatalogue } from "./catalogue";
 import type { Copilot } from "./copilot";
 import type { Drift } from "./drift";
@@ -28,6 +29,7 @@ export interface Scope {
 }
 
 export interface ScopeParts {
+  auto: Auto;
   config: ConfigStore;
   copilot: Copilot;
   drift: Drift;
@@ -42,7 +44,7 @@ export interface ScopeParts {
 
 /** @param signInHint What to do while no account is signed in; by default what the owner does. */
 export function openScope(parts: ScopeParts, accounts: () => Account[], signInHint?: string): Scope {
-  const { config, copilot, drift, logger, version, limits, isShared, now } = parts;
+  const { auto, config, copilot, drift, logger, version, limits, isShared, now } = parts;
   const freeInOrder = () => config.current.freeModelRouting === "in-order";
   const pool = openPool({ accounts, freeInOrder, isShared, signInHint, now });
   const providers = openProviders(config, version, now);
@@ -58,6 +60,7 @@ export function openScope(parts: ScopeParts, accounts: () => Account[], signInHi
     catalogue: openCatalogue({
       accounts: () => unpaused(accounts()),
       pool,
+      auto,
       copilot,
       logger,
       limits,

@@ -30,6 +30,7 @@ test("an empty config means these defaults", () => {
     accountOrder: [],
     pausedAccounts: [],
     accountAffinity: false,
+    autoWhenOnly: false,
     modelAliases: {},
     fallbacks: {},
     freeModelRouting: "round-robin",

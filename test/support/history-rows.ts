@@ -36,6 +36,7 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     searches: null,
     parent_id: null,
     fallbacks: null,
+    auto: null,
     session: null,
     cache_miss: null,
     input_tokens: 10,

@@ -97,6 +97,7 @@ describe("codes before words", () => {
     [400, "invalid_encrypted_content", "It is."],
     [400, "string_above_max_length", "It is.", "input[2].id"],
     [400, "invalid_request_body", "Encrypted content item_id did not match the target item id."],
+    [400, "bad_request", "Invalid Copilot-Session-Token"],
     [400, "invalid_function_parameters", "Invalid schema for function 'f': …"],
     [400, "invalid_request_body", "Invalid schema for function 'f': '\\p{L}' is not a 'regex'."],
     [400, "context_length_exceeded", "It is."],

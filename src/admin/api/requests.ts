@@ -3,6 +3,7 @@ import type { App } from "../../app";
 import { columnNames } from "../../history/entry";
 import type { Entry, Filters, Row } from "../../history/history";
 import type { InFlightRequest } from "../../history/in-flight";
+import type { AutoChoice } from "../../upstream/auto";
 
 /** One attempt with one account; `account` is null for a provider. */
 export interface Attempt {
@@ -21,6 +22,9 @@ export interface PassedModel {
   why: string;
 }
 
+/** How Auto chose the model. */
+export type ShownChoice = Pick<AutoChoice, "by" | "why" | "discount">;
+
 /** A running request, as far as it is known. */
 export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts" | "fallbacks"> & {
   stream: boolean;
@@ -31,7 +35,7 @@ export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts" | "fallba
 /** A request that has ended; `id` once its row is written. */
 export type ShownEntry = Omit<
   Entry,
-  "stream" | "attempts" | "tokens_estimated" | "fixups" | "dropped" | "fallbacks"
+  "stream" | "attempts" | "tokens_estimated" | "fixups" | "dropped" | "fallbacks" | "auto"
 > & {
   id?: number;
   stream: boolean;
@@ -40,6 +44,7 @@ export type ShownEntry = Omit<
   fixups: string[];
   dropped: string[];
   fallbacks: PassedModel[];
+  auto: ShownChoice | null;
 };
 
 export interface ShownPage {
@@ -91,6 +96,7 @@ export function showEntry(entry: Entry | Row): ShownEntry {
     fixups: JSON.parse(entry.fixups),
     dropped: JSON.parse(entry.dropped),
     fallbacks: JSON.parse(entry.fallbacks ?? "[]"),
+    auto: JSON.parse(entry.auto ?? "null"),
   };
 }
 

@@ -6,6 +6,7 @@ import { entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
 import type { InFlightRequest } from "../../history/in-flight";
 import { type Measure, measureNames } from "../../history/rollup";
+import { autoProtocols } from "../../upstream/auto";
 import { modelAbilitiesSchema } from "../../upstream/model-abilities";
 
 const count = z.number().int();
@@ -161,7 +162,15 @@ const columnSchemas: Record<string, z.ZodType> = Object.fromEntries(
 const fallbacks = z
   .array(z.object({ model: z.string(), status: count.nullable(), why: z.string() }))
   .describe("The models that were to serve before the one that did; `status` is null for a model that was not asked.");
-const lists = { attempts, fixups: z.array(z.string()), dropped: z.array(z.string()), fallbacks };
+const auto = z
+  .object({
+    by: z.enum(autoProtocols),
+    why: z.string().nullable(),
+    discount: z.number().nullable().describe("The share of the price that GitHub says it takes off, 0 … 1."),
+  })
+  .nullable()
+  .describe("How GitHub Copilot’s Auto chose the model; null if the client did not ask for `auto`.");
+const lists = { attempts, fixups: z.array(z.string()), dropped: z.array(z.string()), fallbacks, auto };
 
 export const entrySchema = z
   .object({ id: count.optional().describe("Once its row is written."), ...columnSchemas, ...lists })

@@ -37,6 +37,25 @@ export type ExchangeFault =
   | "502"
   | "unreadable";
 
+/** Who offers a protocol: `POST /auto`, `POST /models/session`, or a chat request that names no model. */
+export type AutoProtocol = "auto" | "session" | "omission";
+
+export interface AutoOffer {
+  /** The plan has nothing else: the list picks no model, and a named one is refused. */
+  only?: boolean;
+  protocols: AutoProtocol[];
+  /** The ids that it chooses from. Each choice takes the next one; one for an image takes the next that sees. */
+  pool: string[];
+  /** Percent. */
+  discount?: number;
+  /** Seconds; a day. */
+  lifetime?: number;
+  /** Instead of a choice: 503, silence, or a page that is no JSON. */
+  fault?: "later" | "silent" | "unreadable";
+  /** Choices so far. */
+  made?: number;
+}
+
 export interface DemoAccount {
   login: string;
   /** `ghu_…` is exchanged for a Copilot token; `gho_…` is itself the bearer token on the model host. */
@@ -58,6 +77,8 @@ export interface DemoAccount {
   statedHost?: HostName;
   exchangeFault?: ExchangeFault;
   rights?: Rights;
+  /** What Auto offers it; nothing if missing. */
+  auto?: AutoOffer;
 }
 
 const counter = (entitlement: number, remaining = entitlement, more: Partial<Allowance> = {}): Allowance => ({
@@ -137,6 +158,40 @@ export const demoAccounts = (): DemoAccount[] => [
  */
 export type Generation = "A" | "B" | "C" | "mixed";
 
+const autoPool = ["gpt-5-mini", "claude-haiku-4.5"];
+
+/** Accounts with Auto: on the plans Free and Student there is nothing else, on Pro it stands beside the named models. */
+export const autoAccounts = () =>
+  ({
+    free: {
+      login: "free-demo",
+      githubToken: "ghu_DEMOfreeDEMOfreeDEMOfreeDEMOfree0004",
+      plan: "free",
+      sku: "free_limited_copilot",
+      host: "individual",
+      quota: quotas.free(),
+      auto: { only: true, protocols: ["omission"], pool: autoPool },
+    },
+    student: {
+      login: "student-demo",
+      githubToken: "ghu_DEMOstudDEMOstudDEMOstudDEMOstud0005",
+      plan: "individual",
+      sku: "free_educational_quota",
+      host: "individual",
+      quota: quotas.pro(),
+      auto: { only: true, protocols: ["auto", "session", "omission"], pool: [...autoPool, "gpt-5.4-mini"] },
+    },
+    pro: {
+      login: "pro-demo",
+      githubToken: "ghu_DEMOprodDEMOprodDEMOprodDEMOprod0006",
+      plan: "individual",
+      sku: "monthly_subscriber_quota",
+      host: "individual",
+      quota: quotas.pro(),
+      auto: { protocols: ["auto"], pool: ["claude-sonnet-4.6", "gpt-5-mini"], discount: 10 },
+    },
+  }) satisfies Record<string, DemoAccount>;
+
 /** The state of a running demo. */
 export interface World {
   accounts: DemoAccount[];
@@ -161,6 +216,8 @@ export interface World {
   cached: Map<string, number>;
   /** How many requests without a cache key an account has sent to a model. */
   keyless: Map<string, number>;
+  /** Session tokens of Auto: the account, and the end as a timestamp in milliseconds. */
+  autoTokens: Map<string, { account: DemoAccount; until: number }>;
   /** Directives marked `once` that were carried out. */
   spent: Set<string>;
   /** Model requests in progress, and the most at any one time. */

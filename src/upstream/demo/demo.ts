@@ -47,6 +47,8 @@ export interface Demo {
   intercept(path: string | RegExp, answer: Interceptor, times?: number): void;
   /** Expires every Copilot token that was issued: it gets 401 "unauthorized: token expired". */
   expireTokens(): void;
+  /** Ends every session token of Auto: it gets 400 "Invalid Copilot-Session-Token". */
+  endAutoTokens(): void;
   /** The course of the device flow from now on. */
   device: DeviceScript;
   /** The device codes that wait for an approval. */
@@ -76,6 +78,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
     counted: [],
     cached: new Map(),
     keyless: new Map(),
+    autoTokens: new Map(),
     spent: new Set(),
     open: 0,
     peak: 0,
@@ -106,6 +109,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
     expireTokens() {
       for (const issued of world.issued.values()) issued.until = 0;
     },
+    endAutoTokens: () => world.autoTokens.clear(),
     device: world.device,
     deviceCodes: () => [...world.grants.keys()],
     get open() {

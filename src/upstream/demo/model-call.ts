@@ -1,6 +1,7 @@
 /** One request to a model, from its headers to the end of its answer, for all three dialects. */
 import { chargeRequest, chargeTokens, quotaHeaders } from "./accounting";
 import type { DemoAccount, World } from "./accounts";
+import { autoModelFor } from "./auto";
 import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
 import { type Ask, type Plan, presentTools } from "./parse-prompt";
@@ -60,7 +61,9 @@ export async function answerModelCall(world: World, call: ModelCall, dialect: Di
   if (signal.aborted) return new Response(null, { status: 499 });
   if (effects.instead) throw effects.instead;
 
-  const model = modelFor(world, account, ask.model, dialect.path);
+  const named = typeof body.model === "string" ? body.model : undefined;
+  const chosen = autoModelFor(world, account, headers, named, dialect.path);
+  const model = modelFor(world, account, chosen ?? ask.model, dialect.path);
   const view: View = { body, ask, model, account, headers, isNewest: world.generation === "C" };
   for (const rule of dialect.rules) {
     const objection = rule(view);

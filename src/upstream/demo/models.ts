@@ -165,16 +165,21 @@ export function wireModel(world: World, account: DemoAccount, model: Model): Jso
     preview: traits.has("preview"),
     is_chat_default: traits.has("default"),
     is_chat_fallback: traits.has("fallback"),
-    model_picker_enabled: !traits.has("hidden"),
+    model_picker_enabled: !traits.has("hidden") && !account.auto?.only,
     ...(category && { model_picker_category: category }),
     ...(world.generation !== "A" && { model_picker_price_category: priceCategory(model) }),
     ...(model.endpoints && { supported_endpoints: model.endpoints }),
     ...(state && {
       policy: { state, terms: `Enable access to the latest ${model.name} model from ${model.vendor}. DEMO terms.` },
     }),
-    billing: billing(world, model, restriction(model)),
+    billing: { ...billing(world, model, restriction(model)), ...discountOf(account, model) },
     capabilities: capabilities(world, model),
   };
+}
+
+/** In percent. */
+function discountOf({ auto }: DemoAccount, { id }: Model): Json {
+  return auto?.discount && auto.pool.includes(id) ? { auto_discount: auto.discount } : {};
 }
 
 function readTable(table: string): Model[] {

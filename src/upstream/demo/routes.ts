@@ -2,6 +2,7 @@
 import type { DemoAccount, World } from "./accounts";
 import { countTokens } from "./anthropic";
 import { admit } from "./auth";
+import { chooseAtOnce, chooseByIntent, openSession } from "./auto";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
 import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
@@ -61,6 +62,17 @@ export const modelRoutes: Route[] = [
   }),
   route("POST", /^\/models\/([^/]+)\/policy$/, (arrival, id) =>
     acceptTerms(arrival.world, enter(arrival), id, record(arrival.seen.body)),
+  ),
+  route("POST", /^\/auto$/, (arrival) => {
+    const { world, seen, signal } = arrival;
+    const version = seen.headers["x-github-api-version"] ?? "";
+    return chooseAtOnce(world, enter(arrival), version, record(seen.body), signal);
+  }),
+  route("POST", /^\/models\/session$/, (arrival) =>
+    openSession(arrival.world, enter(arrival), record(arrival.seen.body), arrival.signal),
+  ),
+  route("POST", /^\/models\/session\/intent$/, (arrival) =>
+    chooseByIntent(arrival.world, enter(arrival), arrival.seen.headers, record(arrival.seen.body)),
   ),
   // This route is api.anthropic.com's; the model host does not have it.
   route("POST", /^\/v1\/messages\/count_tokens$/, ({ world, seen }) =>

@@ -163,6 +163,7 @@ const groups: { title: string; names: string[] | "others" }[] = [
       "modelAliases",
       "fallbacks",
       "accountAffinity",
+      "autoWhenOnly",
       "freeModelRouting",
       "toolSearch",
       "promptCache",

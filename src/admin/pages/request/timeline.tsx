@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The timeline of one request: received, routed, each attempt, first byte, end. */
 
-import { clock, duration } from "../../../format";
-import type { Attempt, PassedModel, ShownEntry } from "../../api/requests";
+import { clock, duration, percent } from "../../../format";
+import type { Attempt, PassedModel, ShownChoice, ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
 import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
@@ -52,6 +52,7 @@ function stepsOf(item: ShownEntry): Step[] {
     },
     { name: "Routed", text: <Routing item={item} /> },
     ...item.fallbacks.map(passedOverStep),
+    ...(item.auto ? [autoStep(item.auto)] : []),
     ...attemptsOf(item.attempts),
     ...(first === null
       ? []
@@ -114,6 +115,28 @@ function attemptsOf(attempts: Attempt[]): Step[] {
     return step;
   });
 }
+
+/** How Auto's ways are named on the page. */
+const autoWays: Record<ShownChoice["by"], string> = {
+  auto: "GitHub Copilot chose the model for this conversation",
+  session: "GitHub Copilot chose the model for this conversation, by its older protocol",
+  omission: "The request was sent without a model, and the answer named the one that served",
+};
+
+const autoStep = ({ by, why, discount }: ShownChoice): Step => ({
+  name: "Auto",
+  text: (
+    <>
+      {autoWays[by]}
+      {why !== null && (
+        <>
+          ; its reason: <Value of={why} max={80} />
+        </>
+      )}
+      .{discount !== null && ` GitHub announces a discount of ${percent(discount)} on it.`}
+    </>
+  ),
+});
 
 /** A model that was to serve before. */
 const passedOverStep = ({ model, status, why }: PassedModel): Step => ({

@@ -1,0 +1,237 @@
+/**
+ * Serves a request for the model `auto`: asks each account in turn for its choice, and has the model that it chose serve.
+ * A choice holds for its conversation. A token that is refused is replaced once; it is never sent for another account.
+ */
+import type { Account } from "../accounts/account";
+import { markHash } from "../accounts/affinity";
+import { isSuspension } from "../accounts/suspension";
+import { upstreamPaths } from "../api-paths";
+import type { App } from "../app";
+import type { ClientDialect, Conversation, Turn } from "../dialects/hub/conversation";
+import { asProxyError, ProxyError } from "../errors";
+import { type ClientKey, mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
+import { editMembers } from "../net/json-edit";
+import { skeletonOf } from "../net/json-skeleton";
+import { type AutoChoice, type AutoQuestion, notOfferedCode } from "../upstream/auto";
+import { autoModel } from "../upstream/auto-model";
+import type { Model } from "../upstream/model";
+import { findListed } from "../upstream/model-name";
+import { dearestOf } from "../upstream/price";
+import { bodyText, type Facts } from "./incoming";
+import { isClientsOwn } from "./initiator";
+import { modelHeader, modelInHeader } from "./model-header";
+import type { RequestRecord } from "./request-record";
+import { type ChatTarget, preferredDialect, type TargetParts } from "./target";
+
+export type AutoParts = TargetParts & Pick<App, "auto" | "pool">;
+
+export interface AutoRequest {
+  client: ClientDialect;
+  key: ClientKey | undefined;
+  facts: Facts;
+  /** Undefined if the request cannot be decoded. */
+  conversation: Conversation | undefined;
+  /** A text of the conversation as the client sent it. */
+  whole(text: string): string;
+  /** The client's session. */
+  session: string | undefined;
+  /** The account whose signatures the conversation holds. */
+  preferredAccount: Account | undefined;
+  /** The request is for a summary: the conversation goes on with it, and a new choice. */
+  isSummary: boolean;
+  record: RequestRecord;
+  /** Why the model that was chosen cannot take this request; undefined if it can. */
+  unfit?(target: ChatTarget): Promise<string | undefined>;
+}
+
+/**
+ * The answer of the model that an account's Auto chose.
+ * @param serve Serves the request with this model and this account alone.
+ * @throws ProxyError The last account's, or why none could be asked.
+ */
+export async function serveByAuto(
+  parts: AutoParts,
+  request: AutoRequest,
+  serve: (target: ChatTarget) => Promise<Response>,
+): Promise<Response> {
+  const { auto, pool } = parts;
+  const { record } = request;
+  const conversation = conversationOf(request);
+  let failure: ProxyError | undefined;
+  for (const account of accountsOf(parts, request, conversation)) {
+    const blocked = pool.stopped();
+    if (blocked) throw blocked;
+    const retried = new Set<Retry>();
+    for (;;) {
+      let target: ChatTarget | undefined;
+      const calls = record.attemptCount;
+      try {
+        target = await targetOf(parts, request, account, conversation);
+        const answer = await serve(target);
+        if (request.isSummary) auto.forget(account, conversation);
+        answer.headers.set(modelHeader, modelInHeader(record.model() ?? target.model.id));
+        return answer;
+      } catch (thrown) {
+        if (record.isStopped || record.hasBegun) throw thrown;
+        const error = asProxyError(thrown);
+        if (error.kind === "internal" || isSuspension(error)) throw thrown;
+        const retry = target && retryFor(parts, error, target.choice);
+        if (!target) record.addAttempt(account, error, 0);
+        else if (retry ? retried.has(retry) : !error.details.otherAccount) throw thrown;
+        const status = target && record.attemptCount > calls ? error.status : null;
+        failure = error;
+        if (retry && !retried.has(retry)) {
+          retried.add(retry);
+          if (retry === "choice") auto.forget(account, conversation);
+          record.passOver({ model: target!.model.id, status, why: error.message });
+          continue;
+        }
+        if (!target && !leadsOn(error)) throw thrown;
+        if (target) record.passOver({ model: target.model.id, status, why: error.message });
+        break;
+      }
+    }
+  }
+  throw failure ?? pool.whyNone({ premium: true, capable: (account) => auto.worksFor(account) !== false });
+}
+
+/** Whether another account's choice may succeed. */
+const leadsOn = ({ kind, details }: ProxyError): boolean =>
+  kind !== "permission" && kind !== "invalid_request" && details.code !== "budget_exceeded";
+
+/** The account that keeps the conversation's choice first, then the one whose signatures it holds, then the others in order. */
+function* accountsOf(
+  { auto, pool, accounts }: AutoParts,
+  { preferredAccount }: AutoRequest,
+  conversation: string | undefined,
+): Generator<Account> {
+  const capable = (account: Account) => auto.worksFor(account) !== false || hasNoOther(accounts, auto);
+  const first = (account: Account) => (auto.keeps(account, conversation) ? 0 : account === preferredAccount ? 1 : 2);
+  const asked = new Set<Account>();
+  // An account whose quota is used up may still serve a choice that costs none.
+  for (const premium of [true, false])
+    for (const account of pool.candidates({ premium, capable }).toSorted((one, other) => first(one) - first(other))) {
+      if (asked.has(account)) continue;
+      asked.add(account);
+      yield account;
+    }
+}
+
+/** Where no account has Auto, each is asked again: its answer says so. */
+const hasNoOther = (accounts: readonly Account[], auto: AutoParts["auto"]): boolean =>
+  accounts.every((account) => auto.worksFor(account) === false);
+
+async function targetOf(
+  { auto, catalogue }: AutoParts,
+  request: AutoRequest,
+  account: Account,
+  conversation: string | undefined,
+): Promise<ChatTarget> {
+  const { client, key, facts, record } = request;
+  await catalogue.load(account).catch((thrown: unknown) => {
+    // A choice describes its model itself.
+    if (!(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
+  });
+  const listed = catalogue.listOf(account);
+  const question: AutoQuestion = {
+    prompt: newestWords(request),
+    hasImage: facts.vision,
+    turns: request.conversation?.turns.filter(({ role }) => role === "assistant").length ?? 0,
+    mayUse: (model) => mayUseByAuto(key, model),
+    listed,
+    mayOmit: catalogue.isAutoOnly(account) && listed.every(({ id }) => mayUseByAuto(key, id)),
+    controller: () => record.controller,
+  };
+  const choice = await auto.choose(account, conversation, question);
+  const target = choice.model ? chosenTarget(choice, choice.model, client) : omittingTarget(choice, listed);
+  if (choice.model) requireAutoChoice(key, choice.model.id);
+  const why = await request.unfit?.(target);
+  if (why !== undefined)
+    throw new ProxyError(
+      "invalid_request",
+      `Auto chose \`${target.model.id}\`, which cannot take this request: ${why}.`,
+    );
+  return target;
+}
+
+function chosenTarget(choice: AutoChoice, model: Model, client: ClientDialect): ChatTarget {
+  const dialect = preferredDialect(client, model);
+  if (!dialect)
+    throw new ProxyError("upstream", `Auto chose \`${model.id}\`, which cannot hold a conversation.`, {
+      otherAccount: true,
+    });
+  return { model, upstreamModel: model, dialect, endpoint: upstreamPaths[dialect], choice };
+}
+
+/** Until the answer names its model, the request counts as the dearest one that may serve. */
+function omittingTarget(choice: AutoChoice, listed: readonly Model[]): ChatTarget {
+  const served = listed.filter(({ enabled, dialects }) => enabled && dialects.includes("chat"));
+  const model = { ...autoModel(served), dialects: ["chat" as const], price: dearestOf(served) };
+  // OpenAI's newer models refuse what the others do not know; most that Auto chooses are theirs.
+  const like = served.find(({ vendor, id }) => vendor.includes("OpenAI") && /^gpt-[5-9]/.test(id));
+  const upstreamModel = { ...model, vendor: like?.vendor ?? model.vendor, id: like?.id ?? model.id };
+  const named = (name: string) => servedModel(name, listed);
+  return { model, upstreamModel, dialect: "chat", endpoint: upstreamPaths.chat, choice, named };
+}
+
+/** What answers call a model may be its version. Of a model that is not listed, only its name is known. */
+function servedModel(name: string, listed: readonly Model[]): Pick<Model, "id" | "price"> {
+  const undated = name.replace(/-\d{4}-\d{2}-\d{2}$/, "");
+  return (
+    findListed(name, listed) ??
+    listed.find(({ version }) => version === name) ??
+    findListed(undated, listed) ?? { id: name.slice(0, 256), price: { premium: true } }
+  );
+}
+
+type Retry = "choice" | "omission";
+
+/** What another try with the same account may do differently. */
+function retryFor(
+  { auto }: AutoParts,
+  { details, status, message }: ProxyError,
+  choice?: AutoChoice,
+): Retry | undefined {
+  if (!choice) return undefined;
+  const isRefused = details.code === "auto_token_refused" || details.code === "model_not_found";
+  if (choice.by !== "omission") return isRefused ? "choice" : undefined;
+  const isOfModel =
+    isRefused || (status === 400 && (details.param === "model" || /\bmodel is required\b/i.test(message)));
+  if (!isOfModel) return undefined;
+  auto.refuseOmission(choice.account);
+  return "omission";
+}
+
+export const isNotOffered = ({ details }: ProxyError): boolean => details.code === notOfferedCode;
+
+/** The request without the name of a model. */
+export function withoutModel(body: string | Uint8Array): string | Uint8Array {
+  const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
+  const text = editMembers(skeleton?.text ?? bodyText(body), {}, ["model"]);
+  return skeleton?.fill(text) ?? text;
+}
+
+/**
+ * Tells conversations apart: by the client's session, which subagents share, and the first words of the person, which a
+ * compaction replaces.
+ */
+function conversationOf({ session, conversation, whole, key }: AutoRequest): string | undefined {
+  const first = conversation?.turns.map((turn) => wordsOf(turn, whole)).find((words) => words !== "");
+  if (first === undefined && session === undefined) return undefined;
+  return String(markHash(JSON.stringify([key?.name ?? null, session ?? null, first ?? null])));
+}
+
+const newestWords = ({ conversation, whole }: AutoRequest): string =>
+  conversation?.turns
+    .toReversed()
+    .map((turn) => wordsOf(turn, whole))
+    .find((words) => words !== "") ?? "";
+
+/** What a person wrote in a turn, without what the client added. */
+const wordsOf = ({ role, parts }: Turn, whole: (text: string) => string): string =>
+  role !== "user"
+    ? ""
+    : parts
+        .flatMap((part) => (part.kind === "text" && !isClientsOwn(part.text) ? [whole(part.text)] : []))
+        .join("\n")
+        .trim();
