@@ -2,7 +2,7 @@
  * Edits the text of a JSON object and leaves every other byte as it was. Numbers keep their digits, unknown members their
  * formatting, and a large member is not serialized again because a small one changed.
  */
-import { stringEnd } from "../json";
+import { isObject, stringEnd } from "../json";
 
 /**
  * The text of the object with some top-level members set and some removed.
@@ -27,14 +27,54 @@ export function editMembers(text: string, set: Record<string, unknown>, remove: 
 }
 
 /**
- * The text of an object that was changed: a member whose value is identical in both keeps its text.
+ * The text of an object that was changed, at whatever depth: a value that is identical in both keeps its text, so that a
+ * changed name costs no other byte.
  * @param text The text from which `before` was parsed.
  */
 export function editedTo(text: string, before: Record<string, unknown>, after: Record<string, unknown>): string {
-  const set: Record<string, unknown> = {};
-  for (const key of Object.keys(after)) if (after[key] !== before[key]) set[key] = after[key];
-  const remove = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
-  return editMembers(text, set, remove);
+  const isSame = (key: string) => Object.hasOwn(after, key) && after[key] === before[key];
+  const added = Object.keys(after).filter((key) => !Object.hasOwn(before, key));
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+  const members = readMembers(text);
+  const last = new Map(members.map((member) => [member.key, member]));
+  const edits = members.flatMap((member): Edit[] => {
+    const { key, valueStart, end } = member;
+    // An earlier one of the same name is what no parser of ours has read.
+    if (isSame(key) || !Object.hasOwn(after, key) || last.get(key) !== member) return [];
+    return [{ start: valueStart, end, text: editedValue(text.slice(valueStart, end), before[key], after[key]) }];
+  });
+  const edited = spliced(text, edits);
+  if (added.length === 0 && removed.length === 0) return edited;
+  return editMembers(edited, Object.fromEntries(added.map((key) => [key, after[key]])), removed);
+}
+
+function editedValue(text: string, before: unknown, after: unknown): string {
+  if (after === before) return text;
+  if (isObject(before) && isObject(after)) return editedTo(text, before, after);
+  if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return JSON.stringify(after);
+  const edits = readElements(text, 0).map(({ key, start, end }) => ({
+    start,
+    end,
+    text: editedValue(text.slice(start, end), before[key], after[key]),
+  }));
+  return spliced(text, edits);
+}
+
+interface Edit {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** The text with some pieces of it replaced. */
+function spliced(text: string, edits: readonly Edit[]): string {
+  let at = 0;
+  const pieces = edits.flatMap(({ start, end, text: replaced }) => {
+    const pieces = [text.slice(at, start), replaced];
+    at = end;
+    return pieces;
+  });
+  return [...pieces, text.slice(at)].join("");
 }
 
 /**

@@ -1,10 +1,10 @@
 /** Replies that are to be a list or a choice: an object upstream, unwrapped for the client. */
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { adapt } from "../../src/dialects/hub/adapt";
 import type { Conversation, Dialect, ResponseFormat } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { run } from "../../src/net/stream";
+import fc from "../support/random";
 
 const list = { type: "array", items: { type: "string" } };
 const wanting = (format: ResponseFormat): Conversation => ({ model: "m", turns: [], tools: [], stream: true, format });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { editMembers } from "../../src/net/json-edit";
+import { editedTo, editMembers } from "../../src/net/json-edit";
 import fc from "../support/random";
 
 test("a member is set and the digits of all others stay", () => {
@@ -34,6 +34,42 @@ test("whatever the object holds and however it is spaced, the edit means what it
         const edited = JSON.parse(editMembers(JSON.stringify(object, null, space), set, removed));
         const plain = JSON.parse(JSON.stringify({ ...Object.fromEntries(expected), ...set }));
         expect(edited).toEqual(plain);
+      },
+    ),
+  );
+});
+
+test("a value deep inside is changed, and every other byte stays", () => {
+  const text = ` { "a" : [ {"b":"a\\u0041", "n": 1.50, "c" : "old"} , 2e3 ],\n"d":{ "e":1 , "f":"\\/" } } `;
+  const before = JSON.parse(text);
+  const after = { ...before, a: [{ ...before.a[0], c: "new" }, before.a[1]], d: before.d };
+  expect(editedTo(text, before, after)).toBe(text.replace("old", "new"));
+});
+
+test("a whole that was changed anywhere reads as what it was changed to", () => {
+  const value = fc.jsonValue({ maxDepth: 3 });
+  const changed = (json: unknown): fc.Arbitrary<unknown> =>
+    fc.oneof(
+      fc.constant(json),
+      value,
+      ...(Array.isArray(json) && json.length > 0
+        ? [fc.nat(json.length - 1).chain((at) => changed(json[at]).map((to) => json.with(at, to)))]
+        : []),
+    );
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), value, { minKeys: 1 }).chain((before) =>
+        fc.tuple(fc.constantFrom(...Object.keys(before)), fc.constantFrom(null, 1, "\t")).chain(([key, space]) =>
+          fc
+            .oneof(
+              changed(before[key]).map((to) => ({ ...before, [key]: to })),
+              fc.constant({ ...before, added: 1 }),
+            )
+            .map((after) => ({ before, after, text: JSON.stringify(before, null, space ?? undefined) })),
+        ),
+      ),
+      ({ before, after, text }) => {
+        expect(JSON.parse(editedTo(text, before, after))).toEqual(JSON.parse(JSON.stringify(after)));
       },
     ),
   );

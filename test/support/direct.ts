@@ -164,6 +164,8 @@ const places: Record<string, RegExp> = {
   "empty-text": /^request\.(messages|system)/,
   "no-prefill": /^request\.messages/,
   "foreign-thinking": /^request\.(messages|input)/,
+  "lost-citations": /^request\.messages\.\d+\.content\.\d+\.citations/,
+  "file-name": /^request\.(messages|input)\..*\.filename$/,
   "thinking-adaptive": /^request\.(thinking|output_config)/,
   "thinking-in-tool-loop": /^request\.thinking/,
   "thinking-budget": /^request\.thinking/,

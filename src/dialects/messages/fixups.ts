@@ -1,5 +1,6 @@
 /** Messages passed through: the edits that a request or a reply may need. */
 import { isObject, parseWithSource } from "../../json";
+import { editedTo } from "../../net/json-edit";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { ClientSink, ReplyContext, RequestFixup, ToClient } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
@@ -64,8 +65,9 @@ export const fixStream =
     const pass = (frame: SseFrame, event: JsonObject) => {
       const type = textIn(event.type ?? frame.event);
       const fixedEvent = fixEvent(event.type === undefined ? { type, ...event } : event, report);
-      const serialized = fixedEvent === event ? frame.data : JSON.stringify(fixedEvent);
-      const data = withModelName(serialized ?? "", fixedEvent.message, context, report);
+      const text = frame.data ?? "";
+      const edited = fixedEvent === event ? text : editedTo(text, event, fixedEvent);
+      const data = withModelName(edited, fixedEvent.message, context, report);
       if (frame.event !== type) report("event-name");
       next.push(frame.event === type && data === frame.data ? frame : { event: type, data });
     };

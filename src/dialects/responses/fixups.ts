@@ -1,5 +1,6 @@
 /** Responses passed through, with the few edits that clients or the upstream need; each has a fixture. */
 import { isObject, parseJson } from "../../json";
+import { editedTo } from "../../net/json-edit";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
@@ -94,7 +95,8 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       if (!isObject(event)) return fail(invalidEvent);
       ended = terminalTypes.has(type);
       const fixedEvent = numbers.fix(response.fix(event, type));
-      next.push(fixedEvent === event ? frame : jsonFrame(fixedEvent, frame.event));
+      if (fixedEvent === event) return next.push(frame);
+      next.push({ event: frame.event, data: editedTo(frame.data ?? "", event, fixedEvent) });
     };
 
     /**
