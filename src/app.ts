@@ -30,6 +30,7 @@ import type { Auto } from "./upstream/auto";
 import type { CacheWatch } from "./upstream/cache-watch";
 import type { Catalogue } from "./upstream/catalogue";
 import type { Copilot } from "./upstream/copilot";
+import type { CopilotCounter } from "./upstream/copilot-counter";
 import type { Drift } from "./upstream/drift";
 import type { Providers } from "./upstream/provider";
 import type { ProviderModels } from "./upstream/provider-models";
@@ -103,6 +104,7 @@ export interface App {
   sockets: ClientSockets;
   tokenizer: Tokenizer;
   tokenCounts: TokenCounts;
+  copilotCounter: CopilotCounter;
   unsupportedParams: UnsupportedParams;
   limits: Limits;
   /** The error for every request while this server has been cut off from its team for too long. Read it at use. */

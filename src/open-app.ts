@@ -34,6 +34,7 @@ import type { Stores } from "./storage/stores";
 import { openAuto } from "./upstream/auto";
 import { openCacheWatch } from "./upstream/cache-watch";
 import { openCopilot } from "./upstream/copilot";
+import { openCopilotCounter } from "./upstream/copilot-counter";
 import { openDrift } from "./upstream/drift";
 import { openMemberScope, openScope, type Scope } from "./upstream/scope";
 import { openTokenCounts } from "./upstream/token-counts";
@@ -205,6 +206,7 @@ export function openApp(options: AppOptions): App {
     sockets: openClientSockets(),
     tokenizer,
     tokenCounts,
+    copilotCounter: openCopilotCounter(copilot, logger, now),
     unsupportedParams: openUnsupportedParams(now),
     limits,
     get isolation() {

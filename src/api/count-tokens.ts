@@ -1,7 +1,9 @@
-/** Counts of input tokens: exact for Claude models with an Anthropic key, else by the learnt factor or an estimate; always an estimate for a provider. */
+/** Counts of input tokens: exact by Anthropic's or GitHub Copilot's counter, else by the learnt factor or an estimate; always an estimate for a provider. */
+import type { Account } from "../accounts/account";
 import type { App } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
+import { omit } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
@@ -9,7 +11,8 @@ import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { type PlannedRequest, planTools, promptOf } from "../relay/prompt";
 import { messagesProvider } from "../relay/provider";
-import { chooseTarget } from "../relay/target";
+import { type ChatTarget, chooseTarget, isProvided } from "../relay/target";
+import type { CountedRequest } from "../upstream/copilot-counter";
 import { countExactly } from "../upstream/token-counter";
 
 /**
@@ -33,25 +36,66 @@ export async function countTokens(
   const exact = dialect === "messages" ? await countByService(app, model, body) : undefined;
   if (exact !== undefined) return counted(encode(exact), "exact");
   const planned = { codec: codecs[dialect], dialect, body, conversation: () => conversation };
-  const known = await withTimeLimit(knownOf(app, asked, planned), listTimeoutMs, () => ({ model, prompt: undefined }));
-  return await countHere(app, encode, known.prompt ?? conversation, known.model);
+  const { headers } = request;
+  const known = await withTimeLimit(knownOf(app, asked, planned, headers), listTimeoutMs, () => ({ model }) as Known);
+  // Both at once: the estimate is there when the upstream has not answered in time.
+  const [upstream, here] = await Promise.all([
+    known.counted && countUpstream(app, known.model, known.counted),
+    countHere(app, encode, known.prompt ?? conversation, known.model),
+  ]);
+  return upstream === undefined ? here : counted(encode(upstream), "exact");
 }
 
-/** The model's id, and what of the conversation is in its prompt; all of it if no model has the name. */
+interface Known {
+  model: string;
+  /** What of the conversation is in the prompt; all of it where it is missing. */
+  prompt?: Conversation;
+  /** The request as GitHub Copilot would get it, if the model has the client's API. */
+  counted?: CountedRequest;
+}
+
+/** The model's id and what it would be sent; the name alone if no model has it. */
 async function knownOf(
   app: App,
   asked: AskedModel & { key?: ClientKey },
   planned: PlannedRequest,
-): Promise<{ model: string; prompt: Conversation | undefined }> {
+  headers: Headers,
+): Promise<Known> {
   const { conversation } = planned;
   try {
     const target = await chooseTarget(app, asked.name, asked.client, asked.key);
     const offered = await planTools(app, planned, target);
-    return { model: target.model.id, prompt: promptOf({ conversation }, offered, planned, target).conversation() };
+    const prompt = promptOf({ conversation }, offered, planned, target).conversation();
+    const isSent = target.dialect === "messages" && planned.dialect === "messages" && !offered && !isProvided(target);
+    return {
+      model: target.model.id,
+      ...(prompt && { prompt }),
+      ...(isSent && { counted: sentFor(planned.body, target, headers) }),
+    };
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
-    return { model: await idOf(app, asked), prompt: undefined };
+    return { model: await idOf(app, asked) };
   }
+}
+
+/** The request as it would be sent for a reply. @throws ProxyError `invalid_request` for what would be refused. */
+function sentFor(body: JsonObject, { upstreamModel }: ChatTarget, client: Headers): CountedRequest {
+  const codec = codecs.messages;
+  const { set, remove } = codec.fixRequest(body, upstreamModel);
+  const sent = { ...omit(body, new Set(remove)), ...set };
+  return {
+    body: sent,
+    headers: codec.requestHeaders?.(client, sent, upstreamModel).headers ?? {},
+    vision: codec.overview(sent).image,
+  };
+}
+
+/** Undefined if GitHub Copilot does not count the request. */
+function countUpstream(app: App, model: string, request: CountedRequest): Promise<number | undefined> {
+  const capable = (account: Account) => app.catalogue.offers(account, model);
+  // A count costs no quota.
+  const accounts = app.pool.candidates({ premium: false, model, capable });
+  return app.copilotCounter.count(accounts, request, crypto.randomUUID());
 }
 
 /** The id of the model that a request names; the name itself if no model has it, because estimates need none. */

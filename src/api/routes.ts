@@ -139,7 +139,7 @@ export const routes: ClientRoute[] = [
   guarded(requireClientKey, endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
     ...dialect, reference: references.messages,
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") })),
-  guarded(requireClientKey, endpoint({ method: "POST", path: "/v1/messages/count_tokens", about: "Input tokens of a messages request: exact with an Anthropic key, otherwise with the factor learned for the model, or estimated; `x-token-count` says which.",
+  guarded(requireClientKey, endpoint({ method: "POST", path: "/v1/messages/count_tokens", about: "Input tokens of a messages request: exact with an Anthropic key or where GitHub Copilot counts them, otherwise with the factor learned for the model, or estimated; `x-token-count` says which.",
     reads: dialectBody, response: countSchema,
     handle: ({ app, request, caller }) => countTokens(app, request, caller, "messages") })),
   guarded(requireClientKey, endpoint({ method: "POST", path: embeddingsPaths.client, about: "Embeddings of a text or an array of texts, as floats or base64.",

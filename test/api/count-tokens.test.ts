@@ -222,6 +222,78 @@ describe("with a key", () => {
   });
 });
 
+describe("by GitHub Copilot", () => {
+  const posts = (proxy: RunningProxy) => proxy.demo.journal.filter((seen) => seen.path === path);
+  /** Signed in: a count does not wait for that. */
+  async function newest(options: { clock?: { now(): number } } = {}) {
+    const proxy = await startProxy({ demo: { generation: "C", ...options.clock }, ...options });
+    await proxy.post("/v1/messages", { ...ask("Hello"), max_tokens: 100 });
+    return proxy;
+  }
+
+  test("is exact for a model of the Messages API, and is sent what a reply would be asked with", async () => {
+    await using proxy = await newest();
+    const body = ask("Hello there", {
+      system: [{ type: "text", text: "x-anthropic-billing-header: cc_version=2.1.294;" }],
+      max_tokens: 10,
+      stream: true,
+      thinking: { type: "adaptive", display: "updates" },
+      safeguards: [{ type: "dangerous_tool_use" }],
+    });
+    expect(await count(proxy, body)).toMatchObject({ status: 200, how: "exact" });
+    const [seen] = posts(proxy);
+    expect(seen!.body).toEqual({
+      model: "claude-sonnet-4.6",
+      messages: [{ role: "user", content: "Hello there" }],
+      thinking: { type: "adaptive", display: "summarized" },
+    });
+    expect(seen!.headers).toMatchObject({ "x-initiator": "agent" });
+    expect((await count(proxy, { ...body, model: "gpt-6-sol" })).how).toBe("estimate");
+    expect(posts(proxy).length).toBe(1);
+    // A count is no request of the history, and costs nothing.
+    expect(proxy.rows().length).toBe(1);
+  });
+
+  test("where the endpoint does not exist is tried once a day for each account", async () => {
+    let now = Date.now();
+    await using proxy = await newest({ clock: { now: () => now } });
+    proxy.demo.intercept(path, () => new Response("404 page not found", { status: 404 }));
+    for (let turn = 0; turn < 3; turn++) expect((await count(proxy, ask("Hello"))).how).toBe("estimate");
+    expect(posts(proxy).length).toBe(1);
+    now += 25 * 3_600_000;
+    await proxy.post("/v1/messages", { ...ask("Hello"), max_tokens: 100 });
+    expect((await count(proxy, ask("Hello"))).how).toBe("exact");
+  });
+
+  test("that does not come in time costs half a second once, and then nothing", async () => {
+    await using proxy = await newest();
+    await count(proxy, ask("warm"));
+    proxy.demo.intercept(path, () => new Promise(() => {}), Number.POSITIVE_INFINITY);
+    const before = posts(proxy).length;
+    const first = await count(proxy, ask("Hello"));
+    expect([first.status, first.how]).toEqual([200, "estimate"]);
+    expect(first.took).toBeLessThan(5000);
+    expect((await count(proxy, ask("Hello"))).how).toBe("estimate");
+    expect(posts(proxy).length).toBe(before + 1);
+  });
+
+  test("of a request that it refuses does not keep it from counting the next one", async () => {
+    await using proxy = await newest();
+    proxy.demo.intercept(path, () => Response.json({ type: "error", error: { message: "No." } }, { status: 400 }));
+    expect((await count(proxy, ask("Hello"))).how).toBe("estimate");
+    expect((await count(proxy, ask("Hello"))).how).toBe("exact");
+  });
+
+  test("that says the account is suspended stops all further requests", async () => {
+    await using proxy = await newest();
+    const error = { error: { message: "Your account was suspended for abuse.", code: "account_suspended" } };
+    proxy.demo.intercept(path, () => Response.json(error, { status: 403 }));
+    expect((await count(proxy, ask("Hello"))).how).toBe("estimate");
+    const next = await proxy.post("/v1/messages", { ...ask("Hello"), max_tokens: 100 });
+    expect(next.status).toBe(403);
+  });
+});
+
 describe("counting 5 MB delays no other request", () => {
   const megabytes = 5 * 1024 * 1024;
   const words = "The quick brown fox, jumps(over) the_lazy dog; 汉字 and 1234 more.\n";

@@ -2,6 +2,7 @@
 import type { World } from "./accounts";
 import { readEffects } from "./faults";
 import { messages } from "./messages";
+import type { Model } from "./model";
 import { promptTokens } from "./scripted-replies";
 import { anthropicInvalid, type Json, plain, string } from "./wire";
 
@@ -33,9 +34,19 @@ export function countTokens(world: World, headers: Record<string, string>, body:
     limited.headers["retry-after"] = "60";
     throw limited;
   }
-  const odd = Object.keys(body).find((name) => !counted.has(name));
-  if (odd) throw anthropicInvalid(`${odd}: Extra inputs are not permitted`);
+  refuseOthers(body);
   if (!/^claude-[a-z0-9-]+$/.test(string(body.model)))
     throw anthropicInvalid(`model: ${string(body.model)}`, 404, "not_found_error");
   return Response.json({ input_tokens: promptTokens(ask, ask.model) });
+}
+
+/** The same at the model host, which knows the model by its own name. */
+export function countForModel({ id }: Model, body: Json): Response {
+  refuseOthers(body);
+  return Response.json({ input_tokens: promptTokens(messages.read(body), id) });
+}
+
+function refuseOthers(body: Json): void {
+  const odd = Object.keys(body).find((name) => !counted.has(name));
+  if (odd) throw anthropicInvalid(`${odd}: Extra inputs are not permitted`);
 }

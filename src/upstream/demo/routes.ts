@@ -1,6 +1,6 @@
 /** The routes. */
 import type { DemoAccount, World } from "./accounts";
-import { countTokens } from "./anthropic";
+import { countForModel, countTokens } from "./anthropic";
 import { admit } from "./auth";
 import { chooseAtOnce, chooseByIntent, openSession } from "./auto";
 import { chat } from "./chat";
@@ -8,7 +8,7 @@ import { embeddings } from "./embeddings";
 import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
-import { acceptTerms, listedModels, visibleModels, wireModel } from "./models";
+import { acceptTerms, listedModels, modelFor, visibleModels, wireModel } from "./models";
 import type { Seen } from "./request-log";
 import { responses } from "./responses";
 import { requireRights } from "./rights";
@@ -74,10 +74,15 @@ export const modelRoutes: Route[] = [
   route("POST", /^\/models\/session\/intent$/, (arrival) =>
     chooseByIntent(arrival.world, enter(arrival), arrival.seen.headers, record(arrival.seen.body)),
   ),
-  // This route is api.anthropic.com's; the model host does not have it.
-  route("POST", /^\/v1\/messages\/count_tokens$/, ({ world, seen }) =>
-    countTokens(world, seen.headers, record(seen.body)),
-  ),
+  // The route of api.anthropic.com; the model host has it since the newest generation only.
+  route("POST", /^\/v1\/messages\/count_tokens$/, (arrival) => {
+    const { world, seen } = arrival;
+    const body = record(seen.body);
+    if (world.generation !== "C" || seen.headers["x-api-key"] !== undefined)
+      return countTokens(world, seen.headers, body);
+    const account = enter(arrival);
+    return countForModel(modelFor(world, account, String(body.model), messages.path), body);
+  }),
   modelRoute("/embeddings", embeddings),
   ...[chat, responses, messages].map((dialect) =>
     modelRoute(dialect.path, (world, call) => answerModelCall(world, call, dialect)),
