@@ -201,7 +201,7 @@ export function openApp(options: AppOptions): App {
     inFlight,
     heldBodies: openHeldBodies(),
     running: stores.openRunning(inFlight),
-    exchangeMetrics: openExchangeMetrics(),
+    exchangeMetrics: openExchangeMetrics(owner.providerModels.isListed),
     tracing: {},
     sockets: openClientSockets(),
     tokenizer,

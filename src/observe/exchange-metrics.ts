@@ -1,4 +1,6 @@
 /** What is counted of each exchange when it ends, for `/metrics` and OpenTelemetry. Always on: it costs a few look-ups. */
+import { beginningOf } from "../beginning";
+import { BoundedMap } from "../bounded-map";
 import type { Entry } from "../history/entry";
 import { openCounter, openHistogram } from "./series";
 
@@ -33,15 +35,32 @@ const openFamilies = () => ({
 
 /** The value of a label that does not apply. */
 const none = "none";
+/** Stands for models that nobody has listed and none has answered for: a client makes up their names. */
+const unlisted = "other";
+/** Characters. */
+const longestLabel = 100;
+/** How many models of providers are known because they have served. */
+const mostServed = 1_000;
 
-export function openExchangeMetrics(): ExchangeMetrics {
+/** @param isListed Whether a provider's list or the config names the model. */
+export function openExchangeMetrics(isListed: (provider: string, model: string) => boolean): ExchangeMetrics {
   const families = openFamilies();
+  const served = new BoundedMap<string, true>(mostServed);
+
+  function labelOf({ upstream_model: model, http_status: status }: Entry, upstream: string): string {
+    if (model === null) return none;
+    const name = `${upstream} ${model}`;
+    if (status < 300 && !served.has(name)) served.set(name, true);
+    const isKnown = upstream === "copilot" || served.has(name) || isListed(upstream, model);
+    return isKnown ? beginningOf(model, longestLabel) : unlisted;
+  }
+
   return {
     ...families,
     count(row, attempts) {
       const { client_dialect: dialect } = row;
-      const model = row.upstream_model ?? none;
       const upstream = upstreamOf(row.upstream_endpoint);
+      const model = labelOf(row, upstream);
       const account = row.account_key ?? none;
       families.requests.add([dialect, model, account, classOf(row), row.initiator ?? none], 1);
       families.seconds.observe([dialect, model, upstream], row.duration_ms / 1000);

@@ -189,6 +189,17 @@ export const costOfRow = ({ nano_credits, premium_units }: Entry): Cost => ({
   premiumUnits: premium_units,
 });
 
+/** A reply of several answers has read the window as often, and more; the list of a provider may have too small a window. */
+const windowsOfReply = 16;
+const [mostOfWindow, mostOfReply, mostOfEmbeddings] = [2 ** 20, 2 ** 25, 2 ** 31];
+
+/** How many tokens a request can have at most. */
+export function mostTokens(target: KnownTarget | undefined): number {
+  if (target?.dialect == null) return mostOfEmbeddings;
+  const { context } = target.model.limits ?? {};
+  return context ? Math.max(mostOfWindow, windowsOfReply * context) : mostOfReply;
+}
+
 /** Enough to tell sessions apart. */
 const shortHash = (session: string): string =>
   new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 12);

@@ -3,7 +3,7 @@ import type { Account } from "../accounts/account";
 import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
 import type { App } from "../app";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
+import { believable, hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
 import type { InFlightHandle, InFlightRequest } from "../history/in-flight";
 import type { KeyedCaller } from "../keys/client-keys";
@@ -24,6 +24,7 @@ import {
   isCharged,
   logFields,
   logLine,
+  mostTokens,
   namedTarget,
   nameWithoutContent,
   type PassedOver,
@@ -253,8 +254,15 @@ export class RequestRecord implements InFlightHandle {
     }
   }
 
-  addUsage(usage: Partial<Usage>): void {
-    Object.assign(this.#state.usage, usage);
+  addUsage(reported: Partial<Usage>): void {
+    Object.assign(this.#state.usage, this.believable(reported));
+  }
+
+  /** What an upstream reports, without counts that no window could hold: a placeholder would use up every budget. */
+  believable(reported: Partial<Usage>): Partial<Usage> {
+    const usage = believable(reported, mostTokens(this.#state.target));
+    if (usage !== reported) this.addFixup("usage-unbelievable");
+    return usage;
   }
 
   /** The upstream is asked once more for the same reply: its usage no longer tells the size of the client's prompt. */

@@ -59,7 +59,7 @@ export function requireFurtherModels(
 
 /** What the record keeps of a target. */
 export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "choice" | "named"> & {
-  model: Pick<Model, "id" | "price">;
+  model: Pick<Model, "id" | "price"> & Partial<Pick<Model, "limits">>;
 };
 
 /** @param model As the client wrote it; the provider resolves it. */
@@ -69,7 +69,7 @@ export function providerTarget(
   model: string,
 ): KnownTarget {
   return {
-    model: { id: model, price: providerModels.known(provider, model).model.price },
+    model: { ...providerModels.known(provider, model).model, id: model },
     provider,
     dialect: provider.dialect,
     endpoint: endpointOf(provider, "generate"),

@@ -162,7 +162,8 @@ const recordedBy =
   (next) => ({
     push(event) {
       record.addEvent(event);
-      next.push(event.type === "error" ? concealedError(event, record.conceal) : event);
+      if (event.type === "error") next.push(concealedError(event, record.conceal));
+      else next.push(event.type === "usage" ? { ...event, usage: record.believable(event.usage) } : event);
     },
     end: () => next.end(),
   });

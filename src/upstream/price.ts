@@ -44,7 +44,8 @@ function creditsFor({ tokens, long }: Price, usage: Partial<Usage>): number | nu
     if (count > 0 && price === undefined) return null;
     credits += count * (price ?? 0);
   }
-  return Math.round((credits * 1e9) / tokens.per);
+  const nano = Math.round((credits * 1e9) / tokens.per);
+  return Number.isFinite(nano) ? nano : null;
 }
 
 /**

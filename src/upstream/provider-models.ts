@@ -17,6 +17,8 @@ export interface ProviderModels {
   find(name: string): Promise<ProviderModel> | ProviderModel | undefined;
   /** The model as it is known now. */
   known(provider: Provider, id: string): ProviderModel;
+  /** Whether the config or the provider's list names the model, whose id may begin with the provider's name. */
+  isListed(provider: string, id: string): boolean;
   /** The models of all providers. A provider that does not answer is left out, or has its last list. */
   all(): Promise<ProvidedModels>;
   /** Fetches the lists again at their next use. */
@@ -130,6 +132,11 @@ export function openProviderModels({ providers, logger, limits, now }: Options):
       return load(provider, requestTimeoutMs).then(() => known(provider, model));
     },
     known,
+    isListed(name, id) {
+      if (!providers.names().includes(name)) return false;
+      const ids = idsOf(providers.find(name));
+      return ids.includes(id) || (id.startsWith(`${name}/`) && ids.includes(id.slice(name.length + 1)));
+    },
     async all() {
       const every = providers.names().map((name) => providers.find(name));
       const listed = every.filter(({ settings }) => !settings.models);

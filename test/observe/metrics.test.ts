@@ -33,7 +33,7 @@ describe("what is counted", () => {
       config: {
         auth: { apiKeys: [{ name: "anna", key: "key-of-anna-12345" }] },
         budgets: [{ name: "all", unit: "requests", limit: 100, per: "month" }],
-        providers: { deep: { type: "anthropic", baseUrl: "http://127.0.0.1:1", apiKey: "k" } },
+        providers: { deep: { type: "anthropic", baseUrl: "http://127.0.0.1:1", apiKey: "k", models: [oddModel] } },
       },
     });
     const post = (path: string, body: object) =>

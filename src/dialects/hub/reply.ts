@@ -87,6 +87,21 @@ export interface Usage {
   nanoCredits: number;
 }
 
+/** What was reported, without what cannot be. Tokens are whole numbers up to `most`; a charge is at most 10,000 dollars. */
+export function believable(usage: Partial<Usage>, most: number): Partial<Usage> {
+  const isBelievable = (name: string, value: number | undefined) =>
+    value === undefined ||
+    (name === "nanoCredits"
+      ? value >= 0 && value <= mostNanoCredits
+      : Number.isInteger(value) && value >= 0 && value <= most);
+  const reported = Object.entries(usage);
+  return reported.every(([name, value]) => isBelievable(name, value))
+    ? usage
+    : Object.fromEntries(reported.filter(([name, value]) => isBelievable(name, value)));
+}
+
+const mostNanoCredits = 1e15;
+
 /** The events' usage; later numbers replace earlier ones. A number that was not reported is undefined, never 0. */
 export function usageOf(events: Iterable<ReplyEvent>): Partial<Usage> {
   const total: Partial<Usage> = {};

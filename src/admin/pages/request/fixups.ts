@@ -140,6 +140,8 @@ const descriptions: Record<string, string> = {
   "tool-index": "The missing index was added to a tool call in the stream.",
   "empty-data": "An empty event was removed because some clients fail on it.",
   "usage-chunk": "The usage chunk was removed because the client did not request it.",
+  "usage-unbelievable":
+    "The upstream reported a number of tokens or a charge that cannot be, so it is recorded as unknown.",
   "bill-chunk": "The upstream’s cost report was removed.",
   "data-field": "An error was sent in the format of the stream.",
   "event-name": "Event names were added, which some clients require.",
