@@ -3,7 +3,16 @@
  * busy machine does not count; 50 ms is the limit for 1 MB.
  */
 import { describe, expect, test } from "bun:test";
+import { citationsIn, quotesIn } from "../src/dialects/hub/citations";
+import { imageTokens } from "../src/dialects/image-size";
+import { parseWithSource } from "../src/json";
+import { matchesPattern } from "../src/keys/client-keys";
 import { createLogger } from "../src/logger";
+import { editMembers } from "../src/net/json-edit";
+import { skeletonOf } from "../src/net/json-skeleton";
+import { redact } from "../src/relay/redact";
+import { isAllowedPage } from "../src/relay/server-tools/web-search";
+import { refusedParam } from "../src/upstream/unsupported-params";
 import { hostileTexts, mostHeldMs, workOf } from "./support/held";
 
 const mebibyte = 1024 * 1024;
@@ -13,7 +22,22 @@ const texts = Object.entries(hostileTexts).map(([name, make]) => [name, make(meb
 const places: Record<string, (text: string) => unknown> = {
   "a line of the log": (text) => quiet.info(text),
   "an error without secrets": (text) => quiet.withoutSecrets(text),
+  "an error without what it repeats": (text) =>
+    redact(text, { messages: [text.slice(0, 100_000)] }, [text.slice(0, 512)]),
+  "the parameter that an error names": (text) => refusedParam({ code: text, message: text, param: text }),
+  "a citation of pages": (text) => citationsIn(text, [{ url: "http://x", title: "X" }]),
+  "a quotation of a page": (text) =>
+    quotesIn(text, [[0, { url: "http://x", title: "X", text: text.slice(0, 200_000) }]]),
+  "a limit of sites": (text) => isAllowedPage(text, { allowedDomains: [text], blockedDomains: ["x/*a*b"] }),
+  "a pattern of model names": (text) => matchesPattern("*a*-*://*", text),
+  "the size of an image": (text) => imageTokens(text),
+  "the numbers of a JSON": (text) => parseWithSource(text),
+  "an edit of a JSON": (text) => editMembers(json(text), { b: 1 }, []),
+  "the skeleton of a JSON": (text) => skeletonOf(Buffer.from(json(text))),
 };
+
+/** 1 MB as it is sent. */
+const json = (text: string) => JSON.stringify({ a: text.slice(0, mebibyte / 6) });
 
 const quiet = createLogger(
   () => "info",

@@ -251,9 +251,18 @@ function heldBytes() {
 }
 
 function lineFeedFrameEnd(text: string, start: number): number {
-  if (text.charCodeAt(start) === 10) return start + 1;
+  if (text.charCodeAt(start) === 10) return blankEnd(text, start);
   const found = text.indexOf("\n\n", start);
   return found === -1 ? -1 : found + 2;
+}
+
+const isLineEnd = (text: string, at: number): boolean => text.charCodeAt(at) === 10 || text.charCodeAt(at) === 13;
+
+/** Blank lines before a frame are one, however many there are. */
+function blankEnd(text: string, start: number): number {
+  let end = start + 1;
+  while (isLineEnd(text, end)) end++;
+  return end;
 }
 
 /**
@@ -261,6 +270,7 @@ function lineFeedFrameEnd(text: string, start: number): number {
  * blank line, which is harmless.
  */
 function anyFrameEnd(text: string, start: number): number {
+  if (isLineEnd(text, start)) return blankEnd(text, start);
   for (let at = start; at < text.length; ) {
     let lineEnd = at;
     while (lineEnd < text.length && text.charCodeAt(lineEnd) !== 10 && text.charCodeAt(lineEnd) !== 13) lineEnd++;
@@ -273,6 +283,7 @@ function anyFrameEnd(text: string, start: number): number {
 }
 
 function readFrame(text: string, bytes: Uint8Array | undefined): SseFrame {
+  if (isLineEnd(text, 0)) return { bytes };
   return readPlainFrame(text, bytes) ?? readLines(text, bytes);
 }
 

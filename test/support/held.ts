@@ -8,19 +8,19 @@ const isKnown = existsSync(ownTime);
 export const workedMs = (): number =>
   isKnown ? Number(readFileSync(ownTime, "latin1").split(" ", 1)[0]) / 1e6 : performance.now();
 
-/** What a call that ends at once works, in ms: the least of a few, for some of them compile or tidy up as well. */
-export function workOf(call: () => unknown, times = 3): number {
+/** Milliseconds for which nothing foreign may hold the thread. */
+export const mostHeldMs = 50;
+
+/** What a call that ends at once works, in ms: if it is much, the least of a few, for some of them compile or tidy up as well. */
+export function workOf(call: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;
-  for (let turn = 0; turn < times; turn++) {
+  for (let turn = 0; turn < (least < mostHeldMs / 2 ? 1 : 8); turn++) {
     const before = workedMs();
     call();
     least = Math.min(least, workedMs() - before);
   }
   return least;
 }
-
-/** Milliseconds for which nothing foreign may hold the thread. */
-export const mostHeldMs = 50;
 
 /** Texts of any length that patterns stumble over. */
 export const hostileTexts: Record<string, (length: number) => string> = Object.fromEntries(

@@ -81,8 +81,13 @@ function withoutUnicodePatterns(schema: JsonObject): JsonObject {
 
 const patternAlone = new Set(["pattern"]);
 
-const isUnicode = (pattern: unknown): boolean =>
-  typeof pattern === "string" && /(?<!\\)(?:\\\\)*\\[pP]\{/.test(pattern);
+/** Whether a pattern has `\\p{…}`. A scan from escape to escape: a regular expression takes long for many backslashes. */
+function isUnicode(pattern: unknown): boolean {
+  if (typeof pattern !== "string") return false;
+  for (let at = pattern.indexOf("\\"); at !== -1; at = pattern.indexOf("\\", at + 2))
+    if (pattern[at + 2] === "{" && /[pP]/.test(pattern[at + 1]!)) return true;
+  return false;
+}
 
 const sameOr = (before: unknown[], after: unknown[]): unknown[] =>
   after.every((item, at) => item === before[at]) ? before : after;
