@@ -254,14 +254,11 @@ export class RequestRecord implements InFlightHandle {
     }
   }
 
-  addUsage(reported: Partial<Usage>): void {
-    Object.assign(this.#state.usage, this.believable(reported));
-  }
-
-  /** What an upstream reports, without counts that no window could hold: a placeholder would use up every budget. */
-  believable(reported: Partial<Usage>): Partial<Usage> {
+  /** @returns It without counts that no window could hold: a placeholder would use up every budget. */
+  addUsage(reported: Partial<Usage>): Partial<Usage> {
     const usage = believable(reported, mostTokens(this.#state.target));
     if (usage !== reported) this.addFixup("usage-unbelievable");
+    Object.assign(this.#state.usage, usage);
     return usage;
   }
 

@@ -161,9 +161,9 @@ const recordedBy =
   (record: RequestRecord): Stage<ReplyEvent, ReplyEvent> =>
   (next) => ({
     push(event) {
+      if (event.type === "usage") return next.push({ ...event, usage: record.addUsage(event.usage) });
       record.addEvent(event);
-      if (event.type === "error") next.push(concealedError(event, record.conceal));
-      else next.push(event.type === "usage" ? { ...event, usage: record.believable(event.usage) } : event);
+      next.push(event.type === "error" ? concealedError(event, record.conceal) : event);
     },
     end: () => next.end(),
   });
