@@ -2,7 +2,7 @@
 import type { Account } from "../accounts/account";
 import type { PromptHead } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import type { Usage } from "../dialects/hub/reply";
+import { believable, type Usage } from "../dialects/hub/reply";
 import type { Entry } from "../history/entry";
 import type { InFlightRequest } from "../history/in-flight";
 import type { AutoChoice } from "../upstream/auto";
@@ -193,8 +193,16 @@ export const costOfRow = ({ nano_credits, premium_units }: Entry): Cost => ({
 const windowsOfReply = 16;
 const [mostOfWindow, mostOfReply, mostOfEmbeddings] = [2 ** 20, 2 ** 25, 2 ** 31];
 
+/** @returns The usage without what cannot be, which is unknown. */
+export function recordUsage(state: RequestState, reported: Partial<Usage>, addFixup: (name: string) => void) {
+  const usage = believable(reported, mostTokens(state.target));
+  if (usage !== reported) addFixup("usage-unbelievable");
+  Object.assign(state.usage, usage);
+  return usage;
+}
+
 /** How many tokens a request can have at most. */
-export function mostTokens(target: KnownTarget | undefined): number {
+function mostTokens(target: KnownTarget | undefined): number {
   if (target?.dialect == null) return mostOfEmbeddings;
   const { context } = target.model.limits ?? {};
   return context ? Math.max(mostOfWindow, windowsOfReply * context) : mostOfReply;

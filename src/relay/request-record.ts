@@ -3,7 +3,7 @@ import type { Account } from "../accounts/account";
 import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
 import type { App } from "../app";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import { believable, hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
+import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
 import type { InFlightHandle, InFlightRequest } from "../history/in-flight";
 import type { KeyedCaller } from "../keys/client-keys";
@@ -24,12 +24,12 @@ import {
   isCharged,
   logFields,
   logLine,
-  mostTokens,
   namedTarget,
   nameWithoutContent,
   type PassedOver,
   type RecordedPrompt,
   type RequestState,
+  recordUsage,
   withoutContent,
 } from "./request-log";
 import { RequestTrace } from "./request-trace";
@@ -256,10 +256,7 @@ export class RequestRecord implements InFlightHandle {
 
   /** @returns It without counts that no window could hold: a placeholder would use up every budget. */
   addUsage(reported: Partial<Usage>): Partial<Usage> {
-    const usage = believable(reported, mostTokens(this.#state.target));
-    if (usage !== reported) this.addFixup("usage-unbelievable");
-    Object.assign(this.#state.usage, usage);
-    return usage;
+    return recordUsage(this.#state, reported, this.addFixup);
   }
 
   /** The upstream is asked once more for the same reply: its usage no longer tells the size of the client's prompt. */
@@ -337,9 +334,7 @@ export class RequestRecord implements InFlightHandle {
   readonly conceal = (text: string): string => this.#parts.logger.withoutSecrets(text);
 
   /** An error's message without the parts of the request it repeats. */
-  redact(message: string): string {
-    return withoutContent(this.#state, message);
-  }
+  readonly redact = (message: string): string => withoutContent(this.#state, message);
 
   markFirstByte(): void {
     if (this.#state.firstByteMs !== undefined) return;
