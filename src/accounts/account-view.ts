@@ -23,12 +23,14 @@ export function viewAccount(account: Account, { quota, error }: QuotaReading) {
     plan: quota?.plan ?? null,
     remaining: {
       entitlement: quota?.entitlement ?? null,
-      remaining: quota?.remaining ?? null,
-      unlimited: quota?.unlimited ?? false,
+      remaining: quota?.isEmpty && !quota.overage ? Math.min(0, quota.remaining ?? 0) : (quota?.remaining ?? null),
+      unlimited: (quota?.unlimited ?? false) && !quota?.isEmpty,
       failed: name === "failed",
     },
     /** When the state ends by itself; null if it does not. */
     until: name === "failed" || untilRaised ? null : (until ?? null),
+    /** Models that cool down while the account serves others. */
+    limitedModels: account.limitedModels,
     resetAt: quota?.resetAt ?? null,
     updatedAt: quota?.at ?? null,
     common: {

@@ -9,7 +9,7 @@ import type { Hosts, Mode } from "./hosts";
 import { isUsedUp, type Quota } from "./quota";
 import { openQuotaTracker } from "./quota-tracker";
 import type { Session } from "./session-source";
-import { type AccountState, openAccountStatus } from "./status";
+import { type AccountState, type LimitedModel, openAccountStatus } from "./status";
 import { openTokenManager, type TokenManager } from "./token-manager";
 
 // Types of the interface below.
@@ -34,6 +34,8 @@ export interface Account
   readonly state: ShownState;
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
   stateFor(model: string | undefined, premium?: boolean): ShownState;
+  /** The models that cool down by themselves. */
+  readonly limitedModels: LimitedModel[];
   /**
    * At most 45 s old; the last known numbers, marked stale, if GitHub cannot be asked.
    * @throws ProxyError if GitHub cannot be asked and no numbers are known
@@ -171,6 +173,9 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     member: (temporary ? undefined : saved.member) ?? null,
     get state() {
       return asConfigured(status.state);
+    },
+    get limitedModels() {
+      return status.limitedModels;
     },
     stateFor: (model, premium) => asConfigured(status.stateFor(model, premium)),
     session,

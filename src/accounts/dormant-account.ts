@@ -63,6 +63,10 @@ class DormantAccount implements Account {
   get knownQuota() {
     return this.#opened ? this.#opened.knownQuota : this.parts.share.known(this.identity).quota;
   }
+  get limitedModels() {
+    return this.#opened?.limitedModels ?? [];
+  }
+
   stateFor(model: string | undefined, premium?: boolean) {
     return this.#opened?.stateFor(model, premium) ?? this.#restingState();
   }

@@ -99,7 +99,7 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
     // Only the quota endpoint ends `exhausted` early, and only if its numbers count something.
     const isLeft = (fresh.remaining ?? 0) > 0;
     // What is permitted beyond the plan says nothing about a budget that is spent.
-    const available = isLeft || (!state.untilRaised && (fresh.unlimited || fresh.overage));
+    const available = isLeft || (!state.untilRaised && ((fresh.unlimited && !fresh.isEmpty) || fresh.overage));
     if (state.name === "exhausted" && available && (authoritative || state.reason === before.reason))
       status.enter(next);
     if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);

@@ -8,13 +8,15 @@ import { lazy } from "../lazy";
 export interface Quota {
   /** Premium requests; AI credits (billing by tokens); chat messages (free plan); or unknown. */
   unit: "premium" | "credits" | "chat" | "unknown";
-  /** GitHub's word: `free`, `individual`, `individual_pro`, `business`, `enterprise`. */
+  /** GitHub's word: `free`, `individual`, `individual_pro`, `individual_max`, `business`, `enterprise`. */
   plan: string | null;
   /** As GitHub states it: a placeholder if the plan is not counted, see {@link isCounted}. */
   entitlement: number | null;
   /** May be negative: GitHub goes on counting below 0. */
   remaining: number | null;
   unlimited: boolean;
+  /** GitHub says that nothing is left, whatever the numbers: those of a seat that draws on a pool are placeholders. */
+  isEmpty?: true;
   /** More than the entitlement may be used, and is paid for. */
   overage: boolean;
   overageCount: number;
@@ -52,14 +54,17 @@ export function learnFromHeaders(known: Quota | undefined, headers: Headers, now
     const value = headers.get(`x-quota-snapshot-${name}`);
     return value === null ? undefined : Object.fromEntries(new URLSearchParams(value));
   };
-  // A query string, e.g. `ent=300&ov=0.0&ovPerm=false&rem=72.4&rst=2026-08-01T00%3A00%3A00Z`; `rem` is a percentage.
+  // A query string, e.g. `ent=4000&ov=0.0&ovPerm=true&rem=95.7&rst=2026-07-01T00%3A00%3A00Z&totRem=3830.1`: `rem` is a
+  // percentage, `totRem` the same as an amount (seen in recordings of 2026-06).
   return learn(known, now, (name) => {
-    const { ent, rem, ov, ovPerm, rst } = fieldsOf(name) ?? {};
+    const { ent, rem, totRem, ov, ovPerm, rst, hasQuota, has_quota = hasQuota } = fieldsOf(name) ?? {};
     return ent === undefined
       ? undefined
       : {
           entitlement: ent,
           percent_remaining: rem,
+          total_remaining: totRem,
+          has_quota: has_quota === undefined ? undefined : has_quota !== "false",
           overage_count: ov,
           overage_permitted: ovPerm === "true",
           reset_date: rst,
@@ -82,9 +87,12 @@ function learn(known: Quota | undefined, now: number, find: (name: string) => un
   if (!reading) return undefined;
   // Headers and streams send -1 for "unlimited": the numbers of the quota endpoint stay.
   const numbers = reading.unlimited && known?.unlimited ? known : reading;
-  const { entitlement, remaining } = numbers;
+  const { entitlement } = numbers;
+  const remaining = isRoundingOf(reading, known) ? known!.remaining : numbers.remaining;
+  // Only the quota endpoint is sure to say so, and to take it back.
+  const hasQuota = reading.hasQuota ?? (known?.isEmpty ? false : null);
   // Neither format states the unit.
-  return toQuota({ ...reading, entitlement, remaining }, known?.unit ?? "unknown", {
+  return toQuota({ ...reading, entitlement, remaining, hasQuota }, known?.unit ?? "unknown", {
     plan: known?.plan ?? null,
     snapshots: known?.snapshots ?? {},
     resetAt: reading.resetAt ?? known?.resetAt ?? null,
@@ -92,9 +100,19 @@ function learn(known: Quota | undefined, now: number, find: (name: string) => un
   });
 }
 
+/** Whether a number that was rounded, or cut, is the one that is known already. */
+function isRoundingOf({ entitlement, remaining, step }: Reading, known: Quota | undefined): boolean {
+  if (!known || known.remaining === null || remaining === null || known.entitlement !== entitlement) return false;
+  return known.remaining >= remaining - step && known.remaining < remaining + 2 * step;
+}
+
 interface Reading {
   entitlement: number | null;
   remaining: number | null;
+  /** Half of what `remaining` is rounded to; 0 if it is exact. */
+  step: number;
+  /** Null if it is not stated. */
+  hasQuota: boolean | null;
   unlimited: boolean;
   overage: boolean;
   overageCount: number;
@@ -105,6 +123,8 @@ interface Reading {
 const emptyReading: Reading = {
   entitlement: null,
   remaining: null,
+  step: 0,
+  hasQuota: null,
   unlimited: false,
   overage: false,
   overageCount: 0,
@@ -115,15 +135,21 @@ const emptyReading: Reading = {
 function readSnapshot(snapshot: unknown): Reading | undefined {
   const read = snapshotSchema().safeParse(snapshot);
   if (!read.success) return undefined;
-  const { entitlement: stated, percent_remaining, quota_remaining, remaining, ...flags } = read.data;
+  const { entitlement: stated, percent_remaining, quota_remaining, remaining, total_remaining, ...flags } = read.data;
   const unlimited = flags.unlimited || stated === -1;
   // For an unlimited plan the quota endpoint sends 0, the other formats -1.
   const entitlement = stated === -1 ? 0 : stated;
-  const byPercent =
-    entitlement !== null && percent_remaining !== null ? Math.round(entitlement * percent_remaining) / 100 : null;
+  // GitHub sends -1 for "unlimited".
+  const total = total_remaining === -1 && unlimited ? null : total_remaining;
+  const exact = quota_remaining ?? remaining;
+  const byPercent = entitlement !== null && percent_remaining !== null ? (entitlement * percent_remaining) / 100 : null;
+  const rounded = total ?? (byPercent === null ? null : Math.round(byPercent * 100) / 100);
+  const digit = total === null ? (digitOf(percent_remaining ?? 0) * (entitlement ?? 0)) / 100 : digitOf(total);
   return {
     entitlement,
-    remaining: quota_remaining ?? remaining ?? byPercent,
+    remaining: exact ?? rounded,
+    step: exact === null ? digit / 2 : 0,
+    hasQuota: flags.has_quota,
     unlimited,
     overage: flags.overage_permitted,
     overageCount: flags.overage_count ?? 0,
@@ -131,6 +157,9 @@ function readSnapshot(snapshot: unknown): Reading | undefined {
     resetAt: dateOf(flags.reset_date),
   };
 }
+
+/** What the last digit of a number stands for; headers have one after the point, which may be a 0. */
+const digitOf = (value: number): number => 10 ** -Math.max(1, (String(value).split(".")[1] ?? "").length);
 
 /** The old free plan has no snapshots but separate fields for the total and the remainder. */
 function legacyChat({
@@ -142,8 +171,12 @@ function legacyChat({
 }
 
 /** Whether the included quota is used up, even if more is permitted as overage. */
-export const isUsedUp = ({ remaining, ...counted }: Pick<Quota, "unit" | "entitlement" | "remaining" | "unlimited">) =>
-  isCounted(counted) && remaining !== null && remaining <= 0;
+export const isUsedUp = ({
+  remaining,
+  isEmpty,
+  ...counted
+}: Pick<Quota, "unit" | "entitlement" | "remaining" | "unlimited" | "isEmpty">): boolean =>
+  isEmpty === true || (isCounted(counted) && remaining !== null && remaining <= 0);
 
 function toQuota(
   reading: Reading,
@@ -151,8 +184,9 @@ function toQuota(
   common: Pick<Quota, "plan" | "snapshots" | "resetAt" | "at">,
 ): Quota {
   const { entitlement, remaining, unlimited, overage, overageCount } = reading;
-  const exhausted = !overage && isUsedUp({ unit, entitlement, remaining, unlimited });
-  return { ...common, unit, entitlement, remaining, unlimited, overage, overageCount, exhausted };
+  const empty = reading.hasQuota === false ? ({ isEmpty: true } as const) : {};
+  const exhausted = !overage && isUsedUp({ unit, entitlement, remaining, unlimited, ...empty });
+  return { ...common, unit, entitlement, remaining, unlimited, ...empty, overage, overageCount, exhausted };
 }
 
 /**
@@ -195,6 +229,8 @@ const snapshotSchema = lazy(() =>
     remaining: amount(),
     quota_remaining: amount(),
     percent_remaining: amount(),
+    total_remaining: amount(),
+    has_quota: z.boolean().nullable().catch(null).default(null),
     unlimited: flag(),
     overage_permitted: flag(),
     overage_count: amount(),

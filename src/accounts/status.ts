@@ -12,6 +12,8 @@ export interface AccountStatus {
   readonly state: AccountState;
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
   stateFor(model: string | undefined, premium?: boolean): AccountState;
+  /** The models that cool down by themselves. */
+  readonly limitedModels: LimitedModel[];
   /** The account has failed, and it is too early to ask GitHub again. */
   readonly isBackingOff: boolean;
   /** A missing `until` gets the default of the state. A suspended account never leaves its state: only a person ends that. */
@@ -26,6 +28,15 @@ export interface AccountStatus {
   readonly shared: SharedState;
   /** Enters what another server has found out. */
   adopt(found: SharedState): void;
+}
+
+/** A model that GitHub does not let this account use for now. */
+export interface LimitedModel {
+  model: string;
+  /** ms timestamp */
+  until: number;
+  /** As in the error that a request gets. */
+  reason: string;
 }
 
 export interface AccountStatusOptions {
@@ -129,6 +140,10 @@ export function openAccountStatus(options: AccountStatusOptions): AccountStatus 
       const account = currentState();
       const cooling = model === undefined || account.name === "failed" ? undefined : coolingOf(model);
       return cooling && (canServe(account, premium) || cooling.until > (account.until ?? 0)) ? cooling : account;
+    },
+    get limitedModels() {
+      const cooling = [...models].filter(([, { until }]) => until > now());
+      return cooling.map(([model, { until, reason = noReason }]) => ({ model, until, reason }));
     },
     get isBackingOff() {
       return state.name === "failed" && now() < (state.until ?? 0);

@@ -21,6 +21,10 @@ export const usageSchema = lazy(() =>
       state: z.enum(accountStates),
       until: moment(),
       reason: text(),
+      limited_models: z
+        .array(z.object({ model: z.string(), until: moment(), reason: z.string() }))
+        .default([])
+        .describe("Models that cool down by themselves; the account serves the others."),
       plan: text(),
       unit: z
         .enum(["premium", "credits", "chat", "unknown"])

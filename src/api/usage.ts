@@ -57,9 +57,10 @@ function accountAt(app: App, index: number, param: string): Account {
 /** If GitHub cannot be reached, the last known values are returned. */
 async function readUsage(account: Account): Promise<{ usage: UsageItem; quota: Quota | undefined }> {
   const reading = await latestQuota(account);
-  const { plan, remaining, until, resetAt, updatedAt, common } = viewAccount(account, reading);
+  const { plan, remaining, until, limitedModels, resetAt, updatedAt, common } = viewAccount(account, reading);
   const times = { until: iso(until), reset_at: iso(resetAt), updated_at: iso(updatedAt) };
-  return { quota: reading.quota, usage: { id: account.id, plan, ...remaining, ...common, ...times } };
+  const limited_models = limitedModels.map((limited) => ({ ...limited, until: iso(limited.until) }));
+  return { quota: reading.quota, usage: { id: account.id, plan, ...remaining, ...common, limited_models, ...times } };
 }
 
 /** A time in milliseconds as the endpoints show it. */

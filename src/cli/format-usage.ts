@@ -52,9 +52,13 @@ function stateOf({ state, until }: UsageItem, now = Date.now()): string {
   return until === null ? state : `${state} until ${zonedTime(Date.parse(until), now)}`;
 }
 
-function whyOf({ state, reason, quota_error }: UsageItem): string[] {
-  if (state !== "ready" && reason !== null) return [reason];
-  return quota_error === null ? [] : [quota_error];
+function whyOf({ state, reason, quota_error, limited_models }: UsageItem, now = Date.now()): string[] {
+  const why = state !== "ready" && reason !== null ? [reason] : quota_error === null ? [] : [quota_error];
+  const limited = limited_models.map(({ model, until, reason }) => {
+    const end = until === null ? "" : ` until ${zonedTime(Date.parse(until), now)}`;
+    return `${model} cools down${end}: ${reason}`;
+  });
+  return [...why, ...limited];
 }
 
 const amount = (value: number) => String(Math.round(value * 100) / 100);

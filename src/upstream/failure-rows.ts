@@ -95,8 +95,8 @@ const slowDown = { state: "cooling", remedy: "next-account", kind: "rate_limit",
 const limited = {
   ...slowDown,
   scope: "premium",
-  sentence: "The account is cooling down{until}.",
-  hint: freeMayWork,
+  sentence: "GitHub limits this account's requests{until}, and does not say which.",
+  hint: "Other models may still work.",
 } as const satisfies Partial<FailureRow>;
 
 const replayed = { remedy: "repair", kind: "invalid_request", clientStatus: 400 } as const;

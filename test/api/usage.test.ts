@@ -59,6 +59,7 @@ describe("what is left", () => {
       state: "ready",
       until: null,
       reason: null,
+      limited_models: [],
       plan: "individual",
       unit: "premium",
       reset_at: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00.000Z$/),
@@ -78,11 +79,61 @@ describe("what is left", () => {
     ["unlimited", { entitlement: 0, remaining: 0, unlimited: true, state: "ready" }],
     ["tokenBilling", { unit: "credits", entitlement: 0, remaining: 0, unlimited: false, state: "ready" }],
     ["credits", { unit: "credits", entitlement: 1500, remaining: 1100, state: "ready" }],
+    ["pooledOut", { unit: "credits", remaining: 0, unlimited: false, state: "exhausted" }],
     ["freeLegacy", { unit: "chat", entitlement: 500, remaining: 450, state: "ready" }],
   ] as const)("A17, A18: %s is neither a false 0 nor added to another unit", async (name, expected) => {
     await using proxy = await startProxy();
     proxy.demo.accounts[0]!.quota = quotas[name]();
     expect((await usages(proxy.url))[0]).toMatchObject(expected);
+  });
+
+  test("an exhausted pooled seat stays exhausted while free models answer with headers that say unlimited", async () => {
+    await using proxy = await startProxy({ demo: { generation: "C" } });
+    Object.assign(proxy.demo.accounts[0]!, { quota: quotas.pooledOut(), plan: "business" });
+    const ask = async (model: string) =>
+      (await proxy.post("/v1/chat/completions", { model, messages: [{ role: "user", content: "Hi" }] })).status;
+    expect((await usages(proxy.url))[0]).toMatchObject({ state: "exhausted", unlimited: false });
+    const sent = proxy.demo.journal.length;
+    expect([await ask("gpt-5-mini"), await ask("gpt-4o-mini-2024-07-18")]).toEqual([429, 200]);
+    expect(proxy.demo.journal.slice(sent).filter(({ status }) => status === 402)).toEqual([]);
+    expect((await usages(proxy.url))[0]).toMatchObject({ state: "exhausted", unlimited: false });
+    expect(await ask("gpt-5-mini")).toBe(429);
+  });
+
+  test("an exact number is not replaced by a percentage or an amount that is rounded or cut", async () => {
+    for (const generation of ["A", "B"] as const)
+      for (const remaining of [100, 217.34, 216.97]) {
+        await using proxy = await startProxy({ demo: { generation } });
+        proxy.demo.accounts[0]!.quota.premium.remaining = remaining;
+        await proxy.app.accounts[0]!.quota();
+        const model = generation === "A" ? "gpt-5-mini" : "gpt-4o-mini-2024-07-18";
+        await proxy.post("/v1/chat/completions", { model, messages: [{ role: "user", content: "Hi" }] });
+        expect(proxy.app.accounts[0]!.knownQuota).toMatchObject({ entitlement: 300, remaining });
+      }
+  });
+
+  test("a free model that cools down is named with its end and the words of the error, while the account is ready", async () => {
+    await using proxy = await startProxy();
+    const messages = [{ role: "user", content: "[demo: 429 90]" }];
+    const answer = await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages });
+    const { error } = (await answer.json()) as { error: { message: string } };
+    const [octo] = await usages(proxy.url);
+    expect(octo).toMatchObject({ state: "ready", reason: null, until: null });
+    const [limited] = octo!.limited_models;
+    expect(limited).toMatchObject({ model: "gpt-5-mini", until: expect.stringMatching(/Z$/) });
+    expect(limited!.reason).toBe(
+      "Too many requests. Please wait. GitHub limits this account's requests, and does not say which.",
+    );
+    expect(error.message).toContain("GitHub limits this account's requests until");
+    // The next request hears the same.
+    const next = await proxy.post("/v1/chat/completions", {
+      model: "gpt-5-mini",
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    const refusal = (await next.json()) as { error: { message: string } };
+    expect(refusal.error.message).toContain(limited!.reason.replace(/\.$/, ""));
+    const page = await (await fetch(`${proxy.url}/admin/accounts`)).text();
+    expect(page).toContain("cools down until");
   });
 
   test("what GitHub said as a number stays a number when an answer spells unlimited as -1", async () => {

@@ -115,7 +115,9 @@ describe("a limit is hit", () => {
     const { status, headers, error } = await post(proxy);
     expect([status, error.code]).toEqual([429, "rate_limited"]);
     expect(Number(headers.get("retry-after"))).toBeWithin(58, 61);
-    expect(error.message).toContain("octo-demo: Slow down. The account is cooling down (until");
+    expect(error.message).toContain(
+      "octo-demo: Slow down. GitHub limits this account's requests, and does not say which (until",
+    );
     proxy.pass(61_000);
     expect((await post(proxy)).status).toBe(200);
   });

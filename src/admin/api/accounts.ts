@@ -25,7 +25,8 @@ export async function listAccounts(app: App, since?: number): Promise<AccountIte
 const timeoutMs = 3000;
 
 async function showAccount(account: Account): Promise<AccountItem> {
-  const { plan, remaining, until, resetAt, updatedAt, common } = viewAccount(account, await quotaWithin(account));
+  const view = viewAccount(account, await quotaWithin(account));
+  const { plan, remaining, until, limitedModels, resetAt, updatedAt, common } = view;
   return {
     account_id: account.id,
     account_key: account.key,
@@ -35,6 +36,7 @@ async function showAccount(account: Account): Promise<AccountItem> {
     temporary: account.temporary,
     runtime: remaining,
     until_ms: until,
+    limited_models: limitedModels.map(({ until: until_ms, ...limited }) => ({ ...limited, until_ms })),
     reset_at_ms: resetAt,
     updated_at_ms: updatedAt,
     ...common,

@@ -56,6 +56,9 @@ export const accountSchema = z
     state: z.enum(accountStates),
     until_ms: maybe.describe("When the state ends by itself; null if it does not."),
     reason: text,
+    limited_models: z
+      .array(z.object({ model: z.string(), until_ms: time, reason: z.string() }))
+      .describe("Models that cool down by themselves; the account serves the others."),
     unit: z.enum(["premium", "credits", "chat", "unknown"]),
     reset_at_ms: maybe,
     overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),

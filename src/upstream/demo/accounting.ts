@@ -17,7 +17,7 @@ export function chargeRequest(world: World, account: DemoAccount, model: Model, 
   const units = byPerson && !priced ? model.units : 0;
   if (account.plan === "free" && byPerson) take(world, quota.chat, 1, "free_quota_exceeded");
   if (units > 0) take(world, quota.premium, units, "quota_exceeded");
-  if (priced && model.prices.input > 0 && quota.premium.entitlement > 0)
+  if (priced && model.prices.input > 0 && (quota.premium.entitlement > 0 || quota.premium.hasQuota === false))
     take(world, quota.premium, 0, "quota_exceeded");
 }
 
@@ -31,7 +31,7 @@ export function chargeTokens(account: DemoAccount, model: Model, usage: Usage): 
 }
 
 function take(world: World, allowance: Allowance, units: number, code: string): void {
-  if (allowance.unlimited) return;
+  if (allowance.unlimited && allowance.hasQuota !== false) return;
   if (allowance.remaining > 0) allowance.remaining -= units;
   else if (allowance.overagePermitted) allowance.overageCount += units;
   else
@@ -90,6 +90,7 @@ export function quotaHeaders(world: World, account: DemoAccount): Record<string,
       ovPerm: String(allowance.overagePermitted),
       rem: percent(account, allowance).toFixed(1),
       rst,
+      ...(world.generation !== "A" && { totRem: allowance.unlimited ? "-1" : allowance.remaining.toFixed(1) }),
     }).toString();
   return {
     "x-quota-snapshot-chat": format(chat),
@@ -164,7 +165,7 @@ function snapshot(world: World, account: DemoAccount, name: "chat" | "completion
     overage_permitted: allowance.overagePermitted,
     timestamp_utc: new Date(world.now()).toISOString(),
     ...(allowance.creditsUsed !== undefined && {
-      has_quota: true,
+      has_quota: allowance.hasQuota ?? true,
       token_based_billing: true,
       credits_used: round(allowance.creditsUsed),
     }),

@@ -12,6 +12,8 @@ export interface Allowance {
   overagePermitted: boolean;
   overageCount: number;
   creditsUsed?: number;
+  /** As stated under token billing; a pool that is used up says false although it is unlimited. True by default. */
+  hasQuota?: boolean;
 }
 
 export interface Quota {
@@ -107,6 +109,7 @@ export const quotas = {
   overage: () => paid(counter(300, 0, { overagePermitted: true, overageCount: 12.5 })),
   unlimited: () => paid(unlimited()),
   tokenBilling: () => paid(counter(0, 0, { creditsUsed: 0 }), true),
+  pooledOut: () => paid(counter(0, 0, { unlimited: true, creditsUsed: 812.5, hasQuota: false }), true),
   credits: () => paid(counter(1500, 1100, { creditsUsed: 400 }), true),
   free: (): Quota => ({
     premium: counter(50),

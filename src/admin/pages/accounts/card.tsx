@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** A card about an account: state, remaining quota, reset and forecast. */
 import { isCounted } from "../../../accounts/quota";
-import { day, formatCount, moment, percent, significant, span } from "../../../format";
+import { day, formatCount, moment, percent, shorten, significant, span } from "../../../format";
 import { entryOf } from "../../../json";
 import type { AccountItem } from "../../api/accounts";
 import { Meter } from "../../ui/chart";
@@ -46,6 +46,11 @@ export function AccountCard({ account, now, children }: AccountCardProps): Marku
           <Sentence of={account.reason} />
         </p>
       )}
+      {account.limited_models.map(({ model, until_ms, reason }) => (
+        <p class="reason">
+          <code>{shorten(model, 80)}</code> cools down until {moment(until_ms, now)}: <Sentence of={reason} />
+        </p>
+      ))}
       {account.stale && <Stale account={account} now={now} />}
       {children}
     </article>
@@ -71,6 +76,7 @@ const planNames: Record<string, string> = {
   free: "Copilot Free",
   individual: "Copilot Pro",
   individual_pro: "Copilot Pro+",
+  individual_max: "Copilot Max", // VS Code's client, 2026-09
   business: "Copilot Business",
   enterprise: "Copilot Enterprise",
 };
