@@ -83,4 +83,13 @@ describeWithPostgres("the history in Postgres", () => {
       await other.close();
     }
   });
+
+  test("a question that finds no database is not told that nothing was changed", async () => {
+    await postgres.stop();
+    const { members, history } = team.app;
+    for (const ask of [() => members!.usage(0), () => history.statistics({}, ["session"])]) {
+      const { message } = await ask().catch((thrown) => thrown);
+      expect(message).toMatch(/^The database cannot be used now: [^.]*\. Try again when it is back\.$/);
+    }
+  });
 });

@@ -183,7 +183,7 @@ describeWithPostgres("in Postgres", () => {
     const signIn = waitingSignIn();
     await stores.openSignIns().add(signIn);
     const { postgres, seals } = stores as PostgresStores;
-    expect(await rotateSeals(postgres, seals, next)).toBe(2);
+    expect(await rotateSeals(postgres, seals, next)).toEqual({ count: 2, unopened: [] });
     const after = await another({ DRAGOMAN_SEAL_KEY: next.toString("base64"), DRAGOMAN_SEAL_KEY_NEXT: "" });
     expect((await after.state.changes.get(id))!.patch).toEqual(change.patch);
     expect((await after.stores.openSignIns().find(signIn.id))!.code).toEqual(signIn.code);

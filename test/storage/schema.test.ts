@@ -1,9 +1,12 @@
 /** The schema of the database: made once, by one of several servers, and refused where it is too new. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
+import { readEnvironment } from "../../src/config/environment";
 import { columnNames } from "../../src/history/entry";
 import { connectPostgres, type Postgres } from "../../src/storage/postgres/connection";
 import { migrate, schemaVersion } from "../../src/storage/postgres/schema";
+import { openPostgresStores } from "../../src/storage/postgres/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { unloadedNow } from "../support/unloaded";
 
@@ -105,5 +108,31 @@ describeWithPostgres("the schema", () => {
     expect(unloadedNow() - before).toBeLessThan(5_500);
     // The client of Bun would keep the process alive if it went on connecting.
     expect(new SQL("postgres://nobody@127.0.0.1:1/none", { max: 1 })`SELECT 1`).rejects.toThrow();
+  });
+
+  test("a server that finds too few connections at its start waits, and starts when there are some", async () => {
+    const url = await server.database();
+    await server.administer("CREATE ROLE scarce LOGIN IN ROLE dragoman");
+    const environment = readEnvironment({
+      HOME: "/nonexistent",
+      DRAGOMAN_DATABASE_URL: url.replace("dragoman@", "scarce@"),
+      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+    });
+    for (const limit of [1, 2, 4, 8]) {
+      await server.administer(`ALTER ROLE scarce CONNECTION LIMIT ${limit}`);
+      const opening = openPostgresStores(environment, { follow: true });
+      const outcome = await Promise.race([
+        opening.then(
+          () => "opened",
+          (thrown) => String(thrown),
+        ),
+        Bun.sleep(700).then(() => "waits"),
+      ]);
+      expect([limit, outcome]).toEqual([limit, expect.stringMatching(/^(?:opened|waits)$/)]);
+      await server.administer("ALTER ROLE scarce CONNECTION LIMIT -1");
+      await (await opening).close();
+    }
+    await server.administer("ALTER ROLE scarce CONNECTION LIMIT 0");
+    await expect(openPostgresStores(environment, { follow: false })).rejects.toThrow("it has no connection left");
   });
 });

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { createLogger } from "../../src/logger";
 import { keyIdOf } from "../../src/storage/seal";
 import { run } from "../support/command";
 import { openVisitor, startEdge } from "../support/edge";
@@ -197,5 +198,34 @@ describeWithPostgres("the database of a team", () => {
     expect(await late.exited).toBeGreaterThan(0);
     const after = await team.server({ env: { DRAGOMAN_SEAL_KEY: next } });
     expect((await after.admin("/accounts")).items[0].state).toBe("ready");
+  });
+
+  test("a change of the key passes over what no key opens, names it, and leaves one key that opens all the rest", async () => {
+    await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "ben-demo", "cora-demo") });
+    const url = team.env.DRAGOMAN_DATABASE_URL!;
+    await postgres.administer(
+      `UPDATE dragoman.accounts SET sealed_token = set_byte(sealed_token, 40, get_byte(sealed_token, 40) # 1)
+        WHERE login = 'ben-demo'`,
+      url,
+    );
+    const next = randomBytes(32).toString("base64");
+    const told = async (args: string[]) => {
+      await using command = run(args, { env: { ...team.env, DRAGOMAN_SEAL_KEY_NEXT: next } });
+      const code = await command.exited;
+      return { code, said: command.stderr() + command.stdout() };
+    };
+    for (const count of ["2 secrets", "0 secrets"]) {
+      const { code, said } = await told(["seal", "rotate"]);
+      expect([code, said]).toEqual([1, expect.stringContaining(`${count} sealed with the new key`)]);
+      expect(said).toContain(
+        "1 secret stayed as before, because no key opens what is there: accounts github.com/ben-demo.",
+      );
+    }
+    expect((await told(["doctor"])).said).toContain("1 secret in the database is sealed with another key");
+    const env = { ...team.env, DRAGOMAN_SEAL_KEY: next };
+    const known = await withTeamStores({ env }, async (stores) =>
+      stores.openAccounts(createLogger(() => "error")).load(),
+    );
+    expect(known.map(({ login }) => login).sort()).toEqual(["cora-demo", "octo-demo"]);
   });
 });

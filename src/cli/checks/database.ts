@@ -41,6 +41,7 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
       ];
     return [
       database.ok(`${name} has ${plural(accounts, "account")}.`),
+      ...sealFindings(report),
       ...serverFindings(report),
       ...memberFindings(report),
       ...(await spoolFindings(environment.home)),
@@ -50,6 +51,17 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
     const reason = cause instanceof Error ? cause.message : String(cause);
     return [database.fail(`The database cannot be reached or used: ${reason}.`, "Check DRAGOMAN_DATABASE_URL.")];
   }
+}
+
+/** After a rotation that was interrupted, or that found what no key opens. */
+function sealFindings({ oldSeals }: DatabaseReport): Finding[] {
+  if (oldSeals === 0) return [];
+  return [
+    about("database").warn(
+      `${plural(oldSeals, "secret")} in the database ${oldSeals === 1 ? "is" : "are"} sealed with another key than the one that seals now.`,
+      "Keep both keys, and run `dragoman seal rotate` again: it names what no key opens.",
+    ),
+  ];
 }
 
 const team = about("team");

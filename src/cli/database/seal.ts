@@ -14,12 +14,17 @@ export async function sealRotate(environment: Environment): Promise<number> {
     throw new UsageError("Set DRAGOMAN_SEAL_KEY to the present key and DRAGOMAN_SEAL_KEY_NEXT to the new one.");
   const stores = await openPostgresStores(environment, { follow: false });
   try {
-    const count = await rotateSeals(stores.postgres, stores.seals, sealKeyNext);
+    const { count, unopened } = await rotateSeals(stores.postgres, stores.seals, sealKeyNext);
     say(
       `${plural(count, "secret")} sealed with the new key; servers use it from now on.`,
       "Set DRAGOMAN_SEAL_KEY to it on every server, and remove DRAGOMAN_SEAL_KEY_NEXT. Keep the old key as long as you keep backups that it sealed.",
     );
-    return 0;
+    if (unopened.length === 0) return 0;
+    say(
+      `${plural(unopened.length, "secret")} stayed as before, because no key opens what is there: ${unopened.join(", ")}.`,
+      "Sign such an account in again, or remove it; anything else is made anew by itself.",
+    );
+    return 1;
   } finally {
     await stores.close();
   }

@@ -1,5 +1,6 @@
 /** The connections of one server to Postgres. */
 import { SQL, type TransactionSQL } from "bun";
+import { databaseAway, isAwayError } from "./away";
 import { openLine } from "./line";
 
 export interface Postgres {
@@ -16,12 +17,16 @@ export interface Postgres {
   ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
   /** The same by one connection of its own, for what belongs to a connection: session locks. */
   askDirect<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
-  /** The same in a transaction, which is rolled back if `work` throws. */
-  transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs?: number): Promise<T>;
+  /**
+   * The same in a transaction, which is rolled back if `work` throws.
+   * @param isChange Whether something is to be changed: for the sentence of the error.
+   */
+  transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs?: number, isChange?: boolean): Promise<T>;
   /**
    * Listens by another connection of its own, also after that was lost.
    * @param listening Called each time that it begins: what was announced before is lost.
    * @returns A function that ends it.
+   * @throws ProxyError as `ask` does.
    */
   listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<() => void>;
   /** Calls back each time that the database answers again. */
@@ -114,8 +119,8 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
     },
     ask: (question, timeoutMs = defaultTimeoutMs) => pool.ask(question, timeoutMs),
     askDirect: (question, timeoutMs = defaultTimeoutMs) => direct.ask(question, timeoutMs),
-    transact: (work, timeoutMs = defaultTimeoutMs) =>
-      pool.ask((sql) => sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs, true),
+    transact: (work, timeoutMs = defaultTimeoutMs, isChange = true) =>
+      pool.ask((sql) => sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs, isChange),
     async listen(channel, heard, listening) {
       const subscription: Subscription = { channel, heard, listening };
       subscriptions.add(subscription);
@@ -127,7 +132,7 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
         await listenNow(subscription);
       } catch (thrown) {
         end();
-        throw thrown;
+        throw isAwayError(thrown) ? databaseAway(thrown, false) : thrown;
       }
       return end;
     },

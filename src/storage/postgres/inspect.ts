@@ -5,6 +5,7 @@ import { keyIdOf } from "../seal";
 import { connectPostgres } from "./connection";
 import { aliveServers } from "./replica";
 import { schemaVersion } from "./schema";
+import { countOldSeals } from "./seal-rotation";
 
 export interface DatabaseReport {
   /** Postgres' own version. */
@@ -17,6 +18,8 @@ export interface DatabaseReport {
   lacksKey: boolean;
   /** The id of the key that seals; null while nothing is sealed. */
   sealKey: string | null;
+  /** Secrets that are sealed with another key. */
+  oldSeals: number;
   accounts: number;
   /** Servers that were alive within the last minute. */
   servers: KnownServer[];
@@ -53,6 +56,7 @@ export async function inspectDatabase({
         isTooNew: compatible_with > schemaVersion,
         lacksKey: key_id !== null && !keyIds.includes(key_id),
         sealKey: key_id,
+        oldSeals: await countOldSeals(sql),
         accounts,
         servers: await aliveServers(sql),
         members: members.length,
@@ -65,7 +69,7 @@ export async function inspectDatabase({
 }
 
 const nothing = {
-  ...{ isTooNew: false, lacksKey: false, sealKey: null },
+  ...{ isTooNew: false, lacksKey: false, sealKey: null, oldSeals: 0 },
   ...{ accounts: 0, servers: [], members: 0, withoutAccount: [] },
 };
 

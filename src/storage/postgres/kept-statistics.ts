@@ -57,20 +57,24 @@ export const addingUp = <T>(
   ms = spanMs,
   signal?: AbortSignal,
 ): Promise<T> =>
-  postgres.transact(async (sql) => {
-    signal?.throwIfAborted();
-    // The best plan depends on the times.
-    const [own] = await sql<{ pid: number; began: string }[]>`SELECT pg_backend_pid() AS pid, now()::text AS began,
+  postgres.transact(
+    async (sql) => {
+      signal?.throwIfAborted();
+      // The best plan depends on the times.
+      const [own] = await sql<{ pid: number; began: string }[]>`SELECT pg_backend_pid() AS pid, now()::text AS began,
       set_config('plan_cache_mode', 'force_custom_plan', true),
       set_config('statement_timeout', ${String(Math.max(1, Math.round(ms)))}, true)`;
-    const cancel = () => void cancelTransaction(postgres, own!);
-    signal?.addEventListener("abort", cancel);
-    try {
-      return await work(sql);
-    } finally {
-      signal?.removeEventListener("abort", cancel);
-    }
-  }, ms + answerMs);
+      const cancel = () => void cancelTransaction(postgres, own!);
+      signal?.addEventListener("abort", cancel);
+      try {
+        return await work(sql);
+      } finally {
+        signal?.removeEventListener("abort", cancel);
+      }
+    },
+    ms + answerMs,
+    false,
+  );
 
 /** Only this transaction: its connection may be another's by then. */
 async function cancelTransaction(postgres: Postgres, { pid, began }: { pid: number; began: string }): Promise<void> {

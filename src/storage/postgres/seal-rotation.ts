@@ -32,25 +32,42 @@ const sealedTables: readonly SealedTable[] = [
 
 const rowsAtOnce = 200;
 
+interface Rotation {
+  /** How many secrets were sealed anew. */
+  count: number;
+  /** What no key opens, such as `accounts github.com/ben`: it stays as it is, and is useless under either key. */
+  unopened: string[];
+}
+
 /**
  * Seals everything with another key. Servers that have both keys go on meanwhile.
- * @returns How many secrets were sealed anew.
  * @throws ProxyError `conflict` if a running server does not have the key.
  */
-export async function rotateSeals(postgres: Postgres, seals: Seals, next: Uint8Array): Promise<number> {
+export async function rotateSeals(postgres: Postgres, seals: Seals, next: Uint8Array): Promise<Rotation> {
   const keyId = keyIdOf(next);
   await requireEverywhere(postgres, keyId);
   await postgres.ask((sql) => sql`UPDATE dragoman.seal SET key_id = ${keyId}`);
   seals.use(keyId);
-  let count = 0;
+  const rotation: Rotation = { count: 0, unopened: [] };
   for (const table of sealedTables) {
-    let changed: number;
-    do {
-      changed = await postgres.transact((sql) => reseal(sql, seals, table));
-      count += changed;
-    } while (changed === rowsAtOnce);
+    const broken: string[] = [];
+    for (let found = rowsAtOnce; found === rowsAtOnce; ) {
+      const before = broken.length;
+      found = await postgres.transact((sql) => reseal(sql, seals, table, broken));
+      rotation.count += found - (broken.length - before);
+    }
+    rotation.unopened.push(...broken.map((key) => `${table.name} ${key}`));
   }
-  return count;
+  return rotation;
+}
+
+/** How many secrets are sealed with another key than the one that seals now. */
+export async function countOldSeals(sql: SQL): Promise<number> {
+  const counts = sealedTables.map(
+    ({ name }) => `(SELECT count(*) FROM dragoman.${name} WHERE seal_key_id <> (SELECT key_id FROM dragoman.seal))`,
+  );
+  const [row] = (await sql.unsafe(`SELECT (${counts.join(" + ")})::float8 AS count`)) as { count: number }[];
+  return row!.count;
 }
 
 async function requireEverywhere(postgres: Postgres, keyId: string): Promise<void> {
@@ -63,14 +80,28 @@ async function requireEverywhere(postgres: Postgres, keyId: string): Promise<voi
   );
 }
 
-async function reseal(sql: TransactionSQL, seals: Seals, { name, key, column, about }: SealedTable): Promise<number> {
+/** @param broken The keys of rows that are passed over; those that no key opens are added. @returns How many rows there were. */
+async function reseal(
+  sql: TransactionSQL,
+  seals: Seals,
+  { name, key, column, about }: SealedTable,
+  broken: string[],
+): Promise<number> {
   const rows = (await sql.unsafe(
-    `SELECT ${key} AS key, ${column} AS sealed FROM dragoman.${name} WHERE seal_key_id <> $1 LIMIT ${rowsAtOnce} FOR UPDATE`,
-    [seals.keyId],
+    `SELECT ${key} AS key, ${column} AS sealed FROM dragoman.${name} WHERE seal_key_id <> $1
+       AND ${key} NOT IN (SELECT jsonb_array_elements_text($2::text::jsonb)) LIMIT ${rowsAtOnce} FOR UPDATE`,
+    [seals.keyId, JSON.stringify(broken)],
   )) as { key: string; sealed: Uint8Array }[];
-  const resealed = rows.map((row) => {
-    const text = seals.open(row.sealed, about(row.key));
-    return { row_key: row.key, sealed: seals.seal(text, about(row.key)).toString("hex") };
+  const resealed = rows.flatMap((row) => {
+    let text: string;
+    try {
+      text = seals.open(row.sealed, about(row.key));
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError)) throw thrown;
+      broken.push(row.key);
+      return [];
+    }
+    return [{ row_key: row.key, sealed: seals.seal(text, about(row.key)).toString("hex") }];
   });
   await sql.unsafe(
     `UPDATE dragoman.${name} SET ${column} = decode(sealed, 'hex'), seal_key_id = $1

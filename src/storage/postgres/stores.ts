@@ -65,6 +65,20 @@ export async function openPostgresStores(
   environment: Environment,
   { follow }: { follow: boolean },
 ): Promise<PostgresStores> {
+  const deadline = performance.now() + (follow ? patienceMs : 0);
+  // The database and the server may be started together, and the servers before may still have the connections.
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await tryOpening(environment, { follow });
+    } catch (thrown) {
+      if (!isAwayError(thrown) || performance.now() > deadline) throw thrown;
+      if (tries === 1)
+        createLogger(() => "warn").warn(`Waiting for the database, for ${patienceMs / 1_000} s at most.`, thrown);
+      await Bun.sleep(500);
+    }
+}
+
+async function tryOpening(environment: Environment, { follow }: { follow: boolean }): Promise<PostgresStores> {
   const { databaseUrl: url, databaseDirectUrl: directUrl } = environment;
   const seals = sealsOf(environment);
   let logger: Logger = createLogger(() => "warn");
@@ -73,10 +87,7 @@ export async function openPostgresStores(
   const changes = openChanges(postgres, () => logger);
   const parts: StoreParts = { postgres, seals, changes, logger: () => logger };
   try {
-    if (follow) {
-      await untilReachable(parts);
-      await requireOwnConnection(postgres);
-    }
+    if (follow) await requireOwnConnection(postgres);
     await migrate(postgres);
     await agreeOnKey(postgres, seals);
     const config = await openPostgresConfig(postgres, seals, changes);
@@ -253,19 +264,4 @@ function warnOfFolder(
     logger.warn(
       `With a database, ${unused.join(" and ")} of the data folder ${unused.length > 1 ? "are" : "is"} not used. \`dragoman migrate --to database\` copies what is there.`,
     );
-}
-
-/** The database and the server may be started together. */
-async function untilReachable({ postgres, logger }: StoreParts): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await postgres.ask((sql) => sql`SELECT 1`);
-      return;
-    } catch (thrown) {
-      if (!isAwayError(thrown) || performance.now() > deadline) throw thrown;
-      if (tries === 1) logger().warn(`Waiting for the database, for ${patienceMs / 1_000} s at most.`, thrown);
-      await Bun.sleep(500);
-    }
-  }
 }
