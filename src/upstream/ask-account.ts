@@ -1,20 +1,39 @@
 /** One question to the model host about an account, such as its models, beside its requests. */
 import type { Account, Session } from "../accounts/account";
-import type { CallResponse } from "../net/body";
+import { type CallResponse, readText } from "../net/body";
+import { type Failure, readFailure } from "./failure";
+
+export interface AccountAnswer {
+  status: number;
+  text: string;
+  /** Missing if the question was answered. */
+  failure?: Failure;
+}
+
+/** How another session is had after a failure. */
+const renewals: Partial<Record<Failure["remedy"], "refresh" | "renew" | "relearnHost">> = {
+  "refresh-session": "refresh",
+  "renew-session": "renew",
+  "relearn-host": "relearnHost",
+};
 
 /**
  * The answer to a question; asked once more with a new session if the account's is refused, or at the host that the upstream
- * names.
+ * names. A refusal is read before that: after a suspension nothing is asked again.
  * @throws ProxyError if the account has no session or the host cannot be asked.
  */
 export async function askAccount(
   account: Account,
   ask: (session: Session) => Promise<CallResponse>,
-): Promise<CallResponse> {
+  { maxBytes, now }: { maxBytes: number; now(): number },
+): Promise<AccountAnswer> {
+  const answer = async (response: CallResponse): Promise<AccountAnswer> => {
+    const { status, ok, headers } = response;
+    const text = await readText(response, maxBytes);
+    return { status, text, failure: ok ? undefined : readFailure(status, headers, text, now()) };
+  };
   const session = await account.session();
-  const response = await ask(session);
-  if (response.status === 401) return ask(await account.refresh(session));
-  if (response.status === 403) return ask(await account.renew(session));
-  if (response.status === 421) return ask(await account.relearnHost(session));
-  return response;
+  const first = await answer(await ask(session));
+  const renewal = first.failure && renewals[first.failure.remedy];
+  return renewal ? answer(await ask(await account[renewal](session))) : first;
 }

@@ -13,12 +13,10 @@ import { ProxyError, retryHeaders } from "../errors";
 import { dayMs, hourMs } from "../format";
 import { isObject, parseJson } from "../json";
 import type { Logger } from "../logger";
-import { readText } from "../net/body";
 import { singleLimit } from "../net/clock";
 import { askAccount } from "./ask-account";
 import { autoId } from "./auto-model";
 import type { Copilot } from "./copilot";
-import { readFailure } from "./failure";
 import { type Model, readModel, shareOf } from "./model";
 
 /** Statuses of an account or a host that does not have the protocol, or not in this form; 503 means later. */
@@ -135,26 +133,26 @@ export function openAuto({ copilot, logger, now }: AutoOptions): Auto {
   async function ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused"> {
     const { account, path, body, token, controller, deadline } = call;
     const left = Math.max(1, Math.round(deadline - performance.now()));
-    const response = await askAccount(account, (session) =>
-      copilot.call(session, {
-        path,
-        body: JSON.stringify(body),
-        requestId: crypto.randomUUID(),
-        intent: "model-access",
-        headers: token === undefined ? undefined : { [autoTokenHeader]: token },
-        controller: controller(),
-        limits: singleLimit(left),
-      }),
+    const { status, text, failure } = await askAccount(
+      account,
+      (session) =>
+        copilot.call(session, {
+          path,
+          body: JSON.stringify(body),
+          requestId: crypto.randomUUID(),
+          intent: "model-access",
+          headers: token === undefined ? undefined : { [autoTokenHeader]: token },
+          controller: controller(),
+          limits: singleLimit(left),
+        }),
+      { maxBytes, now },
     );
-    const text = await readText(response, maxBytes);
-    if (response.ok) {
+    if (!failure) {
       const json = parseJson(text);
       if (isObject(json)) return json;
       throw unavailable("GitHub Copilot's answer is not JSON");
     }
-    const { status } = response;
     if (notForYou.has(status)) return "refused";
-    const failure = readFailure(status, response.headers, text, now());
     if (failure.account) account.mark(failure.account);
     if (failure.account || isSuspension(failure.error) || status === 401) throw failure.error;
     if (status === 403) return "refused";

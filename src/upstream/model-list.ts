@@ -3,11 +3,10 @@ import type { Account } from "../accounts/account";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
 import { differencesIn } from "../json-shape";
-import { readText } from "../net/body";
 import type { CallLimits } from "../net/clock";
 import { askAccount } from "./ask-account";
 import type { Copilot } from "./copilot";
-import { type Failure, readFailure } from "./failure";
+import type { Failure } from "./failure";
 import { modelShape } from "./known-names";
 import { type Model, readModel } from "./model";
 
@@ -27,12 +26,14 @@ export async function fetchModelList(
   account: Account,
   { copilot, limits, now, unknownField }: ModelListOptions,
 ): Promise<Model[]> {
-  const response = await askAccount(account, (session) =>
-    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits }),
+  const { text, failure } = await askAccount(
+    account,
+    (session) =>
+      copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits }),
+    { maxBytes, now },
   );
-  const body = await readText(response, maxBytes);
-  if (!response.ok) throw markRefused(account, readFailure(response.status, response.headers, body, now()));
-  return readModelList(body, unknownField);
+  if (failure) throw markRefused(account, failure);
+  return readModelList(text, unknownField);
 }
 
 /** An account that may not list models may not send requests either: it is blocked, or a person must sign in again. */

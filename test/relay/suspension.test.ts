@@ -65,6 +65,9 @@ describe("told at", () => {
     await using proxy = await timed({ accounts: all });
     block(proxy, "/models", 403);
     await fetch(`${proxy.url}/v1/models`);
+    // It was not asked for once more.
+    const lists = proxy.demo.journal.filter(({ path, account }) => path === "/models" && account === "octo-demo");
+    expect(lists).toHaveLength(1);
     await expectStopped(proxy);
   });
 
