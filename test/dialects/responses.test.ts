@@ -99,7 +99,14 @@ describe("a request passed through", () => {
         "file-name",
       ],
       ...["foreign-event", "image-generation", "include-reasoning", "item-ids", "item-reference", "max-tokens-limit"],
-      ...["message-metadata", "model-name", "namespace-description", "repeated-call-ids", "repeated-item-ids"],
+      ...[
+        "message-metadata",
+        "model-name",
+        "own-searches",
+        "namespace-description",
+        "repeated-call-ids",
+        "repeated-item-ids",
+      ],
       ...["response-id", "service-tier", "store", "strict-default"],
       ...["unsigned-reasoning", "web-search"],
     ]);

@@ -165,6 +165,7 @@ const places: Record<string, RegExp> = {
   "no-prefill": /^request\.messages/,
   "foreign-thinking": /^request\.(messages|input)/,
   "lost-citations": /^request\.messages\.\d+\.content\.\d+\.citations/,
+  "own-searches": /^request\.input$/,
   "file-name": /^request\.(messages|input)\..*\.filename$/,
   "thinking-adaptive": /^request\.(thinking|output_config)/,
   "thinking-in-tool-loop": /^request\.thinking/,

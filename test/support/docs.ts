@@ -10,6 +10,7 @@ import { routes } from "../../src/api/routes";
 import { commandLine } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
+import { marksSentBack } from "../../src/dialects/own-marks";
 import { metricRows } from "../../src/observe/metrics";
 import { attacks, faults, type LedgerRow, notHere, reports, reportsNotHere } from "../attacks/cases";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
@@ -36,6 +37,17 @@ export const passages: Record<string, () => string> = {
   clients: clientsTable,
   "client-settings": clientSettings,
   fidelity: fidelityTable,
+  "own-marks": () =>
+    table(
+      ["what", "where clients find it", "read again by", "sent back", "made by somebody else, or with another account"],
+      marksSentBack.map(({ name, members, reader, sentBack, foreign }) => [
+        name,
+        members,
+        reader.split(", ").map(code).join(", "),
+        sentBack,
+        foreign,
+      ]),
+    ),
   editor: () => `\`\`\`js\n${readFileSync(editorExample, "utf8")}\`\`\``,
   endpoints: () => endpointTable(routes),
   "admin-endpoints": () => endpointTable(adminRoutes),

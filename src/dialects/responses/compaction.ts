@@ -34,6 +34,10 @@ const itemsPrefix = "dragoman.compactions.";
 const packItems = (items: JsonObject[]): string =>
   itemsPrefix + Buffer.from(JSON.stringify(items)).toString("base64url");
 
+/** Whether dragoman made the content of a compaction. */
+export const isOwnCompaction = (content: string): boolean =>
+  content.startsWith(summaryPrefix) || content.startsWith(itemsPrefix);
+
 /** What an item stands for that dragoman made: a message with the summary, or the upstream's items. Any other is returned alone. */
 export function unpacked(item: JsonObject): JsonObject[] {
   const packed = item.type === "compaction" ? textIn(item.encrypted_content) : "";

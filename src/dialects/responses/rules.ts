@@ -16,7 +16,9 @@ import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
 import { callNamespace, callPairs, repeatedCallIds, repeatedItemIds } from "./call-rules";
 import { readSummaries } from "./compaction";
+import { isOwnId } from "./ids";
 import { withoutReference } from "./references";
+import { searchAsCall } from "./server-tools";
 
 const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
@@ -35,6 +37,7 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]
   "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
   "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
   "repeated-call-ids": repeatedCallIds,
+  "own-searches": ownSearches,
   "call-pairs": callPairs,
   "call-namespace": callNamespace,
   "item-ids": (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item)),
@@ -160,15 +163,23 @@ function namespaceDescription(body: JsonObject): JsonObject | undefined {
   return inRequest || found ? { ...inRequest, ...found } : undefined;
 }
 
+/** A search that ran here is no item of the upstream's, and has an id that it does not know: it was a function's call. */
+function ownSearches({ input }: JsonObject): JsonObject | undefined {
+  const isOwn = (item: unknown): item is JsonObject =>
+    isObject(item) && typeOf(item) === "web_search_call" && isOwnId(item.id);
+  if (!Array.isArray(input) || !input.some(isOwn)) return undefined;
+  return { input: input.flatMap((item: unknown) => (isOwn(item) ? searchAsCall(item) : [item])) };
+}
+
 /** Reasoning of another dialect, whose signature dragoman packed. */
 const isForeign = (item: JsonObject): boolean => typeOf(item) === "reasoning" && isPacked(item.encrypted_content);
 
 /** Reasoning without encrypted content: the upstream stores nothing, so it could not be found. */
 const isUnsigned = (item: JsonObject): boolean => typeOf(item) === "reasoning" && !item.encrypted_content;
 
-/** Calls are matched by `call_id`; an `id` of the client's making is refused. */
+/** Calls are matched by `call_id`; an `id` of the client's or dragoman's making is refused. */
 const hasIdleId = (item: JsonObject): boolean =>
-  "id" in item && (idleIds.has(typeOf(item)) || (!("type" in item) && "role" in item));
+  isOwnId(item.id) || ("id" in item && (idleIds.has(typeOf(item)) || (!("type" in item) && "role" in item)));
 
 const idleIds = new Set([
   "message",

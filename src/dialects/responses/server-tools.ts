@@ -5,11 +5,14 @@ import { objectAt, omitUndefined, textIn, textListAt, textMembers } from "../hub
 import type { BlockEnd } from "../hub/reply";
 import {
   type Citation,
+  functionNames,
   hostOfLimit,
   type ServerToolName,
   type ServerToolOffer,
   type ServerToolOutput,
 } from "../hub/server-tools";
+import { outputText } from "../hub/server-turns";
+import { isOwnId } from "./ids";
 
 // ── Tools ──
 
@@ -63,13 +66,30 @@ export function nativeSearch({ allowedDomains, location, isCached }: ServerToolO
 export function decodeSearchCall(item: JsonObject): ForeignPart {
   const foreign: ForeignPart = { kind: "foreign", dialect: "responses", value: item };
   const action = isObject(item.action) ? item.action : {};
-  const id =
-    textIn(item.id) || `ws_${new Bun.CryptoHasher("sha256").update(JSON.stringify(item)).digest("hex").slice(0, 24)}`;
+  const hashed = new Bun.CryptoHasher("sha256").update(JSON.stringify(isOwnId(item.id) ? item.id : item));
+  const given = isOwnId(item.id) ? "" : textIn(item.id);
+  const id = given || `srvtoolu_${hashed.digest("hex").slice(0, 24)}`;
   const input = omitUndefined({ query: textIn(action.query) || undefined, url: textIn(action.url) || undefined });
   const call: Part = { kind: "server-call", id, tool: "web-search", input };
   const result: Part = { kind: "server-result", id, tool: "web-search", output: outputOf(item.status, action) };
   return { ...foreign, instead: [call, result] };
 }
+
+/** A search of an earlier turn as a function's call and its result. */
+export const searchAsCall = (item: JsonObject): JsonObject[] =>
+  (decodeSearchCall(item).instead ?? []).flatMap((part): JsonObject[] => {
+    if (part.kind === "server-call")
+      return [
+        {
+          type: "function_call",
+          call_id: part.id,
+          name: functionNames[part.tool],
+          arguments: JSON.stringify(part.input),
+        },
+      ];
+    if (part.kind !== "server-result") return [];
+    return [{ type: "function_call_output", call_id: part.id, output: outputText(part.output) }];
+  });
 
 function outputOf(status: unknown, { sources }: JsonObject): ServerToolOutput {
   if (status === "failed") return { kind: "error", code: "unavailable" };

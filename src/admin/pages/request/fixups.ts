@@ -101,6 +101,7 @@ const descriptions: Record<string, string> = {
   "empty-text": "Empty text was removed or filled because the upstream rejects it.",
   "no-prefill": "The model does not support prefilled responses, so it was asked to continue the text instead.",
   "file-name": "A name was added to a file without one, because OpenAI’s models require it.",
+  "own-searches": "A search that ran here was sent as a function call with its result.",
   "lost-citations":
     "Citations of searches and of pages that were read were removed, because the upstream does not have what they refer to.",
   "foreign-thinking": "Thinking from another model was removed, because only that model’s vendor can read it.",
