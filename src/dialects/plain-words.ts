@@ -114,8 +114,8 @@ export const plainWords: ReadonlySet<string> = new Set(
   upstream_invalid upstream_provider_rate_limit upstream_unreachable user_global_rate_limited user_id
   user_model_rate_limited user_request_timeout user_weekly_rate_limited web_fetch web_search web_search_call
   web_search_options web_search_result
-  additional_spend_limit_reached client_not_allowed model_not_available no_available_model_endpoints session_expired
-  websocket_connection_limit_reached
+  additional_spend_limit_reached client_not_allowed model_not_allowed model_not_available no_available_model_endpoints
+  session_expired websocket_connection_limit_reached
 `
     .trim()
     .split(/\s+/),

@@ -29,6 +29,7 @@ const requestFaults: ReadonlySet<ErrorKind> = new Set([
 const accountFaults: ReadonlySet<string> = new Set([
   "account_suspended",
   "model_auto_only",
+  "model_not_allowed",
   "model_not_available",
   "model_not_enabled",
 ]);

@@ -240,6 +240,7 @@ export const rows: readonly FailureRow[] = [
     words: /^$|not authorized to use this Copilot feature|access to this endpoint is forbidden/i,
     ...noRight,
     denies: "right",
+    clientCode: "model_not_allowed",
     sentence: enableFirst,
   },
   { status: [403], ...noRight, sentence: enableFirst },

@@ -42,7 +42,9 @@ describe.each(["403-words", "403-empty", "400-model"] as const)(
       const first = await post(proxy, premium);
       expect(first.error!.message).not.toContain("organization may not allow this client");
       expect(first).toMatchObject(
-        denial === "400-model" ? { status: 404, error: { code: "model_not_found" } } : { status: 403 },
+        denial === "400-model"
+          ? { status: 404, error: { code: "model_not_found" } }
+          : { status: 403, error: { code: "model_not_allowed" } },
       );
       for (const model of [other, premium]) {
         const answer = await post(proxy, model);
@@ -125,6 +127,12 @@ test.each([
     expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([status, "false"]);
   },
 );
+
+test("Codex, which asks again six times after a 403, gets 400 for a model that a person must enable first", async () => {
+  await using proxy = await start({ "octo-demo": { rights: { clients: [] } } });
+  const answer = await proxy.post("/v1/responses", { model: premium, input: "Hello" });
+  expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([400, "false"]);
+});
 
 describe("a 403", () => {
   test("of a single replica is not seen by the client: the request is sent once more", async () => {
