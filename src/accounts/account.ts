@@ -109,7 +109,14 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
   });
   const id = () => login.known ?? "temporary";
   const changed = () => share?.publish(identity, { state: status.shared });
-  const status = openAccountStatus({ id, logger, now, afterCooldown: () => quota.state(), changed });
+  const status = openAccountStatus({
+    id,
+    logger,
+    now,
+    afterCooldown: () => quota.state(),
+    changed,
+    isTemporary: temporary,
+  });
   const stopped = options.stopped ?? (() => undefined);
   const tokenManager = openTokenManager({
     identity,

@@ -3,6 +3,7 @@ import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import type { SharedState } from "./account-share";
 import { type AccountState, canServe } from "./account-state";
+import { revoked } from "./github";
 import { isSuspension, suspensionError } from "./suspension";
 
 export { type AccountState, canServe } from "./account-state";
@@ -48,6 +49,8 @@ export interface AccountStatusOptions {
   afterCooldown(): AccountState;
   /** Called when this server has found out another state. */
   changed?(): void;
+  /** Its token was given at the start: nobody signed in. */
+  isTemporary?: boolean;
 }
 
 type CoolingModel = AccountState & { until: number };
@@ -59,10 +62,13 @@ const untilRaisedMs = 10 * minute;
 const neverEnds = Number.POSITIVE_INFINITY;
 const descriptions = { cooling: "is cooling down", exhausted: "is exhausted", failed: "has failed" };
 
+const tokenRefused =
+  "GitHub does not accept the token that was given at the start, with --github-token or DRAGOMAN_GITHUB_TOKEN: it is wrong, expired or revoked. Start again with another token.";
+
 const noReason = "no reason was given.";
 
 export function openAccountStatus(options: AccountStatusOptions): AccountStatus {
-  const { id, logger, now, afterCooldown, changed = () => {} } = options;
+  const { id, logger, now, afterCooldown, changed = () => {}, isTemporary = false } = options;
   let state: AccountState = { name: "ready" };
   const models = new Map<string, CoolingModel>();
 
@@ -84,7 +90,8 @@ export function openAccountStatus(options: AccountStatusOptions): AccountStatus 
   function become(next: AccountState, cause?: unknown): void {
     const before = state;
     if (before.suspended) return;
-    const reason = next.reason && logger.scrub(next.reason);
+    const given = isTemporary && next.reason === revoked ? tokenRefused : next.reason;
+    const reason = given && logger.scrub(given);
     if (next.name === "ready") state = { name: "ready" };
     else state = { ...next, reason, until: next.until ?? endOf(next.name, next) };
     if (before.name !== state.name || before.reason !== state.reason || state.suspended) log(cause);

@@ -7,7 +7,12 @@ import type { Holder } from "./holders";
 
 /** `12.5 credits` */
 export const amountOf = (amount: number, { unit }: Pick<Budget, "unit">): string =>
-  `${significant(amount)} ${unit === "premium" ? "premium requests" : unit}`;
+  `${significant(amount)} ${unitOf(amount, unit)}`;
+
+function unitOf(amount: number, unit: Budget["unit"]): string {
+  const words = unit === "premium" ? "premium requests" : unit;
+  return amount === 1 ? words.slice(0, -1) : words;
+}
 
 /** What becomes of further requests at the limit: a sentence. */
 export const consequenceOf = ({ then }: Pick<Budget, "then">): string =>

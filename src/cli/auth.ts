@@ -9,7 +9,7 @@ import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
 import { signInPerson } from "./sign-in";
 import { table } from "./table";
-import { atTerminal, confirm, interrupted, print, say } from "./terminal";
+import { atTerminal, interrupted, mayRemove, print, say } from "./terminal";
 import { askGithub } from "./usage";
 import { withStores } from "./with-stores";
 
@@ -80,10 +80,7 @@ async function removeFrom(store: AccountStore, options: RemoveOptions): Promise<
   if (namesake)
     say(`${options.which} is read as a number of the list, not as the account of that name at ${namesake.host}.`);
   if (!options.force && atTerminal()) {
-    if (!(await confirm(`Remove ${name} from this machine?`, false, interrupted()))) {
-      say("Nothing was removed.");
-      return 1;
-    }
+    if (!(await mayRemove(`Remove ${name} from this machine?`, false))) return 1;
     const { login, host } = store.find(options.which).found;
     if (login !== found.login || host !== found.host)
       throw new ProxyError(

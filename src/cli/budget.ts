@@ -89,6 +89,12 @@ function readBudget(name: string, { limit, limits, unit, per, then, each, ...sco
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const [first, second] = issue?.path.map(String) ?? [];
+  if (first === "limit" && (limit === undefined || Number.isNaN(Number(limit))))
+    throw new UsageError(
+      limit === undefined
+        ? "--limit is missing: say how much may be used in a period, such as --limit 20."
+        : `--limit must be a number, such as 20; it is \`${limit}\`.`,
+    );
   const option =
     first === "name" ? "The name" : `--${first === "scope" ? second : first === "limits" ? "limit-of" : first}`;
   throw new UsageError(`${option}: ${issue?.message}.`);

@@ -11,7 +11,7 @@ import { addKeys } from "./key-commands";
 import { addMembers } from "./members/commands";
 import { addService } from "./service/commands";
 import type { StartOptions } from "./start/start";
-import { print, say } from "./terminal";
+import { Interrupted, print, say } from "./terminal";
 import { UsageError } from "./usage-error";
 
 /** @returns The exit code. */
@@ -34,12 +34,24 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
     if (thrown instanceof UsageError) return complain(thrown.message, 2);
-    if (thrown.name === "CACError") return complain(`${thrown.message}; ${helpFor(words)}`, 2);
+    if (thrown instanceof Interrupted) return complain(thrown.message, 130);
+    if (thrown.name === "CACError") return complain(`${inWords(thrown.message, words, cli)}; ${helpFor(words)}`, 2);
     if (thrown instanceof ProxyError) return complain(thrown.message, 1);
     // A full disk or a folder that is not writable: a stack trace would not help.
     if ("syscall" in thrown && "path" in thrown) return complain(`The system refused this: ${thrown.message}.`, 1);
     throw thrown;
   }
+}
+
+/** cac's errors about arguments, as a person would say them. */
+function inWords(message: string, [command = "", more]: string[], cli: CAC): string {
+  const missing = /^missing required args for command `(.*?) <(.*?)>/.exec(message);
+  if (missing) return `\`dragoman ${missing[1]}\` needs a ${missing[2]}`;
+  if (!message.startsWith("Unused args")) return message;
+  const meant = cli.commands.map(({ name }) => name).filter((name) => name.startsWith(`${command} `));
+  return meant.length > 0
+    ? `There is no command \`${command} ${more}\`; there are ${meant.map((name) => `\`${name}\``).join(", ")}`
+    : `\`${command}\` takes no ${message.replace("Unused args: ", "")}`;
 }
 
 /** The first word may be that of several commands: `key` of `key add`. */
@@ -57,7 +69,7 @@ function helpFor(words: string[]): string {
 /** Every command with its options; the table in cli/README.md is generated from it. Nothing is read or run yet. */
 export function commandLine(argv: string[], version: string): CAC {
   const cli = cac("dragoman");
-  cli.help();
+  cli.help(withoutDefaults);
   cli.version(version);
   cli.outputVersion = () => {}; // `runCommand` prints it, even after a command
   const given = givenIn(argv, version);
@@ -79,6 +91,10 @@ export function commandLine(argv: string[], version: string): CAC {
     add(cli, given);
   return cli;
 }
+
+/** cac takes every `--no-…` for a switch that is on, and says so: the words of such an option say what it does. */
+const withoutDefaults = (sections: { title?: string; body: string }[]) =>
+  sections.map((section) => ({ ...section, body: section.body.replaceAll(" (default: true)", "") }));
 
 interface StartFlags {
   json?: boolean;
@@ -112,8 +128,8 @@ function addStart(cli: CAC, given: Given): void {
       "How long running requests may finish after a signal, while health checks are answered",
     )
     .option("--log-format <format>", "text or json: one JSON object per line, with every field of a request's row")
-    .option("--log-file <path>", "Write the log to this file instead of stderr; at 10 MB it begins again")
-    .option("--no-update-notice", "Do not look once a day for a newer version")
+    .option("--log-file <path>", "Write the log to this file instead of stderr; rotated at 10 MB")
+    .option("--no-update-notice", "Do not check once a day for a newer version")
     .example("  dragoman start --demo")
     .action(async (flags: StartFlags) => {
       const options = startOptions(given, flags);
@@ -199,7 +215,10 @@ function addUsageAndModels(cli: CAC, { version, text, environment, enterprise }:
   cli
     .command("usage", "Show the remaining quota of each account")
     .option("--json", "Print JSON, as GET /usage returns it")
-    .option("--format <text>", "Print one line for status bars, such as '{account} {remaining}/{entitlement}'")
+    .option(
+      "--format <text>",
+      "Print one line for status bars, of {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}",
+    )
     .option("--watch [seconds]", "Print it again every 30 seconds, or at another interval")
     .action(async (options: { json?: boolean; watch?: unknown }) => {
       const from = environment();
@@ -279,7 +298,7 @@ function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given):
 function addUpdate(cli: CAC, { version, environment }: Given): void {
   cli
     .command("update", "Replace this executable by the newest release, or say how to update otherwise")
-    .option("--check", "Only say whether there is a newer version")
+    .option("--check", "Check for an update without installing it")
     .option("-y, --yes", "Do not ask")
     .action(async (options: { check?: boolean; yes?: boolean }) => {
       const { update } = await import("./update/update");

@@ -107,7 +107,11 @@ async function mayRevoke(name: string, meaning: string | undefined, yes: boolean
 
 function readWanted(wanted: z.input<typeof newKeySchema>): NewKey {
   const result = newKeySchema.safeParse(wanted);
-  if (result.success) return result.data;
+  if (result.success) {
+    const { expires_at } = result.data;
+    if (expires_at === undefined || Date.parse(expires_at) > Date.now()) return result.data;
+    throw new UsageError(`--expires is in the past (${expires_at}): the key would be refused at once.`);
+  }
   const [issue] = result.error.issues;
   const option = { name: "The name", models: "--models", expires_at: "--expires" }[String(issue?.path[0])];
   throw new UsageError(`${option ?? "The key"}: ${issue?.message}.`);

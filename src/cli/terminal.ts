@@ -58,12 +58,18 @@ export async function confirm(question: string, usual: boolean, signal: AbortSig
   return /^\s*(?:y|yes)\s*$/i.test(answer ?? "");
 }
 
+/** A person pressed Ctrl-C at a question. */
+export class Interrupted extends Error {}
+
 /**
  * Asks before something is removed that cannot be put back. Whoever calls this from a script has decided already.
  * @returns False if the person declines, which is said.
+ * @throws Interrupted at Ctrl-C
  */
 export async function mayRemove(question: string, yes: boolean, unchanged = "Nothing was removed."): Promise<boolean> {
-  if (yes || !atTerminal() || (await confirm(question, false, interrupted()))) return true;
+  const signal = interrupted();
+  if (yes || !atTerminal() || (await confirm(question, false, signal))) return true;
+  if (signal.aborted) throw new Interrupted(unchanged);
   say(unchanged);
   return false;
 }

@@ -6,13 +6,14 @@ import { hostsFor } from "../accounts/hosts";
 import { accountSchema } from "../admin/api/schemas";
 import { usageSchema } from "../api/schemas";
 import { accountUsageItem, iso, type UsageItem } from "../api/usage";
-import { usageLine } from "../api/usage-line";
+import { lineFields, usageLine } from "../api/usage-line";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
 import { ask, askAsOwner, demoNotice, demoOf, type RunningServer, readAs, serverOf } from "./running-server";
 import { interrupted, print, printJson, say } from "./terminal";
+import { UsageError } from "./usage-error";
 import { withStores } from "./with-stores";
 
 export interface UsageOptions {
@@ -31,7 +32,11 @@ interface Report {
   accounts: UsageItem[];
 }
 
+/** @throws UsageError for a field that there is not */
 export async function usage(options: UsageOptions): Promise<number> {
+  for (const [, name = ""] of options.format?.matchAll(/\{(\w+)\}/g) ?? [])
+    if (!lineFields.includes(name))
+      throw new UsageError(`--format: there is no field {${name}}; there are {${lineFields.join("}, {")}}.`);
   if (options.watch === undefined) return showUsage(options);
   const signal = interrupted();
   while (!signal.aborted) {

@@ -17,6 +17,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, ProxyError } from "../errors";
 
@@ -25,7 +26,8 @@ const ourUid = process.getuid?.();
 
 /**
  * Creates the folder, or sets its mode to 0700 with one warning. Throws `permission` if it belongs to another user or
- * others may write into it (also behind a link), and `internal` if it cannot be created.
+ * others may write into it (also behind a link), or if it holds what is not dragoman's and others can read it: that would
+ * be closed to them. Throws `internal` if it cannot be created.
  */
 export function ensurePrivateFolder(path: string, warn: (sentence: string) => void): void {
   try {
@@ -44,10 +46,32 @@ export function ensurePrivateFolder(path: string, warn: (sentence: string) => vo
       `Others may write into the folder ${path}; run: chmod 700 ${JSON.stringify(path)}`,
     );
   if (mode & 0o077) {
+    const other = foreignIn(path);
+    if (other !== undefined) throw notItsOwn(path, other);
     chmodSync(path, 0o700);
     warn(`Others could read the folder ${path}; now only you can.`);
   }
 }
+
+/** What dragoman keeps in its data folder, with what SQLite, locks and temporary files add to these names. */
+const ownNames =
+  /^(?:accounts|connect|demo|spool|config\.json|notices\.json|running\.json|token-factors\.json|update-check\.json|admin\.sqlite|budgets\.sqlite|service\.log|service\.xml)(?:$|[.-])/;
+
+/** What an empty volume has. */
+const ofFileSystems = new Set(["lost+found", ".DS_Store"]);
+
+/** The name of something in the folder that is not dragoman's; the folder's own path if it is the root or the home folder. */
+function foreignIn(path: string): string | undefined {
+  const place = realpathSync(path);
+  if (place === resolve("/") || place === homedir()) return place;
+  return readdirSync(place).find((name) => !ownNames.test(name) && !ofFileSystems.has(name));
+}
+
+const notItsOwn = (path: string, other: string) =>
+  new ProxyError(
+    "permission",
+    `The folder ${path} is not dragoman's alone (${other}), and it would be closed to everybody else: choose a folder of its own for dragoman's data, with DRAGOMAN_HOME. Nothing was changed.`,
+  );
 
 /**
  * Replaces the file's text, 0600; a link stays and its target is replaced. After a crash or an error the file is

@@ -54,6 +54,25 @@ describe.if(posix)("a private folder", () => {
     expect(warnings[0]).toContain(at("old"));
   });
 
+  test("that holds what is not dragoman's is refused and left open to others, until it is closed already", () => {
+    mkdirSync(at("shared/somebody"), { recursive: true });
+    chmodSync(at("shared"), 0o755);
+    writeFileSync(at("shared/config.json"), "{}");
+    expect(() => ensurePrivateFolder(at("shared"), warn)).toThrow("is not dragoman's alone (somebody)");
+    expect([modeOf(at("shared")), warnings]).toEqual([0o755, []]);
+    chmodSync(at("shared"), 0o700);
+    ensurePrivateFolder(at("shared"), warn);
+  });
+
+  test("with dragoman's own files and an empty volume's is tightened", () => {
+    mkdirSync(at("own/lost+found"), { recursive: true });
+    for (const name of ["config.json", "admin.sqlite", "admin.sqlite-wal", "spool.sqlite", "service.log.1"])
+      writeFileSync(at(`own/${name}`), "");
+    chmodSync(at("own"), 0o755);
+    ensurePrivateFolder(at("own"), warn);
+    expect([modeOf(at("own")), warnings.length]).toEqual([0o700, 1]);
+  });
+
   test.each([0o777, 0o1777, 0o775, 0o702])(
     "others may write into (%o) is refused, also behind a link, and left alone",
     (mode) => {

@@ -153,12 +153,16 @@ async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Pr
   if (token === undefined) return environment.githubToken;
   const given = token === "-" && stdin ? (await stdin.firstLine).trim() : token;
   if (/^[!-~]+$/.test(given)) return given;
-  throw new UsageError("--idp-token must be a GitHub token: printable characters without spaces.");
+  throw new UsageError(
+    given === ""
+      ? "The GitHub token is empty: `--github-token -` reads it from the first line of stdin."
+      : "The GitHub token has characters that no token has: it must be printable characters without spaces.",
+  );
 }
 
 function openToOthers(binding: Binding): UsageError {
   return new UsageError(
-    `Listening on ${nameOfBinding(binding)} lets other machines spend your quota, and no client key is configured. Add a key to "auth": {"apiKeys": ["…"]} in config.json, or use --allow-open.`,
+    `Listening on ${nameOfBinding(binding)} lets other machines spend your quota, and no client key is configured. Create one with \`dragoman key add NAME\`, or use --allow-open.`,
   );
 }
 

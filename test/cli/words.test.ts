@@ -1,0 +1,84 @@
+/** What the command line says of what was typed, in a person's words. */
+import { expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { run } from "../support/command";
+import { until } from "../support/proxy";
+import { atTerminal } from "../support/terminal";
+import { scriptedGithub } from "./bench";
+
+async function ended(args: string[], env: Record<string, string> = {}, stdin = "") {
+  await using command = run(args, { env });
+  command.process.stdin.write(stdin);
+  command.process.stdin.end();
+  const code = await command.exited;
+  return { code, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+test.each([
+  [
+    ["start", "--github-token", "-"],
+    "The GitHub token is empty: `--github-token -` reads it from the first line of stdin.",
+  ],
+  [["budget", "add", "x"], "--limit is missing: say how much may be used in a period, such as --limit 20."],
+  [["budget", "add", "x", "--limit", "abc"], "--limit must be a number, such as 20; it is `abc`."],
+  [["auth", "list"], "There is no command `auth list`; there are `auth add`, `auth ls`, `auth rm`"],
+  [["key", "add"], "`dragoman key add` needs a name"],
+  [["key", "add", "ci", "--expires", "2020-01-01"], "--expires is in the past (2020-01-01)"],
+  [["usage", "--format", "{account} {nope}"], "--format: there is no field {nope}; there are {account}, {remaining}"],
+  [["start", "--host", "0.0.0.0", "--port", "0"], "Create one with `dragoman key add NAME`, or use --allow-open."],
+])("%j is refused with a sentence that helps", async (args, sentence) => {
+  const { code, stdout, stderr } = await ended(args);
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(sentence)]);
+  expect(stderr).not.toMatch(/Invalid input|received|idp-token|Unused args|missing required/);
+});
+
+test("an option that turns something off does not say that it is on by default, and --format lists its fields", async () => {
+  const { stdout } = await ended(["start", "--help"]);
+  expect(stdout).toContain("--no-update-notice");
+  expect(stdout).not.toContain("default: true");
+  expect(stdout).toContain("(default: 4141)");
+  expect((await ended(["usage", "--help"])).stdout).toContain("{entitlement}");
+});
+
+test("one of a unit is not several", async () => {
+  const { stderr } = await ended(["budget", "add", "small", "--limit", "1"]);
+  expect(stderr).toContain("The budget small was added: 1 credit per month.");
+});
+
+test("Ctrl-C at the question of `auth rm` removes nothing and ends with 130", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using terminal = atTerminal(["auth", "rm", "1"], github.env);
+  await terminal.shows("[y/N]");
+  terminal.type("\u0003");
+  expect(await terminal.exited).toBe(130);
+  expect(terminal.screen()).toContain("Nothing was removed.");
+  expect(github.logins()).toEqual(["octo-demo"]);
+});
+
+test("a token of the environment that GitHub refuses is named as what it is: nobody can sign in again with it", async () => {
+  await using github = scriptedGithub();
+  await using server = run(["start", "--json", "--port", "0"], {
+    env: { ...github.env, DRAGOMAN_GITHUB_TOKEN: "gho_0123456789abcdef0123456789abcdef0123" },
+  });
+  await server.ready();
+  await until(() => server.stderr().includes("GitHub does not accept the token that was given at the start"));
+  expect(server.stderr()).not.toContain("Sign in again");
+});
+
+test.each(["", "x"])(
+  "a command that only lists changes no folder that is not dragoman's own, with %j in it",
+  async (inside) => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+    chmodSync(folder, 0o755);
+    if (inside !== "") mkdirSync(join(folder, inside));
+    // Without anything in it, it is the home folder.
+    const env = { DRAGOMAN_HOME: folder, ...(inside === "" && { HOME: folder }) };
+    const { code, stderr } = await ended(["auth", "ls"], env);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("choose a folder of its own for dragoman's data")]);
+    expect(statSync(folder).mode & 0o777).toBe(0o755);
+    rmSync(folder, { recursive: true });
+  },
+);
