@@ -29,9 +29,9 @@ export function dollars(nano: number): string {
 export const formatUnits = (value: number) => significant(value);
 export const percent = (share: number) => {
   const value = share * 100;
-  // Only exactly 1 is shown as 100 %.
-  if (value > 99.9 && value < 100) return "99.9 %";
-  return `${value < 10 && value > 0 ? value.toFixed(1) : Math.floor(value)} %`;
+  // Only exactly 1 is shown as 100%.
+  if (value > 99.9 && value < 100) return "99.9%";
+  return `${value < 10 && value > 0 ? value.toFixed(1) : Math.floor(value)}%`;
 };
 
 /** Three significant digits: 0.0421 · 4.21 · 42.1 · 4,210. */

@@ -106,7 +106,7 @@ export const consentNotice = ({ name, clientId }: SignInApp): string =>
 
 const consentNotices: Record<string, string> = {
   vscode:
-    "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: Copilot accepts tokens of such an app only.",
+    "GitHub will show “GitHub Copilot Plugin”. That is expected: Copilot accepts only tokens from GitHub's own apps.",
   opencode: "GitHub's page will name opencode, not dragoman, because dragoman signs in with that app.",
 };
 

@@ -72,11 +72,11 @@ function costOf({ units, tokens, premium }: Item["price"]): string {
   return `${tokens.input}/${tokens.output} credits per ${tokens.per / 1e6} M in/out`;
 }
 
-/** `, 50 % less until 2026-12-07` */
+/** `, 50% less until 2026-12-07` */
 function promotionOf({ promotion }: Item["price"]): string {
   if (!promotion) return "";
   const { discount_percent, ends_at_ms } = promotion;
-  const discount = discount_percent === null ? "promotion" : `${discount_percent} % less`;
+  const discount = discount_percent === null ? "promotion" : `${discount_percent}% less`;
   const end = ends_at_ms === null ? "" : ` until ${new Date(ends_at_ms).toISOString().slice(0, 10)}`;
   return `, ${discount}${end}`;
 }

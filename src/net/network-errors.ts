@@ -133,7 +133,7 @@ function directly(code: string, who: string, proxy: OutboundProxy | undefined): 
 
 const sentences: [RegExp, (proxy: OutboundProxy | undefined) => string][] = [
   [/REFUSED|FailedToOpenSocket/i, () => "refused the connection."],
-  [/ENOTFOUND|EAI_AGAIN/, () => "has a name that could not be resolved: is this machine offline?"],
+  [/ENOTFOUND|EAI_AGAIN/, () => "cannot be resolved. Is this machine offline?"],
   [/UNREACH|ETIMEDOUT/, () => "is not reachable from this network."],
   [
     /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/,

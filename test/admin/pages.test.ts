@@ -691,10 +691,10 @@ describe("the list of requests", () => {
 
 test("a median is called one that is not exact, on both pages", async () => {
   expect(wordsOf(await textOf(full, "/admin"))).toMatch(
-    /Time to first byte about [\d.]+ m?s 95 % within about [\d.]+ m?s/,
+    /Time to first byte about [\d.]+ m?s 95% within about [\d.]+ m?s/,
   );
   expect(wordsOf(await textOf(full, "/admin/requests"))).toMatch(
-    /Median time to first byte about [\d.]+ m?s 95 % within about [\d.]+ m?s/,
+    /Median time to first byte about [\d.]+ m?s 95% within about [\d.]+ m?s/,
   );
 });
 
@@ -750,7 +750,7 @@ describe("one request", () => {
     for (const text of [
       "claude-cli/2.0 requested claude-sonnet-4-6 at /v1/messages , as a stream.",
       "translated from messages to chat",
-      "Counted as user : the last message is a person",
+      "Billed as a user turn: the last message is a person",
       "octo-demo answered 429 after 200 ms",
       "work-demo answered 200 after 300 ms",
       "First byte + 321 ms",
@@ -858,7 +858,7 @@ describe("words and numbers", () => {
       "$0.57",
       "$500",
     ]);
-    expect([0, 0.9999, 1, 0.5, 0.034].map(percent)).toEqual(["0 %", "99.9 %", "100 %", "50 %", "3.4 %"]);
+    expect([0, 0.9999, 1, 0.5, 0.034].map(percent)).toEqual(["0%", "99.9%", "100%", "50%", "3.4%"]);
     expect([3, 1_234, 12_345, 90_000, 7_200_000].map(duration)).toEqual([
       "3 ms",
       "1.2 s",

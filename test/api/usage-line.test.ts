@@ -21,10 +21,10 @@ const all = "{account}|{remaining}|{entitlement}|{used}|{percent}|{unit}|{state}
 const now = Date.parse("2026-11-22T12:00:00Z");
 
 test.each<[Partial<UsageItem>, string]>([
-  [{}, "octo|217|300|82.7|72 %|premium|ready|1 December, 00:00 UTC|{other}"],
-  [{ unlimited: true }, "octo|∞|∞|?|100 %|premium|ready|1 December, 00:00 UTC|{other}"],
+  [{}, "octo|217|300|82.7|72%|premium|ready|1 December, 00:00 UTC|{other}"],
+  [{ unlimited: true }, "octo|∞|∞|?|100%|premium|ready|1 December, 00:00 UTC|{other}"],
   [{ remaining: null, reset_at: null, unit: "unknown" }, "octo|?|300|?|?||ready|?|{other}"],
-  [{ remaining: -3, state: "exhausted" }, "octo|-3|300|303|0 %|premium|exhausted|1 December, 00:00 UTC|{other}"],
+  [{ remaining: -3, state: "exhausted" }, "octo|-3|300|303|0%|premium|exhausted|1 December, 00:00 UTC|{other}"],
 ])("%j", (given, expected) => {
   expect(usageLine([usage(given)], all, now)).toBe(expected);
 });
@@ -35,6 +35,6 @@ test("GET /usage/line: one line of text, in the form that was asked for", async 
   expect(response.headers.get("content-type")).toStartWith("text/plain");
   expect(await response.text()).toBe("octo-demo 217/300 premium · plus-demo 1,204/1,500 premium\n");
   const formatted = await fetch(`${proxy.url}/usage/line?format=${encodeURIComponent("{percent}\n\u001b[31m")}`);
-  expect(await formatted.text()).toBe("72 %\\u000a\\u001b[31m · 80 %\\u000a\\u001b[31m\n");
+  expect(await formatted.text()).toBe("72%\\u000a\\u001b[31m · 80%\\u000a\\u001b[31m\n");
   expect((await fetch(`${proxy.url}/usage/line?format=${"x".repeat(501)}`)).status).toBe(400);
 });

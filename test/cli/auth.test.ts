@@ -25,7 +25,9 @@ describe.concurrent("signing in at a terminal", () => {
       await using github = scriptedGithub();
       await using terminal = atTerminal(["auth", ...options], github.env, github.home);
       await terminal.shows("enter the code DEMO-0001");
-      expect(terminal.screen()).toContain(`Signing in at ${host}. GitHub's page will name GitHub's own Copilot plugin`);
+      expect(terminal.screen()).toContain(
+        `Signing in at ${host}. GitHub will show “GitHub Copilot Plugin”. That is expected`,
+      );
       expect(terminal.screen()).toContain(`Open ${github.demo.url}/login/device`); // no screen here: nothing is opened
       await terminal.shows(/Waiting: 14:5\d left; press Ctrl-C/);
       await terminal.shows("Signed in as octo-demo.");
@@ -294,7 +296,7 @@ describe("auth rm", () => {
     github.signIn("octo-demo");
     for (const [keys, code, left] of [
       ["\n", 1, 1],
-      ["\x03", 1, 1],
+      ["\x03", 130, 1],
       ["yes\n", 0, 0],
     ] as const) {
       await using terminal = atTerminal(["auth", "rm", "1"], github.env, github.home);

@@ -33,13 +33,13 @@ test("a budget for each key: added through the running server, shown with the hi
   }
   const [, row] = rowsOf((await ended(["budget"], github.env)).stdout);
   // Half of bob's two is more than a quarter of ann's eight.
-  expect(row!.slice(0, 4)).toEqual(["each", "model=gpt-*", "bob: 1 (50 %)", "4 requests per month for each key"]);
+  expect(row!.slice(0, 4)).toEqual(["each", "model=gpt-*", "bob: 1 (50%)", "4 requests per month for each key"]);
   expect(row!.at(-1)).toBe("ready");
   const shown = rowsOf((await ended(["budget", "--name", "each"], github.env)).stdout);
   expect(shown.slice(3, 6)).toEqual([
     ["key", "used", "limit"],
-    ["bob", "1 (50 %)", "2"],
-    ["ann", "2 (25 %)", "8"],
+    ["bob", "1 (50%)", "2"],
+    ["ann", "2 (25%)", "8"],
   ]);
   expect((await ended(["budget", "--name", "other"], github.env)).code).toBe(1);
   expect((await ended(["budget", "rm", "each"], github.env)).code).toBe(0);
@@ -57,8 +57,8 @@ test("without a server the stored config is changed, by the same rules", async (
   ]);
   expect((await ended(["budget", "rm", "members"], github.env)).code).toBe(0);
   for (const [args, sentence] of [
-    [["x"], "--limit: "],
-    [["x", "--limit", "many"], "--limit: "],
+    [["x"], "--limit is missing"],
+    [["x", "--limit", "many"], "--limit must be a number"],
     [["a:b", "--limit", "1"], "The name: "],
     [["x", "--limit", "1", "--each", "team"], "--each: "],
     [["x", "--limit", "1", "--each", "key", "--per", "session"], "--each: cannot be set for a session"],

@@ -85,7 +85,7 @@ test("the budgets of the running server", async () => {
   await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
   const { stdout } = await ended(["budget"], github.env);
   const [, row] = stdout.split("\n").map((line) => line.split(/ {2,}/));
-  expect(row!.slice(0, 4)).toEqual(["Month", "model=gpt-*", "1 (25 %)", "4 requests per month"]);
+  expect(row!.slice(0, 4)).toEqual(["Month", "model=gpt-*", "1 (25%)", "4 requests per month"]);
   expect(row!.at(-1)).toBe("ready");
 });
 
@@ -93,7 +93,7 @@ test("usage as one line, and again and again", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");
   const once = await ended(["usage", "--format", "{account}: {percent}"], github.env);
-  expect(once).toMatchObject({ code: 0, stdout: "octo-demo: 72 %\n" });
+  expect(once).toMatchObject({ code: 0, stdout: "octo-demo: 72%\n" });
   await using watching = run(["usage", "--format", "{remaining}", "--watch", "1"], { env: github.env });
   while (watching.stdout().split("\n").length < 3) await Bun.sleep(20);
   watching.process.kill("SIGINT");

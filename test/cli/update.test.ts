@@ -247,8 +247,8 @@ describe("an executable", () => {
     expect((await updated()).code).toBe(0);
   });
 
-  test("of one's own build does not know where releases are", async () => {
-    expect((await updated({ source: undefined })).fault).toContain("built on its own");
+  test("of one's own build is updated from its source", async () => {
+    expect((await updated({ source: undefined })).fault).toContain("This is a local build.");
   });
 });
 

@@ -8,7 +8,7 @@ export function addDatabase(cli: CAC, { environment, text }: Given): void {
     .command("migrate", "Copy everything from the data folder to a database, or back; nothing is removed")
     .option("--to <where>", "database (that of DRAGOMAN_DATABASE_URL), its address postgres://…, or folder")
     .option("--dry-run", "Count what would be copied, and change nothing")
-    .option("--merge", "Copy also to where there is other data; a config that is there stays")
+    .option("--merge", "Merge into a database that already has data; its config is kept")
     .action(async (options: { dryRun?: boolean; merge?: boolean }) => {
       const to = text("to");
       if (to === undefined) throw new UsageError("Say where to: --to database, or --to folder.");

@@ -26,7 +26,7 @@ export function addService(
 ): void {
   const install = cli.command(
     "service install",
-    "Run dragoman always: start it now, at every log in, and after a crash",
+    "Run dragoman in the background: start it now, at every log in, and after a crash",
   );
   install.option("-y, --yes", "Do not ask").option("--print", "Show the service's files, and do nothing else");
   const start = cli.commands.find(({ name }) => name === "start");

@@ -49,10 +49,7 @@ export async function update(options: UpdateOptions): Promise<number> {
   const source = options.source ?? releaseSource(environment);
   if (!source) {
     if (installation.kind !== "executable") return tellOwnWay(installation.kind);
-    throw new ProxyError(
-      "internal",
-      "This executable was built on its own, not by a release, so it does not know where releases are.",
-    );
+    throw new ProxyError("internal", "This is a local build. Run `git pull && bun run build` to update it.");
   }
   const release = await latestRelease(source, version);
   if (Bun.semver.order(release.version, version) <= 0) {

@@ -54,12 +54,12 @@ export const NewBudgetForm = ({
     <TextField name="name" label="Name" value={form.get("name")} required />
     <TextField name="limit" label="Limit" value={form.get("limit")} type="number" min="0" step="any" required />
     <ChoiceField name="each" label="Each" choices={holderChoices(hasMembers)} chosen={form.get("each")}>
-      Who has this limit for themselves.
+      Give each key or account its own limit.
     </ChoiceField>
     <FormRow
       name="limits"
       label="Other limits"
-      about={<Sentence of="With Each, the limits of some, a line for each: `anna 3000`." />}
+      about={<Sentence of="Different limits for some, one per line: `anna 3000`." />}
       field={(attributes) => (
         <textarea {...attributes} rows="2" spellcheck="false">
           {form.get("limits") ?? ""}

@@ -102,7 +102,7 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
             Saved in <code>config.json</code>.
           </>
         )}{" "}
-        You can review changes before saving them. They apply immediately.
+        Changes are shown for review, then apply at once.
       </p>
       {saved.length > 0 && (
         <p class="note good" role="status">

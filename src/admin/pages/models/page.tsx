@@ -296,7 +296,7 @@ function TokenCountOf({ model: { token_count } }: { model: ModelItem }): Markup 
         <>
           <span class="soft">learnt</span>
           <small>
-            tools × {significant(tools_factor)}, error {significant((error ?? 0) * 100)} %
+            tools × {significant(tools_factor)}, error {significant((error ?? 0) * 100)}%
           </small>
         </>
       )}
@@ -355,7 +355,7 @@ function PriceOf({ model: { price }, now }: { model: ModelItem; now: number }): 
       {promotion && (
         <small>
           <span class="badge idle">promotion</span>{" "}
-          {promotion.discount_percent !== null && <>{significant(promotion.discount_percent)} % less</>}
+          {promotion.discount_percent !== null && <>{significant(promotion.discount_percent)}% less</>}
           {promotion.ends_at_ms !== null && <> until {moment(promotion.ends_at_ms, now)}</>}
           {promotion.message !== null && <>: {shorten(promotion.message, 160)}</>}
         </small>

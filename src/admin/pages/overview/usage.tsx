@@ -53,8 +53,7 @@ export async function usageSection(app: App, url: URL, names: MemberNames | unde
         </li>
         <li>
           <Period
-            name="Last 30 days"
-            note={kept < 30 ? `the history keeps only ${plural(kept, "day")}` : undefined}
+            name={`Last ${plural(Math.min(30, kept), "day")}`}
             totals={ofMonth}
             filters={{ from_ms: now - 30 * dayMs }}
           />
@@ -126,23 +125,11 @@ const NothingUsed = () => (
   </div>
 );
 
-function Period({
-  name,
-  note,
-  totals,
-  filters,
-}: {
-  name: string;
-  note?: string;
-  totals: Totals;
-  filters: Filters;
-}): Markup {
+function Period({ name, totals, filters }: { name: string; totals: Totals; filters: Filters }): Markup {
   const href = requestsPath(filters);
   return (
     <article class="card period">
-      <h3>
-        {name} {note && <span class="soft">· {note}</span>}
-      </h3>
+      <h3>{name}</h3>
       <p class="big">
         <a href={href}>
           <Count of={totals.request_count} />
@@ -181,7 +168,7 @@ function Period({
         <Pair name="Time to first byte">
           <Sum totals={totals} of="p50_first_byte_ms" format={(ms) => `about ${duration(ms)}`} href={href} />
           {totals.p95_first_byte_ms !== null && (
-            <span class="aside soft">95 % within about {duration(totals.p95_first_byte_ms)}</span>
+            <span class="aside soft">95% within about {duration(totals.p95_first_byte_ms)}</span>
           )}
         </Pair>
       </dl>

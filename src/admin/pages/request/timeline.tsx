@@ -170,7 +170,8 @@ function Routing({ item }: { item: ShownEntry }): Markup {
       {initiator !== null && (
         <>
           {" "}
-          Counted as <Value of={initiator} />: <Value of={initiator_reason ?? "no reason was recorded"} max={120} />.
+          Billed as {initiator === "agent" ? "an agent" : "a user"} turn:{" "}
+          <Value of={initiator_reason ?? "no reason was recorded"} max={120} />.
         </>
       )}
     </>

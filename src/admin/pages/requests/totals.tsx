@@ -33,7 +33,7 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
       <Pair name="Median time to first byte">
         {totals.p50_first_byte_ms !== null && "about "}
         {totals.request_count === 0 ? <span class="soft">–</span> : <Duration of={totals.p50_first_byte_ms} />}
-        {totals.p95_first_byte_ms !== null && <small>95 % within about {duration(totals.p95_first_byte_ms)}</small>}
+        {totals.p95_first_byte_ms !== null && <small>95% within about {duration(totals.p95_first_byte_ms)}</small>}
       </Pair>
     </dl>
   );
