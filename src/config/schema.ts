@@ -100,7 +100,7 @@ const defaults = {
   webSearchEngine: { name: "model" as const },
   webFetch: false,
   toolSearch: "auto" as const,
-  promptCache: "auto" as const,
+  promptCache: "auto" as "auto" | "1h" | "off",
   responsesWebSocket: "off" as const,
   updateNotice: true,
   anthropicApiKey: undefined,
@@ -304,11 +304,11 @@ export const configSchema = lazy(() =>
           "Whether models without a tool search of their own search for a client's deferred tools here, and for the tools beyond the 128 that a model takes: `auto` or `off`. With `off`, deferred tools are sent with every request, and too many tools are refused.",
         ),
       promptCache: z
-        .enum(["auto", "off"])
+        .enum(["auto", "1h", "off"])
         .default(defaults.promptCache)
         .meta({ title: "Prompt cache" })
         .describe(
-          "Whether cache keys and cache marks are added for clients whose API has no field for them: `auto` or `off`.",
+          "Whether cache keys and cache marks are added for clients whose API has no field for them: `auto` or `off`. With `1h`, Claude also keeps a prompt for an hour where the client asks for that, and tools and instructions where dragoman adds the marks: reading it after a longer pause stays cheap, but writing it costs twice the input price instead of 1.25 times.",
         ),
       responsesWebSocket: z
         .enum(["auto", "off"])

@@ -72,7 +72,12 @@ export interface Codec extends ClientCodec {
    * Headers of this dialect for the body that is sent upstream.
    * @param client The client's headers; null if it used another dialect.
    */
-  requestHeaders?(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderFixup;
+  requestHeaders?(
+    client: Headers | null,
+    body: JsonObject,
+    model: ModelFacts,
+    options?: TranslationOptions,
+  ): HeaderFixup;
   /** The request without data that is bound to another account; for a retry if the upstream refused it. */
   repairRequest?(body: JsonObject): JsonObject;
   /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
@@ -156,6 +161,10 @@ export interface ReplyContext {
 export interface TranslationOptions {
   /** Web search tools are sent to upstreams that have them. */
   webSearch: boolean;
+  /** Betas that the model is known to refuse: neither they nor their fields are sent. */
+  refusedBetas?: readonly string[];
+  /** The upstream's prompt cache may keep a prompt for an hour, which costs more to write. */
+  hourCache?: boolean;
   /** What is added for the upstream's prompt cache; nothing if undefined. */
   cache?: CacheHints;
 }

@@ -1,7 +1,7 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
 import { skeletonOf } from "../net/json-skeleton";
 import type { Failure } from "../upstream/failure";
-import { withoutParams } from "../upstream/unsupported-params";
+import { betaIn, withoutParams } from "../upstream/unsupported-params";
 import { bodyText } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
@@ -9,7 +9,9 @@ import type { UpstreamCall } from "./upstream-call";
 /** A body that is being sent; the remedies change it. */
 export interface SentBody {
   body: string | Uint8Array;
-  readonly outgoing: Pick<UpstreamCall, "repaired" | "fitTools">;
+  /** Of the dialect. */
+  headers: Record<string, string> | undefined;
+  readonly outgoing: Pick<UpstreamCall, "repaired" | "fitTools" | "withoutBeta">;
   readonly record: RequestRecord;
   /** Patterns of the parameters that this model is known to refuse. */
   readonly unsupported: readonly string[];
@@ -50,6 +52,8 @@ export const bodyRemedies: readonly Remedy<SentBody>[] = [
     when: "drop-param",
     apply(current, { param }) {
       if (param === undefined) return false;
+      const beta = betaIn(param);
+      if (beta !== undefined) return dropBeta(current, param, beta);
       const before = current.body;
       current.body = withoutPatterns(before, [param], current.record);
       current.removed.push(param);
@@ -58,6 +62,17 @@ export const bodyRemedies: readonly Remedy<SentBody>[] = [
     again: "for-another-param",
   },
 ];
+
+/** Sends a beta no more, and none of the fields that need it. */
+function dropBeta(current: SentBody, param: string, beta: string): boolean {
+  const next = current.outgoing.withoutBeta?.(beta);
+  if (!next) return false;
+  current.body = withoutPatterns(next.body, [...current.unsupported, ...current.removed], current.record);
+  current.headers = next.headers;
+  current.removed.push(param);
+  current.record.addFixup(`refused:${param}`);
+  return true;
+}
 
 /** How many remedies are tried with one account, or one provider, for one request. */
 const maxRemedies = 4;

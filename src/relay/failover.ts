@@ -33,7 +33,7 @@ export type FailoverParts = Pick<
 
 /** What is sent, whichever account serves it. */
 export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> &
-  Pick<UpstreamCall, "body" | "repaired" | "fitTools"> & {
+  Pick<UpstreamCall, "body" | "repaired" | "fitTools" | "withoutBeta"> & {
     /** The model's answer may come over a WebSocket, which the requests of one session share. */
     overSocket?: { session: string | undefined };
     /** The account that is asked first if it can serve. */
@@ -202,6 +202,7 @@ async function sendWith<Answer>(
     record,
     session,
     body,
+    headers: outgoing.headers,
     initiator,
     unsupported,
     removed: [],
@@ -307,7 +308,7 @@ function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
     path: outgoing.path,
     intent: outgoing.intent,
     vision: outgoing.vision,
-    headers: outgoing.headers,
+    headers: current.headers,
     limits: outgoing.limits,
     body: current.body,
     initiator: current.initiator,

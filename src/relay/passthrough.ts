@@ -14,7 +14,7 @@ import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { needsStream, type Target, whoOf } from "./target";
-import type { UpstreamCall } from "./upstream-call";
+import { type UpstreamCall, withoutBeta } from "./upstream-call";
 
 export interface PassthroughRequest {
   incoming: Incoming;
@@ -33,26 +33,15 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
   const codec = codecs[request.dialect];
   const isCollected = !incoming.stream && isOverFullOutput(request);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
-  const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, request.options);
-  if (dropped) record.addDropped(dropped);
-  if (isCollected) {
-    set.stream = true;
-    fixups.push("stream-gathered");
-  }
-  const sent = fixups.length === 0 ? incoming.bytes : editIncoming(incoming, set, remove);
-  const body = fixups.length === 0 ? incoming.body : { ...omit(incoming.body, new Set(remove)), ...set };
-  // A provider gets the client's own headers of the dialect.
-  const dialectHeaders = target.provider
-    ? undefined
-    : codec.requestHeaders?.(request.clientHeaders, body, target.upstreamModel);
-  for (const fixup of [...fixups, ...(dialectHeaders?.fixups ?? [])]) record.addFixup(fixup);
+  const { body: sent, headers } = prepared(request, wanted);
   const { repairRequest } = codec;
   const reply: ReplyParts = { codec, context: codec.replyContext(incoming.body), record };
   return {
     who: whoOf(target),
     body: sent,
     stream: incoming.stream || isCollected,
-    headers: dialectHeaders?.headers ?? {},
+    headers,
+    withoutBeta: (beta) => withoutBeta(beta, request.options, (options) => prepared({ ...request, options }, wanted)),
     repaired: repairRequest && (() => repairedText(repairRequest, bodyText(sent))),
     fitTools(text) {
       const parsed = parseWithSource(text);
@@ -68,6 +57,31 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     },
     collect: () => collectReply(reply),
     stages: (out) => streamStages(reply, out),
+  };
+}
+
+/** What is sent, with each change in the record. @param wanted The client's body, with the stream that it does not know of. */
+function prepared(
+  { incoming, dialect, target, record, options, clientHeaders }: PassthroughRequest,
+  wanted: JsonObject,
+) {
+  const codec = codecs[dialect];
+  const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, options);
+  if (dropped) record.addDropped(dropped);
+  if (wanted !== incoming.body) {
+    set.stream = true;
+    fixups.push("stream-gathered");
+  }
+  const isSame = fixups.length === 0;
+  const body = isSame ? incoming.body : { ...omit(incoming.body, new Set(remove)), ...set };
+  // A provider gets the client's own headers of the dialect.
+  const dialectHeaders = target.provider
+    ? undefined
+    : codec.requestHeaders?.(clientHeaders, body, target.upstreamModel, options);
+  for (const fixup of [...fixups, ...(dialectHeaders?.fixups ?? [])]) record.addFixup(fixup);
+  return {
+    body: isSame ? incoming.bytes : editIncoming(incoming, set, remove),
+    headers: dialectHeaders?.headers ?? {},
   };
 }
 

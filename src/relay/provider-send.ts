@@ -18,7 +18,7 @@ export type ProviderSendParts = Pick<App, "logger" | "now" | "unsupportedParams"
 
 export interface ProviderDispatch<Answer> extends Omit<Dispatch<Answer>, "target" | "outgoing"> {
   target: Target & { provider: Provider };
-  outgoing: Pick<Outgoing, "body" | "headers" | "limits" | "repaired" | "fitTools">;
+  outgoing: Pick<Outgoing, "body" | "headers" | "limits" | "repaired" | "fitTools" | "withoutBeta">;
   /** What the provider is asked for, on behalf of which request. */
   asked: Pick<ProviderCall, "operation" | "request" | "passesHeaders">;
 }
@@ -34,13 +34,13 @@ export async function sendToProvider<Answer>(
   const { provider, model } = target;
   const unsupported = [...(provider.settings.unsupportedParams ?? []), ...parts.unsupportedParams.known(model.id)];
   const body = withoutPatterns(outgoing.body, unsupported, record);
-  const sent: SentBody = { body, outgoing, record, unsupported, removed: [] };
+  const sent: SentBody = { body, headers: outgoing.headers, outgoing, record, unsupported, removed: [] };
   const remedyFor = remediesOf(bodyRemedies);
   await record.budget.reserve(null);
   for (;;) {
     const response = await callProvider(parts, provider, record, {
       ...asked,
-      headers: outgoing.headers,
+      headers: sent.headers,
       limits: outgoing.limits,
       body: sent.body,
       controller: record.controller,

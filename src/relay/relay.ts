@@ -9,6 +9,7 @@ import type { ClientConnection } from "../net/guard";
 import { type AutoChoice, autoTokenHeader } from "../upstream/auto";
 import { autoOnlyCode } from "../upstream/auto-model";
 import type { Prompt } from "../upstream/token-counts";
+import { betaIn } from "../upstream/unsupported-params";
 import { affinityOf, clientSession } from "./affinity-keys";
 import { type AutoParts, type AutoRequest, serveByAuto, withoutModel } from "./auto-choice";
 import { cacheUseOf } from "./cache-hints";
@@ -205,7 +206,13 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, sent, input));
   const cache = cacheUseOf(parts, { headers: request.headers, bodySession, client: dialect }, target);
   record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
-  const options = { webSearch: parts.config.current.useResponsesApiWebSearch, cache: cache.hints };
+  const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
+  const options = {
+    webSearch,
+    cache: cache.hints,
+    hourCache: promptCache === "1h" && !isProvided(target),
+    refusedBetas: parts.unsupportedParams.known(target.model.id).flatMap((pattern) => betaIn(pattern) ?? []),
+  };
   const clientHeaders = request.headers;
   const { choice } = target;
   const sendTurn = (turn: EncodedTurn) =>
@@ -234,6 +241,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     limits: callLimits(parts.limits, call.stream),
     ...asChosen(choice, call),
     fitTools: call.fitTools,
+    withoutBeta: call.withoutBeta,
     preferredAccount,
     onlyAccount: choice?.account,
     session,

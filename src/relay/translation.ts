@@ -15,7 +15,7 @@ import { BrokenReply } from "./respond";
 import { openLoop, type ServerToolPlan } from "./server-tools/open-loop";
 import type { ToolParts } from "./server-tools/run";
 import { needsStream, type Target, whoOf } from "./target";
-import type { TurnedReply, UpstreamCall } from "./upstream-call";
+import { type TurnedReply, type UpstreamCall, withoutBeta } from "./upstream-call";
 
 export interface TranslationRequest {
   conversation: Conversation;
@@ -42,7 +42,7 @@ export interface TranslationRequest {
 }
 
 /** One request to the upstream, and the way back to the client's names. */
-export interface EncodedTurn extends Pick<UpstreamCall, "body" | "headers" | "repaired"> {
+export interface EncodedTurn extends Pick<UpstreamCall, "body" | "headers" | "repaired" | "withoutBeta"> {
   restore: Stage<ReplyEvent, ReplyEvent>;
 }
 
@@ -128,11 +128,8 @@ function turnedReply(
 }
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
-function encodeTurn(
-  { skeleton, target, record, options, clientHeaders }: TranslationRequest,
-  conversation: Conversation,
-  stream: boolean,
-): EncodedTurn {
+function encodeTurn(request: TranslationRequest, conversation: Conversation, stream: boolean): EncodedTurn {
+  const { skeleton, target, record, options, clientHeaders } = request;
   const upstream = target.dialect;
   const adapted = adapt(conversation, upstream);
   for (const fixup of adapted.fixups) record.addFixup(fixup);
@@ -141,7 +138,12 @@ function encodeTurn(
   const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.upstreamModel, options);
   record.addDropped(encoded.dropped);
   for (const fixup of encoded.fixups ?? []) record.addFixup(fixup);
-  const dialectHeaders = codecs[upstream].requestHeaders?.(clientHeaders ?? null, encoded.body, target.upstreamModel);
+  const dialectHeaders = codecs[upstream].requestHeaders?.(
+    clientHeaders ?? null,
+    encoded.body,
+    target.upstreamModel,
+    options,
+  );
   for (const fixup of dialectHeaders?.fixups ?? []) record.addFixup(fixup);
   const { repairRequest } = codecs[upstream];
   const written = (body: JsonObject) => {
@@ -152,6 +154,8 @@ function encodeTurn(
     body: written(encoded.body),
     headers: dialectHeaders?.headers ?? {},
     repaired: repairRequest && (() => written(repairRequest(encoded.body))),
+    withoutBeta: (beta) =>
+      withoutBeta(beta, options, (less) => encodeTurn({ ...request, options: less }, conversation, stream)),
     restore: adapted.restore,
   };
 }

@@ -1,5 +1,5 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
-import type { ClientSink } from "../dialects/codecs";
+import type { ClientSink, TranslationOptions } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { ResponseBody } from "../net/body";
 import type { FrameSink, SseFrame } from "../net/sse";
@@ -16,6 +16,8 @@ export interface UpstreamCall {
   headers: Record<string, string>;
   /** The same body without the parts that only another account can read; sent once when the upstream asks for it. */
   repaired?: () => string | Uint8Array;
+  /** The body and headers without a beta that was refused and its fields; undefined where one of them is essential. */
+  withoutBeta?(beta: string): Pick<UpstreamCall, "body" | "headers"> | undefined;
   /** The body with simplified tool schemas, for a retry after one was refused; undefined where nothing can be changed. */
   fitTools?(body: string): string | undefined;
   /** The text of a full reply for the client. @param text The upstream's reply. @param json The same, parsed. */
@@ -40,4 +42,17 @@ export interface TurnedReply {
 export interface TurnedBody {
   body: ResponseBody;
   bytes: Sink<Uint8Array>;
+}
+
+/**
+ * What is sent without a beta that was refused; undefined where a field that the request cannot be without needs it.
+ * @param prepare Makes body and headers anew.
+ */
+export function withoutBeta<Sent extends Pick<UpstreamCall, "headers">>(
+  beta: string,
+  options: TranslationOptions,
+  prepare: (options: TranslationOptions) => Sent,
+): Sent | undefined {
+  const sent = prepare({ ...options, refusedBetas: [...(options.refusedBetas ?? []), beta] });
+  return Object.values(sent.headers).some((value) => value.includes(beta)) ? undefined : sent;
 }

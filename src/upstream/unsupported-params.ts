@@ -145,12 +145,22 @@ export function refusedParam({
   param?: string;
 }): string | undefined {
   if (param !== undefined && /^un(?:known|supported|recognized)_(?:parameter|argument)/.test(code)) return param;
+  const beta = refusedBeta.exec(message)?.[1];
+  if (beta !== undefined) return betaPrefix + beta;
   for (const pattern of unsupportedParams) {
     const [, ...segments] = pattern.exec(message) ?? [];
     if (segments.length > 0) return segments.join(".").replace(/\.+$/, "");
   }
   return undefined;
 }
+
+/** Betas are refused like parameters; their header's name tells them apart. */
+const betaPrefix = "anthropic-beta.";
+const refusedBeta = /Unexpected value\(s\) `([\w-]+)`[^.]* for the `anthropic-beta` header/;
+
+/** The beta that a pattern stands for; undefined for a parameter. */
+export const betaIn = (pattern: string): string | undefined =>
+  pattern.startsWith(betaPrefix) ? pattern.slice(betaPrefix.length) : undefined;
 
 const unsupportedParams = [
   // Claude Fable 5 and Opus 5.5 always think (Anthropic's answers, 2026-08 and 2026-09).

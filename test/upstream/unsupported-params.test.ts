@@ -25,6 +25,10 @@ describe("what an upstream names", () => {
       "thinking: Input tag 'disabled' found using 'type' does not match any of the expected tags: 'adaptive'",
       "thinking.disabled",
     ],
+    [
+      "Unexpected value(s) `extended-cache-ttl-2025-04-11` for the `anthropic-beta` header. Please consult our documentation.",
+      "anthropic-beta.extended-cache-ttl-2025-04-11",
+    ],
     // OpenAI's, with and without quotes.
     ["Unknown parameter: 'frobnicate'.", "frobnicate"],
     ["Unknown parameter: frobnicate.", "frobnicate"],

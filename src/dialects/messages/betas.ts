@@ -1,17 +1,23 @@
 /** The `anthropic-beta` header: which betas the upstream accepts, which fields need one, and which the body needs. */
 import { isObject } from "../../json";
-import type { HeaderFixup } from "../codec";
+import type { HeaderFixup, TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import type { ModelFacts } from "../hub/model";
+import { eachMark } from "./traverse";
 
 const beta = {
   interleavedThinking: "interleaved-thinking-2025-05-14",
   advancedToolUse: "advanced-tool-use-2025-11-20",
   contextManagement: "context-management-2025-06-27",
+  extendedCacheTtl: "extended-cache-ttl-2025-04-11",
 } as const;
 
-/** The upstream refuses a request with an unknown value, so only these are sent. */
-const supported: ReadonlySet<string> = new Set(Object.values(beta));
+/** The upstream refuses a request with an unknown value, so only these are sent when a client asks for them. */
+const supported: ReadonlySet<string> = new Set([
+  beta.interleavedThinking,
+  beta.advancedToolUse,
+  beta.contextManagement,
+]);
 
 interface BetaField {
   /** Where the field stands in a request. */
@@ -33,7 +39,7 @@ interface BetaField {
 export const betaFields: readonly BetaField[] = [
   { field: "context_management", beta: beta.contextManagement, isIn: (body) => body.context_management != null },
   { field: "tools[].defer_loading", beta: beta.advancedToolUse, isIn: usesToolSearch },
-  { field: "cache_control.ttl", beta: "extended-cache-ttl-2025-04-11" },
+  { field: "cache_control.ttl", beta: beta.extendedCacheTtl, isIn: asksForHour },
   { field: "cache_control.scope", beta: "prompt-caching-scope-2026-01-05" },
   { field: "container", beta: "skills-2025-10-02" },
   { field: "context_management.edits[].type", value: "compact_", beta: "compact-2026-01-12" },
@@ -64,10 +70,19 @@ export const withheldFields = (holder?: "thinking" | "output_config"): string[] 
       return name === holder && member !== undefined ? [member] : [];
     });
 
+/** Whether a field's beta is among those that the model refused. */
+export const isRefused = (field: string, { refusedBetas = [] }: TranslationOptions): boolean =>
+  betaFields.some((row) => row.field === field && refusedBetas.includes(row.beta));
+
 /** The header for the body that is sent upstream; none if no beta is left. */
-export function requestHeaders(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderFixup {
+export function requestHeaders(
+  client: Headers | null,
+  body: JsonObject,
+  model: ModelFacts,
+  options?: TranslationOptions,
+): HeaderFixup {
   const header = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? null;
-  const { betas, added } = betasFor(header, body, model);
+  const { betas, added } = betasFor(header, body, model, options?.refusedBetas);
   const headers: Record<string, string> = betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") };
   return { headers, fixups: added.map((name) => `beta:${name}`) };
 }
@@ -76,27 +91,42 @@ export function requestHeaders(client: Headers | null, body: JsonObject, model: 
  * The betas to send, in the client's order, and those among them that were added.
  * @param clientHeader The client's header; null if it sent none.
  * @param body The request as it is sent upstream.
+ * @param refused Betas that are not sent.
  */
 export function betasFor(
   clientHeader: string | null,
   body: JsonObject,
   model: ModelFacts,
+  refused: readonly string[] = [],
 ): { betas: string[]; added: string[] } {
   const wanted = (clientHeader ?? "").split(",").map((value) => value.trim());
-  const requested = [...new Set(wanted.filter((value) => supported.has(value)))];
+  const requested = [...new Set(wanted.filter((value) => supported.has(value) && !refused.includes(value)))];
   const thinking = isObject(body.thinking) ? body.thinking : {};
   // Adaptive thinking is always interleaved.
   const kept =
     thinking.type === "adaptive" ? requested.filter((value) => value !== beta.interleavedThinking) : requested;
   const isHeaderEmpty = wanted.every((value) => value === "");
   const needed = [
-    ...(isHeaderEmpty && thinking.budget_tokens != null && !model.supports.adaptiveThinking
+    ...(isHeaderEmpty &&
+    !refused.includes(beta.interleavedThinking) &&
+    thinking.budget_tokens != null &&
+    !model.supports.adaptiveThinking
       ? [beta.interleavedThinking]
       : []),
     ...betaFields.flatMap((field) => (field.isIn?.(body) ? [field.beta] : [])),
   ];
-  const added = needed.filter((value) => !kept.includes(value));
-  return { betas: [...kept, ...added], added };
+  const further = needed.filter((value) => !kept.includes(value));
+  return { betas: [...kept, ...further], added: further.filter((value) => !wanted.includes(value)) };
+}
+
+/** Whether a cache mark has a lifetime of its own. */
+function asksForHour(body: JsonObject): boolean {
+  let found = false;
+  eachMark(body, (holder) => {
+    found ||= isObject(holder.cache_control) && holder.cache_control.ttl !== undefined;
+    return holder;
+  });
+  return found;
 }
 
 /** Whether a tool is to be searched for, or searches. */

@@ -2,7 +2,7 @@
 import { isObject, parseWithSource } from "../../json";
 import { editedTo } from "../../net/json-edit";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
-import type { ClientSink, ReplyContext, RequestFixup, ToClient } from "../codec";
+import type { ClientSink, ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { dedupe } from "../hub/dedupe";
@@ -32,8 +32,12 @@ export const replyContext = (body: JsonObject): ReplyContext => ({
   replies: 1,
 });
 
-export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
-  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model));
+export function fixRequest(
+  body: JsonObject,
+  model: ModelFacts,
+  options: TranslationOptions = { webSearch: true },
+): RequestFixup {
+  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
 }
 
 /** Removes thinking, which may be bound to the account that produced it. */

@@ -29,6 +29,7 @@ import { budgetOf } from "../hub/reasoning";
 import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
+import { isRefused } from "./betas";
 import { addCacheMarks } from "./cache-marks";
 import { lostCitations } from "./citations";
 import { threadCode } from "./errors";
@@ -186,7 +187,11 @@ function decodeFormat(request: JsonObject): { format?: ResponseFormat; extras?: 
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(request: Conversation, model: ModelFacts, options?: TranslationOptions): EncodedRequest {
+export function encodeRequest(
+  request: Conversation,
+  model: ModelFacts,
+  options: TranslationOptions = { webSearch: true },
+): EncodedRequest {
   const dropped = new Set<string>();
   const conversation = onlyAllowed(request);
   refuseEssential(conversation);
@@ -206,9 +211,11 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
     stream: conversation.stream || undefined,
   });
   encodeFormat(body, conversation.format, dropped);
-  const ruled = applyRules(restoreExtras(body, conversation.extras?.anthropic), model);
+  const ruled = applyRules(restoreExtras(body, conversation.extras?.anthropic), model, options);
   for (const note of [...ruled.fixups.map((rule) => noteOf(rule, ruled.body)), ...ruled.notes]) dropped.add(note);
-  const marked = options?.cache?.marks ? addCacheMarks(ruled.body) : ruled.body;
+  const marked = options.cache?.marks
+    ? addCacheMarks(ruled.body, options.hourCache && !isRefused("cache_control.ttl", options))
+    : ruled.body;
   return {
     body: marked,
     dropped: [...dropped],

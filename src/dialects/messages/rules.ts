@@ -5,12 +5,13 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
+import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
-import { usesToolSearch, withheldFields } from "./betas";
+import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
 import {
   cacheInToolResult,
@@ -56,7 +57,7 @@ import {
   toolResultOrder,
 } from "./turns";
 
-export const rules: Record<string, Rule<[model: ModelFacts]>> = {
+export const rules: Record<string, Rule<[model: ModelFacts, options: TranslationOptions]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   "billing-header": billingHeader,
   safeguards: (body) => ("safeguards" in body ? { safeguards: undefined } : undefined),
@@ -86,7 +87,7 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "no-prefill": noPrefill,
   "cache-top-level": cacheTopLevel,
   "cache-scope": (body) => eachMark(body, (holder) => controlWithout(holder, "scope")),
-  "cache-ttl": (body) => eachMark(body, (holder) => controlWithout(holder, "ttl")),
+  "cache-ttl": cacheTtl,
   "cache-limit": cacheLimit,
   "max-tokens": maxTokens,
   "max-tokens-limit": maxTokensLimit,
@@ -103,6 +104,15 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "system-alone": systemAlone,
   sampling,
 };
+
+/** A lifetime needs a beta and costs more to write, so only an hour is asked for, and only if the owner wants that. */
+function cacheTtl(body: JsonObject, _: ModelFacts, options: TranslationOptions): JsonObject | undefined {
+  const hourCache = options.hourCache && !isRefused("cache_control.ttl", options);
+  return eachMark(body, (holder) => {
+    const isHour = isObject(holder.cache_control) && holder.cache_control.ttl === "1h";
+    return hourCache && isHour ? holder : controlWithout(holder, "ttl");
+  });
+}
 
 /** What a rule removed, if its name does not say it. */
 const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
@@ -153,13 +163,14 @@ const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
 const unsupportedIn = (body: JsonObject): string[] => unsupported.filter((key) => key in body);
 
 /** Fields of betas inside other fields. */
-function betaFields(body: JsonObject): JsonObject | undefined {
+function betaFields(body: JsonObject, _: ModelFacts, options: TranslationOptions): JsonObject | undefined {
   const changes: JsonObject = {};
   for (const [holder, fields] of nestedFields) {
     const before = body[holder];
     if (isObject(before) && fields.some((field) => field in before)) changes[holder] = filled(without(before, fields));
   }
   const { context_management: context } = body;
+  if (context != null && isRefused("context_management", options)) return { ...changes, context_management: undefined };
   const edits = isObject(context) ? objectsIn(context.edits) : [];
   const kept = edits.filter(({ type }) => typeof type !== "string" || !type.startsWith("compact_"));
   if (isObject(context) && kept.length < edits.length)

@@ -1,3 +1,5 @@
+import { betaIn } from "../../../upstream/unsupported-params";
+
 /** The ids of the model: as the client sent it, and as it was sent to the upstream. */
 export interface RequestModels {
   client_model: string | null;
@@ -18,6 +20,9 @@ export const hasOneName = ({ client_model, upstream_model }: RequestModels): boo
 export function describeFixup(name: string, models: RequestModels): string | undefined {
   const [kind, ...rest] = name.split(":");
   const about = rest.join(":").slice(0, 120);
+  const beta = betaIn(about);
+  if (kind === "refused" && beta)
+    return `The beta ${beta} was left out, with its fields, because the upstream rejects it.`;
   if (kind === "refused" && about) return `The field ${about} was removed because the upstream rejects it.`;
   if (kind === "beta" && about) return `The beta ${about} was enabled because the request needs it.`;
   if (name === "model-name") return modelName(models);
