@@ -242,6 +242,25 @@ describe("a request read", () => {
   });
 });
 
+test("a namespace that a search has found is described by its name, too", () => {
+  const spawn = { type: "function", name: "spawn", parameters: { type: "object", properties: {} }, strict: false };
+  const found = (more: JsonObject) => [
+    { type: "tool_search_call", execution: "client", call_id: "s1", status: "completed", arguments: {} },
+    {
+      type: "tool_search_output",
+      execution: "client",
+      call_id: "s1",
+      tools: [{ type: "namespace", name: "n", ...more, tools: [spawn] }],
+    },
+  ];
+  const body = (more: JsonObject) => ({ model: "some-model", store: false, input: found(more) });
+  for (const empty of [{}, { description: "" }, { description: " " }])
+    expect(passed(body(empty), model, { webSearch: true }).input).toEqual(found({ description: "n" }));
+  expect(passed(body({ description: "All." }), model, { webSearch: true }).input).toEqual(
+    found({ description: "All." }),
+  );
+});
+
 test("a call of an earlier turn that was never answered does not get the result of a later call with its id", () => {
   const call = { type: "function_call", call_id: "t", name: "look", arguments: "{}" };
   const words = { type: "message", role: "user", content: [{ type: "input_text", text: "Wait." }] };
