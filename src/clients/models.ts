@@ -12,6 +12,10 @@ export interface ClientModel {
   /** Premium requests of one turn; null or missing if the model is billed in another unit, or the price is unknown. */
   units?: number | null;
   preview: boolean;
+  /** Meant for small tasks. */
+  light: boolean;
+  /** GitHub's word for what it costs: `low`, `medium`, `high`; undefined if it says none. */
+  priceCategory?: string;
   /** The model picker of GitHub's own editor offers it. */
   picked: boolean;
   tools: boolean;
@@ -37,7 +41,7 @@ export interface Choice {
   claude: ClientModel;
   opus: ClientModel;
   haiku: ClientModel;
-  /** The newest GPT; among equal versions, the one for code. */
+  /** The newest GPT that is not for small tasks; among equal versions, one that is not dear, then the one for code. */
   gpt: ClientModel;
   gemini?: ClientModel;
   /** For small tasks such as titles: a model that uses no quota, if there is one. */
@@ -69,12 +73,12 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
       .filter(({ id, endpoints }) => pattern.test(id) && (endpoint === undefined || endpoints.includes(endpoint)))
       .toSorted(newestFirst)[0];
   const claudeOf = (family: string) => newest(new RegExp(`^claude-${family}-[\\d.]+$`), upstreamPaths.messages);
-  const gpt = newest(/^gpt-[\d.]+(?:-codex)?$/, upstreamPaths.responses) ?? newest(/^gpt-/, upstreamPaths.responses);
+  const gpts = shown.filter((model) => model.id.startsWith("gpt-") && serves(model, "responses"));
+  const gpt = preferred(gpts, ({ light }) => !light).toSorted(newestFirst)[0];
   const claude = claudeOf("sonnet") ?? newest(/^claude-/, upstreamPaths.messages);
   const any = claude ?? gpt ?? shown[0];
   if (!any) return undefined;
-  const light = (models: readonly ClientModel[]) =>
-    models.filter(({ id }) => /mini|flash|haiku|nano/.test(id)).toSorted(newestFirst)[0];
+  const light = (models: readonly ClientModel[]) => models.filter((model) => model.light).toSorted(newestFirst)[0];
   const free = shown.filter(({ premium }) => !premium);
   const small = light(free) ?? free.toSorted(newestFirst)[0] ?? light(shown) ?? any;
   return {
@@ -97,15 +101,23 @@ function preferred(models: readonly ClientModel[], has: (model: ClientModel) => 
   return those.length > 0 ? those : models;
 }
 
-/** Finished models before previews, then by version, then models for code first. */
+/** Finished models before previews, then by version, then dear models last, then models for code first, then the shortest id. */
 function newestFirst(a: ClientModel, b: ClientModel): number {
   const [one, other] = [versionOf(a.id), versionOf(b.id)];
   const digits = Array.from(
     { length: Math.max(one.length, other.length) },
     (_, at) => (other[at] ?? 0) - (one[at] ?? 0),
   );
-  return Number(a.preview) - Number(b.preview) || digits.find((each) => each !== 0) || codeFirst(a) - codeFirst(b);
+  return (
+    Number(a.preview) - Number(b.preview) ||
+    digits.find((each) => each !== 0) ||
+    dearLast(a) - dearLast(b) ||
+    codeFirst(a) - codeFirst(b) ||
+    a.id.length - b.id.length
+  );
 }
+
+const dearLast = ({ priceCategory }: ClientModel) => (priceCategory === "high" ? 1 : 0);
 
 const codeFirst = ({ id }: ClientModel) => (id.includes("codex") ? 0 : 1);
 
@@ -121,6 +133,7 @@ const placeholder: ClientModel = {
   endpoints: [],
   premium: true,
   preview: false,
+  light: false,
   picked: true,
   tools: true,
   vision: false,

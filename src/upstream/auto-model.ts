@@ -46,6 +46,7 @@ export function autoModel(listed: readonly Model[]): Model {
     version: autoId,
     kind: "chat",
     preview: false,
+    light: false,
     picked: true,
     enabled: true,
     dialects: [...dialects],

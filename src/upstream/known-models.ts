@@ -33,9 +33,18 @@ const facts = {
         "“Unsupported parameter: 'max_tokens'” for GPT-5, caozhiyuan/copilot-api 2026-08; OpenAI's reference for o-series",
     },
   ],
+  /** It is meant for small tasks. Lists say `model_picker_category: lightweight`, and since 2026-06 a price category. */
+  light: [{ names: /-(?:mini|flash|haiku|nano|luna)\b/, source: "the vendors' price lists, 2026-09" }],
   /** It accepts no `temperature` and no `top_p` on chat completions. */
   fixedSampling: [{ names: /^o\d/, source: "OpenAI's documentation of reasoning models, 2025-12" }],
 } satisfies Record<string, Row[]>;
+
+/** What a model can do by its name. */
+export const namedAbilities = (id: string) => ({
+  toolSearch: isKnownFor("toolSearch", id),
+  completionTokens: isKnownFor("completionTokens", id),
+  fixedSampling: isKnownFor("fixedSampling", id),
+});
 
 /** Whether a model of this name is known to be so. */
 export const isKnownFor = (fact: keyof typeof facts, id: string): boolean =>

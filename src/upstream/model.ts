@@ -5,7 +5,7 @@ import { type Dialect, dialects, type JsonObject } from "../dialects/hub/convers
 import { countIn } from "../dialects/hub/json";
 import type { ModelFacts } from "../dialects/hub/model";
 import { isObject } from "../json";
-import { isKnownFor } from "./known-models";
+import { isKnownFor, namedAbilities } from "./known-models";
 import { type Price, readPrice } from "./price-list";
 
 export interface Model extends ModelFacts {
@@ -15,6 +15,10 @@ export interface Model extends ModelFacts {
   version: string;
   kind: "chat" | "embeddings" | "completion";
   preview: boolean;
+  /** Meant for small tasks. */
+  light: boolean;
+  /** GitHub's word for what it costs: `low`, `medium`, `high`. */
+  priceCategory?: string;
   /** It is served over a WebSocket too. */
   socket?: true;
   /** Offered in the official model picker; hidden ones are usually callable. */
@@ -45,6 +49,8 @@ export function readModel(item: unknown): Model | undefined {
     version: shortText(item.version) ?? item.id,
     kind,
     preview: item.preview === true,
+    light: isLight(item, item.id),
+    priceCategory: shortText(item.model_picker_price_category),
     picked: item.model_picker_enabled === true,
     enabled: isObject(item.policy) ? item.policy.state === "enabled" : true,
     dialects: kind === "chat" ? readDialects(item.supported_endpoints) : [],
@@ -69,8 +75,18 @@ export function readModel(item: unknown): Model | undefined {
       adaptiveThinking: supports.adaptive_thinking === true,
       thinkingBudget: readBudget(supports),
       efforts: textsIn(supports.reasoning_effort),
+      ...namedAbilities(item.id),
+      ...(typeof supports.tool_search === "boolean" && { toolSearch: supports.tool_search }),
+      ...(typeof supports.context_editing === "boolean" && { contextEditing: supports.context_editing }),
     },
   };
+}
+
+/** Each list since 2026-03 has the category; a name decides only where it is missing. */
+function isLight({ model_picker_category: category, model_picker_price_category: price }: JsonObject, id: string) {
+  return category === undefined && price === undefined
+    ? isKnownFor("light", id)
+    : category === "lightweight" || price === "low";
 }
 
 const kinds = ["chat", "embeddings", "completion"] as const;

@@ -4,6 +4,7 @@ import type { ModelFacts } from "../dialects/hub/model";
 import type { Logger } from "../logger";
 import type { CallLimits } from "../net/clock";
 import { withTimeLimit } from "../net/time-limit";
+import { isKnownFor, namedAbilities } from "./known-models";
 import type { Model } from "./model";
 import type { Price } from "./price-list";
 import type { Provider, Providers } from "./provider";
@@ -173,6 +174,7 @@ function providerModel(provider: Provider, facts: ProviderModelFacts, isPicked: 
     version: id,
     kind,
     preview: false,
+    light: isKnownFor("light", id),
     picked: isPicked,
     enabled: true,
     dialects: facts.kind === "embeddings" ? [] : [dialect],
@@ -186,6 +188,7 @@ function providerModel(provider: Provider, facts: ProviderModelFacts, isPicked: 
       adaptiveThinking,
       thinkingBudget: facts.thinkingBudget,
       efforts: facts.reasoningEfforts ?? [],
+      ...namedAbilities(id),
     },
     provider: {
       maxTokens: settings.maxTokens,

@@ -34,6 +34,7 @@ const example = (
   endpoints: dialects.map((dialect) => upstreamPaths[dialect]),
   premium,
   preview: false,
+  light: /-(?:mini|flash|haiku)/.test(id),
   picked: true,
   tools: true,
   vision: true,

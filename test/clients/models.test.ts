@@ -46,6 +46,18 @@ describe("the choice", () => {
     });
   });
 
+  test("takes the newest version whatever its suffix, no dear model of it, and a small model by the list's word", () => {
+    const choice = chooseModels([
+      like(gpt, "gpt-5.5", { priceCategory: "high" }),
+      like(gpt, "gpt-6-astra", { priceCategory: "high" }),
+      like(gpt, "gpt-6-sol-fast", { priceCategory: "medium" }),
+      like(gpt, "gpt-6-sol", { priceCategory: "medium" }),
+      like(gpt, "gpt-6-luna", { priceCategory: "low", light: true }),
+      like(gpt, "gpt-5-mini", { priceCategory: "low", light: true }),
+    ])!;
+    expect([choice.gpt.id, choice.small.id]).toEqual(["gpt-6-sol", "gpt-6-luna"]);
+  });
+
   test("makes do with what there is", () => {
     expect(chooseModels([])).toBeUndefined();
     expect(chooseModels([like(gpt, "x; rm -rf /")])).toBeUndefined();

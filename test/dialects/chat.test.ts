@@ -41,7 +41,12 @@ const gpt: ModelFacts = {
   limits: { output: 16_384 },
   supports,
 };
-const gpt5: ModelFacts = { ...gpt, id: "gpt-5-mini", vendor: "OpenAI" };
+const gpt5: ModelFacts = {
+  ...gpt,
+  id: "gpt-5-mini",
+  vendor: "OpenAI",
+  supports: { ...supports, completionTokens: true },
+};
 const claude: ModelFacts = {
   id: "claude-sonnet-4.5",
   vendor: "Anthropic",

@@ -47,6 +47,52 @@ describe("a listed model", () => {
   });
 });
 
+describe("what a model can do", () => {
+  const able = (id: string, supports: object, more: object = {}) =>
+    readModel({ id, capabilities: { type: "chat", supports }, ...more })!;
+
+  test.each([
+    ["claude-sonnet-4.6", true],
+    ["claude-opus-5.5", true],
+    ["claude-haiku-4.5", false],
+    ["gpt-5.4", true],
+    ["gpt-6-sol", true],
+    ["gpt-5.4-mini", false],
+    ["gpt-6-luna", false],
+    ["gpt-5.3-codex", false],
+    ["grok-4.7", false],
+  ])("is read from the name only where the list is silent: tools are searched for with %s: %p", (id, byName) => {
+    expect(able(id, {}).supports.toolSearch).toBe(byName);
+    for (const stated of [true, false]) expect(able(id, { tool_search: stated }).supports.toolSearch).toBe(stated);
+  });
+
+  test("is unknown of context editing unless the list states it", () => {
+    expect(able("claude-opus-5.5", {}).supports.contextEditing).toBeUndefined();
+    expect(able("claude-opus-5.5", { context_editing: false }).supports.contextEditing).toBe(false);
+  });
+
+  test.each([
+    ["gpt-5-mini", true],
+    ["gpt-6-sol", true],
+    ["gpt-10", true],
+    ["o3", true],
+    ["gpt-4.1", false],
+    ["claude-sonnet-4.6", false],
+  ])("has max_completion_tokens with %s: %p", (id, expected) => {
+    expect(able(id, {}).supports.completionTokens).toBe(expected);
+  });
+
+  test("is for small tasks by its category, and by its name only without one", () => {
+    expect([
+      able("gpt-6-luna", {}).light,
+      able("gpt-6-luna", {}, { model_picker_category: "powerful" }).light,
+      able("gpt-6-sol", {}).light,
+      able("gemini-3.1-pro-preview", {}).light,
+      able("gpt-6-sol", {}, { model_picker_price_category: "low" }).light,
+    ]).toEqual([true, false, false, false, true]);
+  });
+});
+
 describe("a model is free only where the list says so", () => {
   const price = (billing: unknown) => readModel({ ...chat, billing })!.price;
   test.each([

@@ -107,7 +107,7 @@ const limitNames = ["max_tokens", "max_completion_tokens"] as const;
 export function limitNameOf(model: ModelFacts): (typeof limitNames)[number] | undefined {
   if (model.provider) return model.provider.maxTokens;
   // Newer OpenAI models refuse `max_tokens`; all other models do not know `max_completion_tokens`.
-  return isOpenAi(model) && /^(gpt-5|o\d)/.test(model.id) ? "max_completion_tokens" : "max_tokens";
+  return model.supports.completionTokens ? "max_completion_tokens" : "max_tokens";
 }
 
 function maxTokensName(body: JsonObject, model: ModelFacts): JsonObject | undefined {
@@ -159,10 +159,10 @@ function reasoningNotes(before: JsonObject, after: JsonObject): string[] {
   });
 }
 
-/** OpenAI's o-series accepts no sampling parameters, Claude either `temperature` or `top_p`. */
+/** Some models accept no sampling parameters, Claude either `temperature` or `top_p`. */
 function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const given = ["temperature", "top_p"].filter((field) => body[field] != null);
-  if (isOpenAi(model) && /^o\d/.test(model.id)) return removed(given);
+  if (model.supports.fixedSampling) return removed(given);
   return isClaude(model) && given.length === 2 ? { top_p: undefined } : undefined;
 }
 

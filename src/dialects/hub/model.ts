@@ -31,6 +31,14 @@ export interface ModelFacts {
     thinkingBudget?: { min: number; max: number };
     /** The effort values that the model accepts, weakest first. */
     efforts: string[];
+    /** The upstream searches for tools itself. */
+    toolSearch?: boolean;
+    /** The upstream clears old parts of a conversation; undefined if that is not known. */
+    contextEditing?: boolean;
+    /** On chat completions, the output limit is `max_completion_tokens`. */
+    completionTokens?: boolean;
+    /** On chat completions, neither `temperature` nor `top_p` is accepted. */
+    fixedSampling?: boolean;
   };
   /** Missing for a model of GitHub Copilot. */
   provider?: ProviderFacts;

@@ -40,15 +40,9 @@ const maxUses = 10;
 /** Of the upstream's limit, the places that are kept for tools that are found. */
 const roomForFound = 32;
 
-/** Models with a tool search of their own, by the dialect it exists in; the two vendors' documents name them. */
-const searching: Partial<Record<Dialect, RegExp>> = {
-  messages: /^claude-(?!haiku|3|instant)(?!(?:opus|sonnet)-4(?:[.-][0-4])?(?:-\d{8})?$)/,
-  responses: /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)/,
-};
-
-/** Whether the upstream itself searches for tools when this model is asked in this dialect. */
-export const hasToolSearch = ({ id }: Pick<ModelFacts, "id">, dialect: Dialect): boolean =>
-  searching[dialect]?.test(id) ?? false;
+/** Whether the upstream itself searches for tools when this model is asked in this dialect: chat completions have no such tool. */
+export const hasToolSearch = ({ supports }: Pick<ModelFacts, "supports">, dialect: Dialect): boolean =>
+  dialect !== "chat" && supports.toolSearch === true;
 
 export const isToolSearch = (tool: ServerToolName | undefined): boolean =>
   tool === "tool-search" || tool === "tool-search-regex";

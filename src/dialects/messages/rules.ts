@@ -99,6 +99,7 @@ export const rules: Record<string, Rule<[model: ModelFacts, options: Translation
   "thinking-in-tool-loop": thinkingInToolLoop,
   "thinking-budget": thinkingBudget,
   "clear-thinking": clearThinking,
+  "context-editing": contextManagement,
   effort,
   "structured-output": structuredOutput,
   "system-alone": systemAlone,
@@ -152,6 +153,12 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
 function billingHeader({ system }: JsonObject): JsonObject | undefined {
   const left = withoutBilling(system);
   return left === system ? undefined : { system: left };
+}
+
+/** The list says that the model's backend does not edit the context: it refuses the field (caozhiyuan/copilot-api, 2026-07). */
+function contextManagement(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {
+  const isRefused = supports.contextEditing === false && "context_management" in body;
+  return isRefused ? { context_management: undefined } : undefined;
 }
 
 /** "Extra inputs are not permitted", or not known to be accepted. */

@@ -119,6 +119,8 @@ const descriptions: Record<string, string> = {
   "thinking-type": "The upstream does not know the kind of thinking that the client asked for, so the model decides.",
   "thinking-in-tool-loop": "Thinking was turned off in the middle of a turn that began without it.",
   "thinking-budget": "The thinking budget was adjusted to the model’s limits.",
+  "context-editing":
+    "The instruction to clear old parts of the conversation was removed: GitHub’s model list says that the model does not support it.",
   "clear-thinking": "The instruction to clear thinking was removed because the request has none.",
   "output-format": "The output format was moved to the parameter the upstream supports.",
   store: "store was set to false, because nothing is stored upstream.",
