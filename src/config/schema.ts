@@ -38,7 +38,7 @@ const webSearchEngine = lazy(() =>
         .default(defaults.webSearchEngine.name)
         .meta({ title: "Engine for web searches" })
         .describe(
-          "Who searches for models that cannot: `model` for the one that `webSearchModel` names, `brave`, `tavily` or `searxng`.",
+          "Who searches: `model` for the client's model where it can, else the one that `webSearchModel` names; or `brave`, `tavily` or `searxng` for all clients but those of the Responses API on its own models.",
         ),
       apiKey: key
         .optional()
@@ -282,12 +282,14 @@ export const configSchema = lazy(() =>
         .default(defaults.useResponsesApiWebSearch)
         .meta({ title: "Web search in the Responses API" })
         .describe(
-          "Whether web search works: the upstream's own is sent upstream, and dragoman searches for the other models. If off, the tools are removed.",
+          "Whether web search works: models that can search do so themselves, and dragoman searches for the others. If off, the tools are removed.",
         ),
       webSearchModel: modelId
         .default(defaults.webSearchModel)
         .meta({ title: "Model for web searches" })
-        .describe("The model that searches for models that cannot: an id, `auto` for the cheapest that can, or `off`."),
+        .describe(
+          "The model that searches where the client's model cannot, or cannot keep to the client's limits: an id, `auto` for the cheapest that can, or `off`. Models that can still search themselves.",
+        ),
       webSearchEngine: webSearchEngine(),
       webFetch: z
         .boolean()

@@ -5,6 +5,7 @@ import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialec
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { separateTexts } from "../dialects/hub/separate-texts";
 import type { OfferedTools } from "../dialects/hub/server-offers";
+import { shownNatively } from "../dialects/native-search";
 import type { ResponseBody } from "../net/body";
 import type { Skeleton } from "../net/json-skeleton";
 import { readSse, type SseFrame } from "../net/sse";
@@ -129,7 +130,7 @@ function turnedReply(
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
 function encodeTurn(request: TranslationRequest, conversation: Conversation, stream: boolean): EncodedTurn {
-  const { skeleton, target, record, options, clientHeaders } = request;
+  const { skeleton, client, target, record, options, clientHeaders } = request;
   const upstream = target.dialect;
   const adapted = adapt(conversation, upstream);
   for (const fixup of adapted.fixups) record.addFixup(fixup);
@@ -156,7 +157,8 @@ function encodeTurn(request: TranslationRequest, conversation: Conversation, str
     repaired: repairRequest && (() => written(repairRequest(encoded.body))),
     withoutBeta: (beta) =>
       withoutBeta(beta, options, (less) => encodeTurn({ ...request, options: less }, conversation, stream)),
-    restore: adapted.restore,
+    restore:
+      client !== "responses" && upstream === "responses" ? pipe(shownNatively, adapted.restore) : adapted.restore,
   };
 }
 

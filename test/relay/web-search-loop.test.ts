@@ -6,7 +6,8 @@ import { type RunningProxy, startProxy, until } from "../support/proxy";
 type Json = any;
 
 const models = ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview"];
-const search = { type: "web_search_20250305", name: "web_search" };
+/** With a limit of uses the search runs here, whatever the model. */
+const search = { type: "web_search_20250305", name: "web_search", max_uses: 5 };
 const lookup = { name: "lookup", input_schema: { type: "object" } };
 const wish = "Please think, then search the web for red pandas.";
 

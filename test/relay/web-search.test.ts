@@ -82,7 +82,9 @@ describe.each(upstreams)("a Messages client on a model of %s", (upstream) => {
       citations: [{ type: "web_search_result_location", url: page, title: "DEMO result" }],
     });
     expect(full).toMatchObject({ stop_reason: "end_turn", usage: { server_tool_use: { web_search_requests: 1 } } });
-    expect(sentSince(from).map((body) => body.model)).toEqual([model, "gpt-5-mini", model]);
+    // A model that searches by itself does so, in one answer.
+    const asked = upstream === "responses" ? [model] : [model, "gpt-5-mini", model];
+    expect(sentSince(from).map((body) => body.model)).toEqual(asked);
 
     const streamed = await anthropic.messages.stream(ask()).finalMessage();
     expect(withoutIds(streamed)).toEqual(withoutIds(full));
@@ -113,7 +115,10 @@ describe.each(upstreams)("a Messages client on a model of %s", (upstream) => {
 
   test("a reply with a call of the client's own ends with it", async () => {
     const mixed = "Please search the web for red pandas. Then call lookup.";
-    const full: Json = await anthropic.messages.create(ask({ messages: [{ role: "user", content: mixed }] }));
+    // With a limit of uses the search runs here on every model.
+    const limited = [{ ...search, max_uses: 5 }, lookup];
+    const asked = { messages: [{ role: "user", content: mixed }], tools: limited };
+    const full: Json = await anthropic.messages.create(ask(asked));
     if (full.content.every(({ type }: Json) => type !== "tool_use")) throw new Error(JSON.stringify(full.content));
     expect(full.stop_reason).toBe("tool_use");
     const kinds = full.content.map(({ type }: Json) => type);
@@ -245,7 +250,9 @@ describe.each(upstreams)("a Gemini client on a model of %s", (upstream) => {
     const { segment, groundingChunkIndices } = groundingMetadata!.groundingSupports![0]!;
     const bytes = Buffer.from(full.text!);
     expect(bytes.subarray(segment!.startIndex, segment!.endIndex).toString()).toBe(segment!.text!);
-    expect([segment!.text, groundingChunkIndices]).toEqual([`[DEMO result](${page})`, [0]]);
+    expect(groundingChunkIndices).toEqual([0]);
+    // The demo that searches by itself cites with all of its text.
+    if (upstream !== "responses") expect(segment!.text).toBe(`[DEMO result](${page})`);
 
     let text = "";
     let streamed: Json;
@@ -271,7 +278,8 @@ describe.each(upstreams)("on a model of %s", (upstream) => {
   test("two searches at once are answered in their order", async () => {
     const from = proxy.demo.journal.length;
     const messages = [{ role: "user" as const, content: twice }];
-    const reply: Json = await anthropic.messages.create({ model, max_tokens: 2000, messages, tools: [search] });
+    const tools = [{ ...search, max_uses: 5 }];
+    const reply: Json = await anthropic.messages.create({ model, max_tokens: 2000, messages, tools });
     const kinds = reply.content.map(({ type }: Json) => type).filter((type: string) => type !== "text");
     expect(kinds).toEqual(["server_tool_use", "server_tool_use", "web_search_tool_result", "web_search_tool_result"]);
     const [one, two, first, second] = reply.content.filter(({ type }: Json) => type !== "text");

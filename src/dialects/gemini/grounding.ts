@@ -23,6 +23,8 @@ export function groundingFor({ tools }: Conversation): Grounding | undefined {
 
   const indexOf = (url: string, title: string): number => {
     const known = pages.findIndex((page) => page.url === url);
+    // A search of OpenAI's gives addresses only; the titles come with the citations.
+    if (pages[known]?.title === url) pages[known].title = title;
     return known === -1 ? pages.push({ url, title }) - 1 : known;
   };
   return {

@@ -10,6 +10,7 @@ import { type CallResponse, readText } from "../../net/body";
 import { singleLimit } from "../../net/clock";
 import type { Model } from "../../upstream/model";
 import { findModel } from "../../upstream/model-name";
+import { searchEngineOf } from "../../upstream/search-engines";
 import { sendWithFailover } from "../failover";
 import type { RequestRecord } from "../request-record";
 import { BrokenReply } from "../respond";
@@ -54,6 +55,15 @@ function refusingModels(catalogue: ToolParts["catalogue"]): Map<string, number> 
 /** The upstream does not say which models search. OpenAI's models do, on the endpoint of the responses dialect. */
 const canSearch = ({ kind, enabled, dialects, vendor }: Model): boolean =>
   kind === "chat" && enabled && dialects.includes("responses") && vendor.includes("OpenAI");
+
+/** Whether the model that answers searches by itself. An engine that the owner has chosen goes before. */
+export function maySearchNatively(
+  { catalogue, config, now }: CatalogueParts & Pick<ToolParts, "now">,
+  { model, provider }: Pick<Target, "model" | "provider">,
+): boolean {
+  if (provider || !config.current.useResponsesApiWebSearch || searchEngineOf(config.current)) return false;
+  return canSearch(model) && (refusingModels(catalogue).get(model.id) ?? 0) <= now();
+}
 
 /** For comparison only. A model whose price is unknown comes last. */
 function priceOf({ price }: Model): number {

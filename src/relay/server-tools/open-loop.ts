@@ -5,11 +5,13 @@ import type { ClientDialect, Conversation } from "../../dialects/hub/conversatio
 import type { ReplyEvent } from "../../dialects/hub/reply";
 import { goOn, type OfferedTools, offerFunctions } from "../../dialects/hub/server-offers";
 import { deferTools, hasToolSearch } from "../../dialects/hub/tool-search";
+import { withNativeSearch } from "../../dialects/native-search";
 import type { ResponseBody } from "../../net/body";
 import type { Sink } from "../../net/stream";
 import type { RequestRecord } from "../request-record";
 import type { ChatTarget } from "../target";
 import { ServerToolLoop } from "./loop";
+import { maySearchNatively } from "./model-engine";
 import type { ToolParts } from "./run";
 import { maySearchTools } from "./tool-search";
 import { serverTools } from "./tools";
@@ -29,11 +31,17 @@ export async function planServerTools(
   parts: ToolParts,
   conversation: Conversation,
   client: ClientDialect,
-  { dialect, upstreamModel }: ChatTarget,
+  target: ChatTarget,
 ): Promise<ServerToolPlan | undefined> {
+  const { dialect, upstreamModel } = target;
   const isNative = client === dialect && hasToolSearch(upstreamModel, dialect);
   const deferred = maySearchTools(parts) ? deferTools(conversation, dialect, isNative) : undefined;
-  const request = deferred?.conversation ?? conversation;
+  const searching = deferred?.conversation ?? conversation;
+  const native =
+    client !== dialect && dialect === "responses" && maySearchNatively(parts, target)
+      ? withNativeSearch(searching)
+      : undefined;
+  const request = native ?? searching;
   const offering = request.tools.flatMap((tool) => (tool.kind === "foreign" && tool.server ? [tool.server] : []));
   // A provider's model may be the first that is asked for. Without a list no model searches; an engine still may.
   if (offering.some(({ tool }) => tool === "web-search") && !parts.catalogue.presentModels())
@@ -42,7 +50,7 @@ export async function planServerTools(
     const tool = serverTools[offer.tool];
     return tool.isAvailable(parts) ? tool.form(offer) : undefined;
   });
-  if (!offered && !deferred) return undefined;
+  if (!offered && !deferred && !native) return undefined;
   const isShown = [...(offered?.offers.values() ?? [])].some(({ isHidden }) => !isHidden);
   return {
     conversation: offered?.conversation ?? request,

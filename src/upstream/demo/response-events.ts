@@ -125,7 +125,9 @@ function compactionItem(scene: Scene): Item {
 
 function searchItem(scene: Scene, query: string): Item {
   const { fresh, place } = identity(scene, "ws_");
-  const action = { type: "search", query };
+  const isListed = list(scene.body.include).includes("web_search_call.action.sources");
+  const sources = [{ type: "url", url: citation("").url }];
+  const action = { type: "search", query, ...(isListed && { sources }) };
   return {
     place,
     begun: () => ({ type: "web_search_call", id: fresh(), status: "in_progress", action }),

@@ -1,0 +1,124 @@
+/** Web search that the upstream of the responses dialect runs itself, for a client of another dialect. */
+import { isObject } from "../json";
+import type { Stage } from "../net/stream";
+import type { Conversation, ForeignTool, JsonObject, Tool } from "./hub/conversation";
+import { omit, textIn } from "./hub/json";
+import type { ForeignBlock, ReplyEvent } from "./hub/reply";
+import type { Citation, ServerToolOffer, ServerToolOutput } from "./hub/server-tools";
+import { isMeant } from "./hub/tools";
+import { nativeSearch } from "./responses/server-tools";
+
+/** OpenAI's reasoning models do not search with the least effort (its guide "Web search", 2026-11). */
+const tooLittleEffort = "minimal";
+/** OpenAI names the pages that a search has read only if it is asked to. */
+const sources = "web_search_call.action.sources";
+const annotations: ReadonlySet<string> = new Set(["annotations"]);
+const nativeChoice = { type: "web_search" };
+
+/** Whether the upstream's own search can keep to the wish: it knows host names that are allowed, and where the person is. */
+export const isSaidNatively = (
+  { tool, maxUses, allowedDomains = [], blockedDomains }: ServerToolOffer,
+  { reasoning }: Conversation,
+): boolean =>
+  tool === "web-search" &&
+  maxUses === undefined &&
+  blockedDomains === undefined &&
+  allowedDomains.every((domain) => /^(?:[a-z]+:\/\/)?[^/*]+\/?$/i.test(domain)) &&
+  reasoning?.effort !== tooLittleEffort;
+
+/**
+ * The request with the upstream's own search in place of the client's.
+ * @returns Undefined if it has no search, or a wish that cannot be said.
+ */
+export function withNativeSearch(conversation: Conversation): Conversation | undefined {
+  const searches = conversation.tools.filter(isSearch);
+  if (searches.length === 0 || !searches.every(({ server }) => isSaidNatively(server, conversation))) return undefined;
+  const [first] = searches;
+  const native = nativeSearch(first!.server);
+  const tools = conversation.tools.flatMap((tool) => (tool === first ? [native] : isSearch(tool) ? [] : [tool]));
+  const { openai = {} } = conversation.extras ?? {};
+  const include = Array.isArray(openai.include) ? openai.include : [];
+  const isForced = isChosen(conversation, searches);
+  return {
+    ...conversation,
+    tools,
+    toolChoice: isForced ? undefined : conversation.toolChoice,
+    extras: {
+      ...conversation.extras,
+      openai: {
+        ...openai,
+        ...(isForced ? { tool_choice: nativeChoice } : {}),
+        include: [...include, sources],
+      },
+    },
+  };
+}
+
+type SearchTool = ForeignTool & { server: ServerToolOffer };
+
+const isSearch = (tool: Tool): tool is SearchTool => tool.kind === "foreign" && tool.server?.tool === "web-search";
+
+function isChosen({ toolChoice, extras }: Conversation, searches: readonly SearchTool[]): boolean {
+  if (typeof toolChoice === "object")
+    return searches.some(({ value }) => isObject(value) && value.name === toolChoice.name);
+  const wanted: ForeignTool = { kind: "foreign", dialect: "responses", value: extras?.openai?.tool_choice };
+  return isObject(wanted.value) && searches.some((tool) => isMeant(wanted, tool));
+}
+
+/** The upstream's searches as calls and results, and its annotations as citations: each client dialect writes them in its form. */
+export const shownNatively: Stage<ReplyEvent, ReplyEvent> = (next) => {
+  /** The block that is open stands for a search, which was written whole. */
+  let isSearchOpen = false;
+  return {
+    push(event) {
+      if (event.type === "block-start") {
+        isSearchOpen = isSearchBlock(event.block);
+        if (!isSearchBlock(event.block)) return next.push(event);
+        for (const block of blocksOf(event.block)) {
+          next.push({ type: "block-start", block });
+          next.push({ type: "block-end" });
+        }
+      } else if (event.type === "block-end" && isSearchOpen) isSearchOpen = false;
+      else next.push(event.type === "block-end" ? withCitations(event) : event);
+    },
+    end: () => next.end(),
+  };
+};
+
+const isSearchBlock = (block: { kind: string }): block is ForeignBlock & { value: JsonObject } => {
+  const { value } = block as ForeignBlock;
+  return block.kind === "foreign" && isObject(value) && value.type === "web_search_call";
+};
+
+function blocksOf({ value: { status, action } }: ForeignBlock & { value: JsonObject }) {
+  const { query, url, sources: read } = isObject(action) ? action : ({} as JsonObject);
+  const id = `srvtoolu_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+  const urls = (Array.isArray(read) ? read.filter(isObject) : []).map((source) => textIn(source.url));
+  const pages = [...new Set(urls)].filter(isAddress).map((page) => ({ url: page, title: page }));
+  const output: ServerToolOutput =
+    status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "pages", pages };
+  const tool = "web-search" as const;
+  return [
+    { kind: "server-call" as const, id, tool, input: { query: textIn(query) || textIn(url) } },
+    { kind: "server-result" as const, id, tool, output },
+  ];
+}
+
+const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);
+
+type BlockEndEvent = ReplyEvent & { type: "block-end" };
+
+function withCitations(event: BlockEndEvent): BlockEndEvent {
+  const listed = event.extras?.openai?.annotations;
+  const citations = (Array.isArray(listed) ? listed.filter(isObject) : []).flatMap(readAnnotation);
+  if (citations.length === 0) return event;
+  const openai = omit(event.extras?.openai ?? {}, annotations) ?? {};
+  return { ...event, extras: { ...event.extras, openai }, citations: [...(event.citations ?? []), ...citations] };
+}
+
+function readAnnotation({ type, url, title, start_index, end_index }: JsonObject): Citation[] {
+  const address = textIn(url);
+  if (type !== "url_citation" || !isAddress(address)) return [];
+  if (typeof start_index !== "number" || typeof end_index !== "number") return [];
+  return [{ url: address, title: textIn(title) || address, start: start_index, end: end_index, quote: "" }];
+}
