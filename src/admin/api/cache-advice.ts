@@ -29,7 +29,7 @@ export const cacheAdvice: Record<CacheMiss, Advice> = {
   expired: {
     changed: "More than five minutes passed.",
     advice:
-      "The cache keeps a prompt for five minutes after its last use. After a break the whole prompt is paid once.",
+      'The cache keeps a prompt for five minutes after its last use. After a break the whole prompt is paid once. Claude keeps it for an hour where a client asks for that and the config has `promptCache` at "1h", for twice the price of writing it.',
   },
   shortened: {
     changed: "The conversation became shorter.",
