@@ -132,6 +132,8 @@ export interface CompactionCodec {
   trigger: string;
   /** Makes of the upstream's own summary the reply that the client expects. */
   reply: Stage<ReplyEvent, ReplyEvent>;
+  /** Whether this event of that reply says that the upstream does not know what it was asked for. */
+  isNotMade(event: ReplyEvent): boolean;
   inWords: {
     /** The request to the model; undefined if the body does not ask for a summary. @throws ProxyError `invalid_request`. */
     request(body: JsonObject): JsonObject | undefined;

@@ -155,10 +155,19 @@ const answer = (parts: RelayParts, asked: AskedReply, target: ChatTarget): Promi
  */
 async function compact(parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> {
   const { codec, incoming, dialect, record } = asked;
-  const { trigger, reply: reshape } = codec.compaction!;
+  const { trigger, reply, isNotMade } = codec.compaction!;
   const model = target.model.id;
-  const isRefused = parts.unsupportedParams.known(model).includes(trigger);
-  if (isProvided(target) || target.dialect !== dialect || isRefused) return serve(parts, asked, target);
+  const isRefused = () => parts.unsupportedParams.known(model).includes(trigger);
+  if (isProvided(target) || target.dialect !== dialect || isRefused()) return serve(parts, asked, target);
+  const learn = () => parts.unsupportedParams.learn(model, trigger);
+  const reshape: CompactionCodec["reply"] = (next) =>
+    reply({
+      push(event) {
+        if (isNotMade(event)) learn();
+        next.push(event);
+      },
+      end: () => next.end(),
+    });
   const conversation = conversationReader(codec, incoming.body);
   const own = { ...asked, body: incoming.body, conversation, prompt: { ...asked.prompt, conversation }, reshape };
   try {
@@ -166,9 +175,10 @@ async function compact(parts: RelayParts, asked: AskedReply, target: ChatTarget)
   } catch (thrown) {
     const { status, details } = asProxyError(thrown);
     // The same prompt would be too long for a summary in words.
-    if (record.isStopped || status !== 400 || details.code === "context_length_exceeded") throw thrown;
+    const isTooLong = details.code === "context_length_exceeded";
+    if (record.isStopped || isTooLong || (status !== 400 && !isRefused())) throw thrown;
     const answer = await serve(parts, asked, target);
-    parts.unsupportedParams.learn(model, trigger);
+    learn();
     record.addFixup(`refused:${trigger}`);
     return answer;
   }

@@ -266,6 +266,19 @@ describe("an upstream that makes summaries itself", () => {
     expect(proxy.app.unsupportedParams.known("gpt-5.3-codex")).toEqual(["compaction_trigger"]);
   });
 
+  test("that takes the request and makes none is not asked again", async () => {
+    await using proxy = await newest();
+    const message = { type: "message", id: "msg_1", role: "assistant", status: "completed" };
+    const content = [{ type: "output_text", text: "Hello.", annotations: [] }];
+    const output = [{ ...message, content }];
+    const plain = { id: "resp_1", object: "response", status: "completed", model: "gpt-6-sol", output };
+    proxy.demo.intercept("/responses", () => Response.json(plain));
+    expect((await compacted(proxy, ask()))[0]!.encrypted_content).toStartWith("dragoman.summary.");
+    expect(posts(proxy).length).toBe(2);
+    expect((await compacted(proxy, ask()))[0]!.encrypted_content).toStartWith("dragoman.summary.");
+    expect(posts(proxy).length).toBe(3);
+  });
+
   test("has made what a model of another maker cannot read: that is said, and nothing is lost", async () => {
     await using proxy = await newest();
     const output = await compacted(proxy, ask());

@@ -2,7 +2,7 @@
 import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
-import { compactionReply, summaryReply, summaryRequest, trigger } from "./compaction";
+import { compactionReply, isNotMade, summaryReply, summaryRequest, trigger } from "./compaction";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
@@ -18,7 +18,7 @@ export const responses: Codec = {
   longTexts,
   checkRequest,
   isWarmUp,
-  compaction: { trigger, reply: compactionReply, inWords: { request: summaryRequest, reply: summaryReply } },
+  compaction: { trigger, reply: compactionReply, isNotMade, inWords: { request: summaryRequest, reply: summaryReply } },
   overview,
   promptHead,
   decodeRequest,

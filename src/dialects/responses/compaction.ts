@@ -14,6 +14,9 @@ import { textIn } from "../hub/json";
 import type { Block, ReplyEvent } from "../hub/reply";
 import { ownId } from "./ids";
 
+/** Whether an upstream took the trigger and did not do what it asks for. */
+export const isNotMade = (event: ReplyEvent): boolean => event.type === "error" && event.code === notMade.code;
+
 /** The type of the item with which a client asks. */
 export const trigger = "compaction_trigger";
 
@@ -113,7 +116,8 @@ export const compactionReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
   const made: JsonObject[] = [];
   const finish = (event: Extract<ReplyEvent, { type: "finish" }>) => {
     const [first, ...others] = made;
-    if (event.reason !== "stop" || first === undefined) return next.push(noSummary);
+    if (event.reason !== "stop") return next.push(noSummary);
+    if (first === undefined) return next.push(notMade);
     const value =
       others.length === 0 ? first : { type: "compaction", id: ownId("cmp"), encrypted_content: packItems(made) };
     next.push({ type: "block-start", block: { kind: "foreign", dialect: "responses", value } });
@@ -131,6 +135,12 @@ export const compactionReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
     end: () => next.end(),
   };
 };
+
+const notMade = {
+  type: "error",
+  code: "compaction_not_made",
+  message: "The upstream answered without a summary of the conversation; the next one is asked for in words.",
+} as const;
 
 const noSummary = {
   type: "error",
