@@ -67,7 +67,9 @@ describeWithPostgres("the page Members in a browser", () => {
       await look("invited");
       await page.getByRole("link", { name: `dora ${name}` }).click();
       await page.getByRole("heading", { name: `dora ${name}` }).waitFor();
+      await page.locator("summary", { hasText: "Take back…" }).press("Enter");
       await page.getByRole("button", { name: "Take back" }).press("Enter");
+      await page.getByText("The invitation was taken back").waitFor();
       await page.getByText("has no account and no open invitation").waitFor();
       await look("withdrawn");
       await page.getByLabel("Models").fill("claude-*");

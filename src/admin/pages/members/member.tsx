@@ -17,7 +17,7 @@ import { Ago, Count, Moment, Value } from "../../ui/format";
 import { ActionButton, CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
-import { memberPath, requestsPath } from "../../ui/links";
+import { memberPath, requestsPath, withQuery } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
@@ -30,7 +30,8 @@ import { membersWith } from "./list";
 export const memberPage = (context: PageContext): Promise<Markup> => memberMarkup({ context });
 
 const nameIn = ({ params }: PageContext) => params.name ?? "";
-const backTo = (context: PageContext) => redirect(memberPath(nameIn(context)));
+const backTo = (context: PageContext, done: Record<string, string> = {}) =>
+  redirect(withQuery(memberPath(nameIn(context)), done));
 
 /** Handles the "Save limits" button. */
 export async function limitFromPage(context: PageContext): Promise<Response> {
@@ -56,14 +57,34 @@ export async function linkFromPage(context: PageContext): Promise<Markup> {
 /** Handles the "Take back" button. */
 export async function withdrawFromPage(context: PageContext): Promise<Response> {
   await withdrawInvitations(context.app, nameIn(context));
-  return backTo(context);
+  return backTo(context, { withdrawn: "1" });
 }
 
 /** Handles the "Revoke" button of a key. */
 export async function revokeOfMember(context: PageContext): Promise<Response> {
   const { app, form } = context;
-  await revokeMemberKey(app, memberNamed(app, nameIn(context)).id, form.get("key") ?? "");
-  return backTo(context);
+  const key = form.get("key") ?? "";
+  await revokeMemberKey(app, memberNamed(app, nameIn(context)).id, key);
+  return backTo(context, { revoked: key });
+}
+
+/** What an action did that led back here, as far as it is still so. */
+function Done({ url, item, keys }: { url: URL; item: MemberItem; keys: readonly KeyItem[] }): Markup | false {
+  const revoked = url.searchParams.get("revoked");
+  const isRevoked = revoked !== null && keys.every(({ name }) => name !== revoked);
+  const isWithdrawn = url.searchParams.has("withdrawn") && item.invitation_expires_at_ms === null;
+  if (!isRevoked && !isWithdrawn) return false;
+  return (
+    <div class="note good" role="status">
+      {isRevoked ? (
+        <>
+          There is no key <Value of={revoked} max={127} /> any more: it was revoked, and is refused on every server.
+        </>
+      ) : (
+        "The invitation was taken back: its link leads nowhere."
+      )}
+    </div>
+  );
 }
 
 /** Handles the "Remove" button. */
@@ -103,6 +124,7 @@ async function memberMarkup({ context, form, children }: MemberProps): Promise<M
         <a href="/admin/members">All members</a>
       </p>
       {children}
+      <Done url={context.url} item={item} keys={keys} />
       {trouble !== undefined && (
         <p class="note warn">
           <Value of={item.name} /> {trouble}.
@@ -159,9 +181,13 @@ function KeysOfMember({ frame, name, keys, now }: KeysProps): Markup {
       now={now}
       allModels="As the member"
       action={(key) => (
-        <MemberAction frame={frame} name={name} to="revoke" value={{ key: key.name! }} label={`Revoke ${key.name}`}>
-          Revoke
-        </MemberAction>
+        <details class="confirm">
+          <summary aria-label={`Revoke ${key.name}…`}>Revoke…</summary>
+          <p>What uses it is refused from its next request on. The key cannot be made again.</p>
+          <MemberAction frame={frame} name={name} to="revoke" value={{ key: key.name! }} label={`Revoke ${key.name}`}>
+            Revoke
+          </MemberAction>
+        </details>
       )}
     />
   );
@@ -185,9 +211,13 @@ const Invitation = ({ frame, item, now }: { frame: Frame; item: MemberItem; now:
         Make a new link
       </MemberAction>
       {item.invitation_expires_at_ms !== null && (
-        <MemberAction frame={frame} name={item.name} to="withdraw">
-          Take back
-        </MemberAction>
+        <details class="confirm">
+          <summary>Take back…</summary>
+          <p>Whoever has the link can no longer use it.</p>
+          <MemberAction frame={frame} name={item.name} to="withdraw">
+            Take back
+          </MemberAction>
+        </details>
       )}
     </div>
   </section>

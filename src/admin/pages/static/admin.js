@@ -30,8 +30,9 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
   });
 }
 
-// A page that answered a form is loaded with GET when it is loaded again: the form is not sent twice.
-history.replaceState(history.state, "", location.href);
+// A page that answered a form at its own address is loaded with GET when it is loaded again: the form is not sent twice.
+if (document.querySelector('nav [aria-current="page"]')?.pathname === location.pathname)
+  history.replaceState(history.state, "", location.href);
 
 const live = document.getElementById("live");
 const fresh = document.querySelector("[data-count]");
