@@ -176,7 +176,7 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /api/admin/models", 200],
   ["GET /api/admin/cache", 200],
   ["POST /api/admin/models/forget", 400, undefined, { model: 5 }],
-  ["POST /api/admin/models/forget", 404, undefined, { model: "gpt-5-mini" }],
+  ["POST /api/admin/models/forget", 404, undefined, { model: "claude-haiku-4.5" }],
   ["POST /api/admin/notices/test", 200, undefined, {}],
   ["POST /api/admin/live/:requestId/cancel", 404, "/api/admin/live/none/cancel", {}],
   ["GET /api/admin/config", 200],
