@@ -102,8 +102,8 @@ describe("a request passed through", () => {
       ...[
         "message-metadata",
         "model-name",
-        "own-searches",
         "namespace-description",
+        "own-searches",
         "repeated-call-ids",
         "repeated-item-ids",
       ],
