@@ -77,7 +77,7 @@ export function openExchangeMetrics(isListed: (provider: string, model: string) 
     const kinds = [
       // What was estimated is not the upstream's number.
       ["input", row.tokens_estimated ? null : row.input_tokens],
-      ["output", row.output_tokens],
+      ["output", row.tokens_estimated ? null : row.output_tokens],
       ["cached", row.cached_tokens],
       ["cache_write", row.cache_write_tokens],
       ["reasoning", row.reasoning_tokens],

@@ -142,7 +142,7 @@ function serverOf(baseUrl: string): Attributes {
 const resultOf = (row: Entry): Attributes =>
   withoutNulls({
     [at.inputTokens]: row.tokens_estimated ? null : row.input_tokens,
-    [at.outputTokens]: row.output_tokens,
+    [at.outputTokens]: row.tokens_estimated ? null : row.output_tokens,
     [at.cachedTokens]: row.cached_tokens,
     [at.cacheWriteTokens]: row.cache_write_tokens,
     [at.reasoningTokens]: row.reasoning_tokens,

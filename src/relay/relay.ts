@@ -315,16 +315,15 @@ function send<Answer>(
   return sendToProvider(parts, { ...dispatch, target, asked });
 }
 
-/** A client whose stream begins with the number of input tokens gets an estimate there. */
+/** A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet. */
 function translate(
   { tokenCounts }: Pick<App, "tokenCounts">,
   prompt: Prompt,
   request: Omit<TranslationRequest, "estimate">,
 ) {
   const { conversation, client, target } = request;
-  const isWanted = conversation.stream && codecs[client].startsWithUsage;
-  return translation({
-    ...request,
-    estimate: isWanted ? tokenCounts.beginCount(prompt, target.model.id) : undefined,
-  });
+  const { id } = target.model;
+  const estimate = () =>
+    conversation.stream ? tokenCounts.beginCount(prompt, id) : () => tokenCounts.roughly(prompt, id);
+  return translation({ ...request, estimate: codecs[client].startsWithUsage ? estimate() : undefined });
 }

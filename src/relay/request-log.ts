@@ -57,6 +57,8 @@ export interface RequestState {
   usage: Partial<Usage>;
   /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
+  /** The same of the output tokens, if it has reported none at the end. */
+  estimatedOutput?: number;
   /** Bytes of the stream that the client got. */
   sentBytes?: number;
   /** Missing while there are none, like `dropped`. */
@@ -88,7 +90,15 @@ export function forgetModel(
   state.passedOver.push(passedOver);
   state.usage = {};
   state.account = null;
-  for (const name of ["estimatedInput", "fixups", "dropped", "stopReason", "error", "prompt"] as const)
+  for (const name of [
+    "estimatedInput",
+    "estimatedOutput",
+    "fixups",
+    "dropped",
+    "stopReason",
+    "error",
+    "prompt",
+  ] as const)
     state[name] = undefined;
   return passedOver;
 }
@@ -155,11 +165,11 @@ export function finishedRow(
     error_type: error ? nameWithoutContent(state, error.type, scrub) : null,
     error_message: error ? withoutSecrets(state, error.message, scrub) : null,
     input_tokens: usage.input ?? state.estimatedInput ?? null,
-    output_tokens: usage.output ?? null,
+    output_tokens: usage.output ?? state.estimatedOutput ?? null,
     cached_tokens: usage.cachedInput ?? null,
     cache_write_tokens: usage.cacheWrite ?? null,
     reasoning_tokens: usage.reasoning ?? null,
-    tokens_estimated: usage.input === undefined && state.estimatedInput !== undefined ? 1 : 0,
+    tokens_estimated: hasEstimates(state) ? 1 : 0,
     session: state.session === undefined ? null : shortHash(state.session),
     cache_miss: state.cacheMiss ?? null,
     nano_credits: cost?.nanoCredits ?? null,
@@ -169,6 +179,10 @@ export function finishedRow(
     dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name, scrub)) : dropped),
   };
 }
+
+const hasEstimates = ({ usage, estimatedInput, estimatedOutput }: RequestState): boolean =>
+  (usage.input === undefined && estimatedInput !== undefined) ||
+  (usage.output === undefined && estimatedOutput !== undefined);
 
 /** Where the request named no model, the answer does. */
 export const namedTarget = (target: KnownTarget | undefined, name: string): KnownTarget | undefined =>

@@ -276,9 +276,9 @@ export class RequestRecord implements InFlightHandle {
     this.#state.sentBytes = (this.#state.sentBytes ?? 0) + bytes;
   }
 
-  /** The input tokens sent to the client before the upstream reported any. */
-  setEstimate(tokens: number): void {
-    this.#state.estimatedInput = tokens;
+  /** What the client was told before the upstream reported any, or in its place. */
+  setEstimate(name: "estimatedInput" | "estimatedOutput", tokens: number): void {
+    this.#state[name] = tokens;
   }
 
   /** Registers what is done with the usage once a request was served to its end; its row is written then. */

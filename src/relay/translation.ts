@@ -2,7 +2,8 @@
 import { type ClientSink, codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
-import type { ReplyEvent } from "../dialects/hub/reply";
+import { omitUndefined } from "../dialects/hub/json";
+import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { separateTexts } from "../dialects/hub/separate-texts";
 import type { OfferedTools } from "../dialects/hub/server-offers";
 import { shownNatively } from "../dialects/native-search";
@@ -61,15 +62,14 @@ export function translation(request: TranslationRequest): UpstreamCall {
     if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
     return JSON.stringify(codecs[client].encodeReply(events, conversation));
   };
-  const clientStream = (out: Sink<SseFrame>) => {
-    const reportedEstimate = () => {
-      const tokens = estimate?.();
-      if (tokens !== undefined) record.setEstimate(tokens);
-      return tokens;
-    };
-    return codecs[client].encodeStream(conversation, reportedEstimate)(out);
+  const reportedEstimate = () => {
+    const tokens = estimate?.();
+    if (tokens !== undefined) record.setEstimate("estimatedInput", tokens);
+    return tokens;
   };
-  const recorded = reshape ? pipe(reshape, recordedBy(record)) : recordedBy(record);
+  const clientStream = (out: Sink<SseFrame>) => codecs[client].encodeStream(conversation, reportedEstimate)(out);
+  const counted = estimate ? pipe(recordedBy(record), withNumbers(record, reportedEstimate)) : recordedBy(record);
+  const recorded = reshape ? pipe(reshape, counted) : counted;
   const frames = (next: Sink<ReplyEvent>) => codecs[upstream].decodeStream()(restore(recorded(next)));
 
   return {
@@ -86,7 +86,7 @@ export function translation(request: TranslationRequest): UpstreamCall {
       const sink = clientStream(out);
       return { client: sink, feed: frames(sink) };
     },
-    turns: running && turnedReply(request, running, restore, { encodeFull, clientStream }),
+    turns: running && turnedReply(request, running, restore, { encodeFull, clientStream, counted }),
   };
 }
 
@@ -95,7 +95,12 @@ function turnedReply(
   request: TranslationRequest,
   { parts, offered, send }: NonNullable<TranslationRequest["serverTools"]> & { offered: OfferedTools },
   restore: EncodedTurn["restore"],
-  ways: { encodeFull(events: ReplyEvent[]): string; clientStream(out: Sink<SseFrame>): ClientSink<ReplyEvent> },
+  ways: {
+    encodeFull(events: ReplyEvent[]): string;
+    clientStream(out: Sink<SseFrame>): ClientSink<ReplyEvent>;
+    /** Adds each event to the record. */
+    counted: Stage<ReplyEvent, ReplyEvent>;
+  },
 ): TurnedReply {
   const { record, target, client } = request;
   const bytesInto = (events: Sink<ReplyEvent>, restore: EncodedTurn["restore"]) =>
@@ -114,7 +119,7 @@ function turnedReply(
       },
       first,
       (events) => bytesInto(events, restore),
-      recordedBy(record)(codecs[client].joinsTexts ? separateTexts(next) : next),
+      ways.counted(codecs[client].joinsTexts ? separateTexts(next) : next),
     );
   return {
     collect(first) {
@@ -161,6 +166,34 @@ function encodeTurn(request: TranslationRequest, conversation: Conversation, str
       client !== "responses" && upstream === "responses" ? pipe(shownNatively, adapted.restore) : adapted.restore,
   };
 }
+
+/** Characters of a reply in a token, roughly. */
+const charactersPerToken = 4;
+
+/** The numbers that the client's dialect requires and the upstream has not reported: estimates, which the row marks. */
+const withNumbers =
+  (record: RequestRecord, estimateInput: () => number | undefined): Stage<ReplyEvent, ReplyEvent> =>
+  (next) => {
+    const reported: Partial<Usage> = {};
+    let length = 0;
+    return {
+      push(event) {
+        if (event.type === "block-delta") length += event.text.length;
+        else if (event.type === "usage") Object.assign(reported, event.usage);
+        else if (event.type === "finish") {
+          const usage: Partial<Usage> = {};
+          if (reported.input === undefined) usage.input = estimateInput();
+          if (reported.output === undefined) {
+            usage.output = Math.ceil(length / charactersPerToken);
+            record.setEstimate("estimatedOutput", usage.output);
+          }
+          if (Object.keys(usage).length > 0) next.push({ type: "usage", usage: omitUndefined(usage) });
+        }
+        next.push(event);
+      },
+      end: () => next.end(),
+    };
+  };
 
 /** Adds each event to the record. What comes after it is for the client. */
 const recordedBy =

@@ -44,9 +44,11 @@ export interface TokenCounts {
   count(conversation: Conversation, model?: string, whole?: Prompt["whole"]): Promise<TokenCount>;
   /**
    * Starts a rough count that nothing waits for.
-   * @returns Reads it: undefined while it is not there.
+   * @returns Reads what is known by now; undefined for a prompt that cannot be decoded.
    */
   beginCount(prompt: Prompt, model: string): () => number | undefined;
+  /** An estimate by the prompt's length alone; undefined if it cannot be decoded. */
+  roughly(prompt: Prompt, model: string): number | undefined;
   /**
    * Learns from one exchange, unless there was another one a moment ago.
    * @param reported The input tokens that the upstream reported, if it did.
@@ -135,16 +137,23 @@ export function openTokenCounts(options: TokenCountsOptions): TokenCounts {
       let tokens: number | undefined;
       // The request is sent first.
       setImmediate(() => {
-        const parts = tokenizer.backlog > maxBacklog ? undefined : partsOf(prompt);
+        const parts = partsOf(prompt);
         if (parts === undefined) return;
+        // The vocabulary may still be loading when the reply begins, or the worker be busy.
+        tokens = answer(byLength(parts), used(model)).tokens;
+        if (parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
         countRoughly(parts, tokenizer).then(
           (local) => {
             tokens = answer(local, used(model)).tokens;
           },
-          () => {}, // Without a tokenizer there is no estimate; the reply does not need one.
+          () => {}, // Without a tokenizer the estimate by length is all there is.
         );
       });
       return () => tokens;
+    },
+    roughly(prompt, model) {
+      const parts = partsOf(prompt);
+      return parts && answer(byLength(parts), used(model)).tokens;
     },
     async learn(model, prompt, reported) {
       if (reported === undefined || !Number.isFinite(reported) || reported < smallestPrompt) return false;
@@ -188,13 +197,14 @@ async function countLocally({ texts, tools, fixed }: PromptParts, tokenizer: Tok
   return { texts: ofTexts, tools: ofTools, fixed };
 }
 
-/** A small prompt is counted by its length; of a large one, the beginning of each text stands for all of it. */
+function byLength({ texts, tools, fixed }: PromptParts): LocalCount {
+  const tokens = (list: string[]) => list.reduce((sum, text) => sum + text.length, 0) / charactersPerToken;
+  return { texts: tokens(texts), tools: tokens(tools), fixed };
+}
+
+/** Of a large prompt, the beginning of each text stands for all of it. */
 async function countRoughly(parts: PromptParts, tokenizer: Tokenizer): Promise<LocalCount> {
   const { texts, tools, fixed, length } = parts;
-  if (length <= smallLength) {
-    const tokens = (list: string[]) => list.reduce((sum, text) => sum + text.length, 0) / charactersPerToken;
-    return { texts: tokens(texts), tools: tokens(tools), fixed };
-  }
   const share = Math.min(1, roughLength / length);
   const cut = (text: string) => (share === 1 ? text : text.slice(0, Math.ceil(text.length * share)));
   const part = await countLocally({ ...parts, texts: texts.map(cut), tools: tools.map(cut) }, tokenizer);

@@ -5,7 +5,7 @@ import type { Block, ReplyEvent, StopReason, Usage } from "./reply";
 
 export interface ReplyWriter {
   /** Only the first call has an effect. */
-  start(id: string, model: string): void;
+  start(id: string, model: string, usage?: Partial<Usage>): void;
   /** Opens a block and closes the one that is open; does nothing if a block with this key is open already. */
   open(key: string, block: Block): void;
   /** The key of the open block. */
@@ -29,10 +29,10 @@ export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: 
   let openKey: string | undefined;
   let ended = false;
 
-  const start = (id: string, model: string) => {
+  const start: ReplyWriter["start"] = (id, model, usage) => {
     if (started || ended) return;
     started = true;
-    next.push({ type: "start", id, model });
+    next.push({ type: "start", id, model, ...(usage ? { usage } : {}) });
   };
   const close: ReplyWriter["close"] = (end = {}) => {
     if (openKey === undefined || ended) return;

@@ -15,8 +15,10 @@ export abstract class EventWriter {
     if (event.type === "block-delta") this.addText(event.text);
     else if (event.type === "block-start") this.openBlock(event.block);
     else if (event.type === "block-end") this.closeBlock(event);
-    else if (event.type === "start") this.start(event.id);
-    else if (event.type === "usage") Object.assign(this.usage, event.usage);
+    else if (event.type === "start") {
+      Object.assign(this.usage, event.usage);
+      this.start(event.id);
+    } else if (event.type === "usage") Object.assign(this.usage, event.usage);
     else if (event.type === "error") this.fail(event);
     else {
       this.finish(event);

@@ -9,7 +9,13 @@ import type { ClientDialect, Signature, WithExtras } from "./conversation";
 import type { Citation, ServerToolCall, ServerToolName, ServerToolResult } from "./server-tools";
 
 export type ReplyEvent =
-  | { type: "start"; id: string; model: string }
+  | {
+      type: "start";
+      id: string;
+      model: string;
+      /** Where the upstream reports some of it at the beginning; an event of its own follows. */
+      usage?: Partial<Usage>;
+    }
   | { type: "block-start"; block: Block }
   /** A delta is text in every dialect: text, thinking, or the JSON of a tool call. */
   | { type: "block-delta"; text: string }

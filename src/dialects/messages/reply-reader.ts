@@ -170,9 +170,11 @@ class StreamReader {
 
   private start(message: unknown) {
     if (this.usage || !isObject(message)) return;
-    this.writer.start(textIn(message.id), textIn(message.model));
     // Its output tokens count only the first tokens.
-    this.addUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
+    const usage = isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {};
+    const { nanoCredits, ...numbers } = decodeUsage(usage, {});
+    this.writer.start(textIn(message.id), textIn(message.model), numbers.input === undefined ? undefined : numbers);
+    this.addUsage(usage, message);
   }
 
   /** `message_delta` repeats and corrects the usage of `message_start`. */

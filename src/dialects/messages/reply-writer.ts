@@ -94,8 +94,8 @@ class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
   protected start(id: string) {
     const { model } = this.conversation;
     const message = { id: messageId(id), type: "message", role: "assistant", model, content: [] };
-    // An estimate moves the client's meter; the upstream's numbers follow in `message_delta`. What is unknown is 0.
-    this.usage.input = this.estimate?.();
+    // An estimate moves the client's meter; the upstream's numbers follow in `message_delta`.
+    this.usage.input ??= this.estimate?.();
     const unknown = { stop_reason: null, stop_sequence: null, usage: encodeUsage(this.usage) };
     this.write({ type: "message_start", message: { ...message, ...unknown } });
   }
