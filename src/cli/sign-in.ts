@@ -25,9 +25,10 @@ export interface SignInOptions {
 
 /**
  * Runs the sign-in and saves the account.
+ * @returns Whether the account can serve requests.
  * @throws ProxyError with the reason of a failure, or the signal's reason
  */
-export async function signInPerson(options: SignInOptions, signal: AbortSignal): Promise<void> {
+export async function signInPerson(options: SignInOptions, signal: AbortSignal): Promise<boolean> {
   const { app, version, store } = options;
   const hosts = hostsFor(options.enterpriseHost, options.environment);
   await store.prepare(hosts.name);
@@ -43,7 +44,9 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
     const { saved, outcome } = await completeSignIn({ ...caller, app, show }, store);
     stop();
     say(`Signed in as ${bold(saved.login)}${outcome === "replaced" ? ", whose sign-in is renewed" : ""}.`);
-    say(await describeAccount(saved, hosts, options));
+    const { usable, sentence } = await describeAccount(saved, hosts, options);
+    say(sentence);
+    return usable;
   } finally {
     stop();
   }
@@ -63,7 +66,7 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
 }
 
 /** Whether the account can use Copilot, and its remaining quota, in one sentence. */
-async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions): Promise<string> {
+async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions) {
   // The sentence reports errors, so the log must not repeat them.
   const logger = createLogger(
     () => "error",
@@ -73,13 +76,14 @@ async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: S
   try {
     await account.session();
   } catch (thrown) {
-    return `The account is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
+    const sentence = `The account is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
+    return { usable: false, sentence };
   }
   const [usage] = (await accountUsageItem([account])).accounts;
   if (!usage || usage.unit === "unknown")
-    return "The account is saved and ready. GitHub does not report its remaining quota.";
+    return { usable: true, sentence: "The account is saved and ready. GitHub does not report its remaining quota." };
   const left = `Remaining ${unitNames[usage.unit]}: ${remainingInWords(usage)}; the quota resets on ${resetInWords(usage)}`;
-  return `The account is saved and ready. Plan: ${usage.plan ?? "unknown"}. ${left}.`;
+  return { usable: true, sentence: `The account is saved and ready. Plan: ${usage.plan ?? "unknown"}. ${left}.` };
 }
 
 /** For a server without an account, beside its work: it listens all the while. */
@@ -87,8 +91,7 @@ export async function offerSignIn(options: SignInOptions): Promise<void> {
   const signal = interrupted();
   try {
     if (!(await confirm("No account is signed in. Sign in to GitHub now?", true, signal))) return;
-    await signInPerson(options, signal);
-    say("dragoman can serve requests now.");
+    if (await signInPerson(options, signal)) say("dragoman can serve requests now.");
   } catch (thrown) {
     if (!signal.aborted) say(`${asProxyError(thrown).message} Run \`dragoman auth\` to try again.`);
   }

@@ -70,7 +70,7 @@ async function askBesideServers(options: UsageOptions): Promise<Report> {
 
 /** The usage of each saved account, and of the token in the environment, from GitHub. */
 export async function askGithub(
-  options: Pick<UsageOptions, "version" | "environment" | "enterpriseHost">,
+  options: Pick<UsageOptions, "version" | "environment" | "enterpriseHost" | "watch">,
   savedOnly = false,
 ): Promise<Report> {
   const { environment, version } = options;
@@ -87,6 +87,8 @@ export async function askGithub(
     accounts.unshift(
       openAccount({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),
     );
+  // An account may have a quota and still get no token: its state then says so. Repeated reports do not ask each time.
+  if (options.watch === undefined) await Promise.all(accounts.map((account) => account.session().catch(() => {})));
   return accountUsageItem(accounts);
 }
 

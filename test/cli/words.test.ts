@@ -82,3 +82,17 @@ test.each(["", "x"])(
     rmSync(folder, { recursive: true });
   },
 );
+
+test("`auth ls -q` calls no account ready that gets no token, although GitHub reports its quota", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  github.demo.intercept(
+    "/copilot_internal/v2/token",
+    () => Response.json({ message: "You have no access to GitHub Copilot." }, { status: 403 }),
+    100,
+  );
+  const { stdout } = await ended(["auth", "ls", "-q"], github.env);
+  expect(stdout).toContain("octo-demo");
+  expect(stdout).not.toContain("ready");
+  expect((await ended(["usage", "--format", "{state}"], github.env)).stdout).toBe("failed\n");
+});

@@ -168,7 +168,9 @@ async function connect({ home: folder }: Command, home: string, args: string[], 
 
 function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect, socket, searches }: Attempt): string[] {
   const faults: string[] = [];
-  const asked = rows.filter((row) => row.client_model === model.id && row.parent_id === null);
+  // Claude Code is given the ids as Anthropic writes them.
+  const dashed = (id: string) => id.replaceAll(".", "-");
+  const asked = rows.filter((row) => dashed(row.client_model) === dashed(model.id) && row.parent_id === null);
   const bad = rows.filter((row) => row.http_status !== 200 || row.error_type !== null);
   if (asked.length === 0) faults.push("the model was not asked");
   if (bad.length > 0)
