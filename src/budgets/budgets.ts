@@ -1,6 +1,6 @@
 /** The budgets that apply to a request: those of the config, and those of the config's client keys. */
 import type { Account } from "../accounts/account";
-import type { Budget } from "../config/budget-schema";
+import { type Budget, keyBudgetName } from "../config/budget-schema";
 import type { Config } from "../config/schema";
 import { type ClientKey, matchesPattern } from "../keys/client-keys";
 import type { Member } from "../keys/members";
@@ -34,7 +34,7 @@ export function budgetsOf({ budgets, auth }: Pick<Config, "budgets" | "auth">): 
       ? []
       : key.budgets.map((budget) => ({
           ...budget,
-          name: budget.name ?? `${key.name}/${budget.per}`,
+          name: keyBudgetName(key.name, budget),
           scope: { key: key.name },
         })),
   );

@@ -12,6 +12,7 @@ const pattern = () => z.string().trim().min(1).max(256);
 const name = () =>
   z
     .string()
+    .trim()
     .regex(
       /^[\p{L}\p{N}][\p{L}\p{N} ._@+/-]{0,126}$/u,
       "must be at most 127 letters, digits, spaces and ._@+/-, and begin with a letter or digit",
@@ -56,6 +57,12 @@ export const keyBudgetSchema = lazy(() =>
     ...rules(),
   }),
 );
+
+/** The name of a key's budget. */
+export const keyBudgetName = (
+  key: string,
+  { name, per }: Pick<Budget, "per"> & { name?: string | undefined },
+): string => name ?? `${key}/${per}`;
 
 export const budgetSchema = lazy(() =>
   z

@@ -7,6 +7,8 @@ import { key, modelId } from "./provider-schema";
 /** The name of a client key. It is shown in tables and in URLs. */
 export const keyName = z
   .string()
+  // A name that only a space tells from another could be named by no budget.
+  .trim()
   .regex(
     /^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,62}$/u,
     "must be at most 63 letters, digits, spaces and ._@+-, and begin with a letter or digit",

@@ -5,7 +5,7 @@ import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
 import { isObject } from "../json";
 import { lazy } from "../lazy";
 import { baseUrl, webhookUrl } from "./addresses";
-import { budgetSchema } from "./budget-schema";
+import { budgetSchema, keyBudgetName } from "./budget-schema";
 import { clientKeys, modelAliases } from "./key-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
 import { explain, faultsOf, refuseInherited } from "./schema-errors";
@@ -344,13 +344,30 @@ export const configSchema = lazy(() =>
 /** The config in effect: every key with its value or default. */
 export type Config = z.output<ReturnType<typeof configSchema>>;
 
+/** What budgets use is stored under these, so that two would share one amount. @throws ProxyError */
+function withOwnAmounts(config: Config): Config {
+  const { budgets, auth } = config;
+  const named = budgets.map(({ name, unit, per }) => `${unit}/${per}/${name}`);
+  for (const key of auth.apiKeys.filter((each) => typeof each !== "string"))
+    for (const budget of key.budgets ?? []) {
+      const name = keyBudgetName(key.name, budget);
+      const stored = `${budget.unit}/${budget.per}/${name}`;
+      if (named.includes(stored)) {
+        const sentence = `auth.apiKeys: the budget \`${name}\` of the key \`${key.name}\` has the name of another budget. Give one of them another name.`;
+        throw new ProxyError("invalid_request", sentence, { param: "auth.apiKeys" });
+      }
+      named.push(stored);
+    }
+  return config;
+}
+
 /** @throws ProxyError `invalid_request` with one sentence about all errors; `param` is the path of the first one. */
 export function parseConfig(value: unknown): Config {
   // Most starts have no file: making the schema would take a tenth of their time.
   if (isObject(value) && Object.keys(value).length === 0) return structuredClone(defaults);
   refuseInherited(value);
   const result = configSchema().safeParse(value);
-  if (result.success) return result.data;
+  if (result.success) return withOwnAmounts(result.data);
   const [first] = faultsOf(result.error);
   throw new ProxyError("invalid_request", explain(result.error), { param: first?.path || undefined });
 }

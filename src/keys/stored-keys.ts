@@ -59,4 +59,4 @@ const changeKeys = (config: ConfigStore, check: Check | undefined, change: (keys
 
 /** Names differ in more than case, because tables and file systems may ignore it. */
 const isNamed = (stored: unknown, name: string) =>
-  isObject(stored) && typeof stored.name === "string" && stored.name.toLowerCase() === name.toLowerCase();
+  isObject(stored) && typeof stored.name === "string" && stored.name.trim().toLowerCase() === name.trim().toLowerCase();

@@ -16,6 +16,8 @@ export interface Notice {
   title: string;
   /** A sentence: what happened, and what to do. */
   message: string;
+  /** The ids of the notices that it stands for, if it stands for several. */
+  of?: readonly string[];
   /** The name of the member whom it is about; missing where it is about the owner or the server. */
   member?: string;
 }
@@ -156,6 +158,7 @@ export function gathered(notices: readonly Notice[]): Notice[] {
     ...notices.filter(({ member }) => member === undefined),
     {
       id: `members ${id}`,
+      of: ofMembers.map((each) => each.id),
       type,
       severity: ofMembers.some(({ severity }) => severity === "error") ? "error" : "warning",
       title: `${ofMembers.length} notices about members`,

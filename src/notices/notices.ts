@@ -1,4 +1,7 @@
-/** Sends notices: checks the conditions twice a minute, and sends each notice once in its period, also after a restart. */
+/**
+ * Sends notices: checks the conditions twice a minute, and sends each notice once in its period, also after a restart. What a
+ * channel does not take is tried again for an hour, with the notice's id, as long as its condition holds.
+ */
 
 import type { Account } from "../accounts/account";
 import type { BudgetState } from "../budgets/entries";
@@ -19,7 +22,7 @@ import {
   upstreamNotices,
   watchedMs,
 } from "./conditions";
-import type { SentNotices } from "./sent-notices";
+import type { Claim, SentNotices } from "./sent-notices";
 
 export interface Notices {
   /** Checks all conditions now, and resolves when the new notices are sent. */
@@ -44,6 +47,8 @@ export interface NoticesOptions {
   /** Wall clock, ms. */
   now(): number;
 }
+
+type Channel = [name: string, send: (notice: Notice) => Promise<void>];
 
 /** Milliseconds. */
 const checkEvery = 30_000;
@@ -79,7 +84,7 @@ export function openNotices({
   const nameOf = (member: string) => members?.find(member)?.name;
 
   /** Each channel that is on, with what it does. */
-  const channels = (): [name: string, send: (notice: Notice) => Promise<void>][] => {
+  const channels = (): Channel[] => {
     const { webhookUrl: url, webhookSecret: secret, webhookFormat: format, desktop } = config.current.notices;
     return [
       ...(url
@@ -94,16 +99,33 @@ export function openNotices({
     ].map(([name, send]) => [name, send]);
   };
 
-  async function deliver(notice: Notice): Promise<string[]> {
-    const results = await Promise.all(
-      channels().map(([name, send]) =>
-        send(notice).then(
-          () => undefined,
-          (thrown) => `The notice could not be sent to the ${name}: ${asProxyError(thrown).message}`,
-        ),
-      ),
+  /** @returns What failed, as a sentence. */
+  const deliver = ([name, send]: Channel, notice: Notice): Promise<string | undefined> =>
+    send(notice).then(
+      () => undefined,
+      (thrown) => `The notice could not be sent to the ${name}: ${asProxyError(thrown).message}`,
     );
-    return results.filter((fault) => fault !== undefined);
+
+  /** Sends to each channel what it does not have yet, and notes what it has then. */
+  async function sendDue(due: readonly Notice[], claims: ReadonlyMap<string, Claim>): Promise<void> {
+    const open = channels();
+    const had = new Map(due.map(({ id }) => [id, new Set(claims.get(id)!.delivered)]));
+    const faults: string[] = [];
+    const sends = open.flatMap((channel) =>
+      gathered(due.filter(({ id }) => !had.get(id)!.has(channel[0]))).map(async (notice) => {
+        const fault = await deliver(channel, notice);
+        if (fault) faults.push(`${fault} It is tried again for an hour.`);
+        else for (const id of notice.of ?? [notice.id]) had.get(id)!.add(channel[0]);
+      }),
+    );
+    await Promise.all(sends);
+    for (const fault of faults) logger.warn(fault);
+    for (const [id, names] of had)
+      await sent.note(
+        id,
+        [...names],
+        open.every(([name]) => names.has(name)),
+      );
   }
 
   async function current(): Promise<Notice[]> {
@@ -124,12 +146,13 @@ export function openNotices({
   async function check(): Promise<void> {
     if (!isLeader()) return;
     const all = await current();
-    const fresh = new Set(all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id)));
-    const due = all.filter(({ id }) => fresh.has(id));
-    for (const { title, message, severity } of due)
-      logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
-    const faults = (await Promise.all(gathered(due).map(deliver))).flat();
-    for (const fault of faults) logger.warn(fault);
+    const claims = new Map(
+      (all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id))).map((each) => [each.id, each]),
+    );
+    const due = all.filter(({ id }) => claims.has(id));
+    for (const { id, title, message, severity } of due)
+      if (claims.get(id)!.isNew) logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
+    await sendDue(due, claims);
   }
 
   const timer = setInterval(() => {
@@ -139,14 +162,17 @@ export function openNotices({
 
   return {
     check,
-    test: () =>
-      deliver({
+    async test() {
+      const notice = {
         id: `test ${now()}`,
         type: "test",
         severity: "info",
         title: "Test notice from dragoman",
         message: "Notices are set up correctly.",
-      }),
+      } as const;
+      const faults = await Promise.all(channels().map((channel) => deliver(channel, notice)));
+      return faults.filter((fault) => fault !== undefined);
+    },
     close() {
       clearInterval(timer);
     },

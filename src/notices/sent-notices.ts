@@ -2,51 +2,92 @@
 import { z } from "zod";
 import type { Awaitable } from "../awaitable";
 import { readPrivate, writePrivate } from "../config/files";
-import { dayMs } from "../format";
+import { dayMs, hourMs } from "../format";
 import { parseJson } from "../json";
 import { lazy } from "../lazy";
 
+/** A notice that is to be sent now. */
+export interface Claim {
+  id: string;
+  /** It was not claimed before, by whatever server. */
+  isNew: boolean;
+  /** The channels that have it. */
+  delivered: readonly string[];
+}
+
 export interface SentNotices {
-  /** Notes these ids. @returns Those that were not noted before, by whatever server. */
-  claim(ids: readonly string[]): Awaitable<readonly string[]>;
+  /**
+   * Claims these notices. @returns Those that nobody has claimed, and those that were claimed within the last hour, that were not
+   * sent to every channel, and that nobody has tried for a minute.
+   */
+  claim(ids: readonly string[]): Awaitable<readonly Claim[]>;
+  /** Notes which channels have a notice. @param isDone All of them: it is not claimed again. */
+  note(id: string, delivered: readonly string[], isDone: boolean): Awaitable<void>;
+  /** Notes that these were sent elsewhere. */
+  takeOver(ids: readonly string[]): Awaitable<void>;
   all(): Awaitable<readonly string[]>;
 }
 
 /** Milliseconds that an id is remembered: longer than any period. */
 export const rememberSentFor = 40 * dayMs;
+/** Milliseconds that a notice is tried for, and between two tries: a delivery takes less. */
+export const [triedFor, triedEvery] = [hourMs, 60_000];
 const maxBytes = 1024 * 1024;
 
-const sentSchema = lazy(() => z.record(z.string(), z.number()));
+/** When it was sent; or, while a channel does not have it, when it was claimed and tried. */
+const notedSchema = lazy(() =>
+  z.union([z.number(), z.object({ at: z.number(), tried: z.number(), delivered: z.array(z.string()) })]),
+);
+type Noted = z.output<ReturnType<typeof notedSchema>>;
+const sentSchema = lazy(() => z.record(z.string(), notedSchema()));
 
 /** In a file. A missing or damaged one: a notice may be sent twice. */
 export function openSentNotices(
   path: string,
   { now, warn }: { now(): number; warn(sentence: string, cause: unknown): void },
 ): SentNotices {
-  let known: Map<string, number> | undefined;
+  let known: Map<string, Noted> | undefined;
   const noted = () => {
     known ??= readSent(path);
     return known;
   };
+  const save = () => {
+    for (const [id, each] of noted())
+      if (Math.abs(now() - (typeof each === "number" ? each : each.at)) > rememberSentFor) noted().delete(id);
+    try {
+      writePrivate(path, JSON.stringify(Object.fromEntries(noted())));
+    } catch (thrown) {
+      warn("The notices that were sent could not be saved, so they may be sent again after a restart.", thrown);
+    }
+  };
+  const claimOne = (id: string): Claim[] => {
+    const before = noted().get(id);
+    if (typeof before === "number") return [];
+    if (before && (now() - before.at > triedFor || Math.abs(now() - before.tried) < triedEvery)) return [];
+    noted().set(id, { at: before?.at ?? now(), tried: now(), delivered: before?.delivered ?? [] });
+    return [{ id, isNew: before === undefined, delivered: before?.delivered ?? [] }];
+  };
   return {
     all: () => [...noted().keys()],
     claim(ids) {
-      const sent = noted();
-      const fresh = ids.filter((id) => !sent.has(id));
-      if (fresh.length === 0) return [];
-      for (const [id, at] of sent) if (Math.abs(now() - at) > rememberSentFor) sent.delete(id);
-      for (const id of fresh) sent.set(id, now());
-      try {
-        writePrivate(path, JSON.stringify(Object.fromEntries(sent)));
-      } catch (thrown) {
-        warn("The notices that were sent could not be saved, so they may be sent again after a restart.", thrown);
-      }
-      return fresh;
+      const claims = ids.flatMap(claimOne);
+      if (claims.length > 0) save();
+      return claims;
+    },
+    note(id, delivered, isDone) {
+      const before = noted().get(id);
+      if (typeof before !== "object") return;
+      noted().set(id, isDone ? before.at : { ...before, delivered: [...delivered] });
+      save();
+    },
+    takeOver(ids) {
+      for (const id of ids) if (!noted().has(id)) noted().set(id, now());
+      save();
     },
   };
 }
 
-function readSent(path: string): Map<string, number> {
+function readSent(path: string): Map<string, Noted> {
   const read = sentSchema().safeParse(parseJson(readPrivate(path, maxBytes) ?? "{}"));
   return new Map(read.success ? Object.entries(read.data) : []);
 }

@@ -87,7 +87,7 @@ async function copyLedger(from: Stores, to: Stores, { warn, logger }: CopyOption
 
 async function copySentNotices(from: Stores, to: Stores, { warn }: CopyOptions): Promise<void> {
   const [source, target] = [from, to].map((stores) => stores.openSentNotices({ now: Date.now, warn }));
-  await target!.claim(await source!.all());
+  await target!.takeOver(await source!.all());
 }
 
 async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOptions): Promise<number> {

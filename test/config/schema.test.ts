@@ -191,3 +191,14 @@ test("form and README find every key's description, default and marks in the sch
     vendorxApiKey: { secret: true },
   });
 });
+
+test("two budgets do not share an amount by their name, wherever they stand, and a space makes no other name", () => {
+  const rules = { unit: "requests", limit: 3, per: "day" };
+  const key = (name: string, budgets: object[]) => ({ name, key: `k-${name}-0123456789`, budgets });
+  const refused = (config: object) => expect(() => parseConfig(config)).toThrow("has the name of another budget");
+  refused({ budgets: [{ name: "ci/day", ...rules }], auth: { apiKeys: [key("ci", [rules])] } });
+  refused({ auth: { apiKeys: [key("ci", [rules, rules])] } });
+  refused({ auth: { apiKeys: [key("ci", [{ name: "x", ...rules }]), key("cd", [{ name: "x ", ...rules }])] } });
+  const { auth } = parseConfig({ auth: { apiKeys: [key("ci ", [rules, { ...rules, per: "week" }])] } });
+  expect(auth.apiKeys).toMatchObject([{ name: "ci" }]);
+});

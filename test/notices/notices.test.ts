@@ -8,6 +8,7 @@ import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
 import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/channels";
 import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
+import { openSentNotices } from "../../src/notices/sent-notices";
 import { demoAccounts } from "../../src/upstream/demo/accounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -118,6 +119,45 @@ describe("conditions", () => {
     expect(isFailing({ ...recent, firstAt: now - 60_000 }, now)).toBe(false);
     expect(isFailing({ count: 2, failed: 2, firstAt: now - watchedMs }, now)).toBe(false);
     expect(isFailing({ count: 0, failed: 0, firstAt: null }, now)).toBe(false);
+  });
+
+  test("a notice that the webhook refuses is sent by a later check, with the same id, once, for an hour", async () => {
+    await using receiver = startReceiver(404, 404);
+    let now = Date.parse("2026-11-30T12:00:00Z");
+    await using proxy = await startProxy({
+      clock: { now: () => now },
+      config: { budgets, notices: { webhookUrl: receiver.url } },
+    });
+    spend(proxy, 55);
+    const checked = async (after: number) => {
+      now += after;
+      await proxy.app.notices.check();
+      return receiver.received.length;
+    };
+    // The one of the moment is not tried twice at once, such as by two servers.
+    expect([await checked(0), await checked(30_000), await checked(31_000)]).toEqual([1, 1, 2]);
+    expect([await checked(61_000), await checked(61_000)]).toEqual([3, 3]);
+    const ids = receiver.received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
+    expect(new Set(ids).size).toBe(1);
+    expect(proxy.lines.filter((line) => line.includes("Budget Month: 50 % used"))).toHaveLength(1);
+    expect(proxy.lines.filter((line) => line.includes("tried again for an hour"))).toHaveLength(2);
+  });
+
+  test("a notice is not tried for more than an hour, and goes to each channel once", () => {
+    const path = join(mkdtempSync(join(tmpdir(), "dragoman-notices-")), "notices.json");
+    let now = 0;
+    const open = () => openSentNotices(path, { now: () => now, warn: (sentence) => expect.unreachable(sentence) });
+    const first = open();
+    expect(first.claim(["a", "b"])).toEqual([
+      { id: "a", isNew: true, delivered: [] },
+      { id: "b", isNew: true, delivered: [] },
+    ]);
+    first.note("a", ["desktop"], false);
+    first.note("b", ["desktop", "webhook"], true);
+    now = 61_000;
+    expect(open().claim(["a", "b"])).toEqual([{ id: "a", isNew: false, delivered: ["desktop"] }]);
+    now = 3_601_000;
+    expect(open().claim(["a", "b"])).toEqual([]);
   });
 
   test("a restart sends nothing again", async () => {

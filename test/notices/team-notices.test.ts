@@ -55,6 +55,37 @@ describeWithPostgres("a team's notices", () => {
     expect(received.join()).toContain("No account of ben is used until a person has acted.");
     for (const secret of [anna.key, ben.key, "ghu_"]) expect(received.join()).not.toContain(secret);
   });
+
+  test("what the webhook did not take is sent by the leader of that time, whichever server tried before", async () => {
+    const [received, statuses] = [[] as string[], [404]];
+    using receiver = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch(request) {
+        received.push(((await request.json()) as { id: string }).id);
+        return new Response(null, { status: statuses.shift() ?? 204 });
+      },
+    });
+    await using leader = await startTeamApp(postgres);
+    await leader.app.config.change({ notices: { webhookUrl: `${receiver.url}hook` } });
+    const anna = await leader.addMember("anna", "anna-demo");
+    leader.app.forMember(anna.id).accounts[0]!.mark({ name: "failed", reason: "Account suspended.", suspended: true });
+    const age = () =>
+      postgres.administer(
+        "UPDATE dragoman.notices SET tried_at = now() - interval '2 minutes'",
+        leader.env.DRAGOMAN_DATABASE_URL!,
+      );
+    for (const expected of [1, 1]) {
+      await leader.app.notices.check();
+      expect(received).toHaveLength(expected);
+    }
+    for (const expected of [2, 2]) {
+      await age();
+      await leader.app.notices.check();
+      expect(received).toHaveLength(expected);
+    }
+    expect(new Set(received).size).toBe(1);
+  });
 });
 
 describeWithPostgres("a budget for each member", () => {

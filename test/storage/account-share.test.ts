@@ -111,10 +111,12 @@ describeWithPostgres("what servers share of an account", () => {
     expect(again).toBe(0);
     const usedUp = { ...quota, entitlement: 300, unlimited: false, remaining: 0, at: 2_000 };
     other!.accountShare.publish(anna, { quota: usedUp });
-    await until(() => told.length === 1);
+    await other!.accountShare.flush();
+    other!.accountShare.publish(anna, { quota: { ...usedUp, at: 2_500 } });
+    await other!.accountShare.flush();
+    await until(() => told.length > 0);
     expect([told, await revision()]).toEqual([[{ quota: usedUp }], before + 1]);
-    // It stays used up, once a server has read back what it told itself.
-    await until(() => other!.accountShare.known(anna).quota?.remaining === 0);
+    // It stays used up, also for a server that has not read back yet what it told itself.
     other!.accountShare.publish(anna, { quota: { ...usedUp, at: 3_000 } });
     await other!.accountShare.flush();
     expect(await revision()).toBe(before + 1);

@@ -360,6 +360,7 @@ describeWithPostgres("members of a team", () => {
       const accepted = await Promise.all(Array.from({ length: 5 }, () => members.accept(code)));
       expect(accepted.filter((each) => each !== undefined)).toHaveLength(1);
       expect([(await members.invitationWith(code))!.name, await members.accept(code)]).toEqual(["used", undefined]);
+      expect((await members.invite(" anna ")).isKnown).toBe(true);
       const again = await members.invite("ANNA");
       expect([again.isKnown, members.list().map(({ name }) => name)]).toEqual([true, ["anna"]]);
       expect((await members.accept(again.code))!.name).toBe("key-2");

@@ -81,7 +81,7 @@ describeWithPostgres("dragoman migrate", () => {
       if ("exceeded" in result) return expect.unreachable("exceeded");
       await ledger.settle(result.reservation, { nanoCredits: 2.5e9, premiumUnits: null });
       ledger.close();
-      await stores.openSentNotices({ now: Date.now, warn: expect.unreachable }).claim(["notice-1"]);
+      await stores.openSentNotices({ now: Date.now, warn: expect.unreachable }).takeOver(["notice-1"]);
     });
   }
 

@@ -22,9 +22,11 @@ const pausePerQuota = 10;
 /** Reads all states, and follows them from now on. @throws ProxyError */
 export async function openPostgresAccountShare(parts: ServerParts): Promise<PostgresAccountShare> {
   const { postgres, changes, replica, logger } = parts;
-  const states = new Map<string, FoundOut & { signIn: string }>();
+  const states = new Map<string, FoundOut & { signIn: string; revision: number }>();
   const listeners: ((account: SharedSignIn, found: FoundOut) => void)[] = [];
   const pending = new Map<string, Pending>();
+  /** What was announced and not read back yet, and with which revision. */
+  const told = new Map<string, { found: FoundOut; revision: number }>();
   let closed = false;
   let soon: Timer | undefined;
   let later: Timer | undefined;
@@ -32,9 +34,11 @@ export async function openPostgresAccountShare(parts: ServerParts): Promise<Post
   /** All transactions before it have ended, and what they stored is known. */
   let watermark = 0;
 
-  const keep = ({ account: key, sign_in: signIn, state, quota, replica: author }: StateRow) => {
+  const keep = ({ account: key, sign_in: signIn, state, quota, replica: author, revision }: StateRow) => {
+    const name = nameOf({ key, signIn });
+    if (revision >= (told.get(name)?.revision ?? Number.POSITIVE_INFINITY)) told.delete(name);
     const found = { ...(state && { state }), ...(quota && { quota }) };
-    states.set(key, { ...found, signIn });
+    states.set(key, { ...found, signIn, revision });
     if (author === replica) return;
     try {
       for (const listener of listeners) listener({ key, signIn }, found);
@@ -88,7 +92,7 @@ export async function openPostgresAccountShare(parts: ServerParts): Promise<Post
   const known = ({ key, signIn }: SharedSignIn): FoundOut => {
     const found = states.get(key);
     if (found?.signIn !== signIn) return {};
-    const { signIn: _, ...rest } = found;
+    const { signIn: _, revision: __, ...rest } = found;
     return rest;
   };
   const add = (each: Pending) => {
@@ -101,9 +105,24 @@ export async function openPostgresAccountShare(parts: ServerParts): Promise<Post
     if (pending.size === 0) return;
     const found = [...pending.values()];
     pending.clear();
+    const telling = found
+      .filter(({ isUrgent }) => isUrgent)
+      .map(({ isUrgent: _, key, signIn, ...each }) => {
+        const tells = {
+          found: { ...told.get(nameOf({ key, signIn }))?.found, ...each },
+          revision: Number.POSITIVE_INFINITY,
+        };
+        told.set(nameOf({ key, signIn }), tells);
+        return tells;
+      });
     try {
-      await store(postgres, replica, found);
+      const revision = await store(postgres, replica, found);
+      for (const tells of telling) tells.revision = revision;
+      for (const [name, tells] of told)
+        if (telling.includes(tells) && (states.get(name.slice(0, name.indexOf(" ")))?.revision ?? 0) >= revision)
+          told.delete(name);
     } catch (thrown) {
+      for (const [name, tells] of told) if (telling.includes(tells)) told.delete(name);
       if (!isAwayError(thrown)) logger().error("The states of accounts could not be shared.", thrown);
       // Tried again with what is found out next, and at the latest with the next quota.
       const newer = [...pending.values()];
@@ -115,7 +134,8 @@ export async function openPostgresAccountShare(parts: ServerParts): Promise<Post
   return {
     session: (account, refused, exchange) => sharedSession(parts, account, refused, exchange),
     publish(account, found) {
-      const before = { ...known(account), ...pending.get(nameOf(account)) };
+      const name = nameOf(account);
+      const before = { ...known(account), ...told.get(name)?.found, ...pending.get(name) };
       const isUrgent = found.state !== undefined || changesUse(before, found);
       add({ ...account, ...found, isUrgent });
       if (isUrgent) soon ??= setTimeout(flush, 0).unref();
@@ -151,10 +171,10 @@ interface StateRow {
 }
 
 /**
- * All accounts in one transaction. What is not given stays as it was. One announcement tells the others of what is urgent; they
+ * All accounts in one transaction. @returns The revision of what is urgent; 0 if nothing is. What is not given stays as it was. One announcement tells the others of what is urgent; they
  * read the rest when they look at the quotas.
  */
-async function store(postgres: Postgres, replica: string, found: Pending[]): Promise<void> {
+async function store(postgres: Postgres, replica: string, found: Pending[]): Promise<number> {
   const rows = found.map(({ key, signIn, state, quota, isUrgent }) => ({
     account: key,
     given_sign_in: signIn,
@@ -162,7 +182,7 @@ async function store(postgres: Postgres, replica: string, found: Pending[]): Pro
     quota,
     urgent: isUrgent,
   }));
-  await postgres.transact(async (sql) => {
+  return postgres.transact(async (sql) => {
     const isUrgent = found.some((each) => each.isUrgent);
     const revision = isUrgent ? await announceChange(sql, "account_states") : 0;
     await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, replica, revision, arrived)
@@ -176,5 +196,6 @@ async function store(postgres: Postgres, replica: string, found: Pending[]): Pro
         state = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state, old.state) ELSE excluded.state END,
         quota = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota, old.quota) ELSE excluded.quota END,
         replica = excluded.replica, revision = greatest(old.revision, excluded.revision), arrived = excluded.arrived`;
+    return revision;
   });
 }

@@ -235,6 +235,9 @@ const steps: readonly Step[] = [
           PERFORM pg_notify('dragoman', json_build_object('table', changed, 'revision', number, 'mark', made)::text);
           RETURN number;
         END $$`,
+      // A server of the version before claims what is sent, so that is not open.
+      `ALTER TABLE dragoman.notices ADD COLUMN is_open boolean NOT NULL DEFAULT false,
+        ADD COLUMN tried_at timestamptz NOT NULL DEFAULT now(), ADD COLUMN delivered jsonb NOT NULL DEFAULT '[]'`,
     ],
   },
 ];

@@ -36,6 +36,7 @@ import { joinReplicas, type Replica } from "./replica";
 import { openPostgresRunning, type PostgresRunning } from "./running/running";
 import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
+import { postgresSentNotices } from "./sent-notices";
 import { openPostgresSignIns } from "./sign-ins";
 import { openSlices } from "./slices";
 import { openSpool, type Spool, spoolName } from "./spool";
@@ -186,11 +187,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
       running = openPostgresRunning({ ...parts, inFlight, replica: replica.id });
       return running;
     },
-    openSentNotices: () => ({
-      claim: (ids) => claimNotices(postgres, ids),
-      all: async () =>
-        (await postgres.ask((sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.notices`)).map(({ id }) => id),
-    }),
+    openSentNotices: () => postgresSentNotices(postgres),
     openSignIns: () => opened.signIns ?? openMemorySignIns(),
     openPageState(now) {
       const { sessions } = opened;
@@ -233,14 +230,6 @@ const isolated = (graceMs: number) =>
     `The database has been away for more than ${Math.round(graceMs / 60_000)} minutes, so this server does not know whether your key is still valid. Try again when the database is back.`,
     { code: "database_away", headers: { "x-should-retry": "false" } },
   );
-
-async function claimNotices(postgres: Postgres, ids: readonly string[]): Promise<string[]> {
-  const rows = await postgres.ask(
-    (sql) => sql<{ id: string }[]>`INSERT INTO dragoman.notices (id)
-      SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) ON CONFLICT DO NOTHING RETURNING id`,
-  );
-  return rows.map(({ id }) => id);
-}
 
 function sealsOf({ sealKey, sealKeyNext }: Environment): Seals {
   if (sealKey) return openSeals(sealKeyNext ? [sealKey, sealKeyNext] : [sealKey]);
