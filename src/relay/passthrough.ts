@@ -52,8 +52,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     },
     full(text, json) {
       for (const event of codec.summarizeReply?.(json) ?? codec.decodeReply(json)) record.addEvent(event);
-      const fixed = fixReply(reply, json);
-      return fixed === json ? text : editedTo(text, json, fixed);
+      return passedText(reply, text, json);
     },
     collect: () => collectReply(reply),
     stages: (out) => streamStages(reply, out),
@@ -91,10 +90,16 @@ function isOverFullOutput({ conversation, target }: PassthroughRequest): boolean
   return decoded !== undefined && needsStream(decoded, target);
 }
 
-interface ReplyParts {
+export interface ReplyParts {
   codec: Codec;
   context: ReturnType<Codec["replyContext"]>;
   record: RequestRecord;
+}
+
+/** The upstream's text, changed by the fixups only. */
+export function passedText(reply: ReplyParts, text: string, json: JsonObject): string {
+  const fixed = fixReply(reply, json);
+  return fixed === json ? text : editedTo(text, json, fixed);
 }
 
 /** The same object if nothing had to change. */

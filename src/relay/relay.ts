@@ -238,6 +238,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         options,
         clientHeaders: dialect === target.dialect ? clientHeaders : undefined,
         offered,
+        own: dialect === target.dialect ? ownReplies(target.dialect, incoming) : undefined,
         serverTools: { parts, send: sendTurn },
         reshape,
       });
@@ -280,6 +281,12 @@ function asChosen(choice: AutoChoice | undefined, { body, headers, repaired }: S
 }
 
 type SentParts = Pick<EncodedTurn, "body" | "headers" | "repaired">;
+
+/** How replies of the client's own dialect are passed on. Events of the responses dialect are numbered: a stream is written by one writer. */
+const ownReplies = (dialect: ChatTarget["dialect"], { body, stream }: Incoming) =>
+  dialect === "responses" && stream
+    ? undefined
+    : { codec: codecs[dialect], context: codecs[dialect].replyContext(body) };
 
 /** Whether the upstream takes the client's bytes. */
 const isPassable = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>

@@ -38,9 +38,10 @@ export class BrokenReply extends Error {
 
 /** Answers with a full reply. @throws BrokenReply; ProxyError `upstream` when the answer is not a reply at all. */
 export async function respondFull({ response, call, record }: Reply): Promise<Response> {
-  const text = call.stream
-    ? await collectStream({ response, call, record })
-    : readFull(await readBody(response, maxReplyBytes), call);
+  const text =
+    call.stream || call.turns
+      ? await collectStream({ response, call, record })
+      : readFull(await readBody(response, maxReplyBytes), call);
   if (record.earlyError) throw new BrokenReply(record.earlyError, false);
   record.markFirstByte();
   record.end(200);
@@ -49,8 +50,9 @@ export async function respondFull({ response, call, record }: Reply): Promise<Re
 
 /** Makes one full reply of a stream, which is read up to its last event. */
 async function collectStream({ response, call, record }: Reply): Promise<string> {
-  await requireEvents(response, call.who);
-  const { body, bytes, text } = call.turns?.collect(response.body) ?? oneTurn(response.body, call.collect!());
+  if (call.stream) await requireEvents(response, call.who);
+  const { body, bytes, text } =
+    call.turns?.collect(response.body, isEvents(response)) ?? oneTurn(response.body, call.collect!());
   for await (const piece of piecesOf(body, maxReplyBytes)) {
     bytes.push(piece);
     if (record.isOver) break;
@@ -58,6 +60,8 @@ async function collectStream({ response, call, record }: Reply): Promise<string>
   bytes.end();
   return text();
 }
+
+const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
 
 /** The upstream's answer is the whole reply. */
 const oneTurn = <Stages extends { feed: FrameSink }>(body: ResponseBody, stages: Stages) => ({
@@ -83,7 +87,7 @@ export const streamHeaders = (type = "text/event-stream; charset=utf-8") => ({
 
 /** @throws BrokenReply when the answer is an error instead of a stream, ProxyError `upstream` when it is anything else. */
 export async function requireEvents(response: CallResponse, who: string): Promise<void> {
-  if (/event-stream/.test(response.headers.get("content-type") ?? "")) return;
+  if (isEvents(response)) return;
   const error = upstreamErrorIn(await readStart(response, 64 * 1024));
   if (error) throw new BrokenReply(error, false);
   throw new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);

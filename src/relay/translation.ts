@@ -12,10 +12,12 @@ import type { Skeleton } from "../net/json-skeleton";
 import { readSse, type SseFrame } from "../net/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream";
 import { concealedError } from "./conceal";
+import type { ReplyParts } from "./passthrough";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { openLoop, type ServerToolPlan } from "./server-tools/open-loop";
 import type { ToolParts } from "./server-tools/run";
+import { fullUnused, streamUnused } from "./server-tools/unused";
 import { needsStream, type Target, whoOf } from "./target";
 import { type TurnedReply, type UpstreamCall, withoutBeta } from "./upstream-call";
 
@@ -37,6 +39,8 @@ export interface TranslationRequest {
     /** Sends the request for a further answer. */
     send(turn: EncodedTurn): Promise<ResponseBody>;
   };
+  /** For a client of the upstream's dialect: how replies are passed on to it. */
+  own?: Pick<ReplyParts, "codec" | "context">;
   /** Changes the reply on its way to the client. */
   reshape?: Stage<ReplyEvent, ReplyEvent>;
   /** Reads the rough count of the prompt that was begun, once it is there. */
@@ -54,9 +58,14 @@ export function translation(request: TranslationRequest): UpstreamCall {
   const upstream = target.dialect;
   // Collected into a full reply where the client did not ask for a stream.
   const running = offered && offered.offers.size > 0 && serverTools ? { ...serverTools, offered } : undefined;
-  const stream = conversation.stream || running !== undefined || needsStream(conversation, target);
+  const isStreamed = conversation.stream || needsStream(conversation, target);
   for (const fixup of offered?.fixups ?? []) record.addFixup(fixup);
-  const { restore, ...first } = encodeTurn(request, offered?.conversation ?? conversation, stream);
+  const asked = offered?.conversation ?? conversation;
+  const plain = encodeTurn(request, asked, isStreamed);
+  const own = running && isUnchanged(plain.restore) ? request.own : undefined;
+  // A reply that may go on is asked for as a stream, unless the client may get the upstream's own text.
+  const stream = isStreamed || (running !== undefined && own === undefined);
+  const { restore, ...first } = stream === isStreamed ? plain : encodeTurn(request, asked, stream);
   const encodeFull = (events: ReplyEvent[]): string => {
     const failure = events.find((event) => event.type === "error");
     if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
@@ -86,7 +95,7 @@ export function translation(request: TranslationRequest): UpstreamCall {
       const sink = clientStream(out);
       return { client: sink, feed: frames(sink) };
     },
-    turns: running && turnedReply(request, running, restore, { encodeFull, clientStream, counted }),
+    turns: running && turnedReply({ ...request, own }, running, restore, { encodeFull, clientStream, counted }),
   };
 }
 
@@ -105,7 +114,11 @@ function turnedReply(
   const { record, target, client } = request;
   const bytesInto = (events: Sink<ReplyEvent>, restore: EncodedTurn["restore"]) =>
     readSse(codecs[target.dialect].decodeStream()(restore(events)));
-  const open = (first: ResponseBody, next: Sink<ReplyEvent>) =>
+  const open = (
+    first: ResponseBody,
+    next: Sink<ReplyEvent>,
+    read = (events: Sink<ReplyEvent>) => bytesInto(events, restore),
+  ) =>
     openLoop(
       {
         parts,
@@ -118,19 +131,49 @@ function turnedReply(
         },
       },
       first,
-      (events) => bytesInto(events, restore),
+      read,
       ways.counted(codecs[client].joinsTexts ? separateTexts(next) : next),
     );
+  const unusedOf = (own: NonNullable<typeof request.own>, turned: () => { hasCalled: boolean }) => ({
+    ...own,
+    record,
+    isUsed: () => turned().hasCalled,
+  });
   return {
-    collect(first) {
+    collect(first, isStream) {
       const events: ReplyEvent[] = [];
-      return { ...open(first, collectInto(events)), text: () => ways.encodeFull(events) };
+      const text = () => ways.encodeFull(events);
+      const { own } = request;
+      if (!own || isStream) return { ...open(first, collectInto(events)), text };
+      const unused = fullUnused(
+        unusedOf(own, () => turned),
+        whoOf(target),
+      );
+      const turned = open(first, collectInto(events), unused.bytes);
+      const hasFailed = () => events.some(({ type }) => type === "error");
+      return { ...turned, text: () => (hasFailed() ? undefined : unused.text()) ?? text() };
     },
     stages(first, out) {
-      const client = ways.clientStream(out);
-      return { ...open(first, client), client };
+      const { own } = request;
+      if (!own) {
+        const client = ways.clientStream(out);
+        return { ...open(first, client), client };
+      }
+      const unused = streamUnused(
+        unusedOf(own, () => turned),
+        ways.clientStream,
+        out,
+      );
+      const turned = open(first, unused.writer, unused.bytes);
+      return { ...turned, client: unused.client };
     },
   };
+}
+
+/** Whether the reply's events reach the client as they are. */
+function isUnchanged(restore: EncodedTurn["restore"]): boolean {
+  const probe: Sink<ReplyEvent> = { push() {}, end() {} };
+  return restore(probe) === probe;
 }
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */

@@ -34,7 +34,8 @@ export interface UpstreamCall {
 
 /** Reads a reply of several answers of the upstream. Each function is given the body of the first one. */
 export interface TurnedReply {
-  collect(first: ResponseBody): TurnedBody & { text(): string };
+  /** @param isStream Whether the first answer is a stream; else it is a full reply. */
+  collect(first: ResponseBody, isStream: boolean): TurnedBody & { text(): string };
   stages(first: ResponseBody, out: Sink<SseFrame>): TurnedBody & Pick<ReturnType<UpstreamCall["stages"]>, "client">;
 }
 

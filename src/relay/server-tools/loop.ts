@@ -52,6 +52,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   readonly #documents: [place: number, WebDocument][] = [];
   #turns = 1;
   #hasStarted = false;
+  #hasCalled = false;
   /** The function call that is being written. */
   #open: { id: string; name: string; input: string } | undefined;
   #block: Block | undefined;
@@ -77,6 +78,11 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   /** The answer has ended, and something has to be done before the reply goes on: call `advance`. */
   get isWaiting(): boolean {
     return this.#held !== undefined;
+  }
+
+  /** The model has called one of the tools. */
+  get hasCalled(): boolean {
+    return this.#hasCalled;
   }
 
   /** What the model has said so far, for the next answer. */
@@ -159,6 +165,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     const { block } = event;
     if (block.kind === "tool-call" && this.#options.tools.has(block.name)) {
       this.#open = { id: block.id, name: block.name, input: "" };
+      this.#hasCalled = true;
       return;
     }
     if (block.kind === "tool-call") this.#hasClientCalls = true;

@@ -84,7 +84,7 @@ export function openLoop(
   first: ResponseBody,
   read: (events: Sink<ReplyEvent>) => Sink<Uint8Array>,
   next: Sink<ReplyEvent>,
-): UpstreamTurn {
+): UpstreamTurn & Pick<ServerToolLoop, "hasCalled"> {
   const turns = () => [...offered.conversation.turns, ...loop.said];
   const loop: ServerToolLoop = new ServerToolLoop({
     tools: offered.offers,
@@ -92,7 +92,7 @@ export function openLoop(
     run: (call, offer) => serverTools[call.tool].run({ parts, record, turns, whole }, call, offer),
     next,
   });
-  return turnedBody({
+  const turned = turnedBody({
     first: { body: first, bytes: read(loop) },
     isWaiting: () => loop.isWaiting,
     async advance() {
@@ -102,4 +102,10 @@ export function openLoop(
     },
     signal: record.controller.signal,
   });
+  return {
+    ...turned,
+    get hasCalled() {
+      return loop.hasCalled;
+    },
+  };
 }

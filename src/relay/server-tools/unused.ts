@@ -1,0 +1,89 @@
+/**
+ * The reply beside a tool that runs here, for a client of the upstream's own dialect: until the model uses a tool, the client
+ * gets the upstream's bytes, as if there were no such tool. Only then is it written anew.
+ */
+import type { ClientSink } from "../../dialects/codecs";
+import type { ReplyEvent } from "../../dialects/hub/reply";
+import { isObject, notJson, parseWithSource } from "../../json";
+import { readSse, type SseFrame } from "../../net/sse";
+import type { Sink, Stage } from "../../net/stream";
+import { concealedFrame } from "../conceal";
+import { passedText, type ReplyParts } from "../passthrough";
+
+export interface UnusedReply extends ReplyParts {
+  /** Whether the model has used a tool that runs here. */
+  isUsed(): boolean;
+}
+
+/** A full reply. @throws ProxyError `upstream` from `end` if it is no JSON. */
+export function fullUnused(reply: UnusedReply, who: string) {
+  const pieces: Uint8Array[] = [];
+  let text = "";
+  let json: Record<string, unknown> | undefined;
+  return {
+    /** The sink for the bytes, which pass on the events of the reply. */
+    bytes: (events: Sink<ReplyEvent>): Sink<Uint8Array> => ({
+      push: (piece) => void pieces.push(piece),
+      end() {
+        text = new TextDecoder().decode(Buffer.concat(pieces));
+        const parsed = parseWithSource(text);
+        if (!isObject(parsed)) throw notJson(`${who}'s answer`);
+        json = parsed;
+        for (const event of reply.codec.decodeReply(parsed)) events.push(event);
+      },
+    }),
+    /** The upstream's own text; undefined where the reply has to be written. */
+    text: () => (json && !reply.isUsed() ? passedText(reply, text, json) : undefined),
+  };
+}
+
+/**
+ * A stream.
+ * @param write Opens the writer of the events.
+ */
+export function streamUnused(
+  reply: UnusedReply,
+  write: (out: Sink<SseFrame>) => ClientSink<ReplyEvent>,
+  out: Sink<SseFrame>,
+) {
+  const { codec, context, record } = reply;
+  let isWritten = false;
+  let hasFailed = false;
+  /** What the writer has made of the upstream's present frame. */
+  let made: SseFrame[] = [];
+  const writer = write({ push: (frame) => (isWritten ? out.push(frame) : void made.push(frame)), end() {} });
+  const passed = codec.fixStream(context, record.addFixup)({ push: (frame) => out.push(frame), end() {} });
+  const watched: Stage<ReplyEvent, ReplyEvent> = (next) => ({
+    push(event) {
+      hasFailed ||= event.type === "error";
+      next.push(event);
+    },
+    end: () => next.end(),
+  });
+  return {
+    /** The writer, which is given all events. */
+    writer,
+    bytes(events: Sink<ReplyEvent>): Sink<Uint8Array> {
+      const decoder = codec.decodeStream(context)(watched(events));
+      return readSse({
+        push(frame) {
+          made = [];
+          decoder.push(frame);
+          if (isWritten) return;
+          if (!reply.isUsed()) return passed.push(hasFailed ? concealedFrame(frame, record.conceal) : frame);
+          isWritten = true;
+          for (const each of made) out.push(each);
+        },
+        end() {
+          made = [];
+          decoder.end();
+          if (!isWritten) passed.end();
+        },
+      });
+    },
+    client: {
+      keepAlive: () => (isWritten ? writer.keepAlive() : passed.keepAlive()),
+      fail: (error: Parameters<typeof writer.fail>[0]) => (isWritten ? writer.fail(error) : passed.fail(error)),
+    },
+  };
+}
