@@ -27,7 +27,7 @@ const finishReasons: Record<StopReason, string> = {
   length: "length",
   "tool-call": "tool_calls",
   refusal: "content_filter",
-  pause: "stop",
+  pause: "length",
 };
 
 // ── Stream ──

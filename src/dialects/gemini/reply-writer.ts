@@ -21,7 +21,7 @@ const finishReasons: Record<StopReason, string> = {
   length: "MAX_TOKENS",
   "tool-call": "STOP",
   refusal: "SAFETY",
-  pause: "STOP",
+  pause: "MAX_TOKENS",
 };
 
 // ── Full reply ──

@@ -210,7 +210,8 @@ class ResponseWriter extends EventWriter {
     this.start("");
     // A refusal with text finishes as completed; without text the status must say it.
     const filtered = reason === "refusal" && !this.refused;
-    const incomplete = reason === "length" ? "max_output_tokens" : filtered ? "content_filter" : undefined;
+    const isUnfinished = reason === "length" || reason === "pause";
+    const incomplete = isUnfinished ? "max_output_tokens" : filtered ? "content_filter" : undefined;
     const status = incomplete === undefined ? "completed" : "incomplete";
     if (filtered && explanation) {
       this.openBlock({ kind: "text", refusal: true });
