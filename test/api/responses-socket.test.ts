@@ -318,7 +318,7 @@ describe("the handshake", () => {
     await using guarded = await startProxy({ config: { auth: { apiKeys } } });
     await using client = await openFrames(guarded.url, { headers: { authorization: "Bearer key-of-anna" } });
     const refused = errorOf(await client.ask(turn("Hello", "claude-opus-4.6")));
-    expect(refused).toMatchObject({ status: 403, error: { code: "model_not_allowed" } });
+    expect(refused).toMatchObject({ status: 400, error: { code: "model_not_allowed" } });
     expect((await client.ask(turn("Hello"))).at(-1)!.type).toBe("response.completed");
   });
 

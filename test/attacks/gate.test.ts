@@ -296,7 +296,7 @@ describe("bodies", () => {
   });
 
   test.each([
-    ["10 KB", "m".repeat(10_240)],
+    ["512 characters", "m".repeat(512)],
     ["a path", "../../x"],
     ["lines of a header", "a\r\nX-Injected: y"],
     ["a prototype", "__proto__"],
@@ -317,6 +317,17 @@ describe("bodies", () => {
       expect(open.lines.at(-1)).toMatch(/^[^\u0000-\u001f\u007f]*\n$/);
     }
   });
+
+  test.each(posts.filter((path) => !path.endsWith("count_tokens")))(
+    "BO09: a model of 10 KB is 400 at %s, and its name is in no log line",
+    async (path) => {
+      const model = "m".repeat(10_240);
+      const answer = await attack(open, path, post({ ...bodies[path], model }, {}, 1));
+      expect(answer.status).toBe(400);
+      expect(errorOf(path, answer).message.length).toBeLessThan(1000);
+      expect(open.lines.join("")).not.toContain("m".repeat(1000));
+    },
+  );
 
   test.each(posts.filter((path) => !path.endsWith("count_tokens")))(
     "BO09: %s is told which id to use instead of a bracketed one",
