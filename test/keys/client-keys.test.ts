@@ -318,7 +318,7 @@ describe("the page", () => {
     expect(again).toContain("Annas laptop");
     expect(again).not.toContain(key);
     const revoked = await submit(proxy, "/admin/keys/revoke", { name: "Annas laptop" });
-    expect([revoked.status, revoked.headers.get("location")]).toEqual([303, "/admin/keys"]);
+    expect([revoked.status, revoked.headers.get("location")]).toEqual([303, "/admin/keys?revoked=Annas+laptop"]);
     expect((await statusOf(proxy, key, "/v1/models")).status).toBe(401);
   });
 
