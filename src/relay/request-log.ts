@@ -156,6 +156,8 @@ export function finishedRow(
   const { usage, target, error } = state;
   const cost = target ? costOf(target.model.price, usage, state.facts?.initiator !== "agent") : undefined;
   const isServed = status < 400 || status === 499;
+  // Who hangs up may have been answered meanwhile.
+  const refused = status !== 499 && isAcceptedByNone(state) ? 0 : null;
   const dropped = state.dropped ? [...state.dropped] : [];
   return {
     ...inFlightRow(state),
@@ -164,16 +166,16 @@ export function finishedRow(
     stop_reason: state.stopReason ?? null,
     error_type: error ? nameWithoutContent(state, error.type, scrub) : null,
     error_message: error ? withoutSecrets(state, error.message, scrub) : null,
-    input_tokens: usage.input ?? state.estimatedInput ?? null,
-    output_tokens: usage.output ?? state.estimatedOutput ?? null,
+    input_tokens: usage.input ?? refused ?? state.estimatedInput ?? null,
+    output_tokens: usage.output ?? refused ?? state.estimatedOutput ?? null,
     cached_tokens: usage.cachedInput ?? null,
     cache_write_tokens: usage.cacheWrite ?? null,
     reasoning_tokens: usage.reasoning ?? null,
-    tokens_estimated: hasEstimates(state) ? 1 : 0,
+    tokens_estimated: refused === null && hasEstimates(state) ? 1 : 0,
     session: state.session === undefined ? null : shortHash(state.session),
     cache_miss: state.cacheMiss ?? null,
-    nano_credits: cost?.nanoCredits ?? null,
-    premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
+    nano_credits: refused ?? cost?.nanoCredits ?? null,
+    premium_units: refused ?? (isServed ? (cost?.premiumUnits ?? null) : null),
     fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",
     auto: target?.choice ? JSON.stringify(shownChoice(target.choice)) : null,
     dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name, scrub)) : dropped),
@@ -190,6 +192,13 @@ export const namedTarget = (target: KnownTarget | undefined, name: string): Know
 
 /** Never its token. */
 const shownChoice = ({ by, why, discount }: AutoChoice) => ({ by, why, discount });
+
+/**
+ * Whether it is known that nothing was used: the request did not leave this machine, or whoever got it refused it. GitHub
+ * charges nothing for that (opencode, 2026-09). What an attempt that broke off or failed has cost is not known.
+ */
+const isAcceptedByNone = ({ attempts, usage, error }: RequestState): boolean =>
+  error !== undefined && usage.input === undefined && attempts.every(({ status = 0 }) => status >= 400 && status < 500);
 
 /** Before the last attempt failed, an answer of the same reply or a batch of embeddings may have been served. */
 export function isCharged({ attempts, usage }: RequestState): boolean {
@@ -256,7 +265,7 @@ export function logLine(method: string, row: Entry): string {
   if (row.upstream_model !== null && row.upstream_model !== row.client_model) line += ` → ${row.upstream_model}`;
   if (row.account_id !== null) line += ` · ${row.account_id}`;
   line += ` · ${row.http_status}`;
-  if (row.input_tokens !== null)
+  if (row.input_tokens)
     line += ` · ${row.input_tokens} in (${row.cached_tokens ?? 0} cached), ${row.output_tokens ?? "?"} out`;
   line += ` · ${row.duration_ms} ms`;
   if (row.stop_reason) line += ` · ${row.stop_reason}`;

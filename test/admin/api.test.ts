@@ -226,6 +226,7 @@ describe("accounts", () => {
         state: "ready",
         until_ms: null,
         reason: null,
+        limited_models: [],
         unit: "premium",
         reset_at_ms: expect.any(Number),
         overage: false,

@@ -120,6 +120,7 @@ function sumOf(groups: Group[], prices: Prices): Sums {
 }
 
 function savingOf({ key }: Group, prices: Prices, cached: number, written: number): number | null {
+  if (cached === 0 && written === 0) return 0;
   const price = prices.get(key.upstream_model ?? "");
   return price ? cacheSaving(price, cached, written) : null;
 }
