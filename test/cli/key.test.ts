@@ -66,7 +66,7 @@ test("without a server the config file itself is changed", async () => {
 test.each([
   [["key", "add", "a/b"], "The name:"],
   [["key", "add", "x", "--expires", "soon"], "--expires: must be a date"],
-  [["key", "add"], "missing required args"],
+  [["key", "add"], "needs a name"],
   [["usage", "--watch", "never"], "--watch must be a number"],
 ])("%j is refused", async (args, sentence) => {
   await using github = scriptedGithub();
