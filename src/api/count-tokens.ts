@@ -11,7 +11,8 @@ import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { type PlannedRequest, planTools, promptOf } from "../relay/prompt";
 import { messagesProvider } from "../relay/provider";
-import { type ChatTarget, chooseTarget, isProvided } from "../relay/target";
+import { type ChatTarget, chooseTarget, isAutoTarget, isProvided } from "../relay/target";
+import { autoId } from "../upstream/auto-model";
 import type { CountedRequest } from "../upstream/copilot-counter";
 import { countExactly } from "../upstream/token-counter";
 
@@ -30,7 +31,9 @@ export async function countTokens(
   const { body, model } = await readIncoming(request, undefined, inAddress, held);
   caller.connection.keepOpen();
   const asked = { name: model, client: dialect, key: caller.key };
-  if (hasModelLimits(caller.key)) requireModel(caller.key, await idOf(app, asked));
+  const id = hasModelLimits(caller.key) ? await idOf(app, asked) : autoId;
+  // Which model a key may use by `auto` is known when it is chosen.
+  if (id !== autoId) requireModel(caller.key, id);
   const { decode, encode } = tokenCountFormats[dialect];
   const conversation = decode(body);
   const exact = dialect === "messages" ? await countByService(app, model, body) : undefined;
@@ -66,7 +69,8 @@ async function knownOf(
     const target = await chooseTarget(app, asked.name, asked.client, asked.key);
     const offered = await planTools(app, planned, target);
     const prompt = promptOf({ conversation }, offered, planned, target).conversation();
-    const isSent = target.dialect === "messages" && planned.dialect === "messages" && !offered && !isProvided(target);
+    const isUnknown = isProvided(target) || isAutoTarget(target);
+    const isSent = target.dialect === "messages" && planned.dialect === "messages" && !offered && !isUnknown;
     return {
       model: target.model.id,
       ...(prompt && { prompt }),

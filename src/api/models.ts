@@ -11,6 +11,7 @@ import { findNamedModel } from "../relay/named-model";
 import { messagesProvider } from "../relay/provider";
 import { readProviderError } from "../relay/provider-send";
 import { allModels } from "../upstream/all-models";
+import { autoId } from "../upstream/auto-model";
 import type { CurrentModels } from "../upstream/catalogue";
 import type { Model } from "../upstream/model";
 import { aliasOf, findListed, findModel } from "../upstream/model-name";
@@ -41,11 +42,17 @@ export async function listModels(
 /** A page of the models that the key may use. @param after The id of the model before the page. */
 async function usablePage(app: App, key: ClientKey | undefined, size: number | undefined, after: string | undefined) {
   const current = await allModels(app, "current");
-  const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
+  const all = current.models.filter(
+    (model) => model.enabled && model.kind !== "completion" && mayAsk(key, model.id, current.models),
+  );
   const start = all.findIndex(({ id }) => id === after) + 1;
   const page = all.slice(start, size && start + size);
   return { current, page, hasMore: start + page.length < all.length };
 }
+
+/** `auto` may be asked for with a key that may use something that it could choose. */
+const mayAsk = (key: ClientKey | undefined, id: string, listed: readonly Model[]): boolean =>
+  mayUse(key, id) || (id === autoId && listed.some(({ id: other, kind }) => kind === "chat" && mayUse(key, other)));
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
 export async function getModel(app: App, key: ClientKey | undefined, id: string): Promise<Response> {
@@ -57,7 +64,7 @@ export async function getModel(app: App, key: ClientKey | undefined, id: string)
   // A provider's model can be used although it is not listed, if its list is not known.
   const model =
     findListed(id, current.models) ?? (await unlistedModel(app, alias)) ?? findModel(id, current.models, ...aliases);
-  requireModel(key, model.id);
+  if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
   return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
 }
 
@@ -79,7 +86,7 @@ export async function listGoogleModels(
 export async function getGoogleModel(app: App, key: ClientKey | undefined, name: string): Promise<Response> {
   const current = await allModels(app, "current");
   const { model } = await findNamedModel(app, { name, client: "gemini", key });
-  requireModel(key, model.id);
+  if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
   return Response.json(googleModel(app, model), { headers: freshness(current) });
 }
 

@@ -48,6 +48,7 @@ export async function models({ environment, json }: ModelsOptions): Promise<numb
 /** One line for each model that a client can call. */
 export function modelLines(items: readonly Item[]): string[] {
   const head = ["id", "name", "context", "prompt", "output", "endpoints", "cost", "state"];
+  const isAutoOffered = items.some(({ id, accounts }) => id === "auto" && accounts.length > 0);
   const rows = items
     .filter(({ kind }) => kind !== "completion")
     .map((model) => [
@@ -58,7 +59,7 @@ export function modelLines(items: readonly Item[]): string[] {
       amount(model.limits.output),
       model.endpoints.join(" "),
       costOf(model.price) + promotionOf(model.price),
-      stateOf(model),
+      stateOf(model, isAutoOffered),
     ]);
   return table([head, ...rows]);
 }
@@ -81,10 +82,12 @@ function promotionOf({ promotion }: Item["price"]): string {
   return `, ${discount}${end}`;
 }
 
-function stateOf({ enabled, accounts, preview, picked, provider }: Item): string {
+function stateOf({ id, kind, enabled, accounts, preview, picked, provider }: Item, isAutoOffered: boolean): string {
   if (provider != null) return `of the provider ${provider}`;
   if (!enabled) return "its terms are not accepted yet";
+  if (accounts.length === 0 && kind === "chat" && isAutoOffered) return "the plan allows `auto` only";
   if (accounts.length === 0) return "no account may use it";
+  if (id === "auto") return "ready, for each conversation";
   if (preview) return "preview";
   return picked ? "ready" : "ready, not in GitHub's model picker";
 }

@@ -12,11 +12,12 @@ import { asProxyError, ProxyError } from "../errors";
 import { type ClientKey, mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
 import { editMembers } from "../net/json-edit";
 import { skeletonOf } from "../net/json-skeleton";
-import { type AutoChoice, type AutoQuestion, notOfferedCode } from "../upstream/auto";
+import type { AutoChoice, AutoQuestion } from "../upstream/auto";
 import { autoModel } from "../upstream/auto-model";
 import type { Model } from "../upstream/model";
 import { findListed } from "../upstream/model-name";
 import { dearestOf } from "../upstream/price";
+import { requireOwnAccount } from "./failover";
 import { bodyText, type Facts } from "./incoming";
 import { isClientsOwn } from "./initiator";
 import { modelHeader, modelInHeader } from "./model-header";
@@ -128,6 +129,7 @@ async function targetOf(
   conversation: string | undefined,
 ): Promise<ChatTarget> {
   const { client, key, facts, record } = request;
+  requireOwnAccount(account, record);
   await catalogue.load(account).catch((thrown: unknown) => {
     // A choice describes its model itself.
     if (!(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
@@ -167,9 +169,11 @@ function chosenTarget(choice: AutoChoice, model: Model, client: ClientDialect): 
 function omittingTarget(choice: AutoChoice, listed: readonly Model[]): ChatTarget {
   const served = listed.filter(({ enabled, dialects }) => enabled && dialects.includes("chat"));
   const model = { ...autoModel(served), dialects: ["chat" as const], price: dearestOf(served) };
-  // OpenAI's newer models refuse what the others do not know; most that Auto chooses are theirs.
-  const like = served.find(({ vendor, id }) => vendor.includes("OpenAI") && /^gpt-[5-9]/.test(id));
-  const upstreamModel = { ...model, vendor: like?.vendor ?? model.vendor, id: like?.id ?? model.id };
+  // OpenAI's newer models refuse `max_tokens`; most that Auto chooses are theirs.
+  const like = served.find(({ supports }) => supports.completionTokens);
+  const upstreamModel = like
+    ? { ...model, vendor: like.vendor, supports: { ...model.supports, completionTokens: true } }
+    : model;
   const named = (name: string) => servedModel(name, listed);
   return { model, upstreamModel, dialect: "chat", endpoint: upstreamPaths.chat, choice, named };
 }
@@ -201,8 +205,6 @@ function retryFor(
   auto.refuseOmission(choice.account);
   return "omission";
 }
-
-export const isNotOffered = ({ details }: ProxyError): boolean => details.code === notOfferedCode;
 
 /** The request without the name of a model. */
 export function withoutModel(body: string | Uint8Array): string | Uint8Array {

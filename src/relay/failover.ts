@@ -226,7 +226,7 @@ async function sendWith<Answer>(
 }
 
 /** The accounts were chosen among the person's own. This is the last look before a token is used. @throws ProxyError `internal` */
-function requireOwnAccount({ id, member }: Account, record: RequestRecord): void {
+export function requireOwnAccount({ id, member }: Account, record: RequestRecord): void {
   if (member === record.member) return;
   throw new ProxyError("internal", "This request was not sent: it was to use an account of another person.", {
     cause: new Error(`The account ${id} of member ${member} was chosen for a request of member ${record.member}.`),

@@ -1,7 +1,7 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 import { type App, callLimits } from "../app";
 import { type ClientCodec, type Codec, type CompactionCodec, codecs } from "../dialects/codecs";
-import type { ClientDialect, JsonObject } from "../dialects/hub/conversation";
+import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/body";
@@ -88,7 +88,9 @@ export async function relay(
     const chained = { name, client: dialect, key: caller.key, facts, prompt, bytes: bytes.length, record };
     return await withFallbacks(parts, chained, async (target, first) => {
       requireFurtherModels(caller.key, target.provider, incoming.body);
-      if (isAutoTarget(target)) return byAuto(parts, asked, chained, first === target ? undefined : first);
+      // What asks for nothing needs no choice.
+      const isAuto = isAutoTarget(target) && !nothingIn(asked, target);
+      if (isAuto) return byAuto(parts, asked, chained, first === target ? undefined : first);
       try {
         return await answer(parts, asked, target);
       } catch (thrown) {
@@ -123,6 +125,9 @@ async function byAuto(
   };
   return serveByAuto(parts, toAuto, (target) => answer(parts, asked, target));
 }
+
+const nothingIn = ({ codec, incoming, conversation }: AskedReply, target: ChatTarget, translated?: Conversation) =>
+  asksNothing({ codec, incoming, conversation, translated, target });
 
 /** No person asks for a summary: the client does, when the conversation has become long. */
 const summarized = { initiator: "agent", reason: "the conversation is summarized" } as const;
@@ -205,7 +210,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   // A provider may have stored what it said.
   if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, codec, body);
   const translated = isPassed ? undefined : conversation();
-  const nothing = asksNothing({ codec, incoming, conversation, translated, target });
+  const nothing = nothingIn(asked, target, translated);
   if (nothing) {
     record.setTarget(target, nothingSent);
     return answerNothing(nothing, dialect, record);

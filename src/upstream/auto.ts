@@ -109,8 +109,6 @@ interface Known {
   kept: BoundedMap<string, Kept>;
 }
 
-export const notOfferedCode = "auto_not_offered";
-
 export function openAuto({ copilot, logger, now }: AutoOptions): Auto {
   const known = new WeakMap<Account, Known>();
   let revision = 0;
@@ -246,7 +244,7 @@ export function openAuto({ copilot, logger, now }: AutoOptions): Auto {
     if (failure) throw asUnavailable(failure);
     learn(account, false);
     throw new ProxyError("no_account", `GitHub Copilot does not offer Auto to ${account.id}: name a model instead.`, {
-      code: notOfferedCode,
+      code: "auto_not_offered",
       headers: { "x-should-retry": "false" },
     });
   }

@@ -222,6 +222,7 @@ describe("accounts", () => {
         host: "github.com",
         app: "vscode",
         temporary: false,
+        auto_only: false,
         runtime: { entitlement: 300, remaining: expect.any(Number), unlimited: false, failed: false },
         state: "ready",
         until_ms: null,

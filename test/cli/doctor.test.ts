@@ -7,6 +7,7 @@ import type { Finding } from "../../src/cli/checks/check";
 import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
 import { checkIntegrity } from "../../src/history/integrity-check";
+import { autoAccounts } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
@@ -64,6 +65,17 @@ describe("when all is well", () => {
     );
     for (const name of ["GitHub", "GitHub's API", "Copilot API"])
       expect(report.of(name)[0]!.message).toMatch(/^127\.0\.0\.1:\d+ answers in \d+ ms\.$/);
+  });
+
+  test("an account whose plan offers Auto only is told which model to ask for", async () => {
+    const { student } = autoAccounts();
+    await using github = scriptedGithub({ accounts: [student] });
+    withoutPolicy(github);
+    github.signIn("student-demo");
+    const report = await examine(github.env);
+    expect(report.of("account student-demo")[0]!.message).toEndWith(
+      "; its plan offers Auto only: tools have to ask for the model `auto`.",
+    );
   });
 
   test("nothing is changed, and nothing paid is asked: also of files that others can read", async () => {

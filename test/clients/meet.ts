@@ -3,14 +3,18 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { clientOf, freshFiles } from "../../src/clients/index";
-import { chooseModels } from "../../src/clients/models";
+import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { models, type Tool, variablesOf } from "./clients";
 import type { Installed } from "./install";
 
 export interface Meeting {
   tool: Tool;
-  model: keyof typeof models;
+  model: keyof typeof models | ClientModel;
   url: string;
+  /** Says hello by default. */
+  task?: string;
+  /** Looks at the folder that it worked in. */
+  worked?(folder: string): Promise<void>;
   /** What is waited for, in all that the client says. */
   words: RegExp;
   /** Milliseconds after which it is ended. */
@@ -25,18 +29,22 @@ export interface Seen {
   said: string;
 }
 
-export async function meet({ tool, model: name, url, words, timeoutMs }: Meeting, installed: Installed): Promise<Seen> {
+export async function meet(
+  { tool, model: named, url, task = "say hello", words, timeoutMs, worked }: Meeting,
+  installed: Installed,
+): Promise<Seen> {
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1000;
   const home = mkdtempSync(join(tmpdir(), "dragoman-meet-"));
   try {
-    const model = models[name];
+    const model = typeof named === "string" ? models[named] : named;
     const work = join(home, "work");
     mkdirSync(work);
     const client = clientOf(tool.id);
-    const setup = client.setUp({ url, models: chooseModels(Object.values(models))!, model });
+    const offered = typeof named === "string" ? Object.values(models) : [named];
+    const setup = client.setUp({ url, models: chooseModels(offered)!, model });
     for (const { name, text } of freshFiles(tool.id, setup, { home, env: {} })) await Bun.write(name, text);
-    const [program = "", ...args] = tool.command("say hello", model);
+    const [program = "", ...args] = tool.command(task, model);
     const child = Bun.spawn([installed.program(program), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
       cwd: work,
       env: { PATH: process.env.PATH, HOME: home, ...variablesOf(setup), ...tool.quiet.env },
@@ -61,6 +69,7 @@ export async function meet({ tool, model: name, url, words, timeoutMs }: Meeting
     };
     await Promise.all([listen(child.stdout), listen(child.stderr), child.exited]);
     clearTimeout(timer);
+    await worked?.(work);
     return { shown, ended: late ? undefined : elapsed(), said };
   } finally {
     rmSync(home, { recursive: true, force: true });

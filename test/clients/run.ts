@@ -6,6 +6,7 @@
  */
 import { clientOf } from "../../src/clients/index";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
+import { autoOutcomes } from "./auto-cases";
 import { models, type Tool, tools } from "./clients";
 import { tellings } from "./error-cases";
 import { install } from "./install";
@@ -173,6 +174,21 @@ for await (const { tool, model, name, seconds, said } of tellings(installed, isW
   const client = `${clientOf(tool.id).name} ${versions.get(tool.npm)}`;
   line(client, models[model].id, "refused", "", seconds?.toFixed(1) ?? "", `${outcome} (${name})`);
   if (seconds !== undefined) continue;
+  failed++;
+  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
+}
+for await (const { tool, account, model, seconds, faults, said } of autoOutcomes(installed, isWanted)) {
+  tried++;
+  const client = `${clientOf(tool.id).name} ${versions.get(tool.npm)}`;
+  line(
+    client,
+    model,
+    `on ${account}`,
+    "",
+    seconds.toFixed(1),
+    faults.length === 0 ? "ok" : `FAILED: ${faults.join("; ")}`,
+  );
+  if (faults.length === 0) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
 }

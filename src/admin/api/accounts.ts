@@ -14,7 +14,7 @@ type AccountStats = NonNullable<AccountItem["stats"]>;
 /** @param since With statistics of each account since then (ms). */
 export async function listAccounts(app: App, since?: number): Promise<AccountItem[]> {
   const [items, stats] = await Promise.all([
-    Promise.all(app.accounts.map(showAccount)),
+    Promise.all(app.accounts.map((account) => showAccount(app, account))),
     since === undefined ? undefined : statsSince(app, since),
   ]);
   if (!stats) return items;
@@ -24,7 +24,7 @@ export async function listAccounts(app: App, since?: number): Promise<AccountIte
 /** Milliseconds that a page waits for GitHub. */
 const timeoutMs = 3000;
 
-async function showAccount(account: Account): Promise<AccountItem> {
+async function showAccount({ catalogue }: App, account: Account): Promise<AccountItem> {
   const view = viewAccount(account, await quotaWithin(account));
   const { plan, remaining, until, limitedModels, resetAt, updatedAt, common } = view;
   return {
@@ -34,6 +34,7 @@ async function showAccount(account: Account): Promise<AccountItem> {
     host: account.host,
     app: account.app,
     temporary: account.temporary,
+    auto_only: catalogue.isAutoOnly(account),
     runtime: remaining,
     until_ms: until,
     limited_models: limitedModels.map(({ until: until_ms, ...limited }) => ({ ...limited, until_ms })),

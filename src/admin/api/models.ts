@@ -1,11 +1,13 @@
 /** The models in the admin API: abilities, limits, price, and the accounts that have them. */
 import type { z } from "zod";
+import type { Account } from "../../accounts/account";
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { App } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import { matchesAny } from "../../keys/client-keys";
 import { allModels } from "../../upstream/all-models";
+import { isAutoName } from "../../upstream/auto-model";
 import type { Model } from "../../upstream/model";
 import { modelAbilities } from "../../upstream/model-abilities";
 import type { Price, TokenPrice } from "../../upstream/price-list";
@@ -28,13 +30,18 @@ export async function modelItems(app: App, member: string | null = null): Promis
     ...showModel(model, app),
     accounts: model.provider
       ? []
-      : app.accounts.filter((account) => app.catalogue.offers(account, model.id)).map(({ id }) => id),
+      : app.accounts.filter((account) => mayBeAsked(app, account, model)).map(({ id }) => id),
     aliases: aliases.filter(([, id]) => id === model.id).map(([alias]) => alias),
     refused_fields: unsupported
       .filter((param) => param.model === model.id)
       .map(({ pattern, until }) => ({ field: pattern, until_ms: until })),
   }));
 }
+
+/** A chat model that is named is refused where the plan has nothing but Auto, unless names mean `auto` there. */
+const mayBeAsked = ({ catalogue, config }: App, account: Account, { id, kind }: Model): boolean =>
+  catalogue.offers(account, id) &&
+  (isAutoName(id) || kind !== "chat" || config.current.autoWhenOnly || !catalogue.isAutoOnly(account));
 
 /** Patterns of the models that the owner allows a member; null for all models. @param member Null for the owner. */
 export const modelsAllowed = ({ members }: App, member: string | null): readonly string[] | null =>

@@ -47,6 +47,7 @@ export const accountSchema = z
     host: z.string().describe("`github.com`, or an enterprise's own."),
     app: text.describe("The app that was signed in with; null for a temporary account."),
     temporary: z.boolean().describe("Passed at start, and never saved."),
+    auto_only: z.boolean().describe("By its model list, the plan has nothing but Auto: only `auto` can be asked for."),
     runtime: z.object({
       entitlement: maybe.describe("In `unit`."),
       remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),

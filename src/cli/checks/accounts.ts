@@ -10,6 +10,7 @@ import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
 import { singleLimit } from "../../net/clock";
+import { autoId, hasOnlyAuto, picksNone } from "../../upstream/auto-model";
 import { openCatalogue } from "../../upstream/catalogue";
 import { openCopilot } from "../../upstream/copilot";
 import type { Model } from "../../upstream/model";
@@ -76,7 +77,10 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
         ? `Its GitHub name is now ${login}`
         : undefined;
     const off = models.filter(({ enabled }) => !enabled).map(({ id }) => id);
-    const summary = `Signed in; ${quota.summary}; ${plural(models.length - off.length, "model")} can be used.`;
+    const usable = hasOnlyAuto(account, picksNone(models.filter(({ id }) => id !== autoId)))
+      ? `its plan offers Auto only: tools have to ask for the model \`${autoId}\``
+      : `${plural(models.length - off.length, "model")} can be used`;
+    const summary = `Signed in; ${quota.summary}; ${usable}.`;
     const { name, reason, suspended } = account.state;
     if (name === "failed")
       return finding.fail(reason ?? summary, suspended ? "Read GitHub's message first." : "Run `dragoman auth`.");

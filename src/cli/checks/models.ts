@@ -4,6 +4,7 @@ import type { Config } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
 import { singleLimit } from "../../net/clock";
+import { isAutoName } from "../../upstream/auto-model";
 import { aliasOf, findListed } from "../../upstream/model-name";
 import { openProviders, type Providers } from "../../upstream/provider";
 import { fetchProviderModels } from "../../upstream/provider-model-list";
@@ -75,6 +76,7 @@ interface Known {
 }
 
 function isKnown(name: string, { models, providers, aliases }: Known): boolean {
+  if (isAutoName(name)) return true;
   if (name.includes("/")) return providers.findByModel(name) !== undefined;
   const alias = aliasOf(name, aliases);
   return models.length === 0 || findListed(name, models) !== undefined || (alias !== undefined && alias !== name);

@@ -39,6 +39,11 @@ export function AccountCard({ account, now, children }: AccountCardProps): Marku
         )}
         {temporary && " · not saved"}
       </p>
+      {account.auto_only && (
+        <p class="soft">
+          This plan offers Auto only: tools ask for the model <code>auto</code>, and GitHub Copilot chooses.
+        </p>
+      )}
       <Remaining account={account} />
       <ResetLine account={account} now={now} />
       {account.reason !== null && account.state !== "ready" && (

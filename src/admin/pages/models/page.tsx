@@ -2,6 +2,7 @@
 /** The model catalogue: capabilities, limits, prices and the accounts that offer each model. */
 import { asProxyError } from "../../../errors";
 import { compact, moment, plural, shorten, significant } from "../../../format";
+import { haveOnlyAuto } from "../../../relay/target";
 import { forgetField, type ModelItem, modelItems, modelsAllowed } from "../../api/models";
 import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -23,6 +24,12 @@ export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
           The models of your accounts{isOwner && " and of other providers"}. Prices are in AI credits per million
           tokens; one credit is one US cent.
         </p>
+        {haveOnlyAuto(app) && !app.config.current.autoWhenOnly && (
+          <p class="note">
+            The plan of your accounts offers Auto only. Ask for the model <code>auto</code>: GitHub Copilot chooses a
+            model for each conversation, and refuses the others by name.
+          </p>
+        )}
         {allowed && (
           <p class="note">
             The owner allows your keys <Value of={allowed.join(", ")} max={400} />; other models are not listed.
