@@ -89,7 +89,7 @@ describe("a sign-in by the admin API", () => {
         body: { state: "waiting", user_code: "DEMO-0001", host: host ?? "github.com", app: "vscode", warning: null },
       });
       expect(begun.body.address).toBe(`${here.demo.url}/login/device`);
-      expect(begun.body.notice).toContain("Copilot plugin");
+      expect(begun.body.notice).toContain("GitHub Copilot Plugin");
       expect(Number(begun.body.expires_at_ms) - Date.now()).toBeWithin(800_000, 901_000);
       const id = String(begun.body.id);
       expect((await here.ask(`/sign-ins/${id}`)).body.state).toBe("waiting");

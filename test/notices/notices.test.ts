@@ -63,16 +63,16 @@ describe("conditions", () => {
     spend(proxy, 55);
     await proxy.app.notices.check();
     await proxy.app.notices.check();
-    expect(titlesOf(receiver.received)).toEqual(["Budget Month: 50 % used"]);
+    expect(titlesOf(receiver.received)).toEqual(["Budget Month: 50% used"]);
     spend(proxy, 35);
     await proxy.app.notices.check();
     spend(proxy, 20);
     await proxy.app.notices.check();
-    expect(titlesOf(receiver.received).slice(1)).toEqual(["Budget Month: 80 % used", "Budget Month is used up"]);
+    expect(titlesOf(receiver.received).slice(1)).toEqual(["Budget Month: 80% used", "Budget Month is used up"]);
     now = Date.parse("2026-12-30T12:00:00Z");
     spend(proxy, 60);
     await proxy.app.notices.check();
-    expect(titlesOf(receiver.received).slice(3)).toEqual(["Budget Month: 50 % used"]);
+    expect(titlesOf(receiver.received).slice(3)).toEqual(["Budget Month: 50% used"]);
     expect(proxy.lines.filter((line) => line.includes("Budget Month"))).toHaveLength(4);
   });
 
@@ -98,7 +98,7 @@ describe("conditions", () => {
     });
     await fetch(`${proxy.url}/usage`);
     await proxy.app.notices.check();
-    expect(titlesOf(receiver.received)).toEqual(["Quota of octo-demo: 80 % used"]);
+    expect(titlesOf(receiver.received)).toEqual(["Quota of octo-demo: 80% used"]);
     account!.exchangeFault = "billing_locked";
     proxy.demo.expireTokens();
     await proxy.post("/v1/messages", {
@@ -139,7 +139,7 @@ describe("conditions", () => {
     expect([await checked(61_000), await checked(61_000)]).toEqual([3, 3]);
     const ids = receiver.received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
     expect(new Set(ids).size).toBe(1);
-    expect(proxy.lines.filter((line) => line.includes("Budget Month: 50 % used"))).toHaveLength(1);
+    expect(proxy.lines.filter((line) => line.includes("Budget Month: 50% used"))).toHaveLength(1);
     expect(proxy.lines.filter((line) => line.includes("tried again for an hour"))).toHaveLength(2);
   });
 

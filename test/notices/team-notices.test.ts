@@ -122,14 +122,14 @@ describeWithPostgres("a budget for each member", () => {
     await spend(anna, 1);
     // A quarter of Ben's own limit.
     await spend(ben, 10);
-    expect(titles()).toEqual(["Budget each of anna: 50 % used"]);
+    expect(titles()).toEqual(["Budget each of anna: 50% used"]);
     await spend(anna, 3);
     await spend(anna, 2);
     await spend(ben, 10);
     expect(titles().slice(1)).toEqual([
-      "Budget each of anna: 80 % used",
+      "Budget each of anna: 80% used",
       "Budget each of anna is used up",
-      "Budget each of ben: 50 % used",
+      "Budget each of ben: 50% used",
     ]);
   });
 });
