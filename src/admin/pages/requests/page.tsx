@@ -73,7 +73,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
         </div>
         {!follows && !paged && (
           <p class="fresh" data-count="/admin/requests/live" role="status" hidden>
-            <a class="button" href={url.pathname + url.search}>
+            <a class="button" href={withQuery(url.pathname, Object.fromEntries(url.searchParams))}>
               New requests
             </a>
           </p>
