@@ -36,7 +36,7 @@ describe("a stop", () => {
       expect(sentTo(proxy)).toBe(sent);
       expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([429, "false"]);
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect(body.error.message).toContain("The budget `All` is used up: 1 of 1 requests used, free again at");
+      expect(body.error.message).toContain("The budget `All` is used up: 1 of 1 request used, free again at");
       expect(body.error.type).toBe(path === "/v1/messages" ? "rate_limit_error" : "insufficient_quota");
       expect(proxy.rows()[0]).toMatchObject({ http_status: 429, error_type: "budget_exceeded", account_id: null });
     },
