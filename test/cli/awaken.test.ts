@@ -31,8 +31,9 @@ describe("a start", () => {
     const { url } = await command.ready();
     const expected = [
       ...["octo-demo", "work-demo"].flatMap((name) => [`${name} ${exchange}`, `${name} /models`, `${name} ${quota}`]),
-      "plus-demo /models",
+      // An account that is used directly learns its model host from the quota's answer.
       `plus-demo ${quota}`,
+      "plus-demo /models",
     ];
     await until(() => github.demo.journal.length >= expected.length, 10_000);
     expect(asked(github)).toEqual(expected);
