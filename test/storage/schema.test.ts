@@ -101,6 +101,31 @@ describeWithPostgres("the schema", () => {
     expect([...(await postgres.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
   });
 
+  test("questions that only wait for a connection are answered, however many others are before them", async () => {
+    const postgres = connected(await server.database({ empty: true }));
+    const ask = () => postgres.ask((sql) => sql`SELECT pg_sleep(0.1)`, 500);
+    const answers = await Promise.allSettled(Array.from({ length: 100 }, ask));
+    expect(answers.filter(({ status }) => status === "rejected")).toEqual([]);
+    expect(postgres.isAway).toBe(false);
+  });
+
+  test("a question that waits for a connection ends when the database answers nobody, and is not told of others", async () => {
+    const postgres = connected(await server.database({ empty: true }));
+    await postgres.ask((sql) => sql`SELECT 1`);
+    const long = Array.from({ length: 8 }, () => postgres.ask((sql) => sql`SELECT pg_sleep(2)`, 30_000));
+    const waiting = postgres.transact((sql) => sql`SELECT 1`, 300);
+    const startedAt = unloadedNow();
+    expect(await waiting.catch((thrown) => thrown)).toMatchObject({
+      details: { code: "database_away" },
+      message:
+        "The database cannot be used now: it does not answer. Therefore nothing was changed. Try again when it is back.",
+    });
+    expect(unloadedNow() - startedAt).toBeLessThan(2_000);
+    // Its connections were replaced, and finish what they do.
+    expect([...(await postgres.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
+    expect(await Promise.all(long)).toHaveLength(8);
+  });
+
   test("an address without a database is an error within seconds", async () => {
     const postgres = connected("postgres://nobody@127.0.0.1:1/none");
     const before = unloadedNow();

@@ -49,7 +49,7 @@ export interface PostgresOptions {
 const maxConnections = 8;
 /** Seconds until an attempt to connect is given up: less than a question may take, so that its own error is heard. */
 const connectionTimeout = 3;
-/** Milliseconds that a question may take. */
+/** Milliseconds that a question may take, once it has a connection. */
 const defaultTimeoutMs = 5_000;
 /** Milliseconds between two tries to listen. */
 const listenEvery = 500;
@@ -67,6 +67,7 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
         // A pooler gives each transaction another connection, which does not know statements that were prepared on the last one.
         prepare: directUrl === undefined,
       }),
+    connections: maxConnections,
     back: () => {
       for (const listener of backListeners) listener();
     },
@@ -82,6 +83,7 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
         connectionTimeout,
         onclose: () => lostDirect(),
       }),
+    connections: 1,
     replaced: () => {
       lostDirect();
       for (const subscription of subscriptions) void listenAgain(subscription);

@@ -1,6 +1,7 @@
 /** One way to the database: some connections, and what is known of whether they lead to it. */
 import type { SQL } from "bun";
 import { databaseAway, isAwayError, isUnanswered, isUnreachable, NotAsked, SlowDatabase, sqlState } from "./away";
+import { openTurns, type Turns } from "./turns";
 
 export interface Line {
   /** The present connections. All are replaced when one does not answer, because a dead connection reports no error. */
@@ -9,7 +10,10 @@ export interface Line {
   readonly isAway: boolean;
   /** Milliseconds since the database answered. */
   readonly silence: number;
-  /** @param isChange Whether something is to be changed: for the sentence of the error. */
+  /**
+   * @param timeoutMs From when the question has a connection. While all are busy it waits for as long as the database answers others.
+   * @param isChange Whether something is to be changed: for the sentence of the error.
+   */
   ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs: number, isChange?: boolean): Promise<T>;
   /** Opens new connections in place of these. */
   replace(): void;
@@ -18,6 +22,8 @@ export interface Line {
 
 export interface LineOptions {
   open(): SQL;
+  /** How many questions the connections take at a time. */
+  connections: number;
   /** Called with the connections that take the place of others. */
   replaced?(sql: SQL): void;
   /** The database answers again. */
@@ -42,8 +48,9 @@ interface Outage {
 }
 
 /** Connects with the first question. */
-export function openLine({ open, replaced, back, finishSeconds }: LineOptions): Line {
+export function openLine({ open, connections, replaced, back, finishSeconds }: LineOptions): Line {
   let sql = open();
+  let turns = openTurns(connections);
   let outage: Outage | undefined;
   let isAway = false;
   let answeredAt = performance.now();
@@ -62,6 +69,8 @@ export function openLine({ open, replaced, back, finishSeconds }: LineOptions): 
   const replace = () => {
     const old = sql;
     sql = open();
+    turns.end();
+    turns = openTurns(connections);
     replaced?.(sql);
     finishing.add(old);
     void old.close({ timeout: finishSeconds }).finally(() => finishing.delete(old));
@@ -86,6 +95,7 @@ export function openLine({ open, replaced, back, finishSeconds }: LineOptions): 
   const begin = (cause: unknown) => {
     if (outage || closed) return;
     outage = { cause, waitUntil: performance.now() + patienceMs, over: Promise.withResolvers() };
+    turns.end();
     void probe(outage);
   };
   /** @throws ProxyError if the database is still away after a moment. */
@@ -94,6 +104,24 @@ export function openLine({ open, replaced, back, finishSeconds }: LineOptions): 
       const left = outage.waitUntil - performance.now();
       if (left <= 0) throw databaseAway(new NotAsked("the database is away", { cause: outage.cause }), isChange);
       await Promise.race([outage.over.promise, Bun.sleep(left)]);
+    }
+  };
+  /** @throws ProxyError if the database is away, or answers nobody for so long. */
+  const untilTurn = async (timeoutMs: number, isChange: boolean): Promise<Turns> => {
+    const askedAt = performance.now();
+    const left = () => timeoutMs - (performance.now() - Math.max(askedAt, answeredAt));
+    for (;;) {
+      if (outage) await untilBack(isChange);
+      const current = turns;
+      const outcome = await current.take(left);
+      if (outcome === "turn" && current === turns && !outage) return current;
+      if (outcome === "turn") current.give();
+      if (outcome !== "silent" || current !== turns || outage) continue;
+      const cause = new SlowDatabase(`no answer to anybody within ${timeoutMs} ms`);
+      isAway = true;
+      if (!closed) replace();
+      begin(cause);
+      throw databaseAway(new NotAsked("all connections wait for the database", { cause }), isChange);
     }
   };
 
@@ -109,7 +137,7 @@ export function openLine({ open, replaced, back, finishSeconds }: LineOptions): 
     },
     async ask(question, timeoutMs, isChange = false) {
       for (let isFirst = true; ; isFirst = false) {
-        if (outage) await untilBack(isChange);
+        const turn = await untilTurn(timeoutMs, isChange);
         const asked = sql;
         try {
           const answer = await withinTime(question(asked), timeoutMs);
@@ -126,12 +154,15 @@ export function openLine({ open, replaced, back, finishSeconds }: LineOptions): 
           // Nothing was done, and the next connection may work: perhaps only this one was lost.
           if (isFirst && outage && !isUnanswered(thrown)) continue;
           throw databaseAway(thrown, isChange);
+        } finally {
+          turn.give();
         }
       }
     },
     replace,
     async close() {
       closed = true;
+      turns.end();
       outage?.over.resolve();
       outage = undefined;
       const ends = [...finishing].map((old) => old.close({ timeout: 0 }));
