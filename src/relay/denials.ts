@@ -12,8 +12,9 @@ import type { Failure } from "../upstream/failure";
 export function withDenial({ catalogue }: Pick<App, "catalogue">, account: Account, model: string, failure: Failure) {
   if (!failure.denies) return failure;
   if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model) };
+  const found = catalogue.listOf(account).find(({ id }) => id === model);
+  catalogue.denials.denied(account, model, found ? (found.isAbsent ? "before" : "now") : "never", failure.offered);
   if (failure.denies === "model") catalogue.drop(account, model);
-  catalogue.denials.denied(account, model, failure.offered);
   const models = catalogue.denials.everyDenied(account);
   return models ? { ...failure, error: clientNotAllowed(account, models, failure.error) } : failure;
 }

@@ -9,15 +9,25 @@ import type { Logger } from "../logger";
 export interface DeniedModels {
   /**
    * The account was refused the model.
+   * @param listed Whether the account's list names it.
    * @param offered The models that GitHub says it would have served instead.
    */
-  denied(account: Account, model: string, offered?: readonly string[]): void;
+  denied(account: Account, model: string, listed: Listed, offered?: readonly string[]): void;
   served(account: Account, model: string): void;
   /** Whether the account was refused this model, or every model, within the last hour. */
   isDenied(account: Account, model: string): boolean;
   /** The models that the account was asked for, if it was refused each of them, and more than one, within the last hour. */
   everyDenied(account: Account): string[] | undefined;
 }
+
+/** Where an account's model is named: in its last list, only in an earlier one, or in none that is known. */
+export type Listed = "now" | "before" | "never";
+
+const listedWords: Record<Listed, string> = {
+  now: "which is in the account's list",
+  before: "which was in an earlier list of the account and is not in its last one",
+  never: "which is in no list of the account",
+};
 
 /** Milliseconds for which a refusal counts. */
 const countsFor = hourMs;
@@ -45,11 +55,11 @@ export function openDeniedModels({ logger, now }: { logger: Logger; now(): numbe
   }
 
   return {
-    denied(account, model, offered) {
+    denied(account, model, listed, offered) {
       const outcomes = outcomesOf(account);
       if (!counts(outcomes.get(model))) {
         const instead = offered ? ` It would serve: ${offered.join(", ")}.` : "";
-        logger.warn(`GitHub refused ${account.id} the model ${model}, which is in the account's list.${instead}`);
+        logger.warn(`GitHub refused ${account.id} the model ${model}, ${listedWords[listed]}.${instead}`);
       }
       outcomes.set(model, now());
     },
