@@ -49,8 +49,26 @@ export async function findNamedModel(parts: NamedModelParts, { name, client, key
   const aliased = alias === undefined ? undefined : isAutoName(alias) ? autoNamed(parts) : providerModels.find(alias);
   if (aliased) return listed(present ?? (await listOrNothing(parts)), name) ?? aliased;
   const models = present ?? (await catalogue.models());
-  const model = findModel(name, models, ...aliases, vendorAliases[client]?.(name, models) ?? {});
+  const findIn = (list: readonly Model[]) =>
+    findModel(name, list, ...aliases, vendorAliases[client]?.(name, list) ?? {});
+  const model = await foundOrLater(findIn, models, catalogue);
   return { model, upstreamModel: model };
+}
+
+/** A list may lack a model that the next one has, so a missing name is looked for in one more. */
+async function foundOrLater(
+  findIn: (list: readonly Model[]) => Model,
+  models: readonly Model[],
+  catalogue: NamedModelParts["catalogue"],
+): Promise<Model> {
+  try {
+    return findIn(models);
+  } catch (thrown) {
+    const later =
+      thrown instanceof ProxyError && thrown.kind === "not_found" ? await catalogue.modelsForMissing() : undefined;
+    if (!later) throw thrown;
+    return findIn(later);
+  }
 }
 
 function listed(models: readonly Model[], name: string): NamedModel | undefined {

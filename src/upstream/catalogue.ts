@@ -15,6 +15,11 @@ export interface Catalogue {
    * @throws ProxyError if no account's list can be fetched and none is cached
    */
   models(): Promise<Model[]>;
+  /**
+   * The same as {@link models} for a name that they lack, after one more look at the upstream; undefined if there was no
+   * other look within the last minute to take, or none succeeded.
+   */
+  modelsForMissing(): Promise<Model[] | undefined>;
   /** The result of {@link models} if all lists are fresh; undefined if it has to be awaited. */
   presentModels(): Model[] | undefined;
   /** Loads the list of one account, unless it is cached. @throws ProxyError if it cannot be fetched */
@@ -104,6 +109,14 @@ export function openCatalogue({ pool, auto, now = Date.now, ...options }: Catalo
       const models = unionOf(results.map(listIn));
       if (models.length === 0) throwFirst(results);
       return models;
+    },
+    async modelsForMissing() {
+      const results = await settledInTime(accounts().map(cache.loadForMissing), {
+        others: othersTimeoutMs,
+        total: othersTimeoutMs,
+      });
+      const isNew = results.some((result) => result?.status === "fulfilled" && result.value !== undefined);
+      return isNew ? unionOf(accounts().map(cache.get)) : undefined;
     },
     presentModels() {
       const all = accounts();

@@ -31,6 +31,11 @@ export interface ModelListCache {
   load(account: Account): Promise<CachedModelList>;
   /** A list that is at most 10 s old. @throws ProxyError if it cannot be fetched */
   loadCurrent(account: Account): Promise<CachedModelList>;
+  /**
+   * A list that is fetched for a name that no list has, because lists differ from call to call: at most one a minute,
+   * however many names are missing; undefined if it is not time for one, or it cannot be fetched.
+   */
+  loadForMissing(account: Account): Promise<CachedModelList | undefined>;
   isFresh(list: CachedModelList): boolean;
   /** Milliseconds. */
   ageOf(list: CachedModelList): number;
@@ -52,6 +57,7 @@ const currentFor = 10_000;
 const freshFor = 10 * 60_000;
 const usableFor = dayMs;
 const retryAfter = 30_000;
+const missingAgainAfter = 60_000;
 /** Lists of one account differ from call to call, and a model that one of them lacks serves (zed, 2026-09). */
 const keepAbsentFor = dayMs;
 
@@ -61,6 +67,8 @@ export function openModelListCache(options: ModelListCacheOptions): ModelListCac
   /** `since` is a time of the monotonic clock. */
   const fetches = new WeakMap<Account, { list: Promise<CachedModelList>; since: number }>();
   const failures = new WeakMap<Account, { at: number; thrown: unknown }>();
+  /** The last fetch for a missing name. Whoever misses another one meanwhile waits for the same list. */
+  const extra = new WeakMap<Account, { at: number; list: Promise<CachedModelList | undefined> }>();
 
   /** If the clock was set back, a list does not become younger. */
   const ageOf = (list: CachedModelList) => Math.abs(now() - list.fetchedAt);
@@ -135,6 +143,13 @@ export function openModelListCache(options: ModelListCacheOptions): ModelListCac
     async loadCurrent(account) {
       const cached = lists.get(account);
       return cached && ageOf(cached) < currentFor ? cached : fetchOnce(account);
+    },
+    async loadForMissing(account) {
+      const last = extra.get(account);
+      if (last && Math.abs(now() - last.at) < missingAgainAfter) return fetches.has(account) ? last.list : undefined;
+      const list = fetchOnce(account).catch(() => undefined); // already in the log
+      extra.set(account, { at: now(), list });
+      return list;
     },
     isFresh: (list) => ageOf(list) < freshFor,
     ageOf,

@@ -1,5 +1,6 @@
 /** Lists of one account differ from call to call: a model in use does not vanish, and one that is gone does not stay. */
 import { describe, expect, test } from "bun:test";
+import { offerOnly } from "../support/catalogue";
 import { startProxy } from "../support/proxy";
 
 const minutes = 60_000;
@@ -13,9 +14,9 @@ async function start(unsteady = [flash]) {
   return {
     proxy,
     clock,
-    async ask() {
+    async ask(model = flash) {
       const messages = [{ role: "user", content: "Hi." }];
-      const response = await proxy.post("/v1/chat/completions", { model: flash, messages });
+      const response = await proxy.post("/v1/chat/completions", { model, messages });
       await response.text();
       return response.status;
     },
@@ -73,5 +74,34 @@ describe("a model that the last list lacks", () => {
     expect(await upstream.isListed()).toBe(true);
     expect(await upstream.ask()).toBe(404);
     expect(await upstream.isListed()).toBe(false);
+    const [line] = upstream.proxy.lines.filter((each) => each.includes("GitHub refused"));
+    expect(line).toContain("which was in an earlier list of the account and is not in its last one.");
+    expect(line).not.toContain("which is in the account's list");
+  });
+});
+
+describe("a name that the first list lacks", () => {
+  test("is looked for in one more list, and served if that one has it", async () => {
+    await using upstream = await start([]);
+    // The second request is the one that offerOnly itself sends.
+    offerOnly(upstream.proxy.demo, { "gpt-5-mini": ["/chat/completions"] }, 2);
+    expect(await upstream.ask("gpt-5-mini")).toBe(200);
+    expect(await upstream.ask()).toBe(200);
+    expect(await upstream.isListed()).toBe(true);
+  });
+
+  test("causes one more list in a minute, however many such names are asked for", async () => {
+    await using upstream = await start([]);
+    expect(await upstream.ask()).toBe(200);
+    const first = upstream.asked();
+    const ask = () => Promise.all(["none-1", "none-2", "none-3"].map((name) => upstream.ask(name)));
+    for (const later of [0, 59_000]) {
+      upstream.clock.at += later;
+      expect(await ask()).toEqual([404, 404, 404]);
+      expect(upstream.asked()).toBe(first + 1);
+    }
+    upstream.clock.at += 1_000;
+    expect(await ask()).toEqual([404, 404, 404]);
+    expect(upstream.asked()).toBe(first + 2);
   });
 });
