@@ -10,6 +10,8 @@ import { callOut } from "../net/fetch";
 
 export interface SearchEngine {
   name: string;
+  /** Whether the query, with the limits that are sent in it, is short enough for the engine. */
+  takes(query: string, offer: ServerToolOffer): boolean;
   /**
    * @param controller Ends the search; a limit of the call aborts it too.
    * @param answered Gets the status of each answer.
@@ -30,11 +32,21 @@ const pagesWanted = 8;
 /** Characters of what is known of a page: all of it is paid for as a part of the prompt. */
 const [longestText, longestTitle, longestAge, longestUrl] = [2000, 300, 60, 2000];
 
+interface LongestQuery {
+  characters: number;
+  words?: number;
+}
+
+/** Its reference of the parameter `q`, 2026-11. Operators are a part of it. */
+const braveLongest: LongestQuery = { characters: 400, words: 50 };
+
 interface EngineForm {
   /** For sentences. */
   title: string;
   /** Where it is if the config names no address. */
   url?: string;
+  /** What it accepts as a query. */
+  longest?: LongestQuery;
   /** `path` follows the address. */
   request(
     query: string,
@@ -55,9 +67,10 @@ const forms: Record<EngineName, EngineForm> = {
   brave: {
     title: "Brave Search",
     url: "https://api.search.brave.com",
+    longest: braveLongest,
     request: (query, offer, key) => ({
       path: `/res/v1/web/search?${new URLSearchParams({
-        q: withSites(query, offer),
+        q: withSites(query, offer, braveLongest),
         count: String(pagesWanted),
         text_decorations: "false",
         ...countryOf(offer),
@@ -70,6 +83,7 @@ const forms: Record<EngineName, EngineForm> = {
   tavily: {
     title: "Tavily",
     url: "https://api.tavily.com",
+    longest: { characters: 400 }, // “Max query length is 400 characters”, its error of 2025-09 and 2026-03
     request: (query, { allowedDomains, blockedDomains }, key) => ({
       path: "/search",
       headers: { authorization: `Bearer ${key}` },
@@ -104,6 +118,8 @@ export function searchEngineOf({ webSearchEngine: settings }: Config): SearchEng
   if (address === undefined) return undefined;
   return {
     name,
+    takes: (query, offer) =>
+      isWithin(form.longest, name === "brave" ? withSites(query, { ...offer, blockedDomains: [] }) : query),
     async search(query, offer, controller, answered) {
       const { path, headers, body } = form.request(query, offer, apiKey);
       const response = await callOut(address + path, {
@@ -161,16 +177,30 @@ function readPages({ results, fields }: EngineForm, answer: Record<string, unkno
   });
 }
 
-/** The query with the client's limits as operators, which most engines understand. */
-function withSites(query: string, { allowedDomains = [], blockedDomains = [] }: ServerToolOffer): string {
+const isWithin = (
+  { characters, words = Number.POSITIVE_INFINITY }: LongestQuery = { characters: Infinity },
+  query: string,
+) => query.length <= characters && query.split(/\s+/).length <= words;
+
+/**
+ * The query with the client's limits as operators, which most engines understand. Sites that are blocked but for which there
+ * is no room are left out of the results afterwards.
+ */
+function withSites(
+  query: string,
+  { allowedDomains = [], blockedDomains = [] }: Pick<ServerToolOffer, "allowedDomains" | "blockedDomains">,
+  longest?: LongestQuery,
+): string {
   // No engine knows `*` in a path. What is blocked only there is left out afterwards.
   const allowed = allowedDomains
     .map((domain) => `site:${domain.includes("*") ? hostOfLimit(domain) : domain}`)
     .join(" OR ");
   const blocked = blockedDomains.filter((domain) => !domain.includes("*")).map((domain) => `-site:${domain}`);
-  return [query, allowed && (allowedDomains.length > 1 ? `(${allowed})` : allowed), ...blocked]
-    .filter((part) => part)
-    .join(" ");
+  const wanted = [query, allowed && (allowedDomains.length > 1 ? `(${allowed})` : allowed)].filter((part) => part);
+  return blocked.reduce((text, part) => {
+    const longer = `${text} ${part}`;
+    return isWithin(longest, longer) ? longer : text;
+  }, wanted.join(" "));
 }
 
 function countryOf({ location }: ServerToolOffer): Record<string, string> {

@@ -14,7 +14,9 @@ const longestQuery = 1000;
 export const runWebSearch: ToolRun = async (context, call, offer) => {
   const query = queryOf(call);
   if (query === "") return { kind: "error", code: "invalid_tool_input" };
-  if (query.length > longestQuery) return { kind: "error", code: "query_too_long" };
+  const engine = searchEngineOf(context.parts.config.current);
+  if (query.length > longestQuery || engine?.takes(query, offer) === false)
+    return { kind: "error", code: "query_too_long" };
   try {
     return { kind: "pages", ...allowed(await search(context, query, offer), offer) };
   } catch (thrown) {

@@ -43,7 +43,7 @@ const searchScript: ToolScript = (prompt, tools) => {
   const wanted = searchWish.exec(prompt)?.[1];
   if (!tool || wanted === undefined) return [];
   const call = (query: string): Call => ({ tool, input: { query } });
-  const query = wanted.trim().slice(0, 200) || "DEMO";
+  const query = wanted.trim().slice(0, 1_200) || "DEMO";
   return /\btwice\b|\bparallel\b/i.test(prompt) ? [call(query), call(`${query} again`)] : [call(query)];
 };
 
