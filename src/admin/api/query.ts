@@ -16,7 +16,9 @@ const likeNoName = /^\\*\(none\)$/;
 const name = z
   .string()
   .transform((text) => (text === noName ? null : likeNoName.test(text) ? text.slice(1) : text))
-  .describe(`The whole name; \`${noName}\` for requests without one.`);
+  .describe(
+    `The whole name; \`${noName}\` for requests without one, and \`\\${noName}\` for a name that is itself \`${noName}\`.`,
+  );
 
 /** The value of a filter parameter for a name; null means "no name". */
 export const formatName = (value: string | null): string =>

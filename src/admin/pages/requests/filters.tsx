@@ -77,7 +77,8 @@ export function FilterBar({
             />
           </div>
           <p class="soft">
-            Enter <code>(none)</code> to find requests without a value in that field.
+            Enter <code>(none)</code> to find requests without a value in that field, and <code>\(none)</code> for one
+            whose value is <code>(none)</code>.
           </p>
         </details>
         {view.follows && <input type="hidden" name="follow" value="1" />}
