@@ -275,7 +275,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
 
 /** The dialect in which errors of a path are written; chat for paths without a dialect. */
 function dialectAt(path: string): ClientDialect {
-  if (/^\/v1beta(?:\/(?!v1\/)|$)|^\/v1\/models\/.+(?::|%3a)[a-z]+$/i.test(path)) return "gemini";
+  if (/^\/v1(?:alpha|beta)(?:\/(?!v1\/)|$)|^\/v1\/models\/.+(?::|%3a)[a-z]+$/i.test(path)) return "gemini";
   if (/^\/(?:(?:v1\/){0,2}messages(?:\/|$)|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
   return /^(?:\/v1)?\/(?:responses|alpha)(?:\/|$)/.test(path) ? "responses" : "chat";
 }
@@ -335,7 +335,7 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
 /** With or without `/v1`. */
 const isModelPath = (request: Request) => {
   const path = pathOfUrl(request.url);
-  if (/^\/(?:(?:[^/]+\/)?v1|v1beta)\//.test(path)) return true;
+  if (/^\/(?:(?:[^/]+\/)?v1|v1alpha|v1beta)\//.test(path)) return true;
   return !isAdminWing(path) && methodsAt(`/v1${path}`) !== undefined;
 };
 

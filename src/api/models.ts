@@ -26,7 +26,7 @@ export async function listModels(
   key: ClientKey | undefined,
   { limit, after_id }: z.infer<ReturnType<typeof modelsQuery>>,
 ): Promise<Response> {
-  const { current, page, hasMore } = await usablePage(app, key, limit, after_id);
+  const { current, page, hasMore } = await usablePage(app, key, limit, { name: "after_id", id: after_id });
   return Response.json(
     {
       object: "list",
@@ -39,13 +39,28 @@ export async function listModels(
   );
 }
 
-/** A page of the models that the key may use. @param after The id of the model before the page. */
-async function usablePage(app: App, key: ClientKey | undefined, size: number | undefined, after: string | undefined) {
+/**
+ * A page of the models that the key may use.
+ * @param after The id of the model before the page, and the parameter that names it.
+ * @throws ProxyError `invalid_request` if no such model is in the list: from the beginning again, a client would never end.
+ */
+async function usablePage(
+  app: App,
+  key: ClientKey | undefined,
+  size: number | undefined,
+  after: { name: string; id: string | undefined },
+) {
   const current = await allModels(app, "current");
   const all = current.models.filter(
     (model) => model.enabled && model.kind !== "completion" && mayAsk(key, model.id, current.models),
   );
-  const start = all.findIndex(({ id }) => id === after) + 1;
+  const start = after.id ? all.findIndex(({ id }) => id === after.id) + 1 : 0;
+  if (after.id && start === 0)
+    throw new ProxyError(
+      "invalid_request",
+      `There is no model \`${after.id.slice(0, 100)}\` in this list, so no page begins after it: begin again without \`${after.name}\`.`,
+      { param: after.name },
+    );
   const page = all.slice(start, size && start + size);
   return { current, page, hasMore: start + page.length < all.length };
 }
@@ -74,7 +89,7 @@ export async function listGoogleModels(
   key: ClientKey | undefined,
   { pageSize, pageToken }: z.infer<ReturnType<typeof googleModelsQuery>>,
 ): Promise<Response> {
-  const { current, page, hasMore } = await usablePage(app, key, pageSize, pageToken);
+  const { current, page, hasMore } = await usablePage(app, key, pageSize, { name: "pageToken", id: pageToken });
   const last = hasMore ? { nextPageToken: page.at(-1)?.id } : {};
   return Response.json(
     { models: page.map((model) => googleModel(app, model)), ...last },

@@ -4,6 +4,7 @@ import { z } from "zod";
 import {
   clientPaths,
   embeddingsPaths,
+  geminiAlphaPath,
   geminiPath,
   metricsPath,
   modelsPath,
@@ -220,7 +221,10 @@ const isGoogleMethod = (path: string) => path.startsWith(`${geminiPath}/:model:`
 
 /** Base URLs may lack the `/v1`. For messages it may be there twice: Claude Code would blame the model for the 404. */
 const spellings = (path: string) => {
-  if (isGoogleMethod(path)) return [path, path.replace(geminiPath, modelsPath)];
+  if (path.startsWith(geminiPath))
+    return [geminiPath, geminiAlphaPath, ...(isGoogleMethod(path) ? [modelsPath] : [])].map((base) =>
+      path.replace(geminiPath, base),
+    );
   if (!path.startsWith("/v1/")) return [path];
   const twice = path.startsWith(clientPaths.messages) ? [`/v1${path}`] : [];
   return [path, path.slice("/v1".length), ...twice];
@@ -256,6 +260,8 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
   for (const [method, base] of [
     ["GET", geminiPath],
     ["POST", geminiPath],
+    ["GET", geminiAlphaPath],
+    ["POST", geminiAlphaPath],
     ["POST", modelsPath],
   ] as const)
     plugin.route(

@@ -22,6 +22,7 @@ export const ownSegments: ReadonlySet<string> = new Set([
   "health",
   "metrics",
   "assets",
+  "v1alpha",
   "v1beta",
 ]);
 

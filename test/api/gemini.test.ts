@@ -84,7 +84,7 @@ describe.each(["gemini-3.1-pro-preview", "claude-sonnet-4.6", "gpt-5.3-codex"])(
 test("both versions of the address, and the key in a header or as a bearer token", async () => {
   const key = "a-client-key-of-gemini-123";
   await using guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
-  for (const version of ["v1", "v1beta"]) {
+  for (const version of ["v1", "v1alpha", "v1beta"]) {
     const ai = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: guarded.url, apiVersion: version } });
     expect((await ai.models.generateContent({ model: "gpt-5-mini", contents: "Say hello." })).text).toContain("Hello!");
     expect((await ai.models.get({ model: "gpt-5-mini" })).name).toBe("models/gpt-5-mini");
@@ -111,6 +111,8 @@ describe("the key", () => {
     ["POST", "/v1/models/gpt-5-mini:generateContent"],
     ["GET", "/v1beta/models"],
     ["GET", "/v1beta/models/gpt-5-mini"],
+    ["GET", "/v1alpha/models"],
+    ["GET", "/v1alpha/models/gpt-5-mini"],
   ])("is needed for %s %s, and the error is Google's", async (method, at) => {
     for (const sent of [{}, { "x-goog-api-key": `${key}x` }] as Record<string, string>[]) {
       const body = method === "POST" ? JSON.stringify(hello) : undefined;
@@ -147,6 +149,7 @@ describe("errors", () => {
   test.each<[string, RequestInit, number, string]>([
     ["/v1beta/models", {}, 405, "UNIMPLEMENTED"],
     ["/v1beta/nothing", {}, 404, "NOT_FOUND"],
+    ["/v1alpha/nothing", {}, 404, "NOT_FOUND"],
     [path("sing"), {}, 404, "NOT_FOUND"],
     [path("generateContent", "nothing"), {}, 404, "NOT_FOUND"],
     ["/v1/models/nothing:generateContent", {}, 404, "NOT_FOUND"],

@@ -49,6 +49,18 @@ describe("the list", () => {
     expect(ids).toEqual(all.data.map(({ id }) => id));
   });
 
+  test.each([
+    ["/v1/models?limit=2&after_id=gone", "after_id"],
+    ["/v1beta/models?pageSize=2&pageToken=gone", "pageToken"],
+    ["/v1alpha/models?pageSize=2&pageToken=gone", "pageToken"],
+  ])("a page after a model that is not listed is refused instead of beginning again: %s", async (path, name) => {
+    const response = await fetch(proxy.url + path);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain(
+      `There is no model \`gone\` in this list, so no page begins after it: begin again without \`${name}\`.`,
+    );
+  });
+
   test("has limits, endpoints and abilities", async () => {
     expect(await client.models.retrieve("claude-sonnet-4.6")).toMatchObject({
       id: "claude-sonnet-4.6",
