@@ -1,6 +1,5 @@
 /** `dragoman doctor`: runs every check, changes nothing, and says how to fix what failed. */
-import { homedir } from "node:os";
-import type { Environment } from "../config/environment";
+import { type Environment, homeFolder } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { secretsIn } from "../config/secrets";
 import { asProxyError } from "../errors";
@@ -61,7 +60,7 @@ const timeoutMs = 10_000;
 export async function doctor(options: DoctorOptions): Promise<number> {
   const { version, environment, port, json, enterpriseHost, deep, yes, report } = options;
   const logger = quietLogger(environment);
-  const home = homedir();
+  const home = homeFolder();
   const context: CheckContext = { version, environment, env: process.env, home, port, enterpriseHost, logger };
   const redact = redaction(home, logger);
   const platform = `${process.platform} ${process.arch}, Bun ${Bun.version}`;

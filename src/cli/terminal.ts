@@ -1,6 +1,6 @@
 /** Talks to a person at a terminal: lines, yes/no questions, a countdown, and Ctrl-C. Results go to stdout, messages to stderr. */
-import { homedir } from "node:os";
 import { sep } from "node:path";
+import { homeFolder } from "../config/environment";
 import { flushLines, printable } from "../logger";
 
 /** Whether a person can read and answer. */
@@ -32,7 +32,7 @@ const shown = (text: string): string =>
 
 /** A path with `~` for the home folder. */
 export function shortened(path: string): string {
-  const own = homedir();
+  const own = homeFolder();
   return path === own || path.startsWith(own + sep) ? `~${path.slice(own.length)}` : path;
 }
 

@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { join, posix, win32 } from "node:path";
 import { ProxyError } from "../errors";
 
@@ -230,13 +231,22 @@ export function checkUpstreamUrl(name: string, value: string): string {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
+/** The person's home folder: as the variables name it, else as the system knows it. */
+export const homeFolder = (
+  env: Record<string, string | undefined> = process.env,
+  platform = process.platform,
+): string => namedHome(env, platform) || homedir();
+
+const namedHome = (env: Record<string, string | undefined>, platform: NodeJS.Platform) =>
+  (platform === "win32" ? env.USERPROFILE : env.HOME)?.trim();
+
 function dataFolder(
   env: Record<string, string | undefined>,
   platform: NodeJS.Platform,
   chosen: string | undefined,
 ): string {
   const { isAbsolute, join, resolve } = platform === "win32" ? win32 : posix;
-  const userHome = (platform === "win32" ? env.USERPROFILE : env.HOME)?.trim();
+  const userHome = namedHome(env, platform);
   // Editors and services start us without a shell, so a leading ~ may still be there.
   if (chosen && !/^~(?=$|[/\\])/.test(chosen)) return resolve(chosen);
   if (userHome && isAbsolute(userHome))

@@ -17,9 +17,9 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, ProxyError } from "../errors";
+import { homeFolder } from "./environment";
 
 /** Undefined on Windows, where a folder in the user's profile inherits private permissions. */
 const ourUid = process.getuid?.();
@@ -63,7 +63,7 @@ const ofFileSystems = new Set(["lost+found", ".DS_Store"]);
 /** The name of something in the folder that is not dragoman's; the folder's own path if it is the root or the home folder. */
 function foreignIn(path: string): string | undefined {
   const place = realpathSync(path);
-  if (place === resolve("/") || place === homedir()) return place;
+  if (place === resolve("/") || place === homeFolder()) return place;
   return readdirSync(place).find((name) => !ownNames.test(name) && !ofFileSystems.has(name));
 }
 

@@ -1,16 +1,15 @@
 /** The tools that are connected to a server, and the client key of each. */
-import { homedir } from "node:os";
 import type { Path } from "../../clients/edit";
 import { type ClientFile, type ClientId, clientIds, clientOf, filesOf } from "../../clients/index";
 import { type SettingsFile, type Written, writeSettings } from "../../clients/settings-file/write";
 import { clientStatus } from "../../clients/status";
-import type { Environment } from "../../config/environment";
+import { type Environment, homeFolder } from "../../config/environment";
 import type { NewKey } from "../../keys/stored-keys";
 import type { KeyStore } from "../key-store";
 import { say, shortened } from "../terminal";
 
 /** Whose settings are read and written. */
-export const person = () => ({ home: homedir(), env: process.env });
+export const person = () => ({ home: homeFolder(), env: process.env });
 
 export interface ConnectedTool {
   id: ClientId;

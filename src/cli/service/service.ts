@@ -1,8 +1,7 @@
 /** Runs dragoman always, under the service manager of this system. */
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname } from "node:path";
-import type { Environment } from "../../config/environment";
+import { type Environment, homeFolder } from "../../config/environment";
 import { ensurePrivateFolder, replaceFile } from "../../config/files";
 import { asProxyError, ProxyError } from "../../errors";
 import { installationOf } from "../installation";
@@ -78,7 +77,7 @@ function definitionFor(
     variables: serviceVariables(process.env, environment),
     stopSeconds: drainMs / 1000 + 10,
     home,
-    personHome: homedir(),
+    personHome: homeFolder(),
   };
   const bad = [...service.command, ...Object.values(service.variables)].find((text) => /\p{Cc}/u.test(text));
   if (bad !== undefined) throw new UsageError("A path, option or variable contains a control character.");
@@ -216,7 +215,7 @@ export function restartService(environment: Environment): boolean {
   return true;
 }
 
-const placesOf = ({ home }: Environment): ServicePlaces => ({ home, personHome: homedir() });
+const placesOf = ({ home }: Environment): ServicePlaces => ({ home, personHome: homeFolder() });
 
 function requireManager(): ServiceManager {
   const manager = managerFor(process.platform);
