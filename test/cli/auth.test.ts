@@ -4,16 +4,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from "node:path";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { until } from "../support/proxy";
 import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
-
-/** Runs to its end. */
-async function ended(args: string[], env: Record<string, string>) {
-  await using command = run(args, { env });
-  const code = await command.exited;
-  return { code, stdout: command.stdout(), stderr: command.stderr() };
-}
 
 describe.concurrent("signing in at a terminal", () => {
   test.each([
@@ -128,13 +122,13 @@ describe.concurrent("signing in at a terminal", () => {
       github.signIn("plus-demo");
       for (const folder of ["accounts", "accounts/github.com"]) {
         chmodSync(join(github.data, folder), 0o775);
-        const { code, stderr } = await ended(["auth", "add"], github.env);
+        const { code, stderr } = await inProcess(["auth", "add"], github.env);
         expect([code, stderr]).toEqual([1, expect.stringContaining("Others may write into the folder")]);
         chmodSync(join(github.data, folder), 0o700);
       }
       rmSync(join(github.data, "accounts"), { recursive: true });
       writeFileSync(join(github.data, "accounts"), "");
-      expect(await ended(["auth"], github.env)).toMatchObject({
+      expect(await inProcess(["auth"], github.env)).toMatchObject({
         code: 1,
         stderr: expect.stringContaining("cannot be"),
       });
@@ -212,7 +206,7 @@ describe.concurrent("the clipboard and the browser", () => {
 describe("auth ls", () => {
   test("without an account says what to do", async () => {
     await using github = scriptedGithub();
-    const { code, stdout, stderr } = await ended(["auth", "ls"], github.env);
+    const { code, stdout, stderr } = await inProcess(["auth", "ls"], github.env);
     expect([code, stdout]).toEqual([0, ""]);
     expect(stderr).toContain("Run `dragoman auth` to sign in.");
   });
@@ -220,7 +214,7 @@ describe("auth ls", () => {
   test("counts from 1 in the order of registration, and asks nobody", async () => {
     await using github = scriptedGithub();
     github.signIn("plus-demo", "octo-demo");
-    const { stdout } = await ended(["auth", "ls"], github.env);
+    const { stdout } = await inProcess(["auth", "ls"], github.env);
     expect(stdout).toBe("1  plus-demo  github.com  opencode\n2  octo-demo  github.com  vscode\n");
     expect(github.demo.journal).toEqual([]);
   });
@@ -232,7 +226,7 @@ describe("auth ls", () => {
     plus!.quota = quotas.tokenBilling();
     github.signIn("octo-demo", "work-demo", "plus-demo");
     octo!.githubToken = "ghu_revoked";
-    const { code, stdout } = await ended(["auth", "ls", "-q"], { ...github.env, TZ: "Asia/Tokyo" });
+    const { code, stdout } = await inProcess(["auth", "ls", "-q"], { ...github.env, TZ: "Asia/Tokyo" });
     expect(code).toBe(0);
     const [head, first, why, second, third] = stdout.split("\n").map((line) => line.split(/ {2,}/));
     expect(head).toEqual(["#", "account", "plan", "unit", "remaining", "resets", "state"]);
@@ -255,16 +249,16 @@ describe("auth rm", () => {
   test("A21: it counts from 1, as auth ls shows them", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo", "plus-demo");
-    expect((await ended(["auth", "rm", "1", "--force"], github.env)).code).toBe(0);
+    expect((await inProcess(["auth", "rm", "1", "--force"], github.env)).code).toBe(0);
     expect(github.logins()).toEqual(["work-demo", "plus-demo"]);
-    expect((await ended(["auth", "rm", "--force", "Plus-Demo"], github.env)).code).toBe(0);
+    expect((await inProcess(["auth", "rm", "--force", "Plus-Demo"], github.env)).code).toBe(0);
     expect(github.logins()).toEqual(["work-demo"]);
   });
 
   test("FS09: of the removed account no file keeps the token", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo");
-    const { stderr } = await ended(["auth", "rm", "octo-demo", "--force"], github.env);
+    const { stderr } = await inProcess(["auth", "rm", "octo-demo", "--force"], github.env);
     expect(stderr).toContain("revoke the app at https://github.com/settings/apps/authorizations.");
     const files = readdirSync(github.data, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     expect(files.length).toBeGreaterThan(0);
@@ -275,7 +269,7 @@ describe("auth rm", () => {
   test.each(["0", "-1", "999", "../x", "nobody"])("CL08: %s is exit code 1 and changes nothing", async (which) => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
-    const { code, stderr } = await ended(["auth", "rm", which, "--force"], github.env);
+    const { code, stderr } = await inProcess(["auth", "rm", which, "--force"], github.env);
     expect([code, github.logins()]).toEqual([1, ["octo-demo"]]);
     expect(stderr).toContain(`There is no account ${which}`);
   });
@@ -283,9 +277,9 @@ describe("auth rm", () => {
   test("without a terminal it removes at once, and without a name it says so", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "plus-demo");
-    expect((await ended(["auth", "rm"], github.env)).code).toBe(2);
+    expect((await inProcess(["auth", "rm"], github.env)).code).toBe(2);
     expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
-    const { code, stderr } = await ended(["auth", "rm", "2"], github.env);
+    const { code, stderr } = await inProcess(["auth", "rm", "2"], github.env);
     expect([code, github.logins()]).toEqual([0, ["octo-demo"]]);
     expect(stderr).toContain("Removed plus-demo at github.com");
     expect(stderr).toContain("revoke the app at https://github.com/settings/applications.");
@@ -328,7 +322,7 @@ describe("wrong usage is exit code 2, with one sentence, and nothing is made", (
     ["CL09", ["usage", "--nonsense", "--json"]],
   ])("%s: %j", async (_, args) => {
     await using github = scriptedGithub();
-    const { code, stdout, stderr } = await ended(args, github.env);
+    const { code, stdout, stderr } = await inProcess(args, github.env);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(/^dragoman: .+\n$/);
     expect([existsSync(github.data), github.demo.journal.length]).toEqual([false, 0]);
@@ -343,6 +337,6 @@ describe("wrong usage is exit code 2, with one sentence, and nothing is made", (
       [["auth", "rm", "--help"], "index_or_username"],
       [["usage", "--help"], "--json"],
     ] as const)
-      expect((await ended([...args], github.env)).stdout).toContain(text);
+      expect((await inProcess([...args], github.env)).stdout).toContain(text);
   });
 });

@@ -3,13 +3,8 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { scriptedGithub } from "./bench";
-
-async function ended(args: string[], env: Record<string, string>) {
-  await using command = run(args, { env });
-  const code = await command.exited;
-  return { code, stdout: command.stdout(), stderr: command.stderr() };
-}
 
 const rowsOf = (stdout: string) => stdout.split("\n").map((line) => line.trim().split(/ {2,}/));
 
@@ -19,9 +14,9 @@ test("a budget for each key: added through the running server, shown with the hi
   await using server = run(["start", "--json", "--port", "0"], { env: github.env });
   const { url } = await server.ready();
   const keys = new Map<string, string>();
-  for (const name of ["ann", "bob"]) keys.set(name, (await ended(["key", "add", name], github.env)).stdout.trim());
+  for (const name of ["ann", "bob"]) keys.set(name, (await inProcess(["key", "add", name], github.env)).stdout.trim());
   const more = ["--unit", "requests", "--each", "key", "--limit-of", "ann=8,bob=2", "--model", "gpt-*"];
-  const added = await ended(["budget", "add", "each", "--limit", "4", ...more], github.env);
+  const added = await inProcess(["budget", "add", "each", "--limit", "4", ...more], github.env);
   expect([added.code, added.stderr]).toEqual([
     0,
     expect.stringContaining("The budget each was added: 4 requests per month for each key."),
@@ -31,31 +26,31 @@ test("a budget for each key: added through the running server, shown with the hi
     const headers = { "x-api-key": keys.get(name)! };
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body, headers })).text();
   }
-  const [, row] = rowsOf((await ended(["budget"], github.env)).stdout);
+  const [, row] = rowsOf((await inProcess(["budget"], github.env)).stdout);
   // Half of bob's two is more than a quarter of ann's eight.
   expect(row!.slice(0, 4)).toEqual(["each", "model=gpt-*", "bob: 1 (50%)", "4 requests per month for each key"]);
   expect(row!.at(-1)).toBe("ready");
-  const shown = rowsOf((await ended(["budget", "--name", "each"], github.env)).stdout);
+  const shown = rowsOf((await inProcess(["budget", "--name", "each"], github.env)).stdout);
   expect(shown.slice(3, 6)).toEqual([
     ["key", "used", "limit"],
     ["bob", "1 (50%)", "2"],
     ["ann", "2 (25%)", "8"],
   ]);
-  expect((await ended(["budget", "--name", "other"], github.env)).code).toBe(1);
-  expect((await ended(["budget", "rm", "each"], github.env)).code).toBe(0);
-  expect((await ended(["budget", "rm", "each"], github.env)).stderr).toContain("has no budget `each`");
+  expect((await inProcess(["budget", "--name", "other"], github.env)).code).toBe(1);
+  expect((await inProcess(["budget", "rm", "each"], github.env)).code).toBe(0);
+  expect((await inProcess(["budget", "rm", "each"], github.env)).stderr).toContain("has no budget `each`");
 });
 
 test("without a server the stored config is changed, by the same rules", async () => {
   await using github = scriptedGithub();
-  const add = (...args: string[]) => ended(["budget", "add", ...args], github.env);
+  const add = (...args: string[]) => inProcess(["budget", "add", ...args], github.env);
   expect((await add("members", "--limit", "1000", "--each", "member", "--limit-of", "anna=3000")).code).toBe(0);
   expect((await add("members", "--limit", "1")).stderr).toContain("There is a budget `members` already");
   const stored = JSON.parse(readFileSync(join(github.data, "config.json"), "utf8"));
   expect(stored.budgets).toMatchObject([
     { name: "members", each: "member", limits: { anna: 3000 }, unit: "credits", limit: 1000, per: "month" },
   ]);
-  expect((await ended(["budget", "rm", "members"], github.env)).code).toBe(0);
+  expect((await inProcess(["budget", "rm", "members"], github.env)).code).toBe(0);
   for (const [args, sentence] of [
     [["x"], "--limit is missing"],
     [["x", "--limit", "many"], "--limit must be a number"],

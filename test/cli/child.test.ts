@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program, run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { until } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
 import { scriptedGithub } from "./bench";
@@ -183,10 +184,11 @@ describe("a token on stdin", () => {
 
 describe("--parent-pid", () => {
   test.each(["", "0", "-1", "abc", "1.5", "99999999999", "4294967296"])("%j is wrong usage", async (pid) => {
-    await using command = run([...demo, `--parent-pid=${pid}`]);
-    expect(await command.exited).toBe(2);
-    expect(command.stdout()).toBe("");
-    expect(command.stderr()).toMatch(/^dragoman: .*--parent-pid .+\n$/);
+    expect(await inProcess([...demo, `--parent-pid=${pid}`])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^dragoman: .*--parent-pid .+\n$/),
+    });
   });
 
   test.if(process.platform !== "win32")("of its own is wrong usage: `exec` has taken the shell's place", async () => {

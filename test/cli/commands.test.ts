@@ -4,17 +4,14 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import { commandLine } from "../../src/cli/commands";
 import { givenIn } from "../../src/cli/given";
-import { run } from "../support/command";
+import { asProcess, inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
 
 const { commands } = commandLine([], "");
 const names = commands.map(({ name }) => name);
 
-async function ended(...args: string[]) {
-  await using command = run(args);
-  return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
-}
+const ended = (...args: string[]) => inProcess(args);
 
 describe.each(names)("%s", (name) => {
   const words = name.split(" ");
@@ -31,17 +28,19 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("refuses an option that it has not, with the command that tells which it has", async () => {
+  test("refuses an option that it has not, the same in a process of its own, with the command that tells which it has", async () => {
     const { code, stdout, stderr } = await ended(...words, "--nonsense");
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(`\`dragoman ${name} --help\``)]);
+    expect(await asProcess([...words, "--nonsense"])).toEqual({ code, stdout, stderr });
   });
 });
 
 test("without a command: the version alone, or the help", async () => {
+  // The program itself answers the first two, before it loads its commands.
   for (const args of [["--version"], ["-v"], ["nonsense", "--version"]])
-    expect(await ended(...args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+    expect(await asProcess(args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   for (const args of [[], ["--help"], ["-h"]]) {
-    const { code, stdout } = await ended(...args);
+    const { code, stdout } = await asProcess(args);
     for (const name of names) expect([code, stdout]).toEqual([0, expect.stringContaining(`  ${name}`)]);
   }
   expect(await ended("nonsense")).toMatchObject({ code: 2, stdout: "" });

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { type ClientId, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
 
@@ -28,11 +29,7 @@ async function machine(config: object = {}) {
     env,
     data: github.data,
     server,
-    async ended(...args: string[]) {
-      await using command = run(args, { env });
-      const code = await command.exited;
-      return { code, stdout: command.stdout(), stderr: command.stderr() };
-    },
+    ended: (...args: string[]) => inProcess(args, env),
     path: (id: ClientId) => clientOf(id).file!.locate({ home, env: {} }),
     keysOf: (id: ClientId) => clientStatus(id, { home, env: {}, url }).keys?.map(({ value }) => value) ?? [],
     /** How the server answers each tool's own keys. */
@@ -194,12 +191,10 @@ test("a key of the environment stays the one of all tools: a new one would repla
   await server.ready();
   const home = join(dirname(github.data), "person");
   mkdirSync(home, { recursive: true });
-  await using unknown = run(["connect", "codex", "--write"], { env: { ...github.env, HOME: home } });
-  expect(await unknown.exited).toBe(1);
-  expect(unknown.stderr()).toContain("set DRAGOMAN_API_KEY");
+  const unknown = await inProcess(["connect", "codex", "--write"], { ...github.env, HOME: home });
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("set DRAGOMAN_API_KEY")]);
   const env = { ...github.env, HOME: home, DRAGOMAN_API_KEY: "k-of-the-environment" };
-  await using known = run(["connect", "codex", "--write"], { env });
-  expect(await known.exited).toBe(0);
+  expect((await inProcess(["connect", "codex", "--write"], env)).code).toBe(0);
   expect(readFileSync(join(home, ".codex", "config.toml"), "utf8")).toContain("k-of-the-environment");
 });
 
@@ -207,18 +202,14 @@ test("while only the demo runs, a command that changes or shows the real config 
   await using demo = run(["start", "--demo", "--json", "--port", "0"]);
   await demo.ready();
   const env = { HOME: demo.home, DRAGOMAN_HOME: join(demo.home, "data") };
-  const ended = async (...args: string[]) => {
-    await using command = run(args, { env });
-    await command.exited;
-    return command.stderr();
-  };
+  const said = async (...args: string[]) => (await inProcess(args, env)).stderr;
   const changes = "Only the demo is running: this changes your real config, which the demo does not use.";
-  expect(await ended("key", "add", "laptop")).toContain(changes);
-  expect(await ended("budget", "add", "month", "--limit", "20")).toContain(changes);
-  expect(await ended("budget")).toContain(
+  expect(await said("key", "add", "laptop")).toContain(changes);
+  expect(await said("budget", "add", "month", "--limit", "20")).toContain(changes);
+  expect(await said("budget")).toContain(
     "These are its budgets; `budget add` and `budget rm` change your real config.",
   );
-  expect(await ended("key", "ls")).toContain("Only the demo is running: these are the keys of your real config");
-  expect(await ended("key", "rm", "laptop")).toContain(changes);
-  expect(await ended("budget", "rm", "month")).toContain(changes);
+  expect(await said("key", "ls")).toContain("Only the demo is running: these are the keys of your real config");
+  expect(await said("key", "rm", "laptop")).toContain(changes);
+  expect(await said("budget", "rm", "month")).toContain(changes);
 });

@@ -15,11 +15,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { writeInstanceFile } from "../../src/cli/start/instance-file";
 import { readSettings, type SettingsFormat } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
 import { type Command, run } from "../support/command";
+import { asProcess, inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { scriptedGithub } from "./bench";
 
@@ -33,12 +33,16 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
+/** Notes where a server listens, as that of another process: a note of one's own process is one that a killed server left. */
+const note = (folder: string, at: string) =>
+  writeFileSync(join(folder, "running.json"), JSON.stringify({ url: at, pid: server.process.pid }), { mode: 0o600 });
+
 /** A person's own folder, with a data folder in which the demo is known, or where another server is. */
 function person(data?: string) {
   const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
   const own = mkdtempSync(join(tmpdir(), "dragoman-data-"));
   mkdirSync(join(own, "demo"));
-  writeInstanceFile(join(own, "demo"), url);
+  note(join(own, "demo"), url);
   const env: Record<string, string> = {
     HOME: home,
     DRAGOMAN_HOME: data ?? own,
@@ -59,10 +63,8 @@ function person(data?: string) {
       chmodSync(path, mode);
       return path;
     },
-    async connect(...args: string[]) {
-      await using command = run(["connect", ...args], { env: this.env });
-      const code = await command.exited;
-      return { code, stdout: command.stdout(), stderr: command.stderr() };
+    connect(...args: string[]) {
+      return inProcess(["connect", ...args], this.env);
     },
     status(id: ClientId, env: Record<string, string> = {}) {
       return clientStatus(id, { home, env, url }).state;
@@ -136,8 +138,10 @@ describe.each(withFile)("%s", (id) => {
 describe("what is shown", () => {
   test("the settings, for the person's shell and for others", async () => {
     using own = person();
-    const { code, stdout } = await own.connect("claude-code", "--model", "GPT-5.4");
+    const told = await own.connect("claude-code", "--model", "GPT-5.4");
+    const { code, stdout } = told;
     expect(code).toBe(0);
+    expect(await asProcess(["connect", "claude-code", "--model", "GPT-5.4"], own.env)).toEqual(told);
     expect(stdout).toContain(`"ANTHROPIC_BASE_URL": "${url}"`);
     expect(stdout).toContain(`export ANTHROPIC_AUTH_TOKEN=${key}\n`);
     expect(stdout).toContain("CLAUDE_CODE_MAX_CONTEXT_TOKENS=272000");
@@ -253,11 +257,9 @@ describe("what is refused", () => {
         hostname: "127.0.0.1",
         fetch: () => Response.json({ data: [{ id: "gpt-5.2", kind: "chat" }] }),
       });
-      const leave = writeInstanceFile(own.env.DRAGOMAN_HOME!, other.url.href.slice(0, -1));
-      await using command = run(args, { env: own.env });
-      const code = await command.exited;
-      leave();
-      expect([code, command.stderr()]).toEqual([1, expect.stringContaining("Restart it with this version")]);
+      note(own.env.DRAGOMAN_HOME!, other.url.origin);
+      const { code, stderr } = await inProcess(args, own.env);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("Restart it with this version")]);
       expect(existsSync(own.path("codex"))).toBe(false);
     },
   );
@@ -370,15 +372,15 @@ describe("the way back", () => {
     expect(text(path)).toBe(settings.codex!);
   });
 
-  test("is one way for two that write at once", async () => {
+  test("is one way for two processes that write at once", async () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     const both = await Promise.all(
-      ["gpt-5.2", "gpt-5.4"].map((model) => own.connect("codex", "--write", "--model", model)),
+      ["gpt-5.2", "gpt-5.4"].map((model) => asProcess(["connect", "codex", "--write", "--model", model], own.env)),
     );
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(own.backups("codex")).toHaveLength(1);
-    await own.connect("codex", "--undo");
+    expect((await asProcess(["connect", "codex", "--undo"], own.env)).code).toBe(0);
     expect(text(path)).toBe(settings.codex!);
   });
 
@@ -658,7 +660,7 @@ describe("the way back", () => {
     let written = "";
     for (let round = 0; round < 2; round++) {
       const since = performance.now();
-      await own.connect("codex", "--write");
+      await asProcess(["connect", "codex", "--write"], own.env);
       times.push(performance.now() - since);
       written = text(path);
       await own.connect("codex", "--undo");
@@ -696,8 +698,8 @@ describe("the call that tries it", () => {
   /** A server in this process, known in a data folder of its own. */
   async function serving() {
     const proxy = await startProxy({ demo: { generation: "B" } });
-    const leave = writeInstanceFile(proxy.home, proxy.url);
-    return { proxy, leave };
+    note(proxy.home, proxy.url);
+    return proxy;
   }
 
   /** As the upstream lists a model that is paid for by its tokens. */
@@ -709,8 +711,7 @@ describe("the call that tries it", () => {
   });
 
   test("costs nothing, or waits to be asked for", async () => {
-    const { proxy, leave } = await serving();
-    await using _ = proxy;
+    await using proxy = await serving();
     proxy.demo.intercept("/models", () => Response.json({ data: [priced("gpt-5.4")] }));
     using own = person(proxy.home);
     delete own.env.DRAGOMAN_API_KEY;
@@ -723,12 +724,10 @@ describe("the call that tries it", () => {
     const asked = await own.connect("codex", "--test");
     expect(asked.stderr).toMatch(/with gpt-5.4; it costs a few tokens of your quota\.\nAnswered in/);
     expect(proxy.rows()).toMatchObject([{ path: "/v1/responses", http_status: 200, initiator: "user" }]);
-    leave();
   });
 
   test("ends with 1 and the reason when it is not answered; the file stays written", async () => {
-    const { proxy, leave } = await serving();
-    await using _ = proxy;
+    await using proxy = await serving();
     for (const path of ["/responses", "/chat/completions"])
       proxy.demo.intercept(path, () =>
         Response.json({ error: { message: "The model is out for lunch.", code: "lunch" } }, { status: 400 }),
@@ -740,7 +739,6 @@ describe("the call that tries it", () => {
     expect(stderr).toContain("The test call failed.");
     expect(stderr).toContain("The model is out for lunch.");
     expect(text(own.path("codex"))).toContain(proxy.url);
-    leave();
   });
 });
 
@@ -764,11 +762,7 @@ test("the real server goes before the demo beside it, and its config's key befor
 });
 
 describe("models", () => {
-  const models = async (...args: string[]) => {
-    await using command = run(["models", ...args], { env: { DRAGOMAN_HOME: join(server.home, "data") } });
-    const code = await command.exited;
-    return { code, stdout: command.stdout(), stderr: command.stderr() };
-  };
+  const models = (...args: string[]) => inProcess(["models", ...args], { DRAGOMAN_HOME: join(server.home, "data") });
 
   test("as a table, with limits, endpoints, cost and state", async () => {
     const { code, stdout, stderr } = await models();
@@ -796,8 +790,7 @@ describe("models", () => {
   });
 
   test("not without a server", async () => {
-    await using command = run(["models"]);
-    expect(await command.exited).toBe(1);
-    expect(command.stderr()).toContain("Start one with `dragoman start`");
+    const { code, stderr } = await inProcess(["models"]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Start one with `dragoman start`")]);
   });
 });

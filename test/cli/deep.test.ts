@@ -9,6 +9,7 @@ import type { DemoOptions } from "../../src/upstream/demo/demo";
 import type { DriftWay } from "../../src/upstream/demo/drift";
 import { readModel } from "../../src/upstream/model";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { type Github, scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
@@ -19,15 +20,12 @@ async function signedIn(options: DemoOptions = {}): Promise<Github> {
 }
 
 async function deep(github: Github, ...more: string[]) {
-  const command = run(["doctor", "--json", "--deep", ...more], { env: github.env });
-  const code = await command.exited;
-  const text = command.stdout();
-  await command[Symbol.asyncDispose]();
-  const checks = text === "" ? [] : (JSON.parse(text) as { checks: Finding[] }).checks;
+  const { code, stdout, stderr } = await inProcess(["doctor", "--json", "--deep", ...more], github.env);
+  const checks = stdout === "" ? [] : (JSON.parse(stdout) as { checks: Finding[] }).checks;
   const asked = checks.filter(({ name }) => /^(?:GET|POST) \//.test(name));
   return {
     code,
-    stderr: command.stderr(),
+    stderr,
     checks,
     asked,
     of: (name: string) => asked.find((each) => each.name === name)!,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/checks/check";
-import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { type OpenAiServer, startOpenAiServer } from "../support/openai-server";
 import { type Github, scriptedGithub } from "./bench";
 
@@ -18,10 +18,9 @@ afterAll(() => mock[Symbol.asyncDispose]());
 async function findings({ data, env }: Github, config: object): Promise<Finding[]> {
   mkdirSync(data, { recursive: true, mode: 0o700 });
   writeFileSync(join(data, "config.json"), JSON.stringify(config), { mode: 0o600 });
-  await using command = run(["doctor", "--json", "--port", "0"], { env });
-  await command.exited;
-  expect(command.stdout()).not.toContain(key);
-  const { checks } = JSON.parse(command.stdout()) as { checks: Finding[] };
+  const { stdout } = await inProcess(["doctor", "--json", "--port", "0"], env);
+  expect(stdout).not.toContain(key);
+  const { checks } = JSON.parse(stdout) as { checks: Finding[] };
   return checks.filter(({ name }) => /^(?:provider |fallbacks|accounts)/.test(name));
 }
 

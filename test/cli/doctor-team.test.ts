@@ -7,7 +7,7 @@ import { SQL } from "bun";
 import { version } from "../../package.json";
 import type { Finding } from "../../src/cli/checks/check";
 import { openSpool, spoolName } from "../../src/storage/postgres/spool";
-import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { individuals, startTeam } from "../support/teams";
@@ -20,9 +20,8 @@ describeWithPostgres("dragoman doctor in a team", () => {
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   async function examine(env: Record<string, string>, ...more: string[]): Promise<Finding[]> {
-    await using command = run(["doctor", "--json", "--port", "0", ...more], { env });
-    await command.exited;
-    const { checks } = JSON.parse(command.stdout()) as { checks: Finding[] };
+    const { stdout } = await inProcess(["doctor", "--json", "--port", "0", ...more], env);
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] };
     return checks.filter(({ name }) => name === "team" || name === "database");
   }
 

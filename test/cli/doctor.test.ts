@@ -11,6 +11,7 @@ import { autoAccounts } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
+import { inProcess } from "../support/in-process";
 import { startProxy, until } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
 import { type Github, scriptedGithub } from "./bench";
@@ -27,14 +28,13 @@ interface Report {
 }
 
 async function examine(env: Record<string, string>, port = freePort()): Promise<Report> {
-  await using command = run(["doctor", "--json", "--port", String(port)], { env });
-  const code = await command.exited;
-  expect(command.stderr()).toBe("");
-  expect(command.stdout().trim().split("\n")).toHaveLength(1);
-  const report = JSON.parse(command.stdout()) as Pick<Report, "version" | "platform" | "checks">;
+  const { code, stdout, stderr } = await inProcess(["doctor", "--json", "--port", String(port)], env);
+  expect(stderr).toBe("");
+  expect(stdout.trim().split("\n")).toHaveLength(1);
+  const report = JSON.parse(stdout) as Pick<Report, "version" | "platform" | "checks">;
   expect(code).toBe(report.checks.some(({ state }) => state === "fail") ? 1 : 0);
   const of = (name: string) => report.checks.filter((finding) => finding.name === name);
-  return { ...report, code, stdout: command.stdout(), of };
+  return { ...report, code, stdout, of };
 }
 
 /** Every entry below, with its rights, times and bytes. */
@@ -614,6 +614,6 @@ describe("clients and variables", () => {
 });
 
 test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])("CL09: %j is wrong usage", async (args) => {
-  await using command = run(args);
-  expect([await command.exited, command.stdout()]).toEqual([2, ""]);
+  const { code, stdout } = await inProcess(args);
+  expect([code, stdout]).toEqual([2, ""]);
 });

@@ -3,12 +3,11 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { unloadedNow } from "../support/unloaded";
 
-async function healthOf(server: Command, ...args: string[]) {
-  await using command = run(["health", ...args], { env: { DRAGOMAN_HOME: join(server.home, "data") } });
-  return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
-}
+const healthOf = (server: Command, ...args: string[]) =>
+  inProcess(["health", ...args], { DRAGOMAN_HOME: join(server.home, "data") });
 
 test("a server is ready, or not because of its config, or not there", async () => {
   await using server = run(["start", "--json", "--port", "0", "--drain", "20"]);

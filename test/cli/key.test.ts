@@ -3,15 +3,10 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { scriptedGithub } from "./bench";
 
 const start = ["start", "--json", "--port", "0"];
-
-async function ended(args: string[], env: Record<string, string>) {
-  await using command = run(args, { env });
-  const code = await command.exited;
-  return { code, stdout: command.stdout(), stderr: command.stderr() };
-}
 
 const statusWith = async (url: string, key: string) =>
   (await fetch(`${url}/v1/models`, { headers: { "x-api-key": key } })).status;
@@ -21,7 +16,7 @@ test("a key is created through the running server, works at once, and is refused
   github.signIn("octo-demo");
   await using server = run(start, { env: github.env });
   const { url } = await server.ready();
-  const added = await ended(
+  const added = await inProcess(
     ["key", "add", "0123", "--models", "gpt-*,claude-*", "--expires", "2099-01-31"],
     github.env,
   );
@@ -31,36 +26,36 @@ test("a key is created through the running server, works at once, and is refused
   expect(readFileSync(join(github.data, "config.json"), "utf8")).not.toContain(key);
   expect([await statusWith(url, key), await statusWith(url, "other")]).toEqual([200, 401]);
 
-  const listed = await ended(["key", "ls"], github.env);
+  const listed = await inProcess(["key", "ls"], github.env);
   const [head, row] = listed.stdout.split("\n").map((line) => line.split(/ {2,}/));
   expect(head).toEqual(["name", "models", "expires", "last used"]);
   expect(row).toEqual(["0123", "gpt-* claude-*", "2099-01-31", "unknown"]);
   expect(listed.stdout).not.toContain(key.slice(4));
 
-  const second = (await ended(["key", "add", "4567"], github.env)).stdout.trim();
-  expect((await ended(["key", "rm", "4567"], github.env)).stderr).toContain("Its next request is refused.");
+  const second = (await inProcess(["key", "add", "4567"], github.env)).stdout.trim();
+  expect((await inProcess(["key", "rm", "4567"], github.env)).stderr).toContain("Its next request is refused.");
   expect([await statusWith(url, second), await statusWith(url, key)]).toEqual([401, 200]);
   // The last one is not removed unasked, as every key is good then.
-  const refused = await ended(["key", "rm", "0123"], github.env);
+  const refused = await inProcess(["key", "rm", "0123"], github.env);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("This removes the last client key.")]);
   expect(await statusWith(url, "other")).toBe(401);
-  const removed = await ended(["key", "rm", "0123", "--yes"], github.env);
+  const removed = await inProcess(["key", "rm", "0123", "--yes"], github.env);
   expect([removed.code, removed.stderr]).toEqual([0, expect.stringContaining("From now on clients need no key.")]);
   expect(await statusWith(url, "other")).toBe(200);
-  expect((await ended(["key", "rm", "0123"], github.env)).code).toBe(1);
+  expect((await inProcess(["key", "rm", "0123"], github.env)).code).toBe(1);
 });
 
 test("without a server the config file itself is changed", async () => {
   await using github = scriptedGithub();
-  const added = await ended(["key", "add", "laptop"], github.env);
+  const added = await inProcess(["key", "add", "laptop"], github.env);
   expect([added.code, added.stdout.trim()]).toEqual([0, expect.stringMatching(/^drg_/)]);
-  const again = await ended(["key", "add", "Laptop"], github.env);
+  const again = await inProcess(["key", "add", "Laptop"], github.env);
   expect([again.code, again.stdout, again.stderr]).toEqual([1, "", expect.stringContaining("already")]);
-  const listed = JSON.parse((await ended(["key", "ls", "--json"], github.env)).stdout);
+  const listed = JSON.parse((await inProcess(["key", "ls", "--json"], github.env)).stdout);
   expect(listed).toMatchObject({ required: true, items: [{ name: "laptop", models: null, expires_at_ms: null }] });
-  expect((await ended(["key", "rm", "laptop"], github.env)).code).toBe(2);
-  expect((await ended(["key", "rm", "laptop", "--yes"], github.env)).code).toBe(0);
-  expect((await ended(["key", "ls"], github.env)).stderr).toContain("There are no client keys");
+  expect((await inProcess(["key", "rm", "laptop"], github.env)).code).toBe(2);
+  expect((await inProcess(["key", "rm", "laptop", "--yes"], github.env)).code).toBe(0);
+  expect((await inProcess(["key", "ls"], github.env)).stderr).toContain("There are no client keys");
 });
 
 test.each([
@@ -70,7 +65,7 @@ test.each([
   [["usage", "--watch", "never"], "--watch must be a number"],
 ])("%j is refused", async (args, sentence) => {
   await using github = scriptedGithub();
-  const { code, stdout, stderr } = await ended(args, github.env);
+  const { code, stdout, stderr } = await inProcess(args, github.env);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(sentence)]);
 });
 
@@ -83,7 +78,7 @@ test("the budgets of the running server", async () => {
   const { url } = await server.ready();
   const body = JSON.stringify({ model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] });
   await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
-  const { stdout } = await ended(["budget"], github.env);
+  const { stdout } = await inProcess(["budget"], github.env);
   const [, row] = stdout.split("\n").map((line) => line.split(/ {2,}/));
   expect(row!.slice(0, 4)).toEqual(["Month", "model=gpt-*", "1 (25%)", "4 requests per month"]);
   expect(row!.at(-1)).toBe("ready");
@@ -92,7 +87,7 @@ test("the budgets of the running server", async () => {
 test("usage as one line, and again and again", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");
-  const once = await ended(["usage", "--format", "{account}: {percent}"], github.env);
+  const once = await inProcess(["usage", "--format", "{account}: {percent}"], github.env);
   expect(once).toMatchObject({ code: 0, stdout: "octo-demo: 72%\n" });
   await using watching = run(["usage", "--format", "{remaining}", "--watch", "1"], { env: github.env });
   while (watching.stdout().split("\n").length < 3) await Bun.sleep(20);

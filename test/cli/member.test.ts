@@ -1,7 +1,7 @@
 /** `dragoman member`: limits, links that are taken back, and what is typed wrongly. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 
 describeWithPostgres("dragoman member", () => {
@@ -16,10 +16,7 @@ describeWithPostgres("dragoman member", () => {
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
-  async function member(...words: string[]) {
-    await using command = run(["member", ...words], { env });
-    return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
-  }
+  const member = (...words: string[]) => inProcess(["member", ...words], env);
   const listed = async () => JSON.parse((await member("ls", "--json")).stdout).items;
 
   test("limits a member at the invitation and later, and takes the link back", async () => {

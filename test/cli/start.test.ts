@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { program, run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { until } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
 
@@ -122,10 +123,11 @@ describe("wrong usage is exit code 2, with a sentence and nothing on stdout", ()
     ["CL10", ["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
     ["two keys", ["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],
   ] as [string, string[], Record<string, string>][])("%s: %j %j", async (_id, args, env) => {
-    await using command = run(args, { env });
-    expect(await command.exited).toBe(2);
-    expect(command.stdout()).toBe("");
-    expect(command.stderr()).toMatch(/^dragoman: .+\n$/);
+    expect(await inProcess(args, env)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^dragoman: .+\n$/),
+    });
   });
 
   test.each([
@@ -133,9 +135,7 @@ describe("wrong usage is exit code 2, with a sentence and nothing on stdout", ()
     [["auth", "rm", "1", "2"], "dragoman auth rm --help"],
     [["nonsense"], "dragoman --help"],
   ])("%j: the sentence names %s", async (args, help) => {
-    await using command = run(args);
-    expect(await command.exited).toBe(2);
-    expect(command.stderr()).toContain(`\`${help}\``);
+    expect(await inProcess(args)).toMatchObject({ code: 2, stderr: expect.stringContaining(`\`${help}\``) });
   });
 
   test("--help and --version work everywhere", async () => {

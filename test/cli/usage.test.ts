@@ -4,16 +4,11 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
 import { type Github, scriptedGithub } from "./bench";
 
 const start = ["start", "--json", "--port", "0"];
-
-async function ended(args: string[], env: Record<string, string>) {
-  await using command = run(args, { env });
-  const code = await command.exited;
-  return { code, stdout: command.stdout(), stderr: command.stderr() };
-}
 
 const quotaCalls = ({ demo }: Github) => demo.journal.filter(({ path }) => path === "/copilot_internal/user").length;
 
@@ -22,7 +17,7 @@ describe("what is left", () => {
     await using github = scriptedGithub();
     github.demo.accounts[0]!.quota = quotas.overage();
     github.signIn("octo-demo", "work-demo");
-    const { code, stdout } = await ended(["usage"], { ...github.env, TZ: "America/New_York" });
+    const { code, stdout } = await inProcess(["usage"], { ...github.env, TZ: "America/New_York" });
     expect(code).toBe(0);
     const [head, first, second] = stdout.split("\n").map((line) => line.split(/ {2,}/));
     expect(head).toEqual(["account", "plan", "unit", "remaining", "resets", "state"]);
@@ -44,7 +39,7 @@ describe("what is left", () => {
     const { url } = await server.ready();
     await fetch(`${url}/usage`, { headers: { "x-api-key": "k-0123456789" } });
     expect(quotaCalls(github)).toBe(1);
-    const { stdout } = await ended(["usage", "--json"], github.env);
+    const { stdout } = await inProcess(["usage", "--json"], github.env);
     expect(JSON.parse(stdout)).toMatchObject({ accounts: [{ id: "octo-demo", remaining: 217.34, state: "ready" }] });
     expect(quotaCalls(github)).toBe(1);
 
@@ -66,30 +61,30 @@ describe("what is left", () => {
     expect(existsSync(place)).toBe(true);
     for (const pid of [server.process.pid, process.pid]) {
       writeFileSync(place, JSON.stringify({ ...JSON.parse(readFileSync(place, "utf8")), pid }));
-      expect((await ended(["usage"], github.env)).stdout).toContain("217.34 of 300");
+      expect((await inProcess(["usage"], github.env)).stdout).toContain("217.34 of 300");
     }
   });
 
   test("without an account says what to do", async () => {
     await using github = scriptedGithub();
-    expect(await ended(["usage"], github.env)).toMatchObject({ code: 0, stdout: "" });
-    expect((await ended(["usage", "--json"], github.env)).stdout).toBe('{"accounts":[]}\n');
+    expect(await inProcess(["usage"], github.env)).toMatchObject({ code: 0, stdout: "" });
+    expect((await inProcess(["usage", "--json"], github.env)).stdout).toBe('{"accounts":[]}\n');
   });
 
   test("is asked of the demo that runs where nobody is signed in; one's own accounts come first", async () => {
     await using github = scriptedGithub();
     await using demo = run(["start", "--demo", ...start.slice(1)], { env: github.env });
     await demo.ready();
-    const told = await ended(["usage"], github.env);
+    const told = await inProcess(["usage"], github.env);
     expect([told.code, told.stderr, told.stdout]).toEqual([
       0,
       expect.stringContaining("DEMO"),
       expect.stringContaining("octo-demo"),
     ]);
-    expect(JSON.parse((await ended(["usage", "--json"], github.env)).stdout).accounts).not.toEqual([]);
+    expect(JSON.parse((await inProcess(["usage", "--json"], github.env)).stdout).accounts).not.toEqual([]);
     expect(quotaCalls(github)).toBe(0);
     github.signIn("work-demo");
-    const own = await ended(["usage"], github.env);
+    const own = await inProcess(["usage"], github.env);
     expect([own.stderr, own.stdout]).toEqual(["", expect.stringMatching(/^work-demo .*\n$/m)]);
     expect(own.stdout).not.toContain("octo-demo");
   });
@@ -98,7 +93,7 @@ describe("what is left", () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     const env = { ...github.env, DRAGOMAN_GITHUB_TOKEN: github.demo.accounts[1]!.githubToken };
-    const { stdout } = await ended(["usage", "--json"], env);
+    const { stdout } = await inProcess(["usage", "--json"], env);
     expect(JSON.parse(stdout)).toMatchObject({ accounts: [{ id: "work-demo" }, { id: "octo-demo" }] });
   });
 });
@@ -119,27 +114,27 @@ describe("the key of a running server", () => {
     const env = { ...github.env, DRAGOMAN_API_KEY: "k-of-the-start-01" };
 
     withKeys("k-of-tomorrow-02");
-    for (const args of asked) expect([args, (await ended(args, env)).code]).toEqual([args, 0]);
-    expect((await ended(["connect", "codex"], env)).stdout).toContain(
+    for (const args of asked) expect([args, (await inProcess(args, env)).code]).toEqual([args, 0]);
+    expect((await inProcess(["connect", "codex"], env)).stdout).toContain(
       'experimental_bearer_token = "k-of-the-start-01"',
     );
-    expect((await ended(["connect", "codex"], env)).stderr).toContain("takes effect at the next start");
-    expect(await ended(["usage"], github.env)).toMatchObject({
+    expect((await inProcess(["connect", "codex"], env)).stderr).toContain("takes effect at the next start");
+    expect(await inProcess(["usage"], github.env)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
         /other than the one in config\.json: .*Restart the server, or set DRAGOMAN_API_KEY/,
       ),
     });
     withKeys("k-of-tomorrow-02", "k-of-the-start-01");
-    expect((await ended(["usage"], github.env)).code).toBe(0);
+    expect((await inProcess(["usage"], github.env)).code).toBe(0);
 
     writeFileSync(file, '{ "logLevel": "debug", }');
-    for (const args of asked) expect([args, (await ended(args, env)).code]).toEqual([args, 0]);
-    expect(await ended(["usage"], github.env)).toMatchObject({
+    for (const args of asked) expect([args, (await inProcess(args, env)).code]).toEqual([args, 0]);
+    expect(await inProcess(["usage"], github.env)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/requires a client key .*fix the config.*config\.json is not valid JSON at line 1/),
     });
-    expect(await ended(["usage"], { ...github.env, DRAGOMAN_API_KEY: "k-of-nobody-03" })).toMatchObject({
+    expect(await inProcess(["usage"], { ...github.env, DRAGOMAN_API_KEY: "k-of-nobody-03" })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("other than the one in DRAGOMAN_API_KEY"),
     });
@@ -151,7 +146,8 @@ describe("the key of a running server", () => {
     await using server = run(start, { env: github.env });
     await server.ready();
     writeFileSync(join(github.data, "config.json"), "{");
-    for (const args of [...asked, ["models"]]) expect([args, (await ended(args, github.env)).code]).toEqual([args, 0]);
+    for (const args of [...asked, ["models"]])
+      expect([args, (await inProcess(args, github.env)).code]).toEqual([args, 0]);
   });
 });
 

@@ -4,17 +4,10 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { until } from "../support/proxy";
 import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
-
-async function ended(args: string[], env: Record<string, string> = {}, stdin = "") {
-  await using command = run(args, { env });
-  command.process.stdin.write(stdin);
-  command.process.stdin.end();
-  const code = await command.exited;
-  return { code, stdout: command.stdout(), stderr: command.stderr() };
-}
 
 test.each([
   [
@@ -29,21 +22,21 @@ test.each([
   [["usage", "--format", "{account} {nope}"], "--format: there is no field {nope}; there are {account}, {remaining}"],
   [["start", "--host", "0.0.0.0", "--port", "0"], "Create one with `dragoman key add NAME`, or use --allow-open."],
 ])("%j is refused with a sentence that helps", async (args, sentence) => {
-  const { code, stdout, stderr } = await ended(args);
+  const { code, stdout, stderr } = await inProcess(args);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(sentence)]);
   expect(stderr).not.toMatch(/Invalid input|received|idp-token|Unused args|missing required/);
 });
 
 test("an option that turns something off does not say that it is on by default, and --format lists its fields", async () => {
-  const { stdout } = await ended(["start", "--help"]);
+  const { stdout } = await inProcess(["start", "--help"]);
   expect(stdout).toContain("--no-update-notice");
   expect(stdout).not.toContain("default: true");
   expect(stdout).toContain("(default: 4141)");
-  expect((await ended(["usage", "--help"])).stdout).toContain("{entitlement}");
+  expect((await inProcess(["usage", "--help"])).stdout).toContain("{entitlement}");
 });
 
 test("one of a unit is not several", async () => {
-  const { stderr } = await ended(["budget", "add", "small", "--limit", "1"]);
+  const { stderr } = await inProcess(["budget", "add", "small", "--limit", "1"]);
   expect(stderr).toContain("The budget small was added: 1 credit per month.");
 });
 
@@ -76,7 +69,7 @@ test.each(["", "x"])(
     if (inside !== "") mkdirSync(join(folder, inside));
     // Without anything in it, it is the home folder.
     const env = { DRAGOMAN_HOME: folder, ...(inside === "" && { HOME: folder }) };
-    const { code, stderr } = await ended(["auth", "ls"], env);
+    const { code, stderr } = await inProcess(["auth", "ls"], env);
     expect([code, stderr]).toEqual([1, expect.stringContaining("choose a folder of its own for dragoman's data")]);
     expect(statSync(folder).mode & 0o777).toBe(0o755);
     rmSync(folder, { recursive: true });
@@ -91,8 +84,8 @@ test("`auth ls -q` calls no account ready that gets no token, although GitHub re
     () => Response.json({ message: "You have no access to GitHub Copilot." }, { status: 403 }),
     100,
   );
-  const { stdout } = await ended(["auth", "ls", "-q"], github.env);
+  const { stdout } = await inProcess(["auth", "ls", "-q"], github.env);
   expect(stdout).toContain("octo-demo");
   expect(stdout).not.toContain("ready");
-  expect((await ended(["usage", "--format", "{state}"], github.env)).stdout).toBe("failed\n");
+  expect((await inProcess(["usage", "--format", "{state}"], github.env)).stdout).toBe("failed\n");
 });

@@ -1,0 +1,101 @@
+/**
+ * A command in the process of the test: `run` without the start of a program, which costs a hundred times what most commands do.
+ * Signals, terminals, the current folder, and what must not share memory with the test need `run`.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { version } from "../../package.json";
+import { runCommand } from "../../src/cli/commands";
+import { flushLines } from "../../src/logger";
+import { run } from "./command";
+
+export interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Bun or the system's library reads them by itself, most when a process starts. */
+const ofTheProcess =
+  /^(?:(?:HTTP|HTTPS|ALL|NO)_PROXY|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED|SSL_CERT_FILE|SSL_CERT_DIR|TZ)$/i;
+
+/** The variables and streams belong to the whole process, so one command has them at a time. */
+let before: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs a command to its end, with no other variables than these, a home of its own unless they name one, and no terminal. It
+ * is a process of its own where a variable demands it, or where an executable is tested (`DRAGOMAN_BINARY`).
+ * @throws what the command throws that is no sentence for a person
+ */
+export async function inProcess(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  if (process.env.DRAGOMAN_BINARY || Object.keys(env).some((name) => ofTheProcess.test(name)))
+    return asProcess(args, env);
+  const ended = before.then(() => withHome((home) => runHere(args, { ...homeIn(home), ...env })));
+  before = ended.catch(() => {});
+  return ended;
+}
+
+/** The same as a process of its own. */
+export async function asProcess(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  await using command = run([...args], { env });
+  const code = await command.exited;
+  return { code, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+const homeIn = (home: string) => ({ PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data") });
+
+async function withHome<T>(work: (home: string) => Promise<T>): Promise<T> {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  try {
+    return await work(home);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+async function runHere(args: readonly string[], env: Record<string, string>): Promise<Ended> {
+  const [out, err] = [gathering(), gathering()];
+  const stdin = Object.assign(Readable.from([]), { isTTY: false });
+  flushLines();
+  using undo = new DisposableStack();
+  const put = (target: object, name: string, value: unknown) => {
+    const former = Object.getOwnPropertyDescriptor(target, name)!;
+    Object.defineProperty(target, name, { value, configurable: true, writable: true, enumerable: former.enumerable });
+    undo.defer(() => Object.defineProperty(target, name, former));
+  };
+  put(process, "env", env);
+  put(process, "stdin", stdin);
+  put(process, "stdout", out.stream);
+  put(process, "stderr", err.stream);
+  // Bun's own write to the file behind stdout.
+  for (const name of ["log", "info"]) put(console, name, (text: string) => out.stream.write(`${text}\n`));
+  const mask = process.umask(0o077);
+  undo.defer(() => process.umask(mask));
+  undo.use(signalListeners());
+  const code = await runCommand([...args], version);
+  flushLines();
+  return { code, stdout: out.text(), stderr: err.text() };
+}
+
+function gathering() {
+  let text = "";
+  const write = (bytes: Buffer | string, _: unknown, done: () => void) => {
+    text += bytes.toString();
+    done();
+  };
+  return { text: () => text, stream: Object.assign(new Writable({ write, decodeStrings: false }), { isTTY: false }) };
+}
+
+/** A command that waits for Ctrl-C listens until its process ends; here that is now. */
+function signalListeners(): Disposable {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const former = signals.map((signal) => new Set(process.listeners(signal)));
+  return {
+    [Symbol.dispose]() {
+      for (const [at, signal] of signals.entries())
+        for (const listener of process.listeners(signal)) if (!former[at]!.has(listener)) process.off(signal, listener);
+    },
+  };
+}
