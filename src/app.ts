@@ -32,6 +32,7 @@ import type { Catalogue } from "./upstream/catalogue";
 import type { Copilot } from "./upstream/copilot";
 import type { CopilotCounter } from "./upstream/copilot-counter";
 import type { Drift } from "./upstream/drift";
+import type { Losses } from "./upstream/losses";
 import type { Providers } from "./upstream/provider";
 import type { ProviderModels } from "./upstream/provider-models";
 import type { TokenCounts } from "./upstream/token-counts";
@@ -90,6 +91,7 @@ export interface App {
   providerModels: ProviderModels;
   catalogue: Catalogue;
   drift: Drift;
+  losses: Losses;
   budgets: BudgetGuard;
   notices: Notices;
   history: History;

@@ -36,6 +36,7 @@ import { openCacheWatch } from "./upstream/cache-watch";
 import { openCopilot } from "./upstream/copilot";
 import { openCopilotCounter } from "./upstream/copilot-counter";
 import { openDrift } from "./upstream/drift";
+import { type Losses, openLosses } from "./upstream/losses";
 import { openMemberScope, openScope, type Scope } from "./upstream/scope";
 import { openTokenCounts } from "./upstream/token-counts";
 import { openUnsupportedParams } from "./upstream/unsupported-params";
@@ -80,8 +81,9 @@ export function openApp(options: AppOptions): App {
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);
+  const losses = openLosses({ logger, now });
   const opened = openAccounts(options, {
-    ...{ stores, config, logger },
+    ...{ stores, config, logger, losses },
     stopped: (member) => app.forMember(member).pool.stopped(),
   });
   const { store: accountStore, active: activeAccounts, hosts } = opened;
@@ -112,12 +114,23 @@ export function openApp(options: AppOptions): App {
   const notices = openNotices({
     accounts: allAccounts,
     members: stores.members,
-    ...{ budgets, config, history, logger, sent, isLeader, version, now },
+    ...{ budgets, config, history, logger, losses, sent, isLeader, version, now },
   });
   const drift = openDrift(now, clock.monotonic);
   const isShared = stores.accountShare !== undefined;
   const auto = openAuto({ copilot, logger, now });
-  const scopeParts = { auto, config, copilot, drift, logger, version, limits: listLimits(limits), isShared, now };
+  const scopeParts = {
+    auto,
+    config,
+    copilot,
+    drift,
+    losses,
+    logger,
+    version,
+    limits: listLimits(limits),
+    isShared,
+    now,
+  };
   const owner = openScope(scopeParts, accounts);
   const memberApps = new BoundedMap<string, App>(maxMemberApps);
   const tokenizer = openTokenizer();
@@ -195,6 +208,7 @@ export function openApp(options: AppOptions): App {
     providerModels: owner.providerModels,
     catalogue: owner.catalogue,
     drift,
+    losses,
     budgets,
     notices,
     history,
@@ -263,12 +277,13 @@ interface AccountParts extends Pick<AccountOptions, "logger"> {
   stopped(member: string | null): ProxyError | undefined;
   stores: Stores;
   config: ConfigStore;
+  losses: Losses;
 }
 
 /** The temporary account, if there is one, and the saved ones; in the demo, its own. */
 function openAccounts(
   { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
-  { stores, config, logger, stopped }: AccountParts,
+  { stores, config, logger, losses, stopped }: AccountParts,
 ): { store: AccountStore; active: ActiveAccounts; hosts(name?: string): Hosts } {
   const hosts = (name?: string): Hosts =>
     demo
@@ -290,6 +305,7 @@ function openAccounts(
       stopped: () => stopped(("member" in saved && saved.member) || null),
       neverOverage: () => config.current.neverOverage,
       share,
+      inspect: losses.inspect,
       paused: (key) => isPaused(saved, key),
     });
   const openNow = (saved: SavedAccount) => open(saved, saved.host);

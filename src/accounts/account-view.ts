@@ -38,7 +38,7 @@ export function viewAccount(account: Account, { quota, error }: QuotaReading) {
       reason: reason ?? null,
       unit: quota?.unit ?? "unknown",
       overage: quota?.overage ?? false,
-      overage_count: quota?.overageCount ?? 0,
+      overage_count: quota?.overageCount ?? null,
       stale: error !== null || (quota?.stale ?? false),
       quota_error: error,
     },

@@ -6,7 +6,7 @@ import type { ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
 import { fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
-import { isUsedUp, type Quota } from "./quota";
+import { isUsedUp, type Quota, type QuotaForm } from "./quota";
 import { openQuotaTracker } from "./quota-tracker";
 import type { Session } from "./session-source";
 import { type AccountState, type LimitedModel, openAccountStatus } from "./status";
@@ -65,6 +65,8 @@ export interface TemporaryAccount {
   githubToken: string;
 }
 
+export type InspectedAnswer = "token" | "user" | QuotaForm;
+
 export interface AccountOptions {
   hosts: Hosts;
   version: string;
@@ -83,6 +85,8 @@ export interface AccountOptions {
   paused?: (key: string) => boolean;
   /** Milliseconds one call to GitHub may take; 15 s. */
   timeoutMs?: number;
+  /** Called with each answer that numbers are read from: with its kind, and the account's key. */
+  inspect?(where: InspectedAnswer, key: string, answer: unknown): void;
   /** The other servers of a team; they do not know a temporary account. */
   share?: AccountShare;
 }
@@ -94,10 +98,11 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
   const temporary = "temporary" in saved;
   // The kind of a temporary token is unknown: an exchange is tried, and the token is used directly if GitHub declines.
   const mode: Mode = temporary ? "exchange" : saved.mode;
-  const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs };
   logger.conceal(githubToken);
   const key = temporary ? `${hosts.name}/(temporary)` : accountKeyOf({ host: hosts.name, login: saved.login });
   const share = temporary ? undefined : options.share;
+  const inspect = (where: InspectedAnswer, answer: unknown) => options.inspect?.(where, key, answer);
+  const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs, answered: inspect };
   const identity = { key, signIn: share ? signInOf(githubToken) : "" };
 
   const login = openLogin({
@@ -142,6 +147,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     id,
     now,
     fetched: (user) => login.learn(user.login),
+    inspect,
     learned: (found) => share?.publish(identity, { quota: found }),
   });
 

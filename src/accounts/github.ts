@@ -17,6 +17,8 @@ export interface GithubCaller {
   /** Milliseconds one call may take, its body included; 15 s. */
   timeoutMs?: number;
   signal?: AbortSignal;
+  /** Called with each answer that holds a token or a quota. */
+  answered?(where: "token" | "user", answer: unknown): void;
 }
 
 /** The login a GitHub token belongs to. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
@@ -40,6 +42,7 @@ export async function fetchCopilotUser(caller: GithubCaller, githubToken: string
   const answer = await getFromGithub(caller, "/copilot_internal/user", githubToken, mode, copilotVersion);
   const read = copilotUserSchema().safeParse(answer.json);
   if (answer.status !== 200 || !read.success) throw unexpectedAnswer(answer, "the Copilot quota of this account");
+  caller.answered?.("user", answer.json);
   const { login, endpoints } = read.data;
   return { login, endpoint: endpoints && allowedModelHost(endpoints.api, caller.hosts), answer: answer.json };
 }

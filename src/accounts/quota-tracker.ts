@@ -2,7 +2,7 @@
 import { asProxyError, ProxyError } from "../errors";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
-import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "./quota";
+import { learnFromHeaders, learnFromStream, type Quota, type QuotaForm, readQuota } from "./quota";
 import type { AccountState, AccountStatus } from "./status";
 
 export interface QuotaTracker {
@@ -29,6 +29,8 @@ export interface QuotaTrackerOptions {
   now(): number;
   /** Called with each answer of the quota endpoint. */
   fetched(user: CopilotUser): void;
+  /** Called with each quota of a model's answer, as it was sent. */
+  inspect?(form: QuotaForm, snapshot: unknown): void;
   /** Called when this server has learned newer numbers. */
   learned?(quota: Quota): void;
 }
@@ -37,7 +39,7 @@ export interface QuotaTrackerOptions {
 const reuseFor = 45_000;
 
 export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
-  const { caller, githubToken, mode, status, id, now, fetched, learned = () => {} } = options;
+  const { caller, githubToken, mode, status, id, now, fetched, learned = () => {}, inspect } = options;
   let quota: Quota | undefined;
   /** `user` is missing where another server has asked. */
   let request: { at: number; answer: Promise<Quota>; user?: Promise<CopilotUser> } | undefined;
@@ -117,8 +119,8 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
       return quota;
     },
     state: () => stateOf(quota, now()),
-    learnHeaders: (headers) => learnFromAnswer(learnFromHeaders(quota, headers, now())),
-    learnSnapshots: (snapshots) => learnFromAnswer(learnFromStream(quota, snapshots, now())),
+    learnHeaders: (headers) => learnFromAnswer(learnFromHeaders(quota, headers, now(), inspect)),
+    learnSnapshots: (snapshots) => learnFromAnswer(learnFromStream(quota, snapshots, now(), inspect)),
     adopt(found) {
       if (found.at <= (quota?.at ?? 0)) return;
       // GitHub was asked a moment ago, by whichever server.

@@ -19,7 +19,8 @@ export interface Quota {
   isEmpty?: true;
   /** More than the entitlement may be used, and is paid for. */
   overage: boolean;
-  overageCount: number;
+  /** Null if it is not stated. */
+  overageCount: number | null;
   /** ms timestamp */
   resetAt: number | null;
   exhausted: boolean;
@@ -35,8 +36,8 @@ export interface Quota {
 export function readQuota(answer: unknown, now: number): Quota {
   const fields = answerSchema().parse(answer);
   const snapshots = fields.quota_snapshots;
-  const premium = readSnapshot(snapshots.premium_interactions ?? snapshots.premium_models);
-  const chat = readSnapshot(snapshots.chat) ?? legacyChat(fields);
+  const premium = readReport(snapshots.premium_interactions ?? snapshots.premium_models);
+  const chat = readReport(snapshots.chat) ?? legacyChat(fields);
   const tokenBilled = Boolean(fields.token_based_billing) || premium?.tokenBilled;
   const resetAt = dateOf(fields.quota_reset_date_utc ?? fields.quota_reset_date ?? fields.limited_user_reset_date);
   const common = { plan: fields.copilot_plan, snapshots, resetAt, at: now };
@@ -48,8 +49,18 @@ export function readQuota(answer: unknown, now: number): Quota {
   return toQuota(premium, tokenBilled ? "credits" : "premium", common);
 }
 
+/** The two forms in which models' answers state a quota. */
+export type QuotaForm = "quota headers" | "quota snapshots";
+/** Is called with the quota of a model's answer, as it was sent. */
+type Inspect = (form: QuotaForm, snapshot: unknown) => void;
+
 /** The quota after the `x-quota-snapshot-*` headers of a model's answer; undefined if there are none. */
-export function learnFromHeaders(known: Quota | undefined, headers: Headers, now: number): Quota | undefined {
+export function learnFromHeaders(
+  known: Quota | undefined,
+  headers: Headers,
+  now: number,
+  inspect?: Inspect,
+): Quota | undefined {
   const fieldsOf = (name: string) => {
     const value = headers.get(`x-quota-snapshot-${name}`);
     return value === null ? undefined : Object.fromEntries(new URLSearchParams(value));
@@ -57,7 +68,9 @@ export function learnFromHeaders(known: Quota | undefined, headers: Headers, now
   // A query string, e.g. `ent=4000&ov=0.0&ovPerm=true&rem=95.7&rst=2026-07-01T00%3A00%3A00Z&totRem=3830.1`: `rem` is a
   // percentage, `totRem` the same as an amount (seen in recordings of 2026-06).
   return learn(known, now, (name) => {
-    const { ent, rem, totRem, ov, ovPerm, rst, hasQuota, has_quota = hasQuota } = fieldsOf(name) ?? {};
+    const fields = fieldsOf(name);
+    if (fields) inspect?.("quota headers", fields);
+    const { ent, rem, totRem, ov, ovPerm, rst, hasQuota, has_quota = hasQuota } = fields ?? {};
     return ent === undefined
       ? undefined
       : {
@@ -73,9 +86,19 @@ export function learnFromHeaders(known: Quota | undefined, headers: Headers, now
 }
 
 /** The quota after `copilot_quota_snapshots` of a responses stream; undefined if there are none. */
-export function learnFromStream(known: Quota | undefined, snapshots: unknown, now: number): Quota | undefined {
+export function learnFromStream(
+  known: Quota | undefined,
+  snapshots: unknown,
+  now: number,
+  inspect?: Inspect,
+): Quota | undefined {
   const read = z.record(z.string(), z.unknown()).safeParse(snapshots);
-  return read.success ? learn(known, now, (name) => read.data[name]) : undefined;
+  if (!read.success) return undefined;
+  return learn(known, now, (name) => {
+    const snapshot = read.data[name];
+    if (snapshot !== undefined) inspect?.("quota snapshots", snapshot);
+    return snapshot;
+  });
 }
 
 function learn(known: Quota | undefined, now: number, find: (name: string) => unknown): Quota | undefined {
@@ -115,7 +138,7 @@ interface Reading {
   hasQuota: boolean | null;
   unlimited: boolean;
   overage: boolean;
-  overageCount: number;
+  overageCount: number | null;
   tokenBilled: boolean;
   resetAt: number | null;
 }
@@ -127,16 +150,28 @@ const emptyReading: Reading = {
   hasQuota: null,
   unlimited: false,
   overage: false,
-  overageCount: 0,
+  overageCount: null,
   tokenBilled: false,
   resetAt: null,
 };
 
-function readSnapshot(snapshot: unknown): Reading | undefined {
+/**
+ * A snapshot of the quota endpoint, which states whether it is unlimited, and with token billing whether anything is left.
+ * Without that, the numbers of an unlimited seat cannot be told from a quota that is used up, nor an empty pool from a full one.
+ */
+function readReport(snapshot: unknown): Reading | undefined {
+  const reading = readSnapshot(snapshot);
+  if (!reading) return undefined;
+  const { isUnlimitedStated, entitlement, unlimited, tokenBilled, hasQuota } = reading;
+  const isUnknown = isUnlimitedStated ? unlimited && tokenBilled && hasQuota === null : !entitlement;
+  return isUnknown ? { ...reading, unlimited: false, entitlement: null, remaining: null } : reading;
+}
+
+function readSnapshot(snapshot: unknown): (Reading & { isUnlimitedStated: boolean }) | undefined {
   const read = snapshotSchema().safeParse(snapshot);
   if (!read.success) return undefined;
   const { entitlement: stated, percent_remaining, quota_remaining, remaining, total_remaining, ...flags } = read.data;
-  const unlimited = flags.unlimited || stated === -1;
+  const unlimited = flags.unlimited === true || stated === -1;
   // For an unlimited plan the quota endpoint sends 0, the other formats -1.
   const entitlement = stated === -1 ? 0 : stated;
   // GitHub sends -1 for "unlimited".
@@ -151,9 +186,10 @@ function readSnapshot(snapshot: unknown): Reading | undefined {
     step: exact === null ? digit / 2 : 0,
     hasQuota: flags.has_quota,
     unlimited,
+    isUnlimitedStated: flags.unlimited !== null || stated === -1,
     overage: flags.overage_permitted,
-    overageCount: flags.overage_count ?? 0,
-    tokenBilled: flags.token_based_billing === true,
+    overageCount: flags.overage_count,
+    tokenBilled: flags.token_based_billing === true || flags.credits_used != null,
     resetAt: dateOf(flags.reset_date),
   };
 }
@@ -231,10 +267,11 @@ const snapshotSchema = lazy(() =>
     percent_remaining: amount(),
     total_remaining: amount(),
     has_quota: z.boolean().nullable().catch(null).default(null),
-    unlimited: flag(),
+    unlimited: z.boolean().nullable().catch(null).default(null),
     overage_permitted: flag(),
     overage_count: amount(),
     token_based_billing: z.unknown().optional(),
+    credits_used: z.unknown().optional(),
     reset_date: text(),
   }),
 );

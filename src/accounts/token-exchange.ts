@@ -49,7 +49,10 @@ export async function exchangeToken(caller: GithubCaller, githubToken: string): 
   } catch (thrown) {
     return { outcome: "retry", reason: asProxyError(thrown).message, cause: thrown };
   }
-  if (answer.status === 200) return readCopilotToken(answer, caller.hosts);
+  if (answer.status === 200) {
+    caller.answered?.("token", answer.json);
+    return readCopilotToken(answer, caller.hosts);
+  }
   const refusal = refusalSchema().parse(answer.json);
   const row = refusalRows.find(
     ({ status, when }) => status.test(String(answer.status)) && (!when || when(refusal, answer.status)),

@@ -31,7 +31,7 @@ export const usageSchema = lazy(() =>
         .describe("Premium requests, AI credits (`credits`), chat messages (`chat`), or not reported (`unknown`)."),
       reset_at: moment(),
       overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
-      overage_count: z.number(),
+      overage_count: z.number().nullable(),
       stale: z.boolean().describe("GitHub could not be reached: these are the last known numbers, from `updated_at`."),
       updated_at: moment(),
       quota_error: text().describe("Why GitHub could not be reached."),

@@ -38,7 +38,9 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
 /** `217.34 of 300`, `∞` or `unknown`, with the age of the numbers if GitHub could not be reached. */
 export function remainingInWords(usage: UsageItem, now = Date.now()): string {
   const { remaining, entitlement, unlimited, overage, overage_count } = usage;
-  const paid = overage ? ` (requests beyond that are billed: ${amount(overage_count)} so far)` : "";
+  const paid = overage
+    ? ` (requests beyond that are billed: ${overage_count === null ? "how many is unknown" : `${amount(overage_count)} so far`})`
+    : "";
   const aged = usage.stale && usage.updated_at ? ` (stale: ${ageOf(now - Date.parse(usage.updated_at))} old)` : "";
   if (unlimited) return `∞${aged}`;
   if (remaining === null || !isCounted(usage)) return `unknown${paid}${aged}`;

@@ -6,6 +6,7 @@ import type { BudgetState } from "../budgets/entries";
 import { isOfMember } from "../budgets/holders";
 import { amountOf, consequenceOf, ofHolder } from "../budgets/sentences";
 import { percent, zonedTime } from "../format";
+import { type Loss, lossInWords } from "../upstream/losses";
 
 export interface Notice {
   /** A notice of the same id is sent once. It contains the period, so that the next period has its own. */
@@ -20,6 +21,8 @@ export interface Notice {
   of?: readonly string[];
   /** The name of the member whom it is about; missing where it is about the owner or the server. */
   member?: string;
+  /** The log has said so already. */
+  isLogged?: true;
 }
 
 /** One notice for the highest threshold that a budget has reached, and one for its forecast; for each of its holders, if it has any. */
@@ -195,6 +198,17 @@ export function upstreamNotices(since: number, now: number): Notice[] {
     `Every request since ${zonedTime(since, now)} has failed. \`dragoman doctor\` checks the connection; https://www.githubstatus.com shows GitHub's state.`,
   );
 }
+
+/** The id has no time: one that stays missing is told once, also after a restart. */
+export const lossNotices = (losses: readonly Loss[], now: number): Notice[] =>
+  losses.map((loss) => ({
+    id: `upstream missing ${loss.where} ${loss.member}`,
+    type: "upstream",
+    severity: "warning",
+    title: "GitHub Copilot has changed",
+    message: lossInWords(loss, now),
+    isLogged: true,
+  }));
 
 const notice = (
   id: string,

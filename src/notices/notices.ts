@@ -12,12 +12,14 @@ import { asProxyError } from "../errors";
 import type { History } from "../history/history";
 import type { Members } from "../keys/members";
 import type { Logger } from "../logger";
+import type { Losses } from "../upstream/losses";
 import { postNotice, showOnDesktop } from "./channels";
 import {
   accountNotices,
   budgetNotices,
   gathered,
   isFailing,
+  lossNotices,
   type Notice,
   upstreamNotices,
   watchedMs,
@@ -40,6 +42,7 @@ export interface NoticesOptions {
   config: Pick<ConfigStore, "current">;
   history: Pick<History, "totals">;
   logger: Logger;
+  losses: Pick<Losses, "current">;
   sent: SentNotices;
   /** Whether this server sends notices: one of a team does. Read at each check. */
   isLeader(): boolean;
@@ -72,6 +75,7 @@ export function openNotices({
   config,
   history,
   logger,
+  losses,
   members,
   sent,
   isLeader,
@@ -140,6 +144,7 @@ export function openNotices({
       ...budgetNotices(await statesOf(budgets), at),
       ...accountNotices({ accounts: accounts(), thresholds: config.current.notices.accounts, nameOf }, at),
       ...(failingSince === undefined ? [] : upstreamNotices(failingSince, at)),
+      ...lossNotices(losses.current, at),
     ];
   }
 
@@ -150,8 +155,8 @@ export function openNotices({
       (all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id))).map((each) => [each.id, each]),
     );
     const due = all.filter(({ id }) => claims.has(id));
-    for (const { id, title, message, severity } of due)
-      if (claims.get(id)!.isNew) logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
+    for (const { id, title, message, severity, isLogged } of due)
+      if (claims.get(id)!.isNew && !isLogged) logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
     await sendDue(due, claims);
   }
 

@@ -7,6 +7,7 @@ import type { InFlight } from "../history/in-flight";
 import type { Members } from "../keys/members";
 import type { Team } from "../keys/team";
 import type { Drift } from "../upstream/drift";
+import type { Losses } from "../upstream/losses";
 import { type AccountSources, budgetPoints, countPoints, quotaPoints, statePoints } from "./account-points";
 import type { ExchangeMetrics } from "./exchange-metrics";
 import { openFilesOf } from "./open-files";
@@ -27,6 +28,7 @@ export interface MetricSources extends AccountSources {
   readonly budgets: Pick<BudgetGuard, "overview">;
   readonly exchangeMetrics: ExchangeMetrics;
   readonly drift: Pick<Drift, "sightings">;
+  readonly losses: Pick<Losses, "current">;
 }
 
 interface MetricNames {
@@ -93,6 +95,8 @@ export const metricRows: readonly MetricRow[] = [
     read: async ({ budgets }) => budgetPoints(await budgets.overview()) },
   { name: "dragoman_upstream_new_total", unit: "{sighting}", kind: "counter", help: "What Copilot sent and dragoman does not know, by name. One reply a minute of each model is looked at.",
     read: ({ drift }) => drift.sightings.map(({ kind, name, where, count }) => ({ labels: { kind, name, where }, value: count })) },
+  { name: "dragoman_upstream_missing", unit: "1", kind: "gauge", help: "1 for each member that Copilot no longer sends and a price, limit, quota or usage is read from. Something is unknown then; the page Health says what.",
+    read: ({ losses }) => losses.current.map(({ where, member }) => ({ labels: { where, member }, value: 1 })) },
   { name: "dragoman_history_queue", unit: "{row}", kind: "gauge", help: "Rows of the history that are not written yet.",
     read: ({ history }) => one(history.queued) },
   { name: "dragoman_history_degraded", unit: "1", kind: "gauge", help: "1 while the history cannot be written.",

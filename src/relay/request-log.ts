@@ -7,6 +7,7 @@ import type { Entry } from "../history/entry";
 import type { InFlightRequest } from "../history/in-flight";
 import type { AutoChoice } from "../upstream/auto";
 import type { CacheAddress, CachedTurn, CacheMiss } from "../upstream/cache-watch";
+import type { Losses } from "../upstream/losses";
 import { type Cost, costOf } from "../upstream/price";
 import { type Facts, type Incoming, wholeBody } from "./incoming";
 import { redact } from "./redact";
@@ -222,6 +223,13 @@ export function recordUsage(state: RequestState, reported: Partial<Usage>, addFi
   if (usage !== reported) addFixup("usage-unbelievable");
   Object.assign(state.usage, usage);
   return usage;
+}
+
+/** Of a whole reply of Copilot; a provider is another service. @param server The account that answered. */
+export function inspectUsage(state: RequestState, server: Pick<Account, "key"> | undefined, losses: Losses): void {
+  const { target, error, usage } = state;
+  if (!server || error || !target?.dialect) return;
+  state.usage = losses.inspectUsage(target.dialect, server.key, target.model.id, usage);
 }
 
 /** How many tokens a request can have at most. */

@@ -21,6 +21,7 @@ import {
   finishedRow,
   forgetModel,
   inFlightRow,
+  inspectUsage,
   isCharged,
   logFields,
   logLine,
@@ -36,7 +37,7 @@ import { RequestTrace } from "./request-trace";
 import { requireRoomFor } from "./running-limits";
 import type { KnownTarget } from "./target";
 
-type WrittenAtTheEnd = Pick<App, "cacheWatch" | "exchangeMetrics" | "history" | "logger" | "tracing">;
+type WrittenAtTheEnd = Pick<App, "cacheWatch" | "exchangeMetrics" | "history" | "logger" | "losses" | "tracing">;
 export type RecordParts = WrittenAtTheEnd & Pick<App, "affinity" | "budgets" | "heldBodies" | "inFlight">;
 
 /**
@@ -347,14 +348,14 @@ export class RequestRecord implements InFlightHandle {
     if (this.#isWritten) return;
     this.#isWritten = true;
     this.held[Symbol.dispose]();
-    const { cacheWatch, exchangeMetrics, history, inFlight, logger } = this.#parts;
+    const { cacheWatch, exchangeMetrics, history, inFlight, logger, losses } = this.#parts;
     const state = this.#state;
     const durationMs = this.#elapsedMs();
+    if (this.#isOver) inspectUsage(state, this.#server, losses);
     const turn = cachedTurn(state, durationMs);
     if (turn) state.cacheMiss = cacheWatch.judge(turn);
     const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
-    const isCut = this.#hasBegun && !this.#isOver;
-    this.budget.end(this.#hasBegun || isCharged(state) ? costOfRow(row) : undefined, isCut);
+    this.budget.end(this.#hasBegun || isCharged(state) ? costOfRow(row) : undefined, this.#hasBegun && !this.#isOver);
     history.add(row);
     inFlight.end(row);
     exchangeMetrics.count(row, state.attempts);

@@ -1,5 +1,6 @@
 /** One call to the model list of one account. */
 import type { Account } from "../accounts/account";
+import type { JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
 import { differencesIn } from "../json-shape";
@@ -19,12 +20,14 @@ export interface ModelListOptions {
   now(): number;
   /** Called with the name of each field that is not known. */
   unknownField?(name: string): void;
+  /** Called with the items of each list. */
+  inspect?(account: string, items: readonly JsonObject[]): void;
 }
 
 /** The models of the account, as the upstream lists them. An account that is refused is marked `failed`. @throws ProxyError */
 export async function fetchModelList(
   account: Account,
-  { copilot, limits, now, unknownField }: ModelListOptions,
+  { copilot, limits, now, unknownField, inspect }: ModelListOptions,
 ): Promise<Model[]> {
   const { text, failure } = await askAccount(
     account,
@@ -33,7 +36,7 @@ export async function fetchModelList(
     { maxBytes, now },
   );
   if (failure) throw markRefused(account, failure);
-  return readModelList(text, unknownField);
+  return readModelList(text, unknownField, (items) => inspect?.(account.key, items));
 }
 
 /** An account that may not list models may not send requests either: it is blocked, or a person must sign in again. */
@@ -46,11 +49,16 @@ function markRefused(account: Account, { account: state, remedy, error }: Failur
 }
 
 /** @throws ProxyError `upstream` if the body is not a model list. */
-function readModelList(body: string, unknownField: ModelListOptions["unknownField"]): Model[] {
+function readModelList(
+  body: string,
+  unknownField: ModelListOptions["unknownField"],
+  inspect: (items: readonly JsonObject[]) => void,
+): Model[] {
   const json = parseJson(body);
   if (json === undefined) throw notJson("GitHub Copilot's model list");
   const data = isObject(json) ? json.data : undefined;
   if (!Array.isArray(data)) throw new ProxyError("upstream", "GitHub Copilot's answer holds no model list.");
+  inspect(data.slice(0, maxModels).filter(isObject));
   const models = new Map<string, Model>();
   // Some ids are listed twice: the first counts.
   for (const item of data.slice(0, maxModels)) {

@@ -28,6 +28,8 @@ export interface Price {
   long?: TokenPrice & { above: number };
   /** There are prices for long prompts, but not from where on: `tokens` has the dearer of the two. */
   isBoundaryUnknown?: true;
+  /** Prices hold up to so many tokens of prompt, and the list does not say what longer ones cost. */
+  unknownAbove?: number;
   promotion?: Promotion;
 }
 
@@ -51,7 +53,7 @@ export function readPrice(billing: unknown, isLongFromBoundary: boolean): Price 
   const isFree = !isPriced && (isStated ? billing.is_premium === false : tokens !== undefined || multiplier === 0);
   return {
     premium: !isFree,
-    units: multiplier ? multiplier : isStated || multiplier === 0 ? (isFree ? 0 : 1) : undefined,
+    units: multiplier || ((isStated || multiplier === 0) && isFree ? 0 : undefined),
     ...byTokens,
     promotion: readPromotion(billing.promo),
   };
@@ -60,19 +62,24 @@ export function readPrice(billing: unknown, isLongFromBoundary: boolean): Price 
 function readTokenPrices(
   prices: unknown,
   isLongFromBoundary: boolean,
-): Pick<Price, "tokens" | "long" | "isBoundaryUnknown"> {
+): Pick<Price, "tokens" | "long" | "isBoundaryUnknown" | "unknownAbove"> {
   if (!isObject(prices)) return {};
   const size = decimalIn(prices.batch_size);
   // Seen in the list of 2026-06: a free model has a batch of 0 tokens, and zeros as prices.
   if (size === 0) return { tokens: { per: 1_000_000, ...freeOfCharge } };
-  const per = size ?? 1_000_000;
+  // Every list states it: without it, a price could be one for any number of tokens.
+  if (size === undefined) return {};
+  const per = size;
   const base = readTier(prices.default);
   if (!base) return {};
-  if (prices.long_context == null) return { tokens: { per, ...base } };
+  const boundary = boundaryOf(prices.default);
+  if (prices.long_context == null) {
+    const end = boundary && { unknownAbove: boundary - Number(isLongFromBoundary) };
+    return { tokens: { per, ...base }, ...end };
+  }
   const long = readTier(prices.long_context);
   // What a prompt costs would depend on a guess.
   if (!long) return {};
-  const boundary = boundaryOf(prices.default);
   if (boundary) return { tokens: { per, ...base }, long: { above: boundary - Number(isLongFromBoundary), ...long } };
   const dearer = {
     input: Math.max(base.input, long.input),

@@ -28,8 +28,12 @@ export function dearestOf(models: readonly { price: Price }[]): Price {
   return { ...prices[0], premium: true };
 }
 
-function creditsFor({ tokens, long }: Price, usage: Partial<Usage>): number | null {
+function creditsFor(
+  { tokens, long, unknownAbove = Number.POSITIVE_INFINITY }: Price,
+  usage: Partial<Usage>,
+): number | null {
   if (!tokens || usage.input === undefined || usage.output === undefined) return null;
+  if (usage.input > unknownAbove) return null;
   const rate = long && usage.input > long.above ? long : tokens;
   const { cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0 } = usage;
   const counts: [tokens: number, price: number | undefined][] = [

@@ -14,6 +14,7 @@ import type { Auto } from "./auto";
 import { type Catalogue, openCatalogue } from "./catalogue";
 import type { Copilot } from "./copilot";
 import type { Drift } from "./drift";
+import type { Losses } from "./losses";
 import { openProviders, type Providers } from "./provider";
 import { openProviderModels, type ProviderModels } from "./provider-models";
 
@@ -33,6 +34,7 @@ export interface ScopeParts {
   config: ConfigStore;
   copilot: Copilot;
   drift: Drift;
+  losses: Losses;
   logger: Logger;
   version: string;
   /** Of a call for a model list. */
@@ -44,7 +46,7 @@ export interface ScopeParts {
 
 /** @param signInHint What to do while no account is signed in; by default what the owner does. */
 export function openScope(parts: ScopeParts, accounts: () => Account[], signInHint?: string): Scope {
-  const { auto, config, copilot, drift, logger, version, limits, isShared, now } = parts;
+  const { auto, config, copilot, drift, losses, logger, version, limits, isShared, now } = parts;
   const freeInOrder = () => config.current.freeModelRouting === "in-order";
   const pool = openPool({ accounts, freeInOrder, isShared, signInHint, now });
   const providers = openProviders(config, version, now);
@@ -66,6 +68,7 @@ export function openScope(parts: ScopeParts, accounts: () => Account[], signInHi
       limits,
       now,
       unknownField: (name) => drift.note("model field", name, "models"),
+      inspect: losses.inspectModels,
     }),
   };
 }

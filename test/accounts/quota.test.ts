@@ -70,7 +70,7 @@ describe("what the quota endpoint says", () => {
         remaining: null,
         unlimited: false,
         overage: false,
-        overageCount: 0,
+        overageCount: null,
         resetAt: null,
         exhausted: false,
         snapshots: answer.quota_snapshots === null ? {} : (answer.quota_snapshots ?? {}),

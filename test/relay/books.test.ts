@@ -102,7 +102,9 @@ describe("prices that a list does not tell", () => {
   });
 
   test("leave the boundary of the long tier open: the dearer price counts, and the log says so once", async () => {
-    const models = [listed("gpt-5.4", { token_prices: { default: tier, long_context: dearer } })];
+    const models = [
+      listed("gpt-5.4", { token_prices: { batch_size: 1_000_000, default: tier, long_context: dearer } }),
+    ];
     let now = Date.now();
     const [octo] = demoAccounts();
     await using proxy = await startProxy({

@@ -98,7 +98,7 @@ describe("a model is free only where the list says so", () => {
   test.each([
     [{ is_premium: true, multiplier: 3 }, true, 3],
     [{ is_premium: true, multiplier: 0.33 }, true, 0.33],
-    [{ is_premium: true }, true, 1],
+    [{ is_premium: true }, true, undefined],
     [{ is_premium: false, multiplier: 0 }, false, 0],
     [
       { token_prices: { batch_size: 0, default: { input_price: 0, output_price: 0, cache_price: 0 } } },
@@ -111,7 +111,12 @@ describe("a model is free only where the list says so", () => {
       undefined,
     ],
     [{ token_prices: { batch_size: 0, default: { input_price: 5, output_price: 5 } } }, false, undefined],
-    [{ token_prices: { default: { input_price: "0.00", output_price: "0" } } }, false, undefined],
+    [{ token_prices: { default: { input_price: "0.00", output_price: "0" } } }, true, undefined],
+    [
+      { token_prices: { batch_size: "1000000", default: { input_price: "0.00", output_price: "0" } } },
+      false,
+      undefined,
+    ],
     [{ token_prices: { default: { input_price: "2.5", output_price: "15.0" } } }, true, undefined],
     [{ token_prices: { default: { input_price: "free", output_price: "free" } } }, true, undefined],
     [{ token_prices: {} }, true, undefined],
@@ -124,7 +129,8 @@ describe("a model is free only where the list says so", () => {
 });
 
 describe("the prices of a list", () => {
-  const prices = (token_prices: unknown, id = "m") => readModel({ ...chat, id, billing: { token_prices } })!.price;
+  const prices = (token_prices: unknown, id = "m") =>
+    readModel({ ...chat, id, billing: { token_prices: { batch_size: 1_000_000, ...Object(token_prices) } } })!.price;
   const [base, long] = [
     { input_price: 300, output_price: 1500 },
     { input_price: 600, output_price: 2250 },

@@ -63,7 +63,7 @@ export const accountSchema = z
     unit: z.enum(["premium", "credits", "chat", "unknown"]),
     reset_at_ms: maybe,
     overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
-    overage_count: z.number(),
+    overage_count: maybe,
     stale: z.boolean().describe("GitHub could not be reached: these are the last known numbers, from `updated_at_ms`."),
     updated_at_ms: maybe,
     quota_error: text.describe("Why GitHub could not be reached."),

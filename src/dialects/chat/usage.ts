@@ -24,7 +24,11 @@ export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Part
       set("cacheWrite", usage.prompt_tokens_details.cache_creation_input_tokens);
     }
     set("reasoning", reasoningIn(usage));
-    if (isBeside(counts, countIn(usage.total_tokens))) counts.output = (counts.output ?? 0) + (counts.reasoning ?? 0);
+    const total = countIn(usage.total_tokens);
+    if (isBeside(counts, total)) counts.output = (counts.output ?? 0) + (counts.reasoning ?? 0);
+    // In this form, thinking is beside the output, and only the total tells so for certain.
+    else if (total === undefined && countIn(usage.reasoning_tokens)) delete counts.output;
+    else if (counts.reasoning === undefined && isThoughtMissing(counts, total)) delete counts.output;
   }
   if (isObject(copilot)) set("nanoCredits", copilot.total_nano_aiu);
   return counts;
@@ -39,6 +43,10 @@ function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: J
 /** Whether the total shows that the output does not include thinking. */
 const isBeside = ({ input = 0, output = 0, reasoning = 0 }: Partial<Usage>, total: number | undefined): boolean =>
   reasoning > 0 && total === input + output + reasoning;
+
+/** Whether the total shows that something was counted that the parts do not name. */
+const isThoughtMissing = ({ input, output }: Partial<Usage>, total: number | undefined): boolean =>
+  input !== undefined && output !== undefined && total !== undefined && total > input + output;
 
 /** Both sums or none are written; if only one is known, the other is 0. */
 export function encodeUsage({

@@ -1,5 +1,5 @@
 /** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
-import type { DriftWay } from "./drift";
+import type { DriftWay, Rename } from "./drift";
 import type { Rights } from "./rights";
 
 export type HostName = "individual" | "business";
@@ -229,6 +229,7 @@ export interface World {
   /** WebSockets that were opened; -1 if they are refused. */
   sockets: number;
   drift: readonly DriftWay[];
+  rename?: Rename;
   /** See `DemoOptions`. */
   socketErrors: "status" | "nested";
 }

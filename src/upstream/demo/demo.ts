@@ -4,7 +4,7 @@
  */
 
 import { type DemoAccount, type DeviceScript, demoAccounts, type Generation, type World } from "./accounts";
-import type { DriftWay } from "./drift";
+import type { DriftWay, Rename } from "./drift";
 import type { Desk, Interceptor, Seen } from "./request-log";
 import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
@@ -30,6 +30,8 @@ export interface DemoOptions {
   socketErrors?: World["socketErrors"];
   /** Ways in which the answers differ from what is known. */
   drift?: readonly DriftWay[];
+  /** One member of the answers that has another name. */
+  rename?: Rename;
   /** The course of the device flow; by default it is approved after one pending poll. */
   device?: Partial<DeviceScript>;
 }
@@ -49,6 +51,8 @@ export interface Demo {
   expireTokens(): void;
   /** Ends every session token of Auto: it gets 400 "Invalid Copilot-Session-Token". */
   endAutoTokens(): void;
+  /** From now on one member of the answers has another name; without an argument, none has. */
+  rename(rename?: Rename): void;
   /** The course of the device flow from now on. */
   device: DeviceScript;
   /** The device codes that wait for an approval. */
@@ -84,6 +88,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
     peak: 0,
     sockets: options.sockets === false ? -1 : 0,
     drift: options.drift ?? [],
+    rename: options.rename,
     socketErrors: options.socketErrors ?? "status",
   };
   const journal: Seen[] = [];
@@ -110,6 +115,9 @@ export function startDemo(options: DemoOptions = {}): Demo {
       for (const issued of world.issued.values()) issued.until = 0;
     },
     endAutoTokens: () => world.autoTokens.clear(),
+    rename(rename) {
+      world.rename = rename;
+    },
     device: world.device,
     deviceCodes: () => [...world.grants.keys()],
     get open() {

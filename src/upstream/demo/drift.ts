@@ -38,10 +38,28 @@ const changes: Record<DriftWay, Change> = {
   "no-usage": { text: (text) => text.replaceAll('"usage":{', '"uses":{') },
 };
 
+/** One member that has another name now. */
+export interface Rename {
+  /** The path of the requests whose answers have it. */
+  path: string;
+  /** The end of the member's path, as `usage.prompt_tokens`; `*` is any name. Of a header with fields, `header.field`. */
+  member: string;
+  to: string;
+}
+
 /** The answer as the changed upstream gives it. */
-export async function drifted(response: Response, path: string, ways: readonly DriftWay[]): Promise<Response> {
-  if (ways.length === 0) return response;
-  const change = (text: string) => ways.reduce((sum, way) => changes[way].text?.(sum, path) ?? sum, text);
+export async function drifted(
+  response: Response,
+  path: string,
+  ways: readonly DriftWay[],
+  rename?: Rename,
+): Promise<Response> {
+  const renaming = rename?.path === path ? rename : undefined;
+  if (ways.length === 0 && !renaming) return response;
+  const change = (text: string) => {
+    const changed = ways.reduce((sum, way) => changes[way].text?.(sum, path) ?? sum, text);
+    return renaming ? renamedText(changed, renaming) : changed;
+  };
   const isStream = /event-stream/.test(response.headers.get("content-type") ?? "");
   const body = isStream && response.body ? response.body.pipeThrough(byEvents(change)) : change(await response.text());
   const changed = new Response(body, response);
@@ -50,7 +68,44 @@ export async function drifted(response: Response, path: string, ways: readonly D
     const { header } = changes[way];
     if (header) changed.headers.set(...header);
   }
+  if (renaming) renameInHeaders(changed.headers, renaming);
   return changed;
+}
+
+/** JSON, or one event of a stream. */
+function renamedText(text: string, { member, to }: Rename): string {
+  const steps = member.split(".");
+  const change = (json: string) => {
+    try {
+      return JSON.stringify(renamedIn(JSON.parse(json), steps, to));
+    } catch {
+      return json; // `[DONE]`
+    }
+  };
+  return /^(?:event|data):/m.test(text)
+    ? text.replace(/^data: ?(.*)$/gm, (_, json: string) => `data: ${change(json)}`)
+    : change(text);
+}
+
+/** Lists are passed through: their items are where they are. */
+function renamedIn(value: unknown, steps: readonly string[], to: string, trail: readonly string[] = []): unknown {
+  if (Array.isArray(value)) return value.map((item) => renamedIn(item, steps, to, trail));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => {
+      const own = [...trail, name];
+      const end = own.slice(-steps.length);
+      const isIt = end.length === steps.length && steps.every((step, at) => step === "*" || step === end[at]);
+      return [isIt ? to : name, renamedIn(inner, steps, to, own)];
+    }),
+  );
+}
+
+function renameInHeaders(headers: Headers, { member, to }: Rename): void {
+  const [name = "", field = ""] = member.split(".");
+  const value = headers.get(name);
+  if (value === null) return;
+  headers.set(name, value.replace(new RegExp(`(^|&)${field}=`), `$1${to}=`));
 }
 
 function byEvents(change: (event: string) => string): TransformStream<Uint8Array, Uint8Array> {

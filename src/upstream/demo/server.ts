@@ -18,7 +18,7 @@ export function listen(world: World, host: HostName, routes: Route[], desk: Desk
         (await intercepted(desk, seen, request, hold)) ?? (await scripted(routes, { world, seen, signal, hold })),
     );
     seen.status = response.status;
-    return drifted(response, seen.path, world.drift);
+    return drifted(response, seen.path, world.drift, world.rename);
   };
   return Bun.serve<SocketState>({
     hostname: "127.0.0.1",

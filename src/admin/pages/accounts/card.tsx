@@ -158,10 +158,12 @@ function ResetLine({ account, now }: { account: AccountItem; now: number }): Mar
       <Pair name="Forecast">
         <Forecast account={account} now={now} />
       </Pair>
-      {(overage || overage_count > 0) && (
+      {(overage || (overage_count ?? 0) > 0) && (
         <Pair name="Overage">
           {overage ? "allowed, billed separately" : "not allowed"}
-          {overage_count > 0 && `, ${formatCount(overage_count)} so far`}
+          {overage_count === null
+            ? ", how much so far is unknown"
+            : overage_count > 0 && `, ${formatCount(overage_count)} so far`}
         </Pair>
       )}
       {until_ms !== null && <Pair name="Retry at">{moment(until_ms, now)}</Pair>}

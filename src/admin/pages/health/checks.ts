@@ -16,6 +16,7 @@ export const toneNames = { good: "OK", warn: "Warning", bad: "Failed", idle: "No
 export function checksOf(app: App, meta: Meta, exposed: boolean): HealthCheck[] {
   const { config, team } = app;
   const refused = app.unsupportedParams.all().length;
+  const losses = app.losses.current.length;
   return [
     accountsCheck(app),
     ...(team ? [databaseCheck(team)] : []),
@@ -31,6 +32,15 @@ export function checksOf(app: App, meta: Meta, exposed: boolean): HealthCheck[] 
       : config.waiting.length > 0
         ? { tone: "warn", name: "Config", message: `Restart dragoman to apply: ${config.waiting.join(", ")}.` }
         : { tone: "good", name: "Config", message: "The config is valid." },
+    ...(losses > 0
+      ? [
+          {
+            tone: "warn" as const,
+            name: "Upstream",
+            message: `Copilot no longer sends ${plural(losses, "member")} that numbers are read from; see below.`,
+          },
+        ]
+      : []),
     accessCheck(app, exposed),
     adminCheck(app),
     refused > 0

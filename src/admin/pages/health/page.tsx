@@ -5,6 +5,7 @@ import type { App } from "../../../app";
 import { duration, formatCount, plural, size } from "../../../format";
 import type { Team } from "../../../keys/team";
 import { driftList } from "../../../upstream/drift-list";
+import type { Loss } from "../../../upstream/losses";
 import { describeInstance, type Meta } from "../../api/meta";
 import { Ago, Moment, Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -18,7 +19,8 @@ export async function healthPage(context: PageContext): Promise<Markup> {
   const { app, frame, exposed } = context;
   const meta = await describeInstance(app);
   const checks = checksOf(app, meta, exposed);
-  const { items, overflow } = driftList(app.drift);
+  const { items, overflow } = driftList(app.drift, app.losses);
+  const losses = app.losses.current;
   const worst = checks.find(({ tone }) => tone === "bad") ?? checks.find(({ tone }) => tone === "warn");
 
   return (
@@ -34,6 +36,7 @@ export async function healthPage(context: PageContext): Promise<Markup> {
         <HistoryFacts app={app} meta={meta} />
       </div>
       {app.team && <TeamServers team={app.team} />}
+      {losses.length > 0 && <MissingInUpstream losses={losses} now={app.now()} />}
       {items.length > 0 && <NewInUpstream items={items} overflow={overflow} now={app.now()} />}
       <Endpoints />
     </Page>
@@ -162,7 +165,49 @@ const waitingWords = ({ requests, settlements }: ReturnType<Team["waiting"]>) =>
     ? "nothing waits"
     : `${plural(requests, "request")} and ${plural(settlements, "settlement")} of budgets wait`;
 
-const NewInUpstream = ({ items, overflow, now }: ReturnType<typeof driftList> & { now: number }) => (
+const MissingInUpstream = ({ losses, now }: { losses: readonly Loss[]; now: number }) => (
+  <section class="card" aria-labelledby="missing">
+    <h2 id="missing">Missing in the upstream</h2>
+    <p>
+      Copilot no longer sends what this version reads. The numbers that follow from it are shown as unknown. Look for an
+      update, or attach what <code>dragoman doctor --deep --report</code> writes to an issue.
+    </p>
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">What follows</th>
+            <th scope="col">Member</th>
+            <th scope="col">Where</th>
+            <th scope="col">Since</th>
+          </tr>
+        </thead>
+        <tbody>
+          {losses.map(({ affects, member, where, firstAt }) => (
+            <tr>
+              <td>
+                <Sentence of={`${affects[0]?.toUpperCase()}${affects.slice(1)}.`} />
+              </td>
+              <td>
+                <code>{member}</code>
+              </td>
+              <td>{where}</td>
+              <td>
+                <Ago at={firstAt} now={now} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </section>
+);
+
+const NewInUpstream = ({
+  items,
+  overflow,
+  now,
+}: Pick<ReturnType<typeof driftList>, "items" | "overflow"> & { now: number }) => (
   <section class="card" aria-labelledby="new">
     <h2 id="new">New in the upstream</h2>
     <p>

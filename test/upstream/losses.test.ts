@@ -1,0 +1,396 @@
+/** What the upstream no longer sends: no number that is read from it becomes wrong, and the owner hears which one is unknown. */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { App } from "../../src/app";
+import type { Row } from "../../src/history/history";
+import {
+  autoAccounts,
+  type DemoAccount,
+  demoAccounts,
+  type Generation,
+  quotas,
+} from "../../src/upstream/demo/accounts";
+import type { Rename } from "../../src/upstream/demo/drift";
+import type { Model } from "../../src/upstream/model";
+import { costOf } from "../../src/upstream/price";
+import { type AnswerKind, type ReadMember, readMembers } from "../../src/upstream/read-members";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { readSamples, valueIn } from "../support/samples";
+
+const [octo, work, plus] = demoAccounts() as [DemoAccount, DemoAccount, DemoAccount];
+const credits: DemoAccount = { ...plus, quota: quotas.credits() };
+const pooled: DemoAccount = { ...work, quota: quotas.pooledOut() };
+const legacy: DemoAccount = { ...octo, plan: "free", quota: quotas.freeLegacy() };
+const overdrawn: DemoAccount = { ...octo, quota: quotas.overage() };
+
+interface Setup {
+  generation: Generation;
+  account: DemoAccount;
+  config?: object;
+  /** The model that is asked. */
+  model?: string;
+}
+
+const setups = {
+  A: { generation: "A", account: octo },
+  B: { generation: "B", account: credits },
+  mixed: { generation: "mixed", account: credits },
+  C: { generation: "C", account: credits },
+  unlimited: { generation: "A", account: work },
+  pooled: { generation: "C", account: pooled },
+  legacy: { generation: "A", account: legacy },
+  overdrawn: { generation: "A", account: overdrawn },
+  socket: { generation: "A", account: octo, config: { responsesWebSocket: "auto" } },
+  claude: { generation: "C", account: credits, model: "claude-haiku-4.5" },
+  codex: { generation: "C", account: credits, model: "gpt-5.4" },
+  gemini: { generation: "C", account: credits, model: "gemini-3.8-flash" },
+} satisfies Record<string, Setup>;
+type SetupName = keyof typeof setups;
+
+/** A clock that moves on by more than an answer of the quota endpoint is reused. */
+class Clock {
+  at = Date.now();
+  now = () => this.at;
+}
+
+const received: string[] = [];
+const webhook = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  async fetch(request) {
+    received.push(await request.text());
+    return new Response("ok");
+  },
+});
+afterAll(() => webhook.stop(true));
+
+async function open(name: SetupName, clock: Clock, rename?: Rename): Promise<RunningProxy> {
+  const { generation, account, config }: Setup = setups[name];
+  const accounts = [structuredClone(account)];
+  return startProxy({
+    demo: { generation, accounts, rename, now: clock.now },
+    config: { notices: { webhookUrl: webhook.url.href }, ...config },
+    clock: { now: clock.now },
+  });
+}
+
+const prompt = "Hello there, and good morning. ".repeat(400);
+const bodies: Record<string, (model: string, stream: boolean) => [path: string, body: object]> = {
+  chat: (model, stream) => [
+    "/v1/chat/completions",
+    { model, stream, messages: [{ role: "user", content: prompt }], reasoning_effort: "low" },
+  ],
+  responses: (model, stream) => ["/v1/responses", { model, stream, input: prompt }],
+  messages: (model, stream) => [
+    "/v1/messages",
+    { model, stream, max_tokens: 900, messages: [{ role: "user", content: prompt }] },
+  ],
+};
+
+const rowNumbers = (row: Row | undefined) => ({
+  input: row?.input_tokens,
+  output: row?.output_tokens,
+  cached: row?.cached_tokens,
+  written: row?.cache_write_tokens,
+  reasoning: row?.reasoning_tokens,
+  credits: row?.nano_credits,
+  isEstimated: row?.tokens_estimated,
+});
+
+const priced = { input: 150_000, output: 1_000, cachedInput: 100, cacheWrite: 50 };
+const numbersOfModel = ({ id, limits, price }: Model) => ({
+  id,
+  limits,
+  units: price.units,
+  isFree: !price.premium || undefined,
+  short: costOf(price, priced, true).nanoCredits,
+  long: costOf(price, { ...priced, input: 300_000 }, true).nanoCredits,
+  uncached: costOf(price, { input: 5, output: 5 }, true).nanoCredits,
+});
+
+/** What an answer of this kind is read for, after it was asked for. */
+async function numbersAfter(where: AnswerKind, setup: Setup, proxy: RunningProxy, stream: boolean): Promise<unknown> {
+  const { app } = proxy;
+  const [account] = app.accounts;
+  switch (where) {
+    case "models": {
+      app.catalogue.expire();
+      const listed = await app.catalogue.current().catch(() => ({ models: [] as Model[] }));
+      return Object.fromEntries(listed.models.map((model) => [model.id, numbersOfModel(model)]));
+    }
+    case "token":
+      return (await account!.session().catch(() => undefined))?.baseUrl.length === 0;
+    case "user":
+      return numbersOfQuota(await account!.quota());
+    case "quota headers":
+      await (await proxy.post(...bodies.chat!("gpt-5-mini", false))).text();
+      return numbersOfQuota(account!.knownQuota);
+    case "quota snapshots":
+      await (await proxy.post(...bodies.responses!("gpt-5-mini", true))).text();
+      return numbersOfQuota(account!.knownQuota);
+    default: {
+      const model = setup.model ?? "gpt-5-mini";
+      for (let times = 0; times < 3; times++) await (await proxy.post(...bodies[where]!(model, stream))).text();
+      return rowNumbers(proxy.rows()[0]);
+    }
+  }
+}
+
+function numbersOfQuota(quota: App["accounts"][number]["knownQuota"]) {
+  const { entitlement, remaining, unlimited, overageCount, resetAt, plan, unit } = quota ?? {};
+  return {
+    unit: unit === "unknown" ? null : unit,
+    entitlement,
+    remaining,
+    unlimited: unlimited || undefined,
+    overageCount,
+    resetAt,
+    plan,
+  };
+}
+
+/** Every path at which the numbers differ and are not unknown. */
+function wrongIn(found: unknown, baseline: unknown, path = ""): string[] {
+  if (found === undefined || found === null) return [];
+  if (typeof found === "object")
+    return Object.entries(found).flatMap(([name, value]) =>
+      wrongIn(value, (baseline as Record<string, unknown> | undefined)?.[name], `${path}.${name}`),
+    );
+  // What is left is stated three times, with and without its digits.
+  if (path === ".remaining" && Math.abs(Number(found) - Number(baseline)) < 1.6) return [];
+  return found === baseline ? [] : [`${path}: ${JSON.stringify(found)} instead of ${JSON.stringify(baseline)}`];
+}
+
+/** Where the demo's answers of a kind are, and what stands before the members. */
+const places: Record<AnswerKind, { path: string; before: string }> = {
+  models: { path: "/models", before: "data." },
+  token: { path: "/copilot_internal/v2/token", before: "" },
+  user: { path: "/copilot_internal/user", before: "" },
+  "quota headers": { path: "/chat/completions", before: "x-quota-snapshot-premium_interactions." },
+  "quota snapshots": { path: "/responses", before: "copilot_quota_snapshots.premium_interactions." },
+  chat: { path: "/chat/completions", before: "" },
+  responses: { path: "/responses", before: "" },
+  messages: { path: "/v1/messages", before: "" },
+};
+
+/** Where a member is renamed: one of its names, in a setup that has it. */
+interface Case {
+  setup: SetupName;
+  where: AnswerKind;
+  /** As the demo writes it. */
+  member: string;
+  /** What is named as missing; undefined where another member says the same, so that nothing is unknown. */
+  missing?: string;
+  /** The agreed way out is a number that is higher, not one that is unknown. */
+  isDearer?: true;
+  stream?: boolean;
+}
+
+const rowOf = (where: AnswerKind, path: string): ReadMember =>
+  readMembers.find((row) => row.where === where && row.path === path)!;
+
+const of =
+  (where: AnswerKind) =>
+  (setup: SetupName, member: string, missing: string | undefined = member, more: Partial<Case> = {}): Case => ({
+    ...{ setup, where, member },
+    ...(missing === "" ? {} : { missing }),
+    ...more,
+  });
+
+const [models, token, user] = [of("models"), of("token"), of("user")];
+const prices = "billing.token_prices";
+const premium = "quota_snapshots.premium_interactions";
+const premiumRow = `${premium}|premium_models`;
+const limits = "capabilities.limits";
+
+const cases: Case[] = [
+  models("A", "id"),
+  models("C", "capabilities"),
+  models("C", "capabilities.type"),
+  models("C", limits),
+  models("C", `${limits}.max_context_window_tokens`),
+  models("C", `${limits}.max_prompt_tokens`),
+  models("C", `${limits}.max_output_tokens`),
+  models("C", `${limits}.max_inputs`),
+  models("C", "supported_endpoints"),
+  models("C", "policy.state"),
+  models("A", "billing"),
+  models("C", "billing"),
+  models("A", "billing.multiplier", "billing.token_prices|multiplier"),
+  models("A", "billing.is_premium", ""),
+  models("B", prices, "billing.token_prices|multiplier"),
+  models("C", prices, "billing.token_prices|multiplier"),
+  ...(["B", "mixed", "C"] as const).flatMap((setup): Case[] => {
+    const cached = setup === "B" ? "cache_price" : "cache_read_price";
+    const boundary = setup === "C" ? "max_prompt_tokens" : "context_max";
+    return [
+      models(setup, `${prices}.batch_size`),
+      models(setup, `${prices}.default`),
+      models(setup, `${prices}.default.input_price`),
+      models(setup, `${prices}.default.output_price`),
+      models(setup, `${prices}.default.${cached}`, `${prices}.default.cache_read_price|cache_price`),
+      models(setup, `${prices}.default.cache_write_price`),
+      models(setup, `${prices}.default.${boundary}`, `${prices}.default.max_prompt_tokens|context_max`, {
+        isDearer: true,
+      }),
+      models(setup, `${prices}.long_context`),
+      models(setup, `${prices}.long_context.input_price`),
+      models(setup, `${prices}.long_context.output_price`),
+      models(setup, `${prices}.long_context.${cached}`, `${prices}.long_context.cache_read_price|cache_price`),
+    ];
+  }),
+  models("C", `${prices}.default.cache_write_1h_price`),
+  token("A", "token"),
+  token("A", "expires_at"),
+  token("A", "refresh_in"),
+  token("A", "endpoints"),
+  token("A", "endpoints.api"),
+  user("A", "copilot_plan"),
+  user("A", "endpoints"),
+  user("A", "endpoints.api"),
+  user("A", "quota_snapshots", "quota_snapshots|limited_user_quotas"),
+  user("legacy", "limited_user_quotas", "quota_snapshots|limited_user_quotas"),
+  user("legacy", "limited_user_quotas.chat"),
+  user("legacy", "monthly_quotas"),
+  user("legacy", "monthly_quotas.chat"),
+  user("A", "quota_reset_date", ""),
+  user("legacy", "limited_user_reset_date", "quota_reset_date_utc|quota_reset_date|limited_user_reset_date"),
+  user("A", premium, premiumRow),
+  user("A", "quota_snapshots.chat"),
+  user("B", "token_based_billing"),
+  ...(["A", "B", "unlimited", "pooled", "overdrawn"] as const).flatMap((setup): Case[] => [
+    user(setup, `${premium}.entitlement`, `${premiumRow}.entitlement`),
+    user(setup, `${premium}.quota_remaining`, ""),
+    user(setup, `${premium}.remaining`, ""),
+    user(setup, `${premium}.percent_remaining`, ""),
+    user(setup, `${premium}.unlimited`, `${premiumRow}.unlimited`),
+    user(setup, `${premium}.overage_permitted`, `${premiumRow}.overage_permitted`),
+    user(setup, `${premium}.overage_count`, `${premiumRow}.overage_count`),
+  ]),
+  user("pooled", `${premium}.has_quota`, `${premiumRow}.has_quota`),
+  ...["ent", "ov", "ovPerm", "rst"].map((field) => of("quota headers")("A", field)),
+  of("quota headers")("A", "rem", "rem|totRem"),
+  of("quota headers")("C", "rem", ""),
+  of("quota headers")("C", "totRem", ""),
+  ...["entitlement", "overage_count", "overage_permitted", "reset_date"].map((name) =>
+    of("quota snapshots")("socket", name),
+  ),
+  of("quota snapshots")("socket", "percent_remaining", "percent_remaining|quota_remaining|remaining"),
+  ...[false, true].flatMap((stream): Case[] => [
+    ...["prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"].map((name) =>
+      of("chat")("C", `usage.${name}`, undefined, { stream }),
+    ),
+    ...["total_tokens", "reasoning_tokens"].map((name) => of("chat")("gemini", `usage.${name}`, "", { stream })),
+    of("chat")("C", "copilot_usage.total_nano_aiu", undefined, { stream }),
+    ...[
+      "input_tokens",
+      "output_tokens",
+      "input_tokens_details.cached_tokens",
+      "output_tokens_details.reasoning_tokens",
+    ].map((name) => of("responses")("codex", `usage.${name}`, undefined, { stream })),
+    of("responses")("codex", "copilot_usage.total_nano_aiu", undefined, { stream }),
+    ...["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"].map((name) =>
+      of("messages")("claude", `usage.${name}`, undefined, { stream }),
+    ),
+    of("messages")("claude", "copilot_usage.total_nano_aiu", undefined, { stream }),
+  ]),
+];
+
+const baselines = new Map<string, Promise<unknown>>();
+const baselineOf = ({ setup, where, stream }: Case): Promise<unknown> => {
+  const key = `${setup} ${where} ${stream}`;
+  const known = baselines.get(key) ?? read();
+  baselines.set(key, known);
+  return known;
+  async function read() {
+    await using proxy = await open(setup, clockOfAll);
+    const numbers = await numbersAfter(where, setups[setup], proxy, stream ?? false);
+    // As often as in a test of a member that answers may lack: the cache knows the prompt then.
+    return where in bodies ? await numbersAfter(where, setups[setup], proxy, stream ?? false) : numbers;
+  }
+};
+const clockOfAll = new Clock();
+
+describe("a member that is read, and has another name now", () => {
+  test.each(
+    cases.map(
+      (each) => [`${each.where} ${each.member} of ${each.setup}${each.stream ? ", streamed" : ""}`, each] as const,
+    ),
+  )("%s makes no number wrong, and the owner hears what is unknown", async (_, each) => {
+    const { setup, where, member, missing, isDearer, stream = false } = each;
+    const baseline = await baselineOf(each);
+    const clock = new Clock();
+    clock.at = clockOfAll.at;
+    const { path, before } = places[where];
+    const rename = { path, member: before + member, to: "renamed" };
+    const row = missing === undefined ? undefined : rowOf(where, missing);
+    expect([missing, row?.path]).toEqual([missing, missing]);
+    const wasSeen = row?.isOptional || where in bodies;
+    await using proxy = await open(setup, clock, wasSeen ? undefined : rename);
+    if (wasSeen) {
+      await numbersAfter(where, setups[setup], proxy, stream);
+      clock.at += 60_000;
+      proxy.demo.rename(rename);
+    }
+    const numbers = await numbersAfter(where, setups[setup], proxy, stream);
+    if (!isDearer) expect(wrongIn(numbers, baseline)).toEqual([]);
+    expect(proxy.app.losses.current.map((loss) => loss.member)).toEqual(missing === undefined ? [] : [missing]);
+    if (row) await expectHeard(proxy, row);
+  });
+
+  test("is of every row of the table that the demo's answers have", () => {
+    const tried = new Set(cases.map(({ where, missing }) => `${where} ${missing}`));
+    const untried = readMembers.map(({ where, path }) => `${where} ${path}`).filter((each) => !tried.has(each));
+    expect(untried).toEqual([
+      // What is left is stated three times.
+      `user ${premiumRow}.quota_remaining|remaining|percent_remaining`,
+      // The demo's replies do not have them.
+      "chat usage.prompt_tokens_details.cache_creation_input_tokens",
+      "responses usage.input_tokens_details.cache_write_tokens",
+    ]);
+  });
+});
+
+async function expectHeard({ app, url, lines }: RunningProxy, { where, path: member, affects }: ReadMember) {
+  const said = lines.filter((line) => line.includes("no longer has") && line.includes(`${affects} since`));
+  expect(said).toHaveLength(1);
+  const page = await (await fetch(`${url}/admin/health`)).text();
+  expect(page).toContain("Missing in the upstream");
+  const samples = readSamples(await (await fetch(`${url}/metrics`)).text());
+  expect(valueIn(samples, "dragoman_upstream_missing", { where, member })).toBe(1);
+  received.length = 0;
+  await app.notices.check();
+  await app.notices.check();
+  expect(received.filter((text) => text.includes(`${affects} since`))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes(`${affects} since`))).toHaveLength(1);
+}
+
+describe("an upstream that is as it was", () => {
+  const forms: [string, Generation, DemoAccount][] = [
+    ...(["A", "B", "mixed", "C"] as const).flatMap((generation) =>
+      [octo, work, plus, credits, pooled, legacy, ...Object.values(autoAccounts())].map(
+        (account): [string, Generation, DemoAccount] => [
+          `${account.login} ${account.quota.tokenBilling ? "by tokens" : ""} of ${generation}`,
+          generation,
+          account,
+        ],
+      ),
+    ),
+    ...Object.entries(quotas).map(([name, quota]): [string, Generation, DemoAccount] => [
+      `the quota ${name}`,
+      "C",
+      { ...octo, quota: quota() },
+    ]),
+  ];
+
+  test.each(forms)("misses nothing: %s", async (_, generation, account) => {
+    await using proxy = await startProxy({ demo: { generation, accounts: [structuredClone(account)] } });
+    const [own] = proxy.app.accounts;
+    await own!.quota();
+    await proxy.app.catalogue.models();
+    for (const model of ["gpt-5-mini", "claude-haiku-4.5", "gemini-3.8-flash", "gpt-5.4"])
+      for (const body of Object.values(bodies))
+        for (const stream of [true, false, true]) await (await proxy.post(...body(model, stream))).text();
+    await (await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" })).text();
+    expect(proxy.app.losses.current).toEqual([]);
+  });
+});
