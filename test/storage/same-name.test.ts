@@ -110,21 +110,11 @@ describeWithPostgres("members of the same name", () => {
     const names = ["owner", "null", "constructor", "everybody", "member", "x..", "a.b@c", "0"];
     const members: TestMember[] = [];
     for (const [at, name] of names.entries()) members.push(await add(name, `odd-${at}`));
-    for (const bad of [
-      "",
-      "..",
-      "../x",
-      "a/b",
-      "a%2fb",
-      "*",
-      " x",
-      "x\n",
-      "x".repeat(64),
-      "a\u0301",
-      "\u202ex",
-      "a\u200bb",
-    ])
+    for (const bad of ["", "..", "../x", "a/b", "a%2fb", "*", "x".repeat(64), "a\u0301", "\u202ex", "a\u200bb"])
       expect([bad, (await here.post("/api/admin/members", { name: bad })).status]).toEqual([bad, 400]);
+    // White space around a name is not part of it: who is invited again is nobody new.
+    for (const spaced of [" 0", "0\n"])
+      expect(await here.admin("/members", { name: spaced })).toMatchObject({ name: "0", is_known: true });
     for (const { name, key } of members) {
       await until(async () => (await statusOf(here, key)) === 200);
       await until(async () => (await api(here, key, "/requests")).json.items?.length === 1);
