@@ -3,12 +3,13 @@
  * An unknown number is null, never 0. Two billing units exist; their numbers are never added together.
  */
 import { z } from "zod";
+import { entryOf } from "../json";
 import { lazy } from "../lazy";
 
 export interface Quota {
   /** Premium requests; AI credits (billing by tokens); chat messages (free plan); or unknown. */
   unit: "premium" | "credits" | "chat" | "unknown";
-  /** GitHub's word: `free`, `individual`, `individual_pro`, `individual_max`, `business`, `enterprise`. */
+  /** GitHub's word: `free`, `individual`, `individual_pro`, `individual_max`, `business`, `enterprise`; or `student`. */
   plan: string | null;
   /** As GitHub states it: a placeholder if the plan is not counted, see {@link isCounted}. */
   entitlement: number | null;
@@ -40,11 +41,12 @@ export function readQuota(answer: unknown, now: number): Quota {
   const chat = readReport(snapshots.chat) ?? legacyChat(fields);
   const tokenBilled = Boolean(fields.token_based_billing) || premium?.tokenBilled;
   const resetAt = dateOf(fields.quota_reset_date_utc ?? fields.quota_reset_date ?? fields.limited_user_reset_date);
-  const common = { plan: fields.copilot_plan, snapshots, resetAt, at: now };
+  const plan = planOf(fields);
+  const common = { plan, snapshots, resetAt, at: now };
 
   // The free plan without premium requests is measured by its chat messages.
   const byChat = chat && !chat.unlimited && !(premium && (premium.entitlement || premium.unlimited));
-  if (byChat && (fields.copilot_plan === "free" || !premium)) return toQuota(chat, "chat", common);
+  if (byChat && (plan === "free" || !premium)) return toQuota(chat, "chat", common);
   if (!premium) return toQuota(emptyReading, "unknown", common);
   return toQuota(premium, tokenBilled ? "credits" : "premium", common);
 }
@@ -100,6 +102,14 @@ export function learnFromStream(
     return snapshot;
   });
 }
+
+/** `copilot_plan` of a student is `individual`, as it is of Copilot Pro: only the SKU tells them apart (seen 2026-09). */
+const planOf = ({ access_type_sku, copilot_plan }: { access_type_sku: string | null; copilot_plan: string | null }) =>
+  copilot_plan === null || copilot_plan === "individual"
+    ? (entryOf(plansBySku, access_type_sku ?? "") ?? copilot_plan)
+    : copilot_plan;
+
+const plansBySku: Record<string, string> = { free_limited_copilot: "free", free_educational_quota: "student" };
 
 function learn(known: Quota | undefined, now: number, find: (name: string) => unknown): Quota | undefined {
   const names = known?.unit === "chat" ? ["chat"] : ["premium_models", "premium_interactions"];
@@ -279,6 +289,7 @@ const snapshotSchema = lazy(() =>
 const answerSchema = lazy(() =>
   z.object({
     copilot_plan: text(),
+    access_type_sku: text(),
     token_based_billing: z.unknown().optional(),
     quota_snapshots: z.record(z.string(), z.unknown()).catch({}).default({}),
     quota_reset_date: text(),

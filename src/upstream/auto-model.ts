@@ -18,7 +18,10 @@ export const picksNone = (models: readonly Model[]): boolean => {
   return chat.length > 0 && chat.every(({ unpicked }) => unpicked === true);
 };
 
-/** GitHub's words for plans on which models can be named, whatever their lists look like. Student plans are `individual`. */
+/**
+ * Plans on which models can be named, whatever their lists look like. `individual` is none of them: so is a student's where
+ * GitHub leaves out the SKU. For `free` and `student` the list decides too: nobody loses a model that it offers.
+ */
 const namingPlans = /^(?:individual_(?:pro|max)|business|enterprise)$/;
 
 /** Whether an account has nothing but Auto. @param byList What its list says. */

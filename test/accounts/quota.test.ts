@@ -78,6 +78,18 @@ describe("what the quota endpoint says", () => {
       });
   });
 
+  test.each([
+    ["individual", "free_educational_quota", "student"],
+    ["individual", "free_limited_copilot", "free"],
+    [undefined, "free_limited_copilot", "free"],
+    ["individual", "monthly_subscriber_quota", "individual"],
+    ["individual", undefined, "individual"],
+    ["business", "free_educational_quota", "business"],
+    [undefined, "constructor", null],
+  ])("a plan `%s` with the SKU %s is %s", (copilot_plan, access_type_sku, plan) => {
+    expect(readQuota({ copilot_plan, access_type_sku }, 0)).toMatchObject({ plan });
+  });
+
   test("token billing that is spelled as an object counts as token billing", () => {
     const premium = { entitlement: 0, remaining: 0, percent_remaining: 100, unlimited: false };
     const answer = { token_based_billing: { since: "2026-06-01" }, quota_snapshots: { premium_interactions: premium } };

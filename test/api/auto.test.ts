@@ -104,6 +104,7 @@ describe("where the plan has nothing else", () => {
     expect(lines.find((line) => line.startsWith("gpt-5-mini "))).toEndWith("the plan allows `auto` only");
     const accounts = await json<{ items: { auto_only: boolean }[] }>(proxy, "/api/admin/accounts");
     expect(accounts.items.map(({ auto_only }) => auto_only)).toEqual([true]);
+    expect(await (await fetch(`${proxy.url}/admin/accounts`)).text()).toContain("Copilot Student");
     for (const page of ["models", "accounts"])
       expect(await (await fetch(`${proxy.url}/admin/${page}`)).text()).toContain("offers Auto only");
     expect(await (await fetch(`${proxy.url}/admin/connect`)).text()).toContain("auto");

@@ -79,6 +79,7 @@ const Stale = ({ account: { state, updated_at_ms, quota_error }, now }: { accoun
 
 const planNames: Record<string, string> = {
   free: "Copilot Free",
+  student: "Copilot Student",
   individual: "Copilot Pro",
   individual_pro: "Copilot Pro+",
   individual_max: "Copilot Max", // VS Code's client, 2026-09
