@@ -258,6 +258,7 @@ export function cachedTurn(state: RequestState, durationMs: number): CachedTurn 
     input: usage.input,
     cached: usage.cachedInput,
     written: usage.cacheWrite ?? 0,
+    writtenHour: usage.cacheWriteHour ?? 0,
     hash(part) {
       head ??= prompt.head();
       const json = JSON.stringify(head[part]) ?? "";

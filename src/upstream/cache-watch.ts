@@ -4,6 +4,7 @@
  */
 import { BoundedMap } from "../bounded-map";
 import type { PromptHead } from "../dialects/codecs";
+import { hourMs } from "../format";
 
 /** Why a prompt was not found. The first one that applies is given. */
 export const cacheMisses = [
@@ -33,6 +34,8 @@ export interface CachedTurn {
   input: number;
   cached: number;
   written: number;
+  /** Part of `written` that the cache keeps for an hour. */
+  writtenHour: number;
   /** A part of the prompt's beginning, as one number. */
   hash(part: keyof PromptHead): number | bigint;
 }
@@ -44,8 +47,8 @@ export interface CacheWatch {
 
 /** Tokens: upstreams do not cache shorter prompts. */
 const leastTokens = 1024;
-/** How long upstreams keep a prompt after its last use. */
-const lifetimeMs = 5 * 60_000;
+/** How long upstreams keep a prompt after its last use, as it was written. */
+const lifetimes = { usual: 5 * 60_000, hour: hourMs };
 /** Of the prompt before: when less of it was read, the prompt was not found. */
 const leastShare = 0.5;
 const maxConversations = 2_000;
@@ -53,6 +56,7 @@ const maxModels = 8;
 
 interface Prompt {
   account: string;
+  lifetime: keyof typeof lifetimes;
   endedAtMs: number;
   input: number;
   tools: number | bigint;
@@ -73,7 +77,10 @@ export function openCacheWatch(now: () => number): CacheWatch {
       const isFound = turn.cached >= leastShare * Math.min(turn.input, before?.input ?? turn.input);
       // What was found is as it was, so its hashes need not be made again.
       const known = isFound && before ? before : { tools: turn.hash("tools"), system: turn.hash("system") };
-      const prompt = { ...known, account: turn.account, endedAtMs: now(), input: turn.input };
+      // What was written for an hour is kept for another one whenever it is read.
+      const lifetime: Prompt["lifetime"] =
+        turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
+      const prompt: Prompt = { ...known, lifetime, account: turn.account, endedAtMs: now(), input: turn.input };
       const miss = isFound ? null : before ? reasonOf(turn, prompt, before) : reasonOfFirst(prompt, prompts);
       prompts.set(turn.model, prompt);
       return miss;
@@ -85,7 +92,7 @@ function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt): CacheMiss {
   if (before.account !== prompt.account) return "account";
   if (before.tools !== prompt.tools) return "tools";
   if (before.system !== prompt.system) return "system";
-  if (prompt.endedAtMs - turn.durationMs - before.endedAtMs > lifetimeMs) return "expired";
+  if (prompt.endedAtMs - turn.durationMs - before.endedAtMs > lifetimes[before.lifetime]) return "expired";
   if (turn.input < before.input) return "shortened";
   if (turn.address === "no key") return "no_key";
   return turn.address === "marks" && turn.cached + turn.written === 0 ? "no_marks" : "unknown";

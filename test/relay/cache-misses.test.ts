@@ -72,6 +72,45 @@ describe("a miss", () => {
     expect(await send(proxy, { turns: 2 })).toBe("expired");
   });
 
+  test.each([
+    ["five minutes", {}, "expired"],
+    ["an hour", { ephemeral_1h_input_tokens: 2_900 }, "unknown"],
+  ])("is of time by how long the prompt was written for: %s", async (_, cache_creation, afterTen) => {
+    await using proxy = await start({ promptCache: "1h" });
+    let read = 0;
+    proxy.demo.intercept(
+      "/v1/messages",
+      () =>
+        Response.json({
+          id: "msg_1",
+          type: "message",
+          role: "assistant",
+          model: haiku,
+          content: [{ type: "text", text: "Yes." }],
+          stop_reason: "end_turn",
+          usage: {
+            input_tokens: 100,
+            cache_read_input_tokens: read,
+            cache_creation_input_tokens: read > 0 ? 0 : 2_900,
+            cache_creation: read > 0 ? {} : cache_creation,
+            output_tokens: 2,
+          },
+        }),
+      Number.POSITIVE_INFINITY,
+    );
+    expect(await send(proxy, { model: haiku })).toBe(null);
+    proxy.pass(10 * 60_000);
+    expect(await send(proxy, { model: haiku, turns: 1 })).toBe(afterTen);
+    // Reading it keeps it for as long again.
+    read = 2_900;
+    expect(await send(proxy, { model: haiku, turns: 2 })).toBe(null);
+    read = 0;
+    proxy.pass(50 * 60_000);
+    expect(await send(proxy, { model: haiku, turns: 3 })).toBe(afterTen);
+    proxy.pass(70 * 60_000);
+    expect(await send(proxy, { model: haiku, turns: 4 })).toBe("expired");
+  });
+
   test("is of the account if another one served", async () => {
     await using proxy = await timed({ demo: { accounts, generation: "B" }, config: { freeModelRouting: "in-order" } });
     await send(proxy);

@@ -27,7 +27,7 @@ export const cacheAdvice: Record<CacheMiss, Advice> = {
       "A client that puts the time, a token count or the state of a repository into the system prompt pays for the whole conversation in each turn. Such text belongs at the end of the newest message.",
   },
   expired: {
-    changed: "More than five minutes passed.",
+    changed: "More time passed than the cache keeps a prompt.",
     advice:
       'The cache keeps a prompt for five minutes after its last use. After a break the whole prompt is paid once. Claude keeps it for an hour where a client asks for that and the config has `promptCache` at "1h", for twice the price of writing it.',
   },
