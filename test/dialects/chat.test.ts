@@ -789,7 +789,9 @@ describe("a request for a chat upstream", () => {
       ["tool", "a"],
       ["tool", "b"],
       ["user", ""],
+      ["user", ""],
     ]);
+    expect((body.messages as JsonObject[]).at(-1)!.content).toBe("Result of the earlier tool call x:\norphan");
     expect(dropped).toEqual(["calls and results without each other"]);
   });
 
@@ -1149,6 +1151,32 @@ describe("a request passed through", () => {
           { role: "assistant", content: null, tool_calls: [{ id: "a" }] },
           { role: "tool", tool_call_id: "a", content: "This call was never answered." },
           user("Stop!"),
+        ],
+      },
+      [],
+    ],
+    [
+      "tool-results",
+      {
+        messages: [
+          { role: "tool", tool_call_id: "z", content: "early" },
+          { role: "assistant", content: null, tool_calls: [{ id: "a" }] },
+          { role: "tool", tool_call_id: "y", content: [{ type: "text", text: "lost" }] },
+          { role: "tool", tool_call_id: "a", content: "1" },
+          { role: "tool", tool_call_id: "a", content: "2" },
+        ],
+      },
+      gpt,
+      {
+        messages: [
+          user("Result of the earlier tool call z:\nearly"),
+          { role: "assistant", content: null, tool_calls: [{ id: "a" }] },
+          { role: "tool", tool_call_id: "a", content: "1" },
+          user([
+            { type: "text", text: "Result of the earlier tool call y:" },
+            { type: "text", text: "lost" },
+          ]),
+          user("Result of the earlier tool call a:\n2"),
         ],
       },
       [],

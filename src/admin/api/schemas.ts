@@ -43,7 +43,9 @@ export const accountSchema = z
   .object({
     account_id: z.string(),
     account_key: z.string().describe("Distinguishes accounts of the same name: on another host, or a temporary one."),
-    account_type: text.describe("GitHub's name for the plan; `student` for Copilot Student, which GitHub calls `individual` too."),
+    account_type: text.describe(
+      "GitHub's name for the plan; `student` for Copilot Student, which GitHub calls `individual` too.",
+    ),
     host: z.string().describe("`github.com`, or an enterprise's own."),
     app: text.describe("The app that was signed in with; null for a temporary account."),
     temporary: z.boolean().describe("Passed at start, and never saved."),

@@ -1,6 +1,7 @@
 /** Adapts messages to the upstream; each function returns the same array if nothing changed. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
+import { lostResultHeading } from "../hub/lost-result";
 import { isPacked } from "../hub/signature";
 import { withFileName } from "../openai";
 
@@ -28,7 +29,10 @@ export function withoutForeignThinking(messages: unknown[]): unknown[] {
 const saysSomething = ({ content, refusal, tool_calls }: JsonObject): boolean =>
   (content != null && content !== "") || !!refusal || (Array.isArray(tool_calls) && tool_calls.length > 0);
 
-/** Puts each result directly after the message of its call; results without a call are removed. */
+/**
+ * Puts each result directly after the message of its call. What a result without a call says, or a second one of a
+ * call, becomes a message of the user.
+ */
 export function withToolResults(messages: unknown[]): unknown[] {
   if (isAnswered(messages)) return messages;
   const results = new Map<unknown, JsonObject[]>();
@@ -38,11 +42,18 @@ export function withToolResults(messages: unknown[]): unknown[] {
       if (waiting) waiting.push(message);
       else results.set(message.tool_call_id, [message]);
     }
-  return messages.flatMap((message) => {
-    if (isResult(message)) return [];
-    const answers = callIds(message).map((id) => results.get(id)?.shift() ?? noAnswer(id));
-    return [message, ...answers];
+  const answers = messages.map((message) => callIds(message).map((id) => results.get(id)?.shift() ?? noAnswer(id)));
+  const lost = new Set<unknown>([...results.values()].flat());
+  return messages.flatMap((message, at) => {
+    if (isResult(message)) return lost.has(message) ? [lostResult(message)] : [];
+    return [message, ...answers[at]!];
   });
+}
+
+function lostResult({ tool_call_id, content }: JsonObject): JsonObject {
+  const heading = lostResultHeading(tool_call_id);
+  if (Array.isArray(content)) return { role: "user", content: [{ type: "text", text: heading }, ...content] };
+  return { role: "user", content: typeof content === "string" && content !== "" ? `${heading}\n${content}` : heading };
 }
 
 function isAnswered(messages: unknown[]): boolean {

@@ -1,6 +1,7 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
+import { lostResultHeading } from "../hub/lost-result";
 import { isPacked } from "../hub/signature";
 import { plainest } from "./parts";
 import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./traverse";
@@ -236,16 +237,41 @@ const placeholder = (id: unknown): JsonObject => ({
   is_error: true,
 });
 
-/** Removes results without a call, for example in a shortened history, and duplicate results. */
+/**
+ * A result without a call is refused, for example in a shortened history, and so is a second result of a call. What they say
+ * becomes text in their place, but after the results that come first.
+ */
 export function orphanToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
-  let speaker: JsonObject | undefined;
-  let open = new Set<unknown>();
-  return eachBlock(body, (block, message, index) => {
-    if (message !== speaker) open = new Set(callsBefore(messages, index));
-    speaker = message;
-    return block.type !== "tool_result" || open.delete(block.tool_use_id) ? block : undefined;
+  const after = mapped(messages, (message, index) => {
+    const content = objectsIn(message.content);
+    if (!content.some((block) => block.type === "tool_result")) return message;
+    const open = new Set(callsBefore(messages, index));
+    const results: JsonObject[] = [];
+    const others: JsonObject[] = [];
+    let isChanged = false;
+    for (const block of content)
+      if (block.type !== "tool_result") others.push(block);
+      else if (open.delete(block.tool_use_id)) results.push(block);
+      else {
+        isChanged = true;
+        append(others, lostResult(block));
+      }
+    return isChanged ? { ...message, content: [...results, ...others] } : message;
   });
+  return changed("messages", messages, after);
+}
+
+/** Blocks of a result that stand by themselves too; others are written out. */
+const ownBlocks: ReadonlySet<unknown> = new Set(["text", "image", "document", "search_result"]);
+
+function lostResult({ tool_use_id, content, cache_control }: JsonObject): JsonObject[] {
+  const inner = blocksOf(content).filter(({ text }) => text !== "");
+  const blocks = [
+    { type: "text", text: lostResultHeading(tool_use_id) },
+    ...inner.map((block) => (ownBlocks.has(block.type) ? block : { type: "text", text: JSON.stringify(block) })),
+  ];
+  return cache_control === undefined ? blocks : [...blocks.slice(0, -1), { ...blocks.at(-1), cache_control }];
 }
 
 /** Claude refuses a conversation that ends with an assistant message. */

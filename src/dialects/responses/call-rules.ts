@@ -2,6 +2,7 @@
 import { isObject, isSameJson } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";
+import { lostResultHeading } from "../hub/lost-result";
 
 const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
 
@@ -37,7 +38,7 @@ const pairs: Record<string, string> = {
 };
 
 function lostResult({ call_id, output }: JsonObject): JsonObject {
-  const heading = { type: "input_text", text: `Result of the earlier tool call ${call_id}:` };
+  const heading = { type: "input_text", text: lostResultHeading(call_id) };
   const parts: unknown[] = Array.isArray(output) ? output : [{ type: "input_text", text: output }];
   const content = [heading, ...parts.filter((part) => isObject(part) && part.text !== "")];
   return { type: "message", role: "user", content };

@@ -65,8 +65,9 @@ const descriptions: Record<string, string> = {
   "developer-role": "Developer messages were sent as system messages.",
   "system-role": "System messages in the middle of the conversation were moved to where the upstream accepts them.",
   "message-output-config": "Output settings inside a message were moved to the request.",
-  "tool-results": "Tool calls and tool results were paired; those without a counterpart were removed.",
-  "call-pairs": "Tool calls without a result, and results without a call, were removed.",
+  "tool-results":
+    "Each tool result was put after its call. A call without a result got one that says so; a result without a call was sent as text.",
+  "call-pairs": "A tool call without a result got one that says so; a result without a call was sent as text.",
   "call-namespace": "The namespace was added to a tool call without one, as the upstream requires.",
   "namespace-description":
     "A namespace of tools without a description was described by its name, as the upstream requires.",
@@ -74,7 +75,7 @@ const descriptions: Record<string, string> = {
   "repeated-item-ids": "Items that the client repeated, or their IDs, were removed because the upstream rejects them.",
   "tool-result-order": "Tool results were moved to the start of their message.",
   "missing-tool-result": "A placeholder result was added for a tool call without a result.",
-  "orphan-tool-result": "A tool result without a matching call was removed.",
+  "orphan-tool-result": "A tool result without a matching call was sent as text.",
   "tool-images": "Images in a tool result were moved to a user message.",
   "tool-ids": "Tool call IDs were rewritten with characters the upstream accepts.",
   "tool-fields": "Tool fields that require tool search were removed.",
