@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { scriptedGithub } from "../cli/bench";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { startRaw } from "../support/raw-socket";
 import { testWith } from "../support/sandbox";
 import { unloadedNow } from "../support/unloaded";
@@ -151,8 +152,8 @@ describe("the command line", () => {
       "ftp://127.0.0.1",
       "http://127.0.0.1.evil.example",
     ]) {
-      await using refused = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_GITHUB_URL: address } });
-      expect([address, await refused.exited, refused.stdout()]).toEqual([address, 2, ""]);
+      const { code, stdout } = await inProcess(["start", "--json", "--port", "0"], { DRAGOMAN_GITHUB_URL: address });
+      expect([address, code, stdout]).toEqual([address, 2, ""]);
     }
     await using taken = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_GITHUB_URL: "http://127.0.0.1:1" } });
     await taken.ready();

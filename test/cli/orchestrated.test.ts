@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnNames } from "../../src/history/entry";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { startProxy, until } from "../support/proxy";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
@@ -79,9 +80,10 @@ describe("a drain", () => {
     ["--drain", "86401"],
     ["--log-format", "xml"],
   ])("%s %s is wrong usage", async (option, value) => {
-    await using command = run([...demo, option, value]);
-    expect(await command.exited).toBe(2);
-    expect(command.stderr()).toContain(option);
+    expect(await inProcess([...demo, option, value])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(option),
+    });
   });
 });
 

@@ -15,15 +15,11 @@ import { taskFile } from "../../src/cli/service/task-scheduler";
 import { readEnvironment } from "../../src/config/environment";
 import { run } from "../support/command";
 import { freePort } from "../support/free-port";
+import { inProcess } from "../support/in-process";
 import { until } from "../support/proxy";
 import { describeWith } from "../support/sandbox";
 import { startUserManager, type UserManager } from "../support/systemd";
 import { unloadedNow } from "../support/unloaded";
-
-async function ended(args: string[], env?: Record<string, string>) {
-  await using command = run(args, { env });
-  return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
-}
 
 describeWith("systemd", "under systemd, for an ordinary user", () => {
   let manager: UserManager;
@@ -176,18 +172,18 @@ describe("the command", () => {
       [["--github-token", "gho_x"], "Unknown option `--githubToken`"],
       [["--nonsense"], "Unknown option `--nonsense`"],
     ] as const)
-      expect(await ended(["service", "install", "--print", ...args])).toMatchObject({
+      expect(await inProcess(["service", "install", "--print", ...args])).toMatchObject({
         code: 2,
         stderr: expect.stringContaining(why),
       });
   });
 
   test("without a service manager that answers it says so, and without a person it does not guess", async () => {
-    const { code, stderr } = await ended(["service", "install", "--port", String(freePort())]);
+    const { code, stderr } = await inProcess(["service", "install", "--port", String(freePort())]);
     expect(code).toBeGreaterThan(0);
     expect(stderr).toMatch(/systemd does not answer|Add --yes|Unknown/);
-    expect(await ended(["service", "logs"])).toMatchObject({ code: 1 });
-    expect(await ended(["service", "logs", "--lines", "x"])).toMatchObject({ code: 2 });
+    expect(await inProcess(["service", "logs"])).toMatchObject({ code: 1 });
+    expect(await inProcess(["service", "logs", "--lines", "x"])).toMatchObject({ code: 2 });
   });
 });
 
@@ -379,7 +375,7 @@ describe("the log file", () => {
   });
 
   test("a path that cannot be written is named", async () => {
-    expect(await ended(["start", "--demo", "--log-file", join(folder, "none/a.log")])).toMatchObject({
+    expect(await inProcess(["start", "--demo", "--log-file", join(folder, "none/a.log")])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/The log file .*none\/a\.log cannot be written \(ENOENT\)/),
     });
