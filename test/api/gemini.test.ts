@@ -328,7 +328,8 @@ describe.each(["gemini-3.1-pro-preview", "claude-sonnet-4.6", "gpt-5.2"])("a sea
     const [support] = grounding.groundingSupports!;
     const { startIndex = 0, endIndex, text } = support!.segment!;
     expect(Buffer.from(full.text!).subarray(startIndex, endIndex).toString()).toBe(text!);
-    expect(text).toContain("https://example.com/demo");
+    // A model that searches itself says which words a page is cited for; our own run cites the lines that name it.
+    expect(text).toContain(model === "gpt-5.2" ? "red pandas" : "https://example.com/demo");
     const pieces = await Array.fromAsync(await google().models.generateContentStream(params));
     expect(pieces.at(-1)!.candidates![0]!.groundingMetadata).toEqual(grounding);
     expect(JSON.parse(proxy.rows()[0]!.dropped)).toEqual([]);
