@@ -27,6 +27,7 @@ import type { ExchangeMetrics } from "./observe/exchange-metrics";
 import type { Tracing } from "./observe/tracing";
 import type { PageState } from "./storage/stores";
 import type { Auto } from "./upstream/auto";
+import type { BilledPrices } from "./upstream/billed-prices";
 import type { CacheWatch } from "./upstream/cache-watch";
 import type { Catalogue } from "./upstream/catalogue";
 import type { Copilot } from "./upstream/copilot";
@@ -91,6 +92,7 @@ export interface App {
   providerModels: ProviderModels;
   catalogue: Catalogue;
   drift: Drift;
+  billedPrices: BilledPrices;
   losses: Losses;
   budgets: BudgetGuard;
   notices: Notices;

@@ -32,6 +32,7 @@ import { openExchangeMetrics } from "./observe/exchange-metrics";
 import { openLocalStores } from "./storage/local";
 import type { Stores } from "./storage/stores";
 import { openAuto } from "./upstream/auto";
+import { openBilledPrices } from "./upstream/billed-prices";
 import { openCacheWatch } from "./upstream/cache-watch";
 import { openCopilot } from "./upstream/copilot";
 import { openCopilotCounter } from "./upstream/copilot-counter";
@@ -116,7 +117,8 @@ export function openApp(options: AppOptions): App {
     members: stores.members,
     ...{ budgets, config, history, logger, losses, sent, isLeader, version, now },
   });
-  const drift = openDrift(now, clock.monotonic);
+  const billedPrices = openBilledPrices();
+  const drift = openDrift(now, clock.monotonic, billedPrices.learn);
   const isShared = stores.accountShare !== undefined;
   const auto = openAuto({ copilot, logger, now });
   const scopeParts = {
@@ -208,6 +210,7 @@ export function openApp(options: AppOptions): App {
     providerModels: owner.providerModels,
     catalogue: owner.catalogue,
     drift,
+    billedPrices,
     losses,
     budgets,
     notices,

@@ -7,10 +7,11 @@
  */
 import { BoundedMap } from "../bounded-map";
 import { codecs } from "../dialects/codecs";
-import type { Dialect } from "../dialects/hub/conversation";
+import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { isObject } from "../json";
 import { type Difference, differencesIn, plainName, type Shape } from "../json-shape";
 import { type FrameSink, parsedOf, type SseFrame } from "../net/sse";
+import type { BilledPrices } from "./billed-prices";
 import { isKnownHeader } from "./known-names";
 
 export const driftKinds = ["event", "member", "value", "header", "error code", "model field"] as const;
@@ -51,8 +52,12 @@ const maxNames = 200;
 /** Milliseconds between two looks at replies of the same model and dialect. */
 const intervalMs = 60_000;
 
-/** @param monotonic Milliseconds. */
-export function openDrift(now: () => number, monotonic: () => number = () => performance.now()): Drift {
+/** @param monotonic Milliseconds. @param learn Gets what is looked at, for the prices in it. */
+export function openDrift(
+  now: () => number,
+  monotonic: () => number = () => performance.now(),
+  learn: BilledPrices["learn"] = () => {},
+): Drift {
   const known = new Map<string, Sighting>();
   const watched = new BoundedMap<string, number>(500);
   let overflow = 0;
@@ -73,7 +78,7 @@ export function openDrift(now: () => number, monotonic: () => number = () => per
       const at = monotonic();
       if (last !== undefined && at - last < intervalMs) return undefined;
       watched.set(key, at);
-      return watchReply(dialect, note);
+      return watchReply(dialect, note, (json) => learn(model, json));
     },
     get sightings() {
       return [...known.values()].sort((one, other) => other.firstAt - one.firstAt);
@@ -84,7 +89,7 @@ export function openDrift(now: () => number, monotonic: () => number = () => per
   };
 }
 
-function watchReply(dialect: Dialect, note: Drift["note"]): ReplyWatch {
+function watchReply(dialect: Dialect, note: Drift["note"], learn: (json: JsonObject) => void): ReplyWatch {
   const { reply, events, typeOf } = codecs[dialect].knownNames();
   const noteAll = (found: readonly Difference[], prefix: string) => {
     // What is missing may be left out on purpose; only `doctor --deep` says so.
@@ -95,6 +100,7 @@ function watchReply(dialect: Dialect, note: Drift["note"]): ReplyWatch {
     if (frame.template !== undefined || frame.texts !== undefined) return;
     const json = parsedOf(frame);
     if (!isObject(json)) return;
+    learn(json);
     const type = typeOf(json);
     const shape: Shape | undefined = events.get(type);
     if (shape) noteAll(differencesIn(json, shape), type === "" ? "" : `${plainName(type)} `);
@@ -104,7 +110,10 @@ function watchReply(dialect: Dialect, note: Drift["note"]): ReplyWatch {
     headers(headers) {
       for (const name of headers.keys()) if (!isKnownHeader(name)) note("header", plainName(name), dialect);
     },
-    full: (json) => noteAll(differencesIn(json, reply), ""),
+    full(json) {
+      if (isObject(json)) learn(json);
+      noteAll(differencesIn(json, reply), "");
+    },
     frames: (next) => ({
       push(frame) {
         // Parsed by now, if at all.

@@ -18,7 +18,7 @@ const sums = {
   cached_tokens: z.number(),
   cached_share: maybe.describe("The cached part of the input, 0 to 1."),
   saved_nano_credits: maybe.describe(
-    "Billionths of an AI credit, at list prices: cached input instead of plain input, less what writing to the cache cost. Null without list prices.",
+    "Billionths of an AI credit, at list prices: cached input instead of plain input, less what writing to the cache cost. Null without prices: those of the list, or else those that answers stated.",
   ),
 };
 const groupSchema = z.object({ name: text, ...sums });
@@ -86,9 +86,9 @@ export async function cacheReport(app: App, filters: Filters): Promise<CacheRepo
 type Prices = ReadonlyMap<string, Price>;
 
 /** None if the list of models cannot be read: shares are known without it. */
-async function pricesOf({ catalogue }: App): Promise<Prices> {
+async function pricesOf({ billedPrices, catalogue }: App): Promise<Prices> {
   const models = await catalogue.models().catch(() => []);
-  return new Map(models.map(({ id, price }) => [id, price]));
+  return new Map(models.map((model) => [model.id, billedPrices.priceOf(model)]));
 }
 
 /** Only requests whose cached input is known count: errors and embeddings say nothing of it. */

@@ -134,7 +134,7 @@ function showPrice({ premium, units, tokens, long, isBoundaryUnknown, promotion 
   };
 }
 
-const showTokenPrice = ({ input, output, cachedInput, cacheWrite, cacheWriteHour }: TokenPrice) => ({
+export const showTokenPrice = ({ input, output, cachedInput, cacheWrite, cacheWriteHour }: TokenPrice) => ({
   input,
   output,
   cached_input: cachedInput ?? null,

@@ -5,21 +5,31 @@ import { dollars, formatCount, formatCredits, formatUnits, significant } from ".
 import { entryOf } from "../../../json";
 import { withTimeLimit } from "../../../net/time-limit";
 import { cacheAdvice } from "../../api/cache-advice";
-import { type ModelItem, modelItems } from "../../api/models";
+import { type ModelItem, modelItems, showTokenPrice } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
 import { Count, Sentence, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
 
+/** A model, with the price that its answers stated if the list has none. */
+export interface PricedModel extends ModelItem {
+  isPriceFromAnswers: boolean;
+}
+
 /** The model with this ID. Undefined if the catalogue takes longer than a second: a page does not wait for the upstream. */
-export async function modelWithin(app: App, id: string | null): Promise<ModelItem | undefined> {
+export async function modelWithin(app: App, id: string | null): Promise<PricedModel | undefined> {
   if (id === null) return undefined;
   const models = await withTimeLimit<ModelItem[], ModelItem[]>(
     modelItems(app).catch(() => []),
     1_000,
     () => [],
   );
-  return models.find((model) => model.id === id);
+  const model = models.find((each) => each.id === id);
+  if (!model) return undefined;
+  const { tokens } = model.price.tokens ? {} : app.billedPrices.priceOf({ id, price: { premium: true } });
+  if (!tokens) return { ...model, isPriceFromAnswers: false };
+  const price = { ...model.price, tokens: { per: tokens.per, ...showTokenPrice(tokens) } };
+  return { ...model, price, isPriceFromAnswers: true };
 }
 
 interface Line {
@@ -54,7 +64,7 @@ function nanoCreditsOf(lines: Line[]): number | null {
 }
 
 /** @param model As the catalogue lists it now; prices are not kept with the request. */
-export function RequestCost({ item, model }: { item: ShownEntry; model: ModelItem | undefined }): Markup {
+export function RequestCost({ item, model }: { item: ShownEntry; model: PricedModel | undefined }): Markup {
   const { input_tokens, nano_credits, premium_units } = item;
   const miss = entryOf(cacheAdvice, item.cache_miss ?? "");
   const price = model?.price;
@@ -130,6 +140,11 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
             : "The upstream reported these credits with its response. It lists no token price for this model."}
         </p>
       )}
+      {model?.isPriceFromAnswers && (
+        <p class="soft">
+          The upstream lists no token price for this model. These are the prices that its answers stated last.
+        </p>
+      )}
       {long && (
         <p class="soft">
           Billed at the long-context rate: the prompt has more than {formatCount(long.above)} tokens.{" "}
@@ -144,7 +159,9 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
       )}
       {differs && (
         <p class="soft">
-          The total is what the upstream reported. At today’s list price it would be {formatCredits(computed)} credits.
+          The total is what the upstream reported. At{" "}
+          {model?.isPriceFromAnswers ? "these prices" : "today’s list price"} it would be {formatCredits(computed)}{" "}
+          credits.
         </p>
       )}
       {miss && <CacheMissNote changed={miss.changed} advice={miss.advice} />}
