@@ -4,9 +4,11 @@
  * machine themselves. The first failure makes the run red: a second, lone run of its file only says whether it fails there
  * too. `quarantine.ts` names the only tests that may fail.
  */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { quarantine } from "./quarantine";
 import { runTests, type TestResult } from "./support/report";
+import { serveSharedPostgres } from "./support/shared-postgres";
 
 const root = join(import.meta.dir, "..");
 /** They load the machine and measure what happens, so nothing else may run. */
@@ -15,12 +17,14 @@ const alone = ["test/attacks/", "test/faults/"];
 const mostLabelled = 5;
 
 const seed = process.env.SEED ?? String(Math.trunc(Math.random() * 2 ** 31));
-const env = { SEED: seed };
-
 const { filters, flags } = split(process.argv.slice(2));
 const all = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync(root)].sort();
 const files = all.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
 const isAlone = (file: string) => alone.some((folder) => file.startsWith(folder));
+const sharesPostgres = (file: string) => readFileSync(join(root, file), "utf8").includes("sharedPostgres(");
+
+await using postgres = files.some(sharesPostgres) ? await serveSharedPostgres() : undefined;
+const env = { SEED: seed, ...postgres?.env };
 
 const startedAt = performance.now();
 const results = [

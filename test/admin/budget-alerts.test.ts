@@ -1,7 +1,8 @@
 /** What the overview says of budgets and of members' accounts: to the owner, and to the member whom it concerns. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { startProxy } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { unloadedNow } from "../support/unloaded";
 
@@ -38,10 +39,10 @@ test("a budget that is used up, and one that will be", async () => {
 });
 
 describeWithPostgres("in a team", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: TeamApp;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeamApp(postgres);
   });
   afterAll(async () => {

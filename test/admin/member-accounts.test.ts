@@ -2,19 +2,20 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLogger } from "../../src/logger";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
 describeWithPostgres("a member's own accounts", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let servers: TeamServer[];
   let anna: TestMember;
   let ben: TestMember;
 
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-one", "octo-two") });
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two", "anna-three"));

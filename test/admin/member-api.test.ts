@@ -1,12 +1,13 @@
 /** The admin API and the pages as a member of a team; see also member-isolation.test.ts. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 describeWithPostgres("a member at the admin API", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let server: TeamServer;
   let anna: TestMember;
@@ -15,7 +16,7 @@ describeWithPostgres("a member at the admin API", () => {
   let rows: { request_id: string; key_name: string }[];
 
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     server = await team.server();
     const { key } = await server.admin("/keys", { name: "owner-key" });

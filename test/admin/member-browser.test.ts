@@ -3,7 +3,8 @@ import { afterAll, expect, test } from "bun:test";
 import { openBrowser, openPage, violations } from "../support/browser";
 import { entry } from "../support/history-rows";
 import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres } from "../support/shared-postgres";
 import { individuals, startTeam } from "../support/teams";
 
 const { browser, why } = await openBrowser();
@@ -14,7 +15,7 @@ describeWithPostgres("a member in a browser", () => {
   test.skipIf(!browser)(
     "signs in with the key, finds every page of the menu whole, moves an account, and signs out",
     async () => {
-      await using postgres = await startPostgres();
+      await using postgres = await sharedPostgres();
       await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
       team.demo.device.pending = 1_000_000;
       const anna = await withTeamStores(team, async (stores) => {

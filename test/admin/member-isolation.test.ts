@@ -13,8 +13,9 @@ import { nameColumns } from "../../src/history/filters";
 import type { Entry } from "../../src/history/history";
 import { entry } from "../support/history-rows";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 /** What a member may begin without naming anything of anybody else; each is the member's own. */
@@ -129,7 +130,7 @@ const steady = (text: string) =>
     .replace(/just now|SPAN ago/g, "SPAN");
 
 describeWithPostgres("a member of a team", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let server: TeamServer;
   let owner: Person;
@@ -177,7 +178,7 @@ describeWithPostgres("a member of a team", () => {
   };
 
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     // Streams of the demo take many seconds, so that requests are running during the tests.
     team = await startTeam(postgres, { accounts: individuals("zebra-hub"), pace: 2_000 });
     team.demo.device.pending = 1_000_000;

@@ -1,8 +1,9 @@
 /** A member's own keys on the page Keys, without a script; and what somebody reads whose key or token does not help. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
@@ -10,13 +11,13 @@ import { unloadedNow } from "../support/unloaded";
 const remote = { host: "dragoman.example", "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https" };
 
 describeWithPostgres("the page Keys of a member", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let anna: TestMember;
   let ben: TestMember;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
     anna = await withTeamStores(team, async (stores) => {

@@ -10,15 +10,16 @@ import { handler } from "../../src/server";
 import { openStores } from "../../src/storage/open";
 import { startDemo } from "../../src/upstream/demo/demo";
 import { run } from "../support/command";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
 describeWithPostgres("an invitation", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 

@@ -4,7 +4,8 @@ import type { Page } from "playwright-core";
 import { openBrowser, openPage, violations } from "../support/browser";
 import { entry } from "../support/history-rows";
 import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const { browser, why } = await openBrowser();
@@ -12,11 +13,11 @@ if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
 afterAll(() => browser?.close());
 
 describeWithPostgres("the page Members in a browser", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let server: TeamServer;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     await withTeamStores(team, async (stores) => {
       const anna = await addMember(stores, team, "anna", individuals("anna-demo", "anna-second"));

@@ -4,8 +4,9 @@ import { addPartitions } from "../../src/storage/postgres/requests";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { startProxy, until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
@@ -14,7 +15,7 @@ const dayMs = 86_400_000;
 type Any = any;
 
 describeWithPostgres("the owner's members", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let anna: TestMember;
@@ -22,7 +23,7 @@ describeWithPostgres("the owner's members", () => {
   const month = () => Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth(), 1);
 
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-demo"));
@@ -30,7 +31,7 @@ describeWithPostgres("the owner's members", () => {
     });
     servers = [
       await team.server(),
-      await team.server({ env: { ADMIN_TOKEN: "owner-token-0123456789", TZ: "America/New_York" } }),
+      await team.process({ env: { ADMIN_TOKEN: "owner-token-0123456789", TZ: "America/New_York" } }),
     ];
     // Rows of the month before are kept.
     await servers[0].admin("/config", { retentionDays: 90 });

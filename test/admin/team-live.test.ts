@@ -18,7 +18,7 @@ describeWithPostgres("the running requests of a team", () => {
   beforeAll(async () => {
     postgres = await startPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
-    servers = await Promise.all([team.server(), team.server()]);
+    servers = await Promise.all([team.process(), team.process()]);
     owner = await servers[0]!.admin("/keys", { name: "owner-key" });
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-demo"));
@@ -183,7 +183,7 @@ describeWithPostgres("the running requests of a team", () => {
   });
 
   test("a server that is being replaced still shows what runs there, and lets it be cancelled", async () => {
-    const third = await team.server();
+    const third = await team.process();
     const feed = await watchFeed(servers[0]!.url);
     const last = await run(third, owner);
     await until(() => feed.running.includes(last.id));
@@ -201,7 +201,7 @@ describeWithPostgres("the running requests of a team", () => {
   });
 
   test("a server that is killed: what it ran vanishes within some seconds, and until then it is said who is silent", async () => {
-    const third = await team.server();
+    const third = await team.process();
     const feed = await watchFeed(servers[0]!.url);
     const lost = await run(third, owner);
     lost.text.catch(() => {}); // the connection breaks

@@ -9,13 +9,14 @@ import type { Finding } from "../../src/cli/checks/check";
 import { openSpool, spoolName } from "../../src/storage/postgres/spool";
 import { inProcess } from "../support/in-process";
 import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam } from "../support/teams";
 
 describeWithPostgres("dragoman doctor in a team", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 

@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { inProcess } from "../support/in-process";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
 describeWithPostgres("dragoman member", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let env: Record<string, string>;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     env = {
       DRAGOMAN_DATABASE_URL: await postgres.database(),
       DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),

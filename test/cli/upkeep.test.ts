@@ -1,8 +1,9 @@
 /** The accounts of a team are asked about by one server, one after the other, and not more often than needed. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { keepAccountsKnown } from "../../src/cli/start/upkeep";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until, untilStill } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 
 const quota = "/copilot_internal/user";
@@ -11,9 +12,9 @@ const hour = 3_600_000;
 const times = { look: 20, gap: 2, shortest: 6 * hour, longest: 24 * hour, again: hour / 4 };
 
 describeWithPostgres("the upkeep of a team's accounts", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 

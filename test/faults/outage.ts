@@ -50,7 +50,7 @@ async function send(server: TeamServer, key: string, kind: keyof typeof kinds): 
 }
 
 async function prepare(team: Team): Promise<{ servers: TeamServer[]; keys: Record<keyof typeof limits, string> }> {
-  const servers = await Promise.all([team.server(), team.server(), team.server()]);
+  const servers = await Promise.all([team.process(), team.process(), team.process()]);
   const keys = { anna: "", ben: "" };
   for (const [name, limit] of Object.entries(limits) as [keyof typeof limits, number][]) {
     ({ key: keys[name] } = await servers[0]!.admin("/keys", { name }));

@@ -1,8 +1,9 @@
 /** Connections on which nobody asks any more, after each kind of answer; and answers that take longer than the idle limit. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { startProxy, until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 
 /** Sends one request and nothing more. @returns What came until the server closed the connection. */
@@ -43,10 +44,10 @@ test("a connection that nobody uses is closed after every kind of answer", async
 }, 25_000);
 
 describeWithPostgres("a slow database", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: TeamApp;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeamApp(postgres, { idleSeconds: 1 });
   });
   afterAll(async () => {

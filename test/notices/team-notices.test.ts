@@ -2,14 +2,15 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Reservation } from "../../src/budgets/entries";
 import { gathered, type Notice } from "../../src/notices/conditions";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 
 describeWithPostgres("a team's notices", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
@@ -90,7 +91,7 @@ describeWithPostgres("a team's notices", () => {
 
 describeWithPostgres("a budget for each member", () => {
   test("has a notice for each threshold and member, once in the team, which names the member", async () => {
-    await using postgres = await startPostgres();
+    await using postgres = await sharedPostgres();
     await using leader = await startTeamApp(postgres);
     await using other = await startTeamApp(postgres, { env: leader.env, demo: leader.demo });
     const [anna, ben] = [await leader.addMember("anna", "anna-demo"), await leader.addMember("ben", "ben-demo")];

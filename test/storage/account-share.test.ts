@@ -11,20 +11,21 @@ import { createLogger } from "../../src/logger";
 import type { PostgresAccountShare } from "../../src/storage/postgres/account-share";
 import type { Postgres } from "../../src/storage/postgres/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
 const token = "ghu_anna0123456789";
 const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
 const logger = createLogger(() => "error");
 
 describeWithPostgres("what servers share of an account", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   const home = mkdtempSync(join(tmpdir(), "dragoman-share-"));
   const opened: PostgresStores[] = [];
   let env: Record<string, string>;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((stores) => stores.close()));

@@ -19,9 +19,10 @@ import { openStores } from "../../src/storage/open";
 import type { Stores } from "../../src/storage/stores";
 import { entry, noon } from "../support/history-rows";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import fc from "../support/random";
 import { describeWith } from "../support/sandbox";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { unloadedNow } from "../support/unloaded";
 
 /** One team or one person, with empty stores. */
@@ -41,9 +42,9 @@ const unreachable = (sentence: string) => expect.unreachable(sentence);
 describe("in the data folder", () => contract(async () => ({}), false));
 
 describeWithPostgres("in Postgres", () => {
-  let server: TestPostgres;
+  let server: TestDatabases;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   afterAll(() => server[Symbol.asyncDispose]());
   contract(async () => ({ DRAGOMAN_DATABASE_URL: await server.database(), DRAGOMAN_SEAL_KEY: sealKey }), true);
@@ -51,10 +52,10 @@ describeWithPostgres("in Postgres", () => {
 
 describeWith("pgbouncer", "in Postgres behind PgBouncer", () => {
   describeWithPostgres("each transaction by another connection", () => {
-    let server: TestPostgres;
+    let server: TestDatabases;
     let pooler: PgBouncer;
     beforeAll(async () => {
-      server = await startPostgres();
+      server = await sharedPostgres();
       pooler = await startPgBouncer(await server.database());
     });
     afterAll(async () => {

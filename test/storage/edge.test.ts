@@ -1,10 +1,11 @@
 /** Two servers behind Caddy with the Caddyfile of src/deploy: streams, sockets, uploads, and servers that end. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { type Caddy, startCaddy } from "../support/caddy";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { describeWith } from "../support/sandbox";
-import { startTeam, type Team, type TeamServer } from "../support/teams";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { startTeam, type Team, type TeamProcess } from "../support/teams";
 import { unloadedSleep } from "../support/unloaded";
 
 const model = "gpt-5-mini";
@@ -13,7 +14,7 @@ const ask = (content: string, more = {}) => ({ model, messages: [{ role: "user",
 /** The address of a server for the proxy, which Kubernetes declares not ready before it ends the server. */
 interface Endpoint extends AsyncDisposable {
   readonly port: number;
-  server: TeamServer;
+  server: TeamProcess;
   isReady: boolean;
   /** How often the proxy has asked whether it is ready. */
   asked: number;
@@ -22,7 +23,7 @@ interface Endpoint extends AsyncDisposable {
   running: number;
 }
 
-function startEndpoint(server: TeamServer): Endpoint {
+function startEndpoint(server: TeamProcess): Endpoint {
   const listener = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -54,13 +55,13 @@ function startEndpoint(server: TeamServer): Endpoint {
 
 describeWith("caddy", "behind Caddy", () => {
   describeWithPostgres("servers of a team", () => {
-    let postgres: TestPostgres;
+    let postgres: TestDatabases;
     let team: Team;
-    let servers: [TeamServer, TeamServer];
+    let servers: [TeamProcess, TeamProcess];
     let caddy: Caddy;
     const started: AsyncDisposable[] = [];
     beforeAll(async () => {
-      postgres = await startPostgres();
+      postgres = await sharedPostgres();
     });
     afterEach(async () => {
       for (const each of started.splice(0).reverse()) await each[Symbol.asyncDispose]();
@@ -73,7 +74,7 @@ describeWith("caddy", "behind Caddy", () => {
       const args = ["--trust-proxy", "127.0.0.1", "--drain", "20"];
       // Behind a proxy of this machine, nobody here is the owner without the token.
       const env = { ADMIN_TOKEN: "edge-0123456789abcdef" };
-      servers = await Promise.all([team.server({ args, env }), team.server({ args, env })]);
+      servers = await Promise.all([team.process({ args, env }), team.process({ args, env })]);
       caddy = await startCaddy([servers[0].port, servers[1].port]);
       started.push(caddy);
     }
@@ -202,7 +203,7 @@ describeWith("caddy", "behind Caddy", () => {
     test("a rolling restart as Kubernetes does it: not ready, a pause, the signal, and the end; no request fails, and none is cut", async () => {
       team = await startTeam(postgres, { pace: 15 });
       started.push(team);
-      const server = () => team.server({ args: ["--trust-proxy", "127.0.0.1", "--drain", "12"] });
+      const server = () => team.process({ args: ["--trust-proxy", "127.0.0.1", "--drain", "12"] });
       const endpoints = (await Promise.all([server(), server()])).map((each) => startEndpoint(each));
       started.push(...endpoints);
       caddy = await startCaddy([endpoints[0]!.port, endpoints[1]!.port], { probeEvery: "200ms" });

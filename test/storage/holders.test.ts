@@ -13,8 +13,9 @@ import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/storage/open";
 import type { Stores } from "../../src/storage/stores";
 import { BudgetModel } from "../support/budget-model";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import fc from "../support/random";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
 const nothing = { nanoCredits: null, premiumUnits: null };
@@ -37,10 +38,10 @@ const request = (id: string, name: string, more: Partial<Subject> = {}) =>
 describe("in the data folder", () => contract(async () => ({}), false));
 
 describeWithPostgres("in Postgres", () => {
-  let server: TestPostgres;
+  let server: TestDatabases;
   let address: string;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
     address = await server.database();
   });
   afterAll(() => server[Symbol.asyncDispose]());

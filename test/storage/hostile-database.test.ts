@@ -8,12 +8,12 @@ import { watchFeed } from "../support/live-feed";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { individuals, startTeam, type Team, type TeamProcess, type TeamServer } from "../support/teams";
 
 describeWithPostgres("somebody with the database and no seal key", () => {
   let postgres: TestPostgres;
   let team: Team;
-  let servers: [TeamServer, TeamServer];
+  let servers: [TeamProcess, TeamProcess];
   let anna: TestMember;
   let ben: TestMember;
   /** May change every row. */
@@ -21,7 +21,7 @@ describeWithPostgres("somebody with the database and no seal key", () => {
   beforeAll(async () => {
     postgres = await startPostgres();
     team = await startTeam(postgres);
-    servers = [await team.server(), await team.server()];
+    servers = [await team.process(), await team.process()];
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-hub"));
       ben = await addMember(stores, team, "ben", individuals("ben-hub"));
@@ -103,7 +103,7 @@ describeWithPostgres("somebody with the database and no seal key", () => {
 
   test("10,000 notifications of any form change nothing, and a revoked key ends as before", async () => {
     const [here, there] = servers;
-    const memoryOf = async ({ command }: TeamServer) => {
+    const memoryOf = async ({ command }: TeamProcess) => {
       const status = await Bun.file(`/proc/${command.process.pid}/status`).text();
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)![1]) / 1024;
     };
@@ -142,7 +142,7 @@ describeWithPostgres("somebody with the database and no seal key", () => {
   });
 
   test("sealed values moved to another place are refused in words, and nobody else is served with them", async () => {
-    const warned = (server: TeamServer, text: string) => until(() => server.command.stderr().includes(text));
+    const warned = (server: TeamServer, text: string) => until(() => server.said().includes(text));
     const before = await sql`SELECT key, sealed_token, seal_key_id FROM dragoman.accounts`;
     const ofKey = (key: string) => before.find((row: { key: string }) => row.key === key);
     const [annas, bens] = [ofKey("github.com/anna-hub"), ofKey("github.com/ben-hub")];
@@ -178,15 +178,15 @@ describeWithPostgres("somebody with the database and no seal key", () => {
       await sql`UPDATE dragoman.sessions SET sealed_token = ${sealed} WHERE account = 'github.com/ben-hub'`;
       const late = await team.server();
       expect(await statusOf(late, ben)).toBe(200);
-      expect(late.command.stderr()).toContain("The session of github.com/ben-hub in the database cannot be used.");
-      await late.command[Symbol.asyncDispose]();
+      expect(late.said()).toContain("The session of github.com/ben-hub in the database cannot be used.");
+      await late[Symbol.asyncDispose]();
     }
   });
 
   test("a token is not sent to a host that the database names", async () => {
     await sql`UPDATE dragoman.sessions SET base_url = 'https://copilot.evil.example'`;
     const late = await team.server({ env: { DRAGOMAN_COPILOT_API_URL: "" } });
-    expect([await statusOf(late, ben), late.command.stderr()]).toEqual([
+    expect([await statusOf(late, ben), late.said()]).toEqual([
       200,
       expect.stringContaining("The database names https://copilot.evil.example as the model host"),
     ]);

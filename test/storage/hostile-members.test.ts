@@ -1,19 +1,20 @@
 /** A member of a team who means harm, on two servers: what a key can make the servers do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 describeWithPostgres("a member who means harm", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let eve: TestMember;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres);
-    servers = [await team.server(), await team.server()];
+    servers = [await team.process(), await team.process()];
     eve = await withTeamStores(team, (stores) => addMember(stores, team, "eve", individuals("eve-hub")));
     for (const server of servers) await until(async () => (await ask(server, "/accounts")).status === 200);
   });

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { routeRoles } from "../../src/admin/access/roles";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const adminToken = "admin-token-of-these-tests";
@@ -14,24 +15,24 @@ const edge = { host, "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https
 const own = { origin, "sec-fetch-site": "same-origin" };
 
 describeWithPostgres("the pages of a team", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let anna: TestMember;
   let eve: TestMember;
   let stranger: { team: Team; server: TeamServer };
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     const env = { ADMIN_TOKEN: adminToken };
-    const args = ["--trust-proxy", "127.0.0.1"];
+    const trustedProxies = ["127.0.0.1"];
     team = await startTeam(postgres);
-    servers = [await team.server({ args, env }), await team.server({ args, env })];
+    servers = [await team.server({ trustedProxies, env }), await team.server({ trustedProxies, env })];
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-hub"));
       eve = await addMember(stores, team, "eve", individuals("eve-hub"));
     });
     const another = await startTeam(postgres);
-    stranger = { team: another, server: await another.server({ args, env }) };
+    stranger = { team: another, server: await another.server({ trustedProxies, env }) };
     for (const server of servers)
       for (const { key } of [anna, eve])
         await until(async () => (await send(server, "/v1/models", { headers: { "x-api-key": key } })).status === 200);

@@ -3,14 +3,15 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { textOfDocument } from "../support/docs";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
 
 describeWithPostgres("a lost seal key", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
@@ -35,7 +36,7 @@ describeWithPostgres("a lost seal key", () => {
     expect(await limits(before)).toEqual({ "gpt-5": 1_000 });
     await until(async () => (await chat(before)).status === 200);
     await until(async () => (await before.admin("/requests")).items.length > 0);
-    await before.command[Symbol.asyncDispose]();
+    await before[Symbol.asyncDispose]();
 
     team.env.DRAGOMAN_SEAL_KEY = randomBytes(32).toString("base64");
     await expect(withTeamStores(team, async () => {})).rejects.toThrow("which is not set here");

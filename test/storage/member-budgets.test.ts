@@ -35,7 +35,7 @@ describeWithPostgres("a budget for each member", () => {
       anna = await addMember(stores, team, "anna", individuals("anna-hub"));
       ben = await addMember(stores, team, "ben", individuals("ben-hub"));
     });
-    all = await Promise.all([team.server(), team.server(), team.server()]);
+    all = await Promise.all([team.process(), team.process(), team.process()]);
   });
   afterEach(() => all[0]!.admin("/config", { budgets: [] }));
   afterAll(async () => {
@@ -88,7 +88,7 @@ describeWithPostgres("a budget for each member", () => {
     };
     const cleo = await invite();
     expect(await statuses(all[0]!, cleo)).toEqual([200, 200, 429]);
-    const fresh = await team.server();
+    const fresh = await team.process();
     expect(await statuses(fresh, cleo)).toEqual([429, 429, 429]);
     await withTeamStores(team, (stores) => stores.members.remove("cleo"));
     const second = await invite();

@@ -2,18 +2,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { maxDailyKeys, maxMemberKeys } from "../../src/keys/members";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
 const dayMs = 86_400_000;
 
 describeWithPostgres("keys of members", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   let team: Team;
   let servers: [TeamServer, TeamServer];
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
   });

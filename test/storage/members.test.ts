@@ -3,9 +3,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clientGroup } from "../../src/api/routes";
 import type { Seen } from "../../src/upstream/demo/demo";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import fc from "../support/random";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
@@ -138,9 +139,9 @@ interface Person extends Pick<TestMember, "name" | "key" | "logins"> {
 }
 
 describeWithPostgres("members of a team", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 

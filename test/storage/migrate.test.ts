@@ -15,7 +15,8 @@ import { openSpool } from "../../src/storage/postgres/spool";
 import type { Stores } from "../../src/storage/stores";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
 const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
 const each = budgetSchema().parse({ ...budget, name: "each", each: "member" });
@@ -23,10 +24,10 @@ const subject = { account: "anna", key: null, model: "gpt-5", client: null, sess
 const logger = createLogger(() => "error");
 
 describeWithPostgres("dragoman migrate", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   const homes: string[] = [];
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(async () => {
     for (const home of homes) rmSync(home, { recursive: true, force: true });

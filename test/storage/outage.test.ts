@@ -10,7 +10,7 @@ import { openVisitor, startEdge } from "../support/edge";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { testWith } from "../support/sandbox";
-import { startTeam, type Team, type TeamServer } from "../support/teams";
+import { startTeam, type Team, type TeamProcess } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
@@ -25,14 +25,14 @@ describeWithPostgres("while the database is away", () => {
 
   test("requests and streams go on, nothing is sent twice, and every ended one has its row afterwards", async () => {
     await using team = await startTeam(postgres, { pace: 10 });
-    const all = await Promise.all([team.server(), team.server()]);
+    const all = await Promise.all([team.process(), team.process()]);
     const { key } = await all[0]!.admin("/keys", { name: "anna" });
     const headers = { authorization: `Bearer ${key}` };
     await until(async () => (await all[1]!.post("/v1/chat/completions", ask("Hello"), headers)).ok, 2_000);
 
     const ids: string[] = [];
     let stop = false;
-    const send = async (server: TeamServer, stream: boolean) => {
+    const send = async (server: TeamProcess, stream: boolean) => {
       const text = stream ? "[demo: slow 40] Tell me a story." : "Hello";
       const response = await server.post("/v1/chat/completions", ask(text, { stream }), headers);
       const answer = await response.text();
@@ -75,7 +75,7 @@ describeWithPostgres("while the database is away", () => {
 
   test("a budget is spent from what each server had reserved ahead, and is exact afterwards", async () => {
     await using team = await startTeam(postgres);
-    const all = await Promise.all([team.server(), team.server()]);
+    const all = await Promise.all([team.process(), team.process()]);
     const limit = 250;
     await all[0]!.admin("/budgets", { name: "team", unit: "requests", limit, per: "month" });
     await until(async () => (await all[1]!.admin("/budgets")).items.length === 1, 2_000);
@@ -112,7 +112,7 @@ describeWithPostgres("while the database is away", () => {
     "a database that hangs delays one request, and no other",
     async () => {
       await using team = await startTeam(postgres);
-      const server = await team.server();
+      const server = await team.process();
       await server.admin("/budgets", { name: "team", unit: "requests", limit: 5_000, per: "month" });
       const send = async () => {
         const begun = unloadedNow();
@@ -141,7 +141,7 @@ describeWithPostgres("while the database is away", () => {
     await using team = await startTeam(postgres);
     const home = mkdtempSync(join(tmpdir(), "dragoman-outage-"));
     try {
-      const server = await team.server({ home });
+      const server = await team.process({ home });
       expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
       await rowsOf(team, (found) => found.size === 1);
       await postgres.stop();
@@ -153,7 +153,7 @@ describeWithPostgres("while the database is away", () => {
       server.command.process.kill("SIGKILL");
       await server.command.exited;
       await postgres.start();
-      await team.server({ home });
+      await team.process({ home });
       await rowsOf(team, (found) => ids.every((id) => found.has(id)));
     } finally {
       rmSync(home, { recursive: true, force: true });
@@ -163,7 +163,7 @@ describeWithPostgres("while the database is away", () => {
   test("after the grace period a server refuses, because it does not know whose key or session is still valid", async () => {
     await using team = await startTeam(postgres);
     const adminToken = "an-admin-token-0815";
-    const server = await team.server({ env: { DRAGOMAN_DATABASE_GRACE: "0", ADMIN_TOKEN: adminToken } });
+    const server = await team.process({ env: { DRAGOMAN_DATABASE_GRACE: "0", ADMIN_TOKEN: adminToken } });
     await using edge = startEdge([server.url]);
     const owner = openVisitor(edge);
     await owner.post("/admin/sign-in", { token: adminToken, next: "/admin" });

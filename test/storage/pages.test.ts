@@ -9,7 +9,7 @@ import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { startTeamApp } from "../support/team-app";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
 const adminToken = "an-admin-token-0815";
@@ -25,13 +25,13 @@ const sessionOf = ({ cookie }: Visitor, edge: Edge) => ({
 describeWithPostgres("the pages of a team", () => {
   let postgres: TestPostgres;
   let team: Team;
-  let servers: TeamServer[];
+  let servers: TeamProcess[];
   let edge: Edge;
   beforeAll(async () => {
     postgres = await startPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     Object.assign(team.demo.device, { interval: 0, pending: 0 });
-    servers = await Promise.all([team.server(environment), team.server(environment)]);
+    servers = await Promise.all([team.process(environment), team.process(environment)]);
     edge = startEdge(servers.map(({ url }) => url));
   });
   afterAll(async () => {
@@ -86,7 +86,7 @@ describeWithPostgres("the pages of a team", () => {
 
     servers[0]!.command.process.kill("SIGTERM");
     await servers[0]!.command.exited;
-    servers[0] = await team.server(environment);
+    servers[0] = await team.process(environment);
     edge.servers[0] = servers[0].url;
     const again = await at(0, () => owner.post("/admin/config", { ...form, retentionDays: "34" }));
     expect([again.status, again.text.includes("Review changes")]).toEqual([200, true]);
@@ -171,7 +171,7 @@ describeWithPostgres("the pages of a team", () => {
       for (const { command } of servers) expect(command.stderr()).not.toMatch(/ at .*:\d+:\d+/);
     } finally {
       await postgres.start();
-      const isBack = async (server: TeamServer) => (await server.admin("/requests")).items !== undefined;
+      const isBack = async (server: TeamProcess) => (await server.admin("/requests")).items !== undefined;
       await until(async () => (await Promise.all(servers.map(isBack))).every(Boolean), 10_000);
     }
   });

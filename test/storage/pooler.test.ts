@@ -26,7 +26,7 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
 
     test("exchange once, keep a budget exactly, and lose nothing while PgBouncer is restarted", async () => {
       await using team = await startTeam(postgres, { pooler });
-      const all = await Promise.all([team.server(), team.server()]);
+      const all = await Promise.all([team.process(), team.process()]);
       const limit = 900;
       await all[0]!.admin("/budgets", { name: "team", unit: "requests", limit, per: "month" });
       await until(async () => (await all[1]!.admin("/budgets")).items?.length === 1);
@@ -75,7 +75,7 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
 
     test("a key is refused everywhere within a second after it was revoked", async () => {
       await using team = await startTeam(postgres, { pooler });
-      const all = await Promise.all([team.server(), team.server()]);
+      const all = await Promise.all([team.process(), team.process()]);
       await all[0]!.admin("/keys", { name: "spare" });
       const { key } = await all[0]!.admin("/keys", { name: "anna" });
       const use = () =>

@@ -15,8 +15,9 @@ import { joinReplicas } from "../../src/storage/postgres/replica";
 import { migrate } from "../../src/storage/postgres/schema";
 import { openSlices, type Slices } from "../../src/storage/postgres/slices";
 import { openSpool } from "../../src/storage/postgres/spool";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
 const logger = createLogger(() => "error");
 const noon = Date.parse("2026-11-22T12:00:00Z");
@@ -27,13 +28,13 @@ const budget = budgetSchema().parse({ name: "all", unit: "requests", limit: 10, 
 const longer = 60_000;
 
 describeWithPostgres("before a request is refused", () => {
-  let server: TestPostgres;
+  let server: TestDatabases;
   let url: string;
   let stack: AsyncDisposableStack;
   /** Of the test itself. */
   let postgres: Postgres;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   beforeEach(async () => {
     await stack?.disposeAsync();

@@ -13,7 +13,7 @@ import { fieldsIn } from "../support/form-fields";
 import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
@@ -42,7 +42,7 @@ describeWithPostgres("the database of a team", () => {
   test("holds no token, key or prompt, neither in its tables nor in its files, and writes none to its log", async () => {
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "anna-demo") });
     const adminToken = "CANARY-admin-token-0815";
-    const server = await team.server({ env: { ADMIN_TOKEN: adminToken } });
+    const server = await team.process({ env: { ADMIN_TOKEN: adminToken } });
     const { key } = await server.admin("/keys", { name: "anna" });
     const secrets = {
       adminToken,
@@ -115,7 +115,7 @@ describeWithPostgres("the database of a team", () => {
   /** Leaves a session, a form, a config change and two sign-ins behind. @returns Their ids, tokens and codes. */
   async function usePages(
     { demo }: Team,
-    { url }: TeamServer,
+    { url }: TeamProcess,
     { adminToken, typed }: Record<"adminToken" | "typed", string>,
   ): Promise<string[]> {
     await using edge = startEdge([url]);
@@ -158,7 +158,7 @@ describeWithPostgres("the database of a team", () => {
     try {
       mkdirSync(join(home, "accounts"), { mode: 0o700 });
       writeFileSync(join(home, "config.json"), "{}");
-      const { command } = await team.server({ home });
+      const { command } = await team.process({ home });
       expect(command.stderr()).toContain("config.json and the accounts of the data folder are not used");
     } finally {
       rmSync(home, { recursive: true, force: true });
@@ -173,14 +173,14 @@ describeWithPostgres("the database of a team", () => {
       const code = await command.exited;
       return { code, said: command.stderr() };
     };
-    const old = await team.server();
+    const old = await team.process();
     const both = { ...team.env, DRAGOMAN_SEAL_KEY_NEXT: next };
     // A server that has the old key only could open nothing any more.
     expect(await rotate(both)).toEqual({ code: 1, said: expect.stringContaining("does not have the new key yet") });
     await old.command.process.kill("SIGTERM");
     await old.command.exited;
 
-    const [one, other] = await Promise.all([team.server({ env: both }), team.server({ env: both })]);
+    const [one, other] = await Promise.all([team.process({ env: both }), team.process({ env: both })]);
     expect((await one!.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
     const { code, said } = await rotate(both);
     expect([code, said]).toEqual([0, expect.stringContaining("2 secrets sealed with the new key")]);
@@ -196,7 +196,7 @@ describeWithPostgres("the database of a team", () => {
     ]);
     await using late = run(["start", "--port", "0", "--json"], { env: { ...team.env, DRAGOMAN_SEAL_KEY: before } });
     expect(await late.exited).toBeGreaterThan(0);
-    const after = await team.server({ env: { DRAGOMAN_SEAL_KEY: next } });
+    const after = await team.process({ env: { DRAGOMAN_SEAL_KEY: next } });
     expect((await after.admin("/accounts")).items[0].state).toBe("ready");
   });
 

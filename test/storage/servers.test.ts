@@ -4,8 +4,9 @@ import { hostname } from "node:os";
 import { SQL } from "bun";
 import { run } from "../support/command";
 import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
@@ -14,14 +15,14 @@ const exchanges = ({ demo }: Team) => demo.journal.filter(({ path }) => path ===
 const modelCalls = ({ demo }: Team) => demo.journal.filter(({ path }) => path === "/chat/completions");
 
 describeWithPostgres("servers of a team", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   /** With three servers, which most tests use one after the other. */
   let team: Team;
   let all: TeamServer[];
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
     team = await startTeam(postgres);
-    all = await servers(team, 3);
+    all = await Promise.all([team.process(), team.process(), team.process()]);
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
@@ -56,7 +57,7 @@ describeWithPostgres("servers of a team", () => {
 
     test("a server that is killed in the exchange holds nobody up: the next one exchanges at once", async () => {
       await using team = await startTeam(postgres);
-      const [one, other] = await servers(team, 2);
+      const [one, other] = await Promise.all([team.process(), team.server()]);
       await Promise.all([one!, other!].map((server) => server.post("/v1/chat/completions", ask("Hello"))));
       team.demo.expireTokens();
       const reached = Promise.withResolvers<void>();
@@ -70,7 +71,7 @@ describeWithPostgres("servers of a team", () => {
       const waiting = other!.post("/v1/chat/completions", ask("Hello"));
       await Bun.sleep(100);
       const killedAt = unloadedNow();
-      one!.command.process.kill("SIGKILL");
+      one.command.process.kill("SIGKILL");
       expect((await waiting).status).toBe(200);
       expect(unloadedNow() - killedAt).toBeLessThan(1_500);
     });

@@ -7,15 +7,16 @@ import type { Settlement } from "../../src/storage/postgres/ledger-queries";
 import { openSpool, spoolName } from "../../src/storage/postgres/spool";
 import { startDemo } from "../../src/upstream/demo/demo";
 import { saveAccounts } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals } from "../support/teams";
 
 describeWithPostgres("settlements of a team", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 

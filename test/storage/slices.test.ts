@@ -7,16 +7,17 @@ import { connectPostgres, type Postgres } from "../../src/storage/postgres/conne
 import { joinReplicas, type Replica } from "../../src/storage/postgres/replica";
 import { migrate } from "../../src/storage/postgres/schema";
 import { openSlices } from "../../src/storage/postgres/slices";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
 const minutes = 60_000;
 const logger = createLogger(() => "error");
 
 describeWithPostgres("a slice of a budget", () => {
-  let server: TestPostgres;
+  let server: TestDatabases;
   let postgres: Postgres;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   beforeEach(async () => {
     await postgres?.close();

@@ -12,18 +12,19 @@ import { insertRows, removeOldDays } from "../../src/storage/postgres/requests";
 import { migrate } from "../../src/storage/postgres/schema";
 import { completeStatistics, largestSessionsIn, statisticsIn } from "../../src/storage/postgres/statistics";
 import { entry, noon } from "../support/history-rows";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import fc from "../support/random";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
 const minuteMs = 60_000;
 
 describeWithPostgres("statistics in Postgres", () => {
-  let server: TestPostgres;
+  let server: TestDatabases;
   const servers: Postgres[] = [];
   let url: string;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
     url = await server.database();
     for (let at = 0; at < 2; at += 1) servers.push(connectPostgres({ url }));
     await migrate(servers[0]!);
@@ -317,7 +318,7 @@ describeWithPostgres("statistics in Postgres", () => {
     await empty();
     await insertRows(servers[0]!, [rowAt(noon)], noon);
     const waiting =
-      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%dragoman.requests%'";
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%dragoman.requests%'";
     for (const by of [["session"], ["upstream_model"]] as Dimension[][]) {
       const lock = await servers[0]!.sql.reserve();
       await lock.unsafe("BEGIN; LOCK TABLE dragoman.requests");

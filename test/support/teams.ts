@@ -1,11 +1,22 @@
-/** Servers of a team: processes that share a Postgres, in front of the demo as GitHub and Copilot. */
+/** Servers of a team, which share a Postgres, in front of the demo as GitHub and Copilot: in this process, or as processes. */
 import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import { awaken } from "../../src/cli/start/awaken";
+import { keepAccountsKnown } from "../../src/cli/start/upkeep";
+import { readEnvironment } from "../../src/config/environment";
+import { openTrustedProxies } from "../../src/net/trusted-proxies";
+import { openApp } from "../../src/open-app";
+import { listen } from "../../src/server";
+import { openStores } from "../../src/storage/open";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
 import { type Command, run } from "./command";
 import { saveAccounts, withTeamStores } from "./members";
 import type { PgBouncer } from "./pgbouncer";
-import type { TestPostgres } from "./postgres";
+import type { TestDatabases } from "./shared-postgres";
 
 export interface Team extends AsyncDisposable {
   demo: Demo;
@@ -14,21 +25,32 @@ export interface Team extends AsyncDisposable {
   /** The environment of every server. */
   env: Record<string, string>;
   /**
-   * Starts another server.
+   * Starts another server, in this process: its requests count for the most that Bun's client sends at a time.
+   * @param options.trustedProxies As `--trust-proxy` names them.
+   */
+  server(options?: { env?: Record<string, string>; trustedProxies?: string[] }): Promise<TeamServer>;
+  /**
+   * Starts another server as a process of its own: where it gets signals, runs hundreds of requests at a time, or is measured.
    * @param options.args More options of `dragoman start`.
    * @param options.home The data folder, if it is to outlive the server.
    */
-  server(options?: { args?: string[]; env?: Record<string, string>; home?: string }): Promise<TeamServer>;
+  process(options?: { args?: string[]; env?: Record<string, string>; home?: string }): Promise<TeamProcess>;
 }
 
-export interface TeamServer {
+/** Stops when it is disposed of, or with its team. */
+export interface TeamServer extends AsyncDisposable {
   url: string;
   port: number;
-  command: Command;
+  /** Its log so far. */
+  said(): string;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   /** A JSON answer of the admin API. */
   // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
   admin(path: string, body?: unknown): Promise<any>;
+}
+
+export interface TeamProcess extends TeamServer {
+  command: Command;
 }
 
 /** Accounts whose tokens are exchanged, with plenty of quota. */
@@ -53,7 +75,7 @@ export const teamEnv = (databaseUrl: string, demo: Demo) => ({
  * @param options.pooler Between the servers and the database.
  */
 export async function startTeam(
-  server: TestPostgres,
+  server: TestDatabases,
   {
     accounts = individuals("octo-demo"),
     pace = 0,
@@ -61,7 +83,7 @@ export async function startTeam(
   }: Pick<DemoOptions, "accounts" | "pace"> & { pooler?: PgBouncer } = {},
 ): Promise<Team> {
   const demo = startDemo({ pace, accounts });
-  const running: Command[] = [];
+  const running: AsyncDisposable[] = [];
   const url = await server.database();
   const env = {
     ...teamEnv(pooler ? pooler.pooled(url) : url, demo),
@@ -73,32 +95,70 @@ export async function startTeam(
     demo,
     env,
     signIn,
-    async server({ args = [], env: more = {}, home } = {}) {
+    async server({ env: more = {}, trustedProxies } = {}) {
+      const opened = await openServer({ ...env, ...more }, trustedProxies);
+      running.push(opened);
+      return { ...opened, ...callsOf(opened.url, more.ADMIN_TOKEN) };
+    },
+    async process({ args = [], env: more = {}, home } = {}) {
       const folder: Record<string, string> = home === undefined ? {} : { DRAGOMAN_HOME: home };
       const command = run(["start", "--port", "0", "--json", ...args], { env: { ...env, ...more, ...folder } });
       running.push(command);
       const { url, port } = await command.ready(20_000);
-      return {
-        url,
-        port,
-        command,
-        post: (path, body, headers = {}) =>
-          fetch(url + path, {
-            method: "POST",
-            body: JSON.stringify(body),
-            headers: { "content-type": "application/json", ...headers },
-          }),
-        async admin(path, body) {
-          const token = more.ADMIN_TOKEN;
-          const headers = { "content-type": "application/json", ...(token && { "x-admin-token": token }) };
-          const init = body === undefined ? { headers } : { method: "POST", body: JSON.stringify(body), headers };
-          return (await fetch(`${url}/api/admin${path}`, init)).json();
-        },
-      };
+      const said = command.stderr;
+      const stop = () => command[Symbol.asyncDispose]();
+      return { url, port, command, said, ...callsOf(url, more.ADMIN_TOKEN), [Symbol.asyncDispose]: stop };
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(running.map((command) => command[Symbol.asyncDispose]()));
+      await Promise.all(running.map((each) => each[Symbol.asyncDispose]()));
       await demo.stop();
     },
+  };
+}
+
+function callsOf(url: string, token?: string): Pick<TeamServer, "post" | "admin"> {
+  return {
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { "content-type": "application/json", ...headers },
+      }),
+    async admin(path, body) {
+      const headers = { "content-type": "application/json", ...(token && { "x-admin-token": token }) };
+      const init = body === undefined ? { headers } : { method: "POST", body: JSON.stringify(body), headers };
+      return (await fetch(`${url}/api/admin${path}`, init)).json();
+    },
+  };
+}
+
+/** What `dragoman start` opens. */
+async function openServer(env: Record<string, string>, trustedProxies?: string[]) {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
+  const stores = await openStores(environment, { follow: true });
+  const lines: string[] = [];
+  const app = openApp({
+    environment,
+    stores,
+    version,
+    ...(trustedProxies && { trustedProxies: openTrustedProxies(trustedProxies) }),
+    write: (line) => void lines.push(line),
+  });
+  const listening = listen(app, 0);
+  void awaken(app);
+  void keepAccountsKnown(app);
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    listening.close();
+    app.close();
+    await stores.close();
+    rmSync(home, { recursive: true, force: true });
+  };
+  return {
+    url: listening.url,
+    port: listening.port,
+    said: () => lines.join(""),
+    [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
 }

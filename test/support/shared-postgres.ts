@@ -1,0 +1,95 @@
+/**
+ * One Postgres for all test files of a run that need only databases of their own. `test/run.ts` starts it; a file that runs
+ * without that has one of its own.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { freePort } from "./free-port";
+import {
+  addressAt,
+  administerAt,
+  chownTo,
+  commandOf,
+  createDatabase,
+  dataWithTables,
+  missing,
+  otherUser,
+  quickest,
+  startPostgres,
+  type TestPostgres,
+  untilAgrees,
+} from "./postgres";
+
+/** Databases of a server that other test files use too: it is neither stopped nor changed as a whole. */
+export type TestDatabases = Pick<TestPostgres, "database" | "administer"> & AsyncDisposable;
+
+const variable = "DRAGOMAN_TEST_POSTGRES_PORT";
+
+/** Its databases are dropped when it is disposed of. */
+export async function sharedPostgres(): Promise<TestDatabases> {
+  const given = process.env[variable];
+  if (given === undefined) return startPostgres();
+  const port = Number(given);
+  const made: string[] = [];
+  return {
+    async database(options) {
+      const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+      made.push(name);
+      return createDatabase(port, name, options);
+    },
+    administer: (statements, url = addressAt(port)) => administerAt(url, statements),
+    async [Symbol.asyncDispose]() {
+      const sql = new SQL(addressAt(port), { max: 1 });
+      for (const name of made.splice(0)) await sql.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await sql.close();
+    },
+  };
+}
+
+/**
+ * Ends the server and removes its folder when nobody holds the other end of its input any more: that is so after a Ctrl+C, and after
+ * the run was killed.
+ */
+const keeper = `"$@" & server=$!
+cat > /dev/null
+kill -QUIT $server
+wait $server
+rm -rf "$FOLDER"`;
+
+/** @returns What a test process needs in its environment to find it; nothing where there is no Postgres. */
+export async function serveSharedPostgres(): Promise<{ env: Record<string, string> } & AsyncDisposable> {
+  if (missing() !== undefined) return { env: {}, [Symbol.asyncDispose]: async () => {} };
+  const identity = otherUser();
+  const made = await dataWithTables(identity);
+  const folder = mkdtempSync(join(quickest(), "dragoman-postgres-"));
+  chmodSync(folder, 0o755);
+  chownTo(folder, identity);
+  const data = join(folder, "data");
+  spawnSync("cp", ["-R", made, data], identity);
+  const port = freePort();
+  const command = commandOf(identity, {
+    data,
+    port,
+    more: { max_connections: String(100 * (availableParallelism() + 1)) },
+  });
+  // In a session of its own, so that a Ctrl+C does not end the keeper before the server.
+  const kept = spawn("/bin/sh", ["-c", keeper, "sh", ...command], {
+    ...identity,
+    cwd: folder,
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+    env: { PATH: process.env.PATH, FOLDER: folder },
+  });
+  const ended = new Promise((resolve) => kept.once("exit", resolve));
+  await untilAgrees(addressAt(port));
+  return {
+    env: { [variable]: String(port) },
+    async [Symbol.asyncDispose]() {
+      kept.stdin!.end();
+      await ended;
+    },
+  };
+}
