@@ -15,6 +15,7 @@ import { openSpool } from "../../src/storage/postgres/spool";
 import type { Stores } from "../../src/storage/stores";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
+import { asProcess, inProcess } from "../support/in-process";
 import { describeWithPostgres } from "../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 
@@ -48,9 +49,8 @@ describeWithPostgres("dragoman migrate", () => {
     }
   };
   const migrate = async (env: Record<string, string>, to: string, ...more: string[]) => {
-    await using command = run(["migrate", "--to", to, ...more], { env });
-    const code = await command.exited;
-    return { code, said: command.stderr() };
+    const { code, stderr } = await inProcess(["migrate", "--to", to, ...more], env);
+    return { code, said: stderr };
   };
 
   const rows = Array.from({ length: 1_300 }, (_, at) => entry({ started_at_ms: Date.now() - (1_300 - at) * 60_000 }));
@@ -204,8 +204,8 @@ describeWithPostgres("dragoman migrate", () => {
     await using server = run(["start", "--port", "0", "--json"], { env: { DRAGOMAN_HOME: home } });
     const { url } = await server.ready();
     const env = { DRAGOMAN_HOME: home, DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
-    const { code, said } = await migrate(env, await postgres.database());
-    expect([code, said]).toEqual([1, expect.stringContaining(`A dragoman server runs at ${url}`)]);
+    const { code, stderr } = await asProcess(["migrate", "--to", await postgres.database()], env);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`A dragoman server runs at ${url}`)]);
   });
 
   test("to a folder, which is one person's, members are left out with their accounts, requests and amounts", async () => {

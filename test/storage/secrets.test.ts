@@ -10,6 +10,7 @@ import { keyIdOf } from "../../src/storage/seal";
 import { run } from "../support/command";
 import { openVisitor, startEdge } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
+import { inProcess } from "../support/in-process";
 import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
@@ -210,9 +211,8 @@ describeWithPostgres("the database of a team", () => {
     );
     const next = randomBytes(32).toString("base64");
     const told = async (args: string[]) => {
-      await using command = run(args, { env: { ...team.env, DRAGOMAN_SEAL_KEY_NEXT: next } });
-      const code = await command.exited;
-      return { code, said: command.stderr() + command.stdout() };
+      const { code, stdout, stderr } = await inProcess(args, { ...team.env, DRAGOMAN_SEAL_KEY_NEXT: next });
+      return { code, said: stderr + stdout };
     };
     for (const count of ["2 secrets", "0 secrets"]) {
       const { code, said } = await told(["seal", "rotate"]);
