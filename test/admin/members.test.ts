@@ -10,6 +10,7 @@ import { handler } from "../../src/server";
 import { openStores } from "../../src/storage/open";
 import { startDemo } from "../../src/upstream/demo/demo";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
@@ -56,11 +57,7 @@ describeWithPostgres("an invitation", () => {
         expect(command.stdout()).toMatch(/^https:\/\/dragoman\.example\/admin\/join\/[\w-]{32}\n$/);
         return url + new URL(command.stdout().trim()).pathname;
       },
-      async command(...words: string[]) {
-        await using command = run(words, { env });
-        const code = await command.exited;
-        return { code, stdout: command.stdout(), stderr: command.stderr() };
-      },
+      command: (...words: string[]) => inProcess(words, env),
       /** Follows the forms and redirects up to the key. */
       async accept(link: string): Promise<string> {
         const page = await (await fetch(link)).text();

@@ -1,8 +1,8 @@
 /** The owner's list of members: what it says, and what happens to what is wrongly tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addPartitions } from "../../src/storage/postgres/requests";
-import { run } from "../support/command";
 import { entry } from "../support/history-rows";
+import { inProcess } from "../support/in-process";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
 import { startProxy, until } from "../support/proxy";
@@ -63,8 +63,8 @@ describeWithPostgres("the owner's members", () => {
     const page = await (await fetch(`${servers[0].url}/admin/keys`)).text();
     expect(page).toContain("every client must send one");
     expect(page).not.toMatch(/Clients need no key|From the first key on/);
-    await using command = run(["key", "ls"], { env: team.env });
-    expect([await command.exited, command.stderr()]).toEqual([0, expect.stringContaining("members have theirs")]);
+    const { code, stderr } = await inProcess(["key", "ls"], team.env);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("members have theirs")]);
   });
 
   test("says from which day on, in UTC wherever the server is", async () => {
@@ -112,10 +112,7 @@ describeWithPostgres("the owner's members", () => {
     });
     const detail = await servers[1].admin("/members/ANNA");
     expect(detail.keys.map(({ name }: Any) => name)).toEqual(["anna/key-1"]);
-    const ls = async (...words: string[]) => {
-      await using command = run(["member", "ls", ...words], { env: team.env });
-      return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
-    };
+    const ls = (...words: string[]) => inProcess(["member", "ls", ...words], team.env);
     expect(JSON.parse((await ls("--json")).stdout)).toEqual(await servers[0].admin("/members"));
     const { stdout, stderr } = await ls();
     expect(stdout).toMatch(/anna +.*github\.com\/anna-demo \(failed\)/);
