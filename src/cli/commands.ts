@@ -6,7 +6,7 @@ import { type LogFormat, logFormats, printable } from "../logger";
 import { addBudgets } from "./budget-commands";
 import type { ConnectFlags } from "./connect/connect";
 import { addDatabase } from "./database/commands";
-import { type Given, givenIn } from "./given";
+import { fileFrom, type Given, givenIn } from "./given";
 import { addKeys } from "./key-commands";
 import { addMembers } from "./members/commands";
 import { addService } from "./service/commands";
@@ -169,15 +169,6 @@ function rangesIn(given: string | undefined): string[] {
   return ranges;
 }
 
-/** @throws UsageError if it is empty. */
-function fileFrom(given: unknown): string | true | undefined {
-  if (given === undefined || given === true) return given;
-  const file = String(given);
-  // cac reads an empty text as 0.
-  if (given === 0 || file.trim() === "") throw new UsageError("--report is empty: name a file, or leave the name out.");
-  return file;
-}
-
 function addAuth(cli: CAC, { version, environment, signInWith }: Given): void {
   for (const [name, what] of [
     ["auth", "Sign in to GitHub, or sign in again"],
@@ -276,20 +267,30 @@ function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given):
       "Ask each endpoint of Copilot once and compare its answers with what is known; says first what it costs",
     )
     .option("--yes", "With --deep: do not ask for confirmation")
-    .option("--report [file]", "Write a file to attach to an issue, without secrets and private names")
+    .option(
+      "--report [file]",
+      "Write a file to attach to an issue, without secrets and private names; with --deep also what the upstream's answers look like, as JSON",
+    )
+    .option(
+      "--budget <number>",
+      "With --yes: AI credits or premium requests that the report's looks may cost; else only free ones",
+    )
+    .option("--compare <file>", "Compare such a JSON, of any machine, with what this version assumes")
     .option("--port <number>", "The port that `start` will use", { default: 4141 })
     .action(async (options: { json?: boolean; deep?: boolean; yes?: boolean; report?: unknown }) => {
+      const compared = text("compare");
+      if (compared !== undefined) return (await import("./compare")).compareReport(compared);
       const from = environment();
-      const port = portFrom(text("port"));
       const { doctor } = await import("./doctor");
       return doctor({
         version,
         environment: from,
-        port,
+        port: portFrom(text("port")),
         json: options.json === true,
         enterpriseHost: enterprise(from),
         deep: options.deep === true,
         yes: options.yes === true,
+        budget: text("budget"),
         report: fileFrom(options.report),
       });
     });

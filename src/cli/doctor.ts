@@ -17,8 +17,10 @@ import { checkProxy, checkReach, checkTrust } from "./checks/network";
 import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
+import type { LookLimits } from "./deep/shapes";
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
+import { UsageError } from "./usage-error";
 
 export interface DoctorOptions {
   version: string;
@@ -30,6 +32,8 @@ export interface DoctorOptions {
   deep: boolean;
   /** Do not ask for confirmation. */
   yes: boolean;
+  /** AI credits or premium requests that the looks of a report may cost if nobody is asked. */
+  budget?: string;
   /** Write a report to this file; true: to one with a name of its own. */
   report?: string | true;
 }
@@ -58,7 +62,8 @@ const timeoutMs = 10_000;
 
 /** @returns The exit code: 1 if a check failed. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const { version, environment, port, json, enterpriseHost, deep, yes, report } = options;
+  const { version, environment, port, json, enterpriseHost, deep, yes, budget, report } = options;
+  const most = budgetFrom(budget);
   const logger = quietLogger(environment);
   const home = homeFolder();
   const context: CheckContext = { version, environment, env: process.env, home, port, enterpriseHost, logger };
@@ -85,10 +90,25 @@ export async function doctor(options: DoctorOptions): Promise<number> {
       names,
     });
     say(`The report is in ${file}. Look it through before you attach it to an issue.`);
+    if (deep) await reportShapes(file, context, { yes, budget: most });
   }
   if (json) printJson({ version, platform, checks: findings });
   else print(`\n${summaryOf(findings)} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
   return findings.some(({ state }) => state === "fail") ? 1 : 0;
+}
+
+function budgetFrom(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,6}(?:\.\d{1,6})?$/.test(text)) return Number(text);
+  throw new UsageError("--budget must be a number of AI credits or premium requests, such as 0.5.");
+}
+
+/** What the looks have found goes beside the report, in a file that `--compare` reads. */
+async function reportShapes(file: string, context: CheckContext, limits: LookLimits): Promise<void> {
+  const { saveShapes, takeLooks } = await import("./deep/shapes");
+  const { concealer } = await import("./report");
+  const shapes = await takeLooks(context, limits);
+  await saveShapes(`${file.replace(/\.\w+$/, "")}.json`, concealer(context)(shapes), limits.yes);
 }
 
 /** The calls are loaded only if they are wanted: nothing else of a doctor may cost anything. */

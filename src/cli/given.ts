@@ -9,6 +9,8 @@ import { UsageError } from "./usage-error";
 const textOptions = {
   port: { type: "string" },
   "parent-pid": { type: "string" },
+  budget: { type: "string" },
+  compare: { type: "string" },
   host: { type: "string" },
   account: { type: "string" },
   "admin-auth": { type: "string" },
@@ -82,4 +84,13 @@ function asUsage<T>(read: () => T): T {
   } catch (thrown) {
     throw thrown instanceof ProxyError ? new UsageError(thrown.message) : thrown;
   }
+}
+
+/** The file of `--report`. @throws UsageError if it is empty */
+export function fileFrom(given: unknown): string | true | undefined {
+  if (given === undefined || given === true) return given;
+  const file = String(given);
+  // cac reads an empty text as 0.
+  if (given === 0 || file.trim() === "") throw new UsageError("--report is empty: name a file, or leave the name out.");
+  return file;
 }

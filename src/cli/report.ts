@@ -40,6 +40,18 @@ export async function writeReport(
   return path;
 }
 
+/** Replaces private names in every text of a JSON value. */
+export function concealer(context: CheckContext): <Value>(value: Value) => Value {
+  const names = privateNames(context, []);
+  const conceal = (value: unknown): unknown => {
+    if (typeof value === "string") return withoutPrivateNames(value, names);
+    if (Array.isArray(value)) return value.map(conceal);
+    if (!isObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, conceal(inner)]));
+  };
+  return <Value>(value: Value) => conceal(value) as Value;
+}
+
 async function reportText(context: CheckContext, { version, platform, findings }: ReportParts): Promise<string> {
   const rows = findings.map(({ name, state, message, todo }) => [state, name, todo ? `${message} → ${todo}` : message]);
   return [

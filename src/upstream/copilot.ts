@@ -38,6 +38,8 @@ export interface CopilotCall {
     session: string | undefined;
     /** The quota that the answer reports. */
     quota(snapshots: unknown): void;
+    /** Called with each message as it came. */
+    received?(message: string): void;
   };
 }
 

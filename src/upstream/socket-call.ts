@@ -21,6 +21,8 @@ export interface SocketCall extends SocketAddress {
   who: string;
   /** The quota that the last event reports. */
   quota?(snapshots: unknown): void;
+  /** Called with each message as it came. */
+  received?(message: string): void;
 }
 
 /** The request was not taken: it may be sent again. */
@@ -88,6 +90,7 @@ class Exchange {
   }
 
   #receive(message: string): void {
+    this.call.received?.(message);
     const type = typeOf(message);
     if (type === undefined) this.#fail(badMessage());
     else if (this.#events || type !== "error" || !this.#answerError(message)) this.#pass(type, message);

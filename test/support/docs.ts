@@ -12,6 +12,7 @@ import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
 import { marksSentBack } from "../../src/dialects/own-marks";
 import { metricRows } from "../../src/observe/metrics";
+import { assumptions } from "../../src/upstream/assumptions";
 import { attacks, faults, type LedgerRow, notHere, reports, reportsNotHere } from "../attacks/cases";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
@@ -58,6 +59,11 @@ export const passages: Record<string, () => string> = {
         [code(`dragoman ${rawName}`), `${description}.`],
         ...options.map((option) => [`· ${code(option.rawName)}`, `${option.description}${defaultOf(option)}.`]),
       ]),
+    ),
+  assumptions: () =>
+    table(
+      ["assumed", "from", "seen", "look that settles it"],
+      assumptions.map(({ assumes, source, date, look }) => [assumes, source, date, code(look)]),
     ),
   environment: () =>
     table(

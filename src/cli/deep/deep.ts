@@ -2,7 +2,7 @@
  * `dragoman doctor --deep`: asks each endpoint of Copilot once and compares its answers with what is known, so that the
  * owner of a real account sees whether this version fits the upstream of today. It says first what that costs.
  */
-import { type Account, openAccount } from "../../accounts/account";
+import { type Account, type InspectedAnswer, openAccount } from "../../accounts/account";
 import { hostsFor } from "../../accounts/hosts";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
@@ -39,10 +39,19 @@ export async function deepFindings(context: CheckContext, yes: boolean): Promise
   return findings;
 }
 
-function firstAccount(context: CheckContext): Account | undefined {
+/** @param inspect Called with the answers that numbers are read from. */
+export function firstAccount(
+  context: CheckContext,
+  inspect?: (where: InspectedAnswer, answer: unknown) => void,
+): Account | undefined {
   const { environment, version, logger, enterpriseHost } = context;
   const open = (known: Parameters<typeof openAccount>[0], host?: string) =>
-    openAccount(known, { hosts: hostsFor(host, environment), version, logger });
+    openAccount(known, {
+      hosts: hostsFor(host, environment),
+      version,
+      logger,
+      inspect: (where, _, answer) => inspect?.(where, answer),
+    });
   if (environment.githubToken) return open({ temporary: true, githubToken: environment.githubToken }, enterpriseHost);
   const [saved] = savedAccounts(context).accounts;
   return saved && open(saved, saved.host);

@@ -23,7 +23,7 @@ export const tokensAtMost = { input: 100, output: 256 };
 export function planCalls(models: readonly Model[]): PlannedCall[] {
   const usable = models.filter(({ enabled }) => enabled);
   const call = (dialect: Dialect | null, path: string, offered: Model[]): PlannedCall[] => {
-    const [model] = offered.sort((one, other) => expense(one) - expense(other));
+    const model = cheapest(offered);
     return model ? [{ dialect, path, model, cost: costAtMost(model.price) }] : [];
   };
   return [
@@ -41,6 +41,10 @@ export function planCalls(models: readonly Model[]): PlannedCall[] {
     ),
   ];
 }
+
+/** Free ones first; one of unknown price last. */
+export const cheapest = (models: readonly Model[]): Model | undefined =>
+  [...models].sort((one, other) => expense(one) - expense(other))[0];
 
 const costAtMost = (price: Price): Cost => costOf(price, tokensAtMost, true);
 

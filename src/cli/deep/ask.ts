@@ -1,0 +1,58 @@
+/** Calls of the looks: what an answer looked like, whatever its status. */
+import type { Account } from "../../accounts/account";
+import { upstreamPaths } from "../../api-paths";
+import { isObject, parseJson } from "../../json";
+import { plainName } from "../../json-shape";
+import { readText } from "../../net/body";
+import { singleLimit } from "../../net/clock";
+import type { Copilot, CopilotCall } from "../../upstream/copilot";
+
+/** What an answer looked like. */
+export interface Seen {
+  /** Null if there was none. */
+  status: number | null;
+  code: string | null;
+  json: unknown;
+  text: string;
+  headers: Headers;
+}
+
+/** `GET` without a body. Never throws. @param more `received` gets each message of a WebSocket, which is used then. */
+export type Ask = (
+  path: string,
+  body?: Record<string, unknown>,
+  more?: { headers?: Record<string, string>; received?(message: string): void },
+) => Promise<Seen>;
+
+/** Never throws. @param record Called with each answer. */
+export const askerOf =
+  (copilot: Copilot, account: Account, record: (seen: Seen) => void): Ask =>
+  async (path, body, { headers, received } = {}) => {
+    let seen: Seen = { status: null, code: null, json: undefined, text: "", headers: new Headers() };
+    try {
+      const call: CopilotCall = {
+        path,
+        requestId: crypto.randomUUID(),
+        intent: body ? "conversation-agent" : "model-access",
+        limits: singleLimit(60_000),
+        ...(body && { body: JSON.stringify(body), initiator: "user" as const }),
+        headers: { ...(path.startsWith(upstreamPaths.messages) && { "anthropic-version": "2023-06-01" }), ...headers },
+        ...(received && { socket: { session: undefined, quota() {}, received } }),
+      };
+      const response = await copilot.call(await account.session(), call);
+      const text = await readText(response, 32 * 1024 * 1024);
+      const json = parseJson(text);
+      const code = response.ok ? null : answeredCode(json);
+      seen = { status: response.status, code, json, text, headers: response.headers };
+    } catch {
+      // No answer: its status is null in the report.
+    }
+    record(seen);
+    return seen;
+  };
+
+export function answeredCode(json: unknown): string | null {
+  const error = isObject(json) && isObject(json.error) ? json.error : json;
+  const code = isObject(error) ? (error.code ?? error.type ?? error.error) : undefined;
+  return typeof code === "string" ? plainName(code) : null;
+}
