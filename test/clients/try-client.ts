@@ -8,6 +8,7 @@ import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
+import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { type Command, program, run } from "../support/command";
 import { models, type Tool, task, variablesOf } from "./clients";
 import { startDropping } from "./dropped";
@@ -68,8 +69,16 @@ export function endAll(): void {
 export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
   const { tool, model, key, settled, changed, socket, searches } = attempt;
   const more = searches ? tool.searching : undefined;
-  await using proxy = run(["start", "--demo", "--json", "--port", "0"], {
-    env: key === undefined ? {} : { DRAGOMAN_API_KEY: key },
+  // The newest generation, which refuses what the upstream refuses today; `start --demo` has the oldest.
+  await using demo = stoppable(startDemo({ generation: "C" }));
+  await using proxy = run(["start", "--json", "--port", "0"], {
+    env: {
+      DRAGOMAN_GITHUB_URL: demo.url,
+      DRAGOMAN_GITHUB_API_URL: demo.url,
+      DRAGOMAN_COPILOT_API_URL: demo.url,
+      DRAGOMAN_GITHUB_TOKEN: demo.accounts[0]!.githubToken,
+      ...(key === undefined ? {} : { DRAGOMAN_API_KEY: key }),
+    },
   });
   const { url } = await proxy.ready();
   const home = join(proxy.home, "home");
@@ -133,6 +142,8 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   const said = [out, err, proxy.stderr(), connecting.said, undoing?.said].join("\n");
   return { requests: rows.length, seconds, faults, said };
 }
+
+const stoppable = (demo: Demo) => Object.assign(demo, { [Symbol.asyncDispose]: () => demo.stop() });
 
 const searchTask = "Search the web for red pandas";
 
