@@ -49,6 +49,8 @@ describeWithPostgres("the history in Postgres", () => {
     } finally {
       clearInterval(load);
       await postgres.administer("DROP FUNCTION wait CASCADE", url());
+      // Those of the load would come into the next test.
+      await history.flush();
     }
   }, 30_000);
 
