@@ -33,10 +33,10 @@ interface Run {
 async function outcomeOf(files: Record<string, string>, env: Record<string, string> = {}): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-runner-"));
   try {
-    for (const name of ["attacks", "faults", "support"]) mkdirSync(join(folder, "test", name), { recursive: true });
-    for (const name of ["run.ts", "quarantine.ts", "support/limit.ts", "support/report.ts", "support/random.ts"])
+    for (const name of ["attacks", "faults"]) mkdirSync(join(folder, "test", name), { recursive: true });
+    for (const name of ["run.ts", "quarantine.ts"])
       copyFileSync(join(import.meta.dir, name), join(folder, "test", name));
-    symlinkSync(join(import.meta.dir, "../node_modules"), join(folder, "node_modules"));
+    symlinkSync(join(import.meta.dir, "support"), join(folder, "test/support"));
     const all = { "attacks/a.test.ts": good, "faults/f.test.ts": good, "other.test.ts": good, ...files };
     for (const [path, text] of Object.entries(all)) writeFileSync(join(folder, "test", path), text);
     const child = Bun.spawn([process.execPath, "test/run.ts"], {
