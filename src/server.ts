@@ -189,9 +189,9 @@ export function handler(app: App, exposed: boolean, bound?: string) {
   return async (request: Request, server: Bun.Server<SocketHandlers>): Promise<Response> => {
     const socketPeer = server.requestIP(request)?.address ?? null;
     const peer = app.trustedProxies ? app.trustedProxies.clientOf(socketPeer, request.headers) : socketPeer;
-    const connection = new HttpConnection(request, server, peer, answer, app.limits.connectionIdle / 1_000);
+    const connection = new HttpConnection(request, server, peer, answer, app);
     const response = await answer(request, peer, connection);
-    connection.answered();
+    connection.answered(response);
     return response;
   };
 }
@@ -210,7 +210,7 @@ class HttpConnection implements ClientConnection {
     readonly server: Bun.Server<SocketHandlers>,
     readonly peer: string | null,
     readonly answer: (message: Request, peer: string | null, connection: ClientConnection) => Promise<Response>,
-    readonly idleSeconds: number,
+    readonly app: Pick<App, "limits" | "draining">,
   ) {}
 
   keepOpen(): void {
@@ -223,13 +223,19 @@ class HttpConnection implements ClientConnection {
     return () => this.#limit();
   }
 
-  /** To be called with the response, before Bun gets it. */
-  answered(): void {
-    if (this.#isLifted && !this.#isStream) this.#limit();
+  /** To be called with the response, before Bun gets it. The events of a live page never end by themselves. */
+  answered({ headers }: Response): void {
+    if (!this.#isLifted || this.#isStream) return;
+    const isEvents = headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+    if (!(isEvents && isAdminWing(pathOfUrl(this.request.url)))) this.#limit();
   }
 
+  /**
+   * The limit runs from here on: what is sent later does not count as use (Bun 1.4.5). While the server stops it is left
+   * alone: set at a stream's end, it cost now and then the last bytes of the stream, and its connection ends anyway.
+   */
   #limit(): void {
-    this.server.timeout(this.request, this.idleSeconds);
+    if (!this.app.draining) this.server.timeout(this.request, this.app.limits.connectionIdle / 1_000);
   }
 
   upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean {

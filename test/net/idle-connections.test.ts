@@ -43,6 +43,28 @@ test("a connection that nobody uses is closed after every kind of answer", async
   expect(closed[2]!.text).toContain("message_stop");
 }, 25_000);
 
+test("a stream whose model is silent for longer than the idle limit comes whole", async () => {
+  await using proxy = await startProxy();
+  Object.assign(proxy.app.limits, { connectionIdle: 1_000, keepAlive: 200 });
+  // Bun looks every four seconds.
+  const messages = [{ role: "user", content: "[demo: silence 9] Hello" }];
+  const body = JSON.stringify({ model: "gpt-5-mini", messages, stream: true });
+  const { text } = await untilClosed(proxy.url, "POST", "/v1/chat/completions", body);
+  expect(text).toContain("[DONE]");
+}, 30_000);
+
+test("the events of a live page go on for longer than the idle limit", async () => {
+  await using proxy = await startProxy();
+  Object.assign(proxy.app.limits, { connectionIdle: 1_000, keepAlive: 200 });
+  const feed = await fetch(`${proxy.url}/api/admin/live`);
+  expect(feed.headers.get("content-type")).toStartWith("text/event-stream");
+  const reader = feed.body!.getReader();
+  // Bun looks every four seconds.
+  for (const endsAt = performance.now() + 9_000; performance.now() < endsAt; )
+    expect((await reader.read()).done).toBe(false);
+  await reader.cancel();
+}, 30_000);
+
 describeWithPostgres("a slow database", () => {
   let postgres: TestDatabases;
   let team: TeamApp;
