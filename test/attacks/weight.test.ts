@@ -103,15 +103,11 @@ describe.each(clients)("$path from $endpoint", (client) => {
   test.each([400, 500])("SS23: of an error of 50 MB with status %i the beginning is read", async (status) => {
     const { body, taken } = again(bytes("A".repeat(mebibyte)), 50);
     github.demo.intercept(client.endpoint, () => new Response(body, { status }));
-    let told = "";
-    const weight = await weightOf(async () => {
-      const response = await ask(client, true);
-      told = await response.text();
-      expect(response.status).toBe(status);
-    });
-    expect(told.length).toBeLessThan(4096);
-    expect(weight).toBeLessThan(45);
-    expect(taken()).toBeLessThan(50 * mebibyte);
+    const response = await ask(client, true);
+    expect(response.status).toBe(status);
+    expect((await response.text()).length).toBeLessThan(4096);
+    // What is not taken cannot be held. The process' memory says less: what it tidies up later counts there, too.
+    expect(taken()).toBeLessThan(25 * mebibyte);
   });
 });
 
