@@ -30,6 +30,12 @@ export async function writeReport(
   const moment = new Date().toISOString().slice(0, 16).replace(/\D/g, "");
   const path = file ?? `dragoman-report-${moment}.md`;
   const text = withoutPrivateNames(await reportText(context, parts), privateNames(context, parts.names));
+  writeReportFile(path, text);
+  return path;
+}
+
+/** Writes a file that only its owner can read. @throws UsageError if there is a file of that name */
+export function writeReportFile(path: string, text: string): void {
   try {
     writeFileSync(path, text, { flag: "wx", mode: 0o600 });
   } catch (thrown) {
@@ -37,7 +43,6 @@ export async function writeReport(
       throw new UsageError(`${path} exists already; name another file with --report <file>.`);
     throw thrown;
   }
-  return path;
 }
 
 /** Replaces private names in every text of a JSON value. */

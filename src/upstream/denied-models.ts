@@ -64,7 +64,7 @@ export function openDeniedModels({ logger, now }: { logger: Logger; now(): numbe
       outcomes.set(model, now());
     },
     served(account, model) {
-      const outcomes = accounts.get(account) ?? outcomesOf(account);
+      const outcomes = outcomesOf(account);
       if (outcomes.get(model) !== null) outcomes.set(model, null);
     },
     isDenied: (account, model) => counts(accounts.get(account)?.get(model)) || everyDenied(account) !== undefined,

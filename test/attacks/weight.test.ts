@@ -101,13 +101,20 @@ describe.each(clients)("$path from $endpoint", (client) => {
   });
 
   test.each([400, 500])("SS23: of an error of 50 MB with status %i the beginning is read", async (status) => {
-    const { body, taken } = again(bytes("A".repeat(mebibyte)), 50);
-    github.demo.intercept(client.endpoint, () => new Response(body, { status }));
-    const response = await ask(client, true);
-    expect(response.status).toBe(status);
-    expect((await response.text()).length).toBeLessThan(4096);
-    // What is not taken cannot be held. The process' memory says less: what it tidies up later counts there, too.
-    expect(taken()).toBeLessThan(25 * mebibyte);
+    // The least of three: what the process has not tidied up since earlier tests counts there, too.
+    let weight = Number.POSITIVE_INFINITY;
+    for (let turn = 0; turn < 3 && weight >= 45; turn++) {
+      const { body, taken } = again(bytes("A".repeat(mebibyte)), 50);
+      github.demo.intercept(client.endpoint, () => new Response(body, { status }));
+      const added = await weightOf(async () => {
+        const response = await ask(client, true);
+        expect(response.status).toBe(status);
+        expect((await response.text()).length).toBeLessThan(4096);
+      });
+      weight = Math.min(weight, added);
+      expect(taken()).toBeLessThan(25 * mebibyte);
+    }
+    expect(weight).toBeLessThan(45);
   });
 });
 

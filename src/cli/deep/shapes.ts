@@ -2,9 +2,8 @@
  * The report of `dragoman doctor --deep --report`: what each look has found about the upstream of today, as names, codes and
  * counts. Another machine compares it with what its version assumes.
  */
-import { writeFileSync } from "node:fs";
 import { z } from "zod";
-import { asProxyError, codeOf } from "../../errors";
+import { asProxyError } from "../../errors";
 import { plural, utcDay } from "../../format";
 import { isObject, parseJson } from "../../json";
 import { lazy } from "../../lazy";
@@ -14,6 +13,7 @@ import { type Model, readModel } from "../../upstream/model";
 import { type Cost, costOf } from "../../upstream/price";
 import { configOrDefault } from "../checks/accounts";
 import type { CheckContext } from "../checks/check";
+import { writeReportFile } from "../report";
 import { atTerminal, confirm, interrupted, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { askerOf, type Seen } from "./ask";
@@ -140,13 +140,7 @@ export async function saveShapes(path: string, shapes: Shapes, yes: boolean): Pr
   const text = `${JSON.stringify(shapes, null, 2)}\n`;
   say("This is the report: names, codes and counts.", text);
   if (atTerminal() && !yes && !(await confirm(`Save it as ${path}?`, true, interrupted()))) return false;
-  try {
-    writeFileSync(path, text, { flag: "wx", mode: 0o600 });
-  } catch (thrown) {
-    if (codeOf(thrown) === "EEXIST")
-      throw new UsageError(`${path} exists already; name another file with --report <file>.`);
-    throw thrown;
-  }
+  writeReportFile(path, text);
   say(`It is in ${path}. Send it to the project's issues: it settles for everybody what is not known yet.`);
   return true;
 }
