@@ -1,6 +1,5 @@
 /** An invitation from the command to the key, as a browser without script goes through it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +13,7 @@ import { inProcess } from "../support/in-process";
 import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { individuals } from "../support/teams";
+import { individuals, teamEnv } from "../support/teams";
 import { unloadedNow } from "../support/unloaded";
 
 describeWithPostgres("an invitation", () => {
@@ -28,13 +27,7 @@ describeWithPostgres("an invitation", () => {
   async function world() {
     const home = mkdtempSync(join(tmpdir(), "dragoman-"));
     const demo = startDemo({ pace: 0, accounts: individuals("anna-demo", "ben-demo"), device: { interval: 0 } });
-    const env = {
-      DRAGOMAN_DATABASE_URL: await postgres.database(),
-      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
-      DRAGOMAN_GITHUB_URL: demo.url,
-      DRAGOMAN_GITHUB_API_URL: demo.url,
-      DRAGOMAN_COPILOT_API_URL: demo.url,
-    };
+    const env = teamEnv(await postgres.database(), demo);
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
     const stores = await openStores(environment, { follow: true });
     const lines: string[] = [];
