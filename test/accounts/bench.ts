@@ -3,10 +3,10 @@ import { type Account, type AccountOptions, openAccount } from "../../src/accoun
 import type { SavedAccount } from "../../src/accounts/account-store";
 import { type Hosts, hostsFor } from "../../src/accounts/hosts";
 import type { Session } from "../../src/accounts/session-source";
+import type { DemoAccount } from "../../src/demo/accounts";
+import type { Demo } from "../../src/demo/demo";
 import { ProxyError } from "../../src/errors";
 import { createLogger } from "../../src/logger";
-import type { DemoAccount } from "../../src/upstream/demo/accounts";
-import type { Demo } from "../../src/upstream/demo/demo";
 
 export const second = 1000;
 export const minute = 60 * second;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Account, openAccount } from "../../src/accounts/account";
 import { openPool } from "../../src/accounts/pool";
+import { quotas } from "../../src/demo/accounts";
+import { type Demo, startDemo } from "../../src/demo/demo";
 import { zonedTime } from "../../src/format";
-import { quotas } from "../../src/upstream/demo/accounts";
-import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
 
 let demo: Demo;

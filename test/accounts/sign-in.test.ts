@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { fetchLogin } from "../../src/accounts/github";
 import { allowedModelHost, hostsFor, signInApp, signInApps } from "../../src/accounts/hosts";
 import { type ShownCode, type SignInSteps, signIn } from "../../src/accounts/sign-in";
-import { type Demo, startDemo } from "../../src/upstream/demo/demo";
+import { type Demo, startDemo } from "../../src/demo/demo";
 import { callsTo, failureOf, handClock, hostsOf } from "./bench";
 
 const pollPath = "/login/oauth/access_token";

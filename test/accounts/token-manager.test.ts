@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Account, openAccount } from "../../src/accounts/account";
 import { hostsFor } from "../../src/accounts/hosts";
 import { exchangeToken } from "../../src/accounts/token-exchange";
-import { type Demo, type Interceptor, startDemo } from "../../src/upstream/demo/demo";
+import { type Demo, type Interceptor, startDemo } from "../../src/demo/demo";
 import { unloadedNow } from "../support/unloaded";
 import {
   callsTo,

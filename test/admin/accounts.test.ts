@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { openAccountStore } from "../../src/accounts/account-store";
 import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
 import { readEnvironment } from "../../src/config/environment";
+import { type DemoOptions, startDemo } from "../../src/demo/demo";
 import { type AppOptions, openApp } from "../../src/open-app";
 import { handler } from "../../src/server";
-import { type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
 import { keptLog, savedFrom } from "../accounts/bench";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { CacheReport } from "../../src/admin/api/cache";
 import { cacheAdvice } from "../../src/admin/api/cache-advice";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { cacheMisses } from "../../src/upstream/cache-watch";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

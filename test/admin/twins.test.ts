@@ -7,9 +7,9 @@ import { openAccountStore } from "../../src/accounts/account-store";
 import { type AccountItem, listAccounts } from "../../src/admin/api/accounts";
 import type { App } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
+import { type Demo, startDemo } from "../../src/demo/demo";
 import { openApp } from "../../src/open-app";
 import { handler } from "../../src/server";
-import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { keptLog, savedFrom } from "../accounts/bench";
 import { entry } from "../support/history-rows";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { modelLines } from "../../src/cli/models";
 import { chooseModels } from "../../src/clients/models";
-import { autoAccounts, demoAccounts } from "../../src/upstream/demo/accounts";
+import { autoAccounts, demoAccounts } from "../../src/demo/accounts";
 import { clientModelSource, clientModels } from "../../src/upstream/model-view";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

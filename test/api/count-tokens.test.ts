@@ -1,8 +1,8 @@
 /** `POST /v1/messages/count_tokens`: exact where Anthropic's counter may be asked, else an estimate, and never a failure. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { anthropicKey } from "../../src/upstream/demo/anthropic";
-import { type Demo, startDemo } from "../../src/upstream/demo/demo";
+import { anthropicKey } from "../../src/demo/anthropic";
+import { type Demo, startDemo } from "../../src/demo/demo";
 import { run } from "../support/command";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";

@@ -1,7 +1,7 @@
 /** Google's API for its own package, `@google/genai`, and for who writes the JSON by hand. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ApiError, type Chat, type FunctionCall, GoogleGenAI } from "@google/genai";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

@@ -7,10 +7,10 @@ import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
 import type { UsageItem } from "../../src/api/usage";
 import { readEnvironment } from "../../src/config/environment";
+import { quotas } from "../../src/demo/accounts";
+import { type Demo, startDemo } from "../../src/demo/demo";
 import { openApp } from "../../src/open-app";
 import { listen } from "../../src/server";
-import { quotas } from "../../src/upstream/demo/accounts";
-import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { startProxy } from "../support/proxy";
 
 const quotaPath = "/copilot_internal/user";

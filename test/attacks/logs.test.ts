@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { demoAccounts } from "../../src/demo/accounts";
 import { createLogger } from "../../src/logger";
-import { demoAccounts } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";

@@ -1,6 +1,6 @@
 /** `neverOverage`: paid overage is not used even if GitHub permits it. */
 import { expect, test } from "bun:test";
-import { demoAccounts } from "../../src/upstream/demo/accounts";
+import { demoAccounts } from "../../src/demo/accounts";
 import { startProxy } from "../support/proxy";
 
 const premium = { model: "claude-opus-4.6", max_tokens: 50, messages: [{ role: "user", content: "Hi" }] };

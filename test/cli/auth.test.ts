@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { quotas } from "../../src/upstream/demo/accounts";
+import { quotas } from "../../src/demo/accounts";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { until } from "../support/proxy";

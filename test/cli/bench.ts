@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openAccountStore } from "../../src/accounts/account-store";
-import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
+import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import { keptLog, savedFrom } from "../accounts/bench";
 
 export interface Github extends AsyncDisposable {

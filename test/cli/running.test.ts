@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findNeighbour, writeInstanceFile } from "../../src/cli/start/instance-file";
-import type { Demo } from "../../src/upstream/demo/demo";
+import type { Demo } from "../../src/demo/demo";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { proof } from "../support/proof";

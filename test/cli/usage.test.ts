@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { quotas } from "../../src/upstream/demo/accounts";
+import { quotas } from "../../src/demo/accounts";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";

@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { chooseModels } from "../../src/clients/models";
-import { autoAccounts, type DemoAccount } from "../../src/upstream/demo/accounts";
+import { autoAccounts, type DemoAccount } from "../../src/demo/accounts";
 import { clientModelSource, clientModels } from "../../src/upstream/model-view";
 import { startProxy } from "../support/proxy";
 import { models, type Tool, task, tools } from "./clients";

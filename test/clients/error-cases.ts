@@ -1,5 +1,5 @@
 /** What nobody can wait for, and whether real clients tell it to their person at once. */
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type ProxyOptions, startProxy } from "../support/proxy";
 import { type models, type Tool, tools } from "./clients";
 import type { Installed } from "./install";

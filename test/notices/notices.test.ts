@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
+import { demoAccounts } from "../../src/demo/accounts";
 import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/channels";
 import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
 import { openSentNotices } from "../../src/notices/sent-notices";
-import { demoAccounts } from "../../src/upstream/demo/accounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 interface Received {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { openAccount } from "../../src/accounts/account";
 import { openAffinity } from "../../src/accounts/affinity";
-import { startDemo } from "../../src/upstream/demo/demo";
+import { startDemo } from "../../src/demo/demo";
 import { handClock, hostsOf, keptLog, savedFrom } from "../accounts/bench";
 import type { RunningProxy } from "../support/proxy";
 import { timed } from "./bench";

@@ -1,6 +1,6 @@
 /** Model `auto`: GitHub Copilot chooses the model. */
 import { describe, expect, test } from "bun:test";
-import { type AutoOffer, autoAccounts, type DemoAccount } from "../../src/upstream/demo/accounts";
+import { type AutoOffer, autoAccounts, type DemoAccount } from "../../src/demo/accounts";
 import { type ProxyOptions, type RunningProxy, startProxy, until } from "../support/proxy";
 
 type Name = keyof ReturnType<typeof autoAccounts>;

@@ -1,6 +1,6 @@
 /** The books of a session like Claude Code's: what dragoman writes down against what the upstream charges. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
 
 /** Several turns of one conversation, each with the whole of what was before, as Claude Code sends them. */

@@ -1,7 +1,7 @@
 /** A status of 200 with an error in place of the reply: what a client gets, and which account serves then. */
 import { describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

@@ -1,6 +1,6 @@
 /** Why a turn's prompt was not read from the upstream's cache, as the history says. */
 import { describe, expect, test } from "bun:test";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type TimedProxy, timed } from "./bench";
 
 const gpt = "gpt-5-mini";

@@ -1,6 +1,6 @@
 /** An account is refused a model that its list names: one model, or every one because its organization does not allow this client. */
 import { describe, expect, test } from "bun:test";
-import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
+import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const premium = "claude-sonnet-4.6";

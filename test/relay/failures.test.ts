@@ -1,9 +1,9 @@
 /** What goes wrong upstream, as each client's own kind of failure: every client dialect with every upstream dialect. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type ClientDialect, clientDialects, type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkGeminiStream } from "../support/grammar-gemini";

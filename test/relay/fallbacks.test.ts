@@ -1,7 +1,7 @@
 /** Chains of models: who serves in place of whom, and that nobody is asked twice. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { dialects } from "../../src/dialects/hub/conversation";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { clients } from "../support/clients";
 import { helloReply, type OpenAiServer, startOpenAiServer } from "../support/openai-server";

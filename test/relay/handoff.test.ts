@@ -3,8 +3,8 @@
  * other upstream, and when it comes back, the first model gets its own proof again.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { dialects } from "../../src/dialects/hub/conversation";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type Client, clients, type Question, type Turn } from "../support/clients";
 import { type Tap, tap } from "../support/log-capture";

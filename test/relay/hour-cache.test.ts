@@ -1,6 +1,6 @@
 /** Claude's prompt cache of one hour: asked for if the owner wants it, and given up where it is refused. */
 import { describe, expect, test } from "bun:test";
-import type { DemoOptions } from "../../src/upstream/demo/demo";
+import type { DemoOptions } from "../../src/demo/demo";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 type Json = Record<string, unknown>;

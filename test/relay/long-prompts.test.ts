@@ -1,7 +1,7 @@
 /** Long prompts over real connections: what arrives upstream, and what is seen of them elsewhere. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

@@ -1,8 +1,8 @@
 /** Every client's own package with every upstream dialect: the same conversations, full and streamed, over real HTTP. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { codecs } from "../../src/dialects/codecs";
 import { clientDialects } from "../../src/dialects/hub/conversation";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type Answer, type Client, clients } from "../support/clients";
 import { checkChatStream } from "../support/grammar-chat";

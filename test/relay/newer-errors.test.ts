@@ -1,6 +1,6 @@
 /** Errors in the forms that GitHub has used since 2026, beside the older ones. */
 import { describe, expect, test } from "bun:test";
-import { demoAccounts, type ExchangeFault, quotas } from "../../src/upstream/demo/accounts";
+import { demoAccounts, type ExchangeFault, quotas } from "../../src/demo/accounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { timed } from "./bench";
 

@@ -1,8 +1,8 @@
 /** An agent's session of 30 requests in each dialect, to each upstream: how much of its input the upstream's cache has. */
 import { describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import { isObject } from "../../src/json";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

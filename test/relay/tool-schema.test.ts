@@ -1,7 +1,7 @@
 /** A tool schema the upstream refuses: mended and sent once more, for a client of the same dialect too. */
 import { expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { type Offers, offerOnly } from "../support/catalogue";
 import { startProxy } from "../support/proxy";
 

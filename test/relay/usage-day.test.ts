@@ -3,8 +3,8 @@
  * own books, so every answer and the order of the accounts can be held against the truth.
  */
 import { expect, test } from "bun:test";
-import { type DemoAccount, demoAccounts, quotas } from "../../src/upstream/demo/accounts";
-import type { Seen } from "../../src/upstream/demo/request-log";
+import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import type { Seen } from "../../src/demo/request-log";
 import { startProxy } from "../support/proxy";
 
 const second = 1000;

@@ -3,9 +3,9 @@
  * what a bundler could break (handlers, lazy parts, files, the worker), each client dialect with each upstream dialect.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { codecs } from "../../src/dialects/codecs";
 import { dialects } from "../../src/dialects/hub/conversation";
-import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { type Github, scriptedGithub } from "../cli/bench";
 import { offerOnly } from "../support/catalogue";
 import { type Answer, type Client, clients } from "../support/clients";

@@ -1,7 +1,7 @@
 /** Members of a team: each one's key spends only what this member signed in, whatever fails. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clientGroup } from "../../src/api/routes";
-import type { Seen } from "../../src/upstream/demo/demo";
+import type { Seen } from "../../src/demo/demo";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
 import { until } from "../support/proxy";

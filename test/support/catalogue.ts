@@ -1,5 +1,5 @@
 /** A model list of our own choosing, over the scripted upstream. */
-import type { Demo } from "../../src/upstream/demo/demo";
+import type { Demo } from "../../src/demo/demo";
 
 /** Which endpoints a model is listed with; models that are not named are not listed. */
 export type Offers = Record<string, ("/chat/completions" | "/responses" | "/v1/messages")[]>;

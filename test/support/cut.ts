@@ -1,5 +1,5 @@
 /** A stream that breaks when the test says so: a reset by the clock may overtake what was sent before it. */
-import type { Demo } from "../../src/upstream/demo/demo";
+import type { Demo } from "../../src/demo/demo";
 
 export interface Cut {
   /** The connection breaks now. */

@@ -1,8 +1,9 @@
 /** What the upstream itself says, caught on its way and read by hand. */
+
+import type { Demo, Seen } from "../../src/demo/demo";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
-import type { Demo, Seen } from "../../src/upstream/demo/demo";
 
 export interface Told {
   /** Tokens: `input` with what was cached, `output` with reasoning. Undefined where the dialect does not tell. */

@@ -1,9 +1,9 @@
 /** Members of a team, made as an invitation and a sign-in make them. */
 import { readEnvironment } from "../../src/config/environment";
+import type { DemoAccount } from "../../src/demo/accounts";
 import type { Member } from "../../src/keys/members";
 import { createLogger } from "../../src/logger";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
-import type { DemoAccount } from "../../src/upstream/demo/accounts";
 import type { Team } from "./teams";
 
 export interface TestMember extends Member {

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import type { App } from "../../src/app";
 import type { Awaitable } from "../../src/awaitable";
 import { readEnvironment } from "../../src/config/environment";
+import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
+import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import type { LocalHistory, Row } from "../../src/history/history";
 import { type AppOptions, openApp } from "../../src/open-app";
 import { type Binding, handler, listen } from "../../src/server";
-import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
-import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
 import { type Front, startFront } from "./front";
 import { unloadedNow } from "./unloaded";
 

@@ -1,7 +1,7 @@
 /** The same conversations for every client and every upstream, each with what must come of it. */
 import { expect } from "bun:test";
+import type { Seen } from "../../src/demo/demo";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
-import type { Seen } from "../../src/upstream/demo/demo";
 import type { Answer, Question, ToolSpec } from "./clients";
 
 /** How an answer ends, in nobody's dialect. */

@@ -1,9 +1,9 @@
 /** What the upstream sends and dragoman does not know: noticed by name, and never more than that. */
 import { describe, expect, test } from "bun:test";
+import type { DriftWay } from "../../src/demo/drift";
 import { codecs } from "../../src/dialects/codecs";
 import { differencesIn, shape } from "../../src/json-shape";
 import { jsonOf, readSse } from "../../src/net/sse";
-import type { DriftWay } from "../../src/upstream/demo/drift";
 import { openDrift } from "../../src/upstream/drift";
 import { isKnownCode } from "../../src/upstream/failure-rows";
 import { isKnownHeader } from "../../src/upstream/known-names";

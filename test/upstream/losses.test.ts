@@ -1,15 +1,9 @@
 /** What the upstream no longer sends: no number that is read from it becomes wrong, and the owner hears which one is unknown. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { App } from "../../src/app";
+import { autoAccounts, type DemoAccount, demoAccounts, type Generation, quotas } from "../../src/demo/accounts";
+import type { Rename } from "../../src/demo/drift";
 import type { Row } from "../../src/history/history";
-import {
-  autoAccounts,
-  type DemoAccount,
-  demoAccounts,
-  type Generation,
-  quotas,
-} from "../../src/upstream/demo/accounts";
-import type { Rename } from "../../src/upstream/demo/drift";
 import type { Model } from "../../src/upstream/model";
 import { costOf } from "../../src/upstream/price";
 import { type AnswerKind, type ReadMember, readMembers } from "../../src/upstream/read-members";

@@ -1,7 +1,7 @@
 /** What is learnt of a model's tokenizer: within what bounds, how soon, and that nothing a broken upstream reports spoils it. */
 import { afterAll, describe, expect, test } from "bun:test";
+import { factorsOf, sizeOfText } from "../../src/demo/tokenizer";
 import { openTokenizer } from "../../src/dialects/tokenizer";
-import { factorsOf, sizeOfText } from "../../src/upstream/demo/tokenizer";
 import {
   enoughExchanges,
   factorBounds,

@@ -128,7 +128,7 @@ async function trustedProxiesOf({ trustProxy }: StartOptions) {
 
 /** Loaded only for the demo: most starts do not need it. */
 async function openDemo() {
-  const { startDemo } = await import("../../upstream/demo/demo");
+  const { startDemo } = await import("../../demo/demo");
   return startDemo({ keep: 200 });
 }
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type DemoAccount, demoAccounts, quotas } from "../../src/upstream/demo/accounts";
-import { anthropicKey } from "../../src/upstream/demo/anthropic";
-import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
-import { directives } from "../../src/upstream/demo/faults";
+import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import { anthropicKey } from "../../src/demo/anthropic";
+import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
+import { directives } from "../../src/demo/faults";
 import { unloadedNow } from "../support/unloaded";
 
 // Answers of the upstream are read here as the wire has them.

@@ -1,8 +1,8 @@
 /** The scripted model at the tools and the prompts of real clients, as they arrive. */
 import { expect, test } from "bun:test";
-import type { Ask, Tool } from "../../src/upstream/demo/parse-prompt";
-import { ownWords } from "../../src/upstream/demo/scripted-replies";
-import { scriptedCalls } from "../../src/upstream/demo/tool-scripts";
+import type { Ask, Tool } from "../../src/demo/parse-prompt";
+import { ownWords } from "../../src/demo/scripted-replies";
+import { scriptedCalls } from "../../src/demo/tool-scripts";
 
 const tool = (name: string, properties: object, kind: Tool["kind"] = "function"): Tool => ({
   name,
