@@ -12,14 +12,17 @@ import { serveSharedPostgres } from "./support/shared-postgres";
 
 const root = join(import.meta.dir, "..");
 /** They load the machine and measure what happens, so nothing else may run. */
-const alone = ["test/attacks/", "test/faults/"];
+const alone = ["test/attacks/", "test/faults/", "test/proof/"];
 /** With more failed files than this, something is wrong, and labels only take time. */
 const mostLabelled = 5;
 
 const seed = process.env.SEED ?? String(Math.trunc(Math.random() * 2 ** 31));
 const { filters, flags } = split(process.argv.slice(2));
 const all = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync(root)].sort();
-const files = all.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+/** What takes long or measures is run where it is asked for. */
+const isAsked = (file: string) =>
+  filters.length === 0 ? !file.startsWith("test/proof/") : filters.some((filter) => file.includes(filter));
+const files = all.filter(isAsked);
 const isAlone = (file: string) => alone.some((folder) => file.startsWith(folder));
 const sharesPostgres = (file: string) => readFileSync(join(root, file), "utf8").includes("sharedPostgres(");
 
