@@ -25,7 +25,7 @@ import type { TrustedProxies } from "./net/trusted-proxies";
 import type { Notices } from "./notices/notices";
 import type { ExchangeMetrics } from "./observe/exchange-metrics";
 import type { Tracing } from "./observe/tracing";
-import type { PageState } from "./storage/stores";
+import type { PageState } from "./stores";
 import type { Auto } from "./upstream/auto";
 import type { BilledPrices } from "./upstream/billed-prices";
 import type { CacheWatch } from "./upstream/cache-watch";

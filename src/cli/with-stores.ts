@@ -1,8 +1,8 @@
 /** Lets a command work with the stores while no server has to run. */
 import type { Environment } from "../config/environment";
 import type { ConfigStore } from "../config/store";
-import { openStores } from "../storage/open";
-import type { Stores } from "../storage/stores";
+import { openStores } from "../open-stores";
+import type { Stores } from "../stores";
 
 export async function withStores<T>(environment: Environment, work: (stores: Stores) => Promise<T>): Promise<T> {
   const stores = await openStores(environment, { follow: false });

@@ -1,6 +1,6 @@
 /** The owner's list of members: what it says, and what happens to what is wrongly tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { addPartitions } from "../../src/storage/postgres/requests";
+import { addPartitions } from "../../src/team/requests";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { addMember, type TestMember, withTeamStores } from "../support/members";

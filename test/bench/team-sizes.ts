@@ -71,7 +71,7 @@ export const assumed = {
   tokenSeconds: 1_500,
 } as const;
 
-/** How the servers work; `src/storage/postgres/` has these numbers. Seconds. */
+/** How the servers work; `src/team/` has these numbers. Seconds. */
 const servers = {
   connections: 10,
   direct: 2,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { version } from "../../package.json";
 import type { Finding } from "../../src/cli/checks/check";
-import { openSpool, spoolName } from "../../src/storage/postgres/spool";
+import { openSpool, spoolName } from "../../src/team/spool";
 import { inProcess } from "../support/in-process";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";

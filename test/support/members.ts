@@ -3,7 +3,7 @@ import { readEnvironment } from "../../src/config/environment";
 import type { DemoAccount } from "../../src/demo/accounts";
 import type { Member } from "../../src/keys/members";
 import { createLogger } from "../../src/logger";
-import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
+import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import type { Team } from "./teams";
 
 export interface TestMember extends Member {

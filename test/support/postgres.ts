@@ -277,7 +277,7 @@ const withTables = "with_tables";
 export async function dataWithTables(identity: Identity | undefined): Promise<string> {
   const { data } = prepared(identity);
   const hash = new Bun.CryptoHasher("sha256").update(new Date().toISOString().slice(0, 10));
-  const source = join(import.meta.dir, "../../src/storage/postgres");
+  const source = join(import.meta.dir, "../../src/team");
   for (const path of (readdirSync(source, { recursive: true }) as string[]).sort())
     if (path.endsWith(".ts")) hash.update(readFileSync(join(source, path)));
   const ready = `${dirname(data)}-${hash.digest("hex").slice(0, 16)}`;
@@ -293,8 +293,8 @@ export async function dataWithTables(identity: Identity | undefined): Promise<st
   const server = spawn(program!, args, { ...identity, cwd: folder, stdio: "ignore", env: {} });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   await untilAgrees(addressAt(port));
-  const { connectPostgres } = await import("../../src/storage/postgres/connection");
-  const { migrate } = await import("../../src/storage/postgres/schema");
+  const { connectPostgres } = await import("../../src/team/connection");
+  const { migrate } = await import("../../src/team/schema");
   await administerAt(addressAt(port), `CREATE DATABASE ${withTables}`);
   const postgres = connectPostgres({ url: addressAt(port, withTables) });
   await migrate(postgres);

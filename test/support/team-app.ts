@@ -7,7 +7,7 @@ import { readEnvironment } from "../../src/config/environment";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import { openApp } from "../../src/open-app";
 import { handler } from "../../src/server";
-import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
+import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { addMember, type TestMember } from "./members";
 import { until } from "./proxy";
 import type { TestDatabases } from "./shared-postgres";

@@ -4,7 +4,7 @@
  */
 import { createHmac } from "node:crypto";
 import { includesSecret } from "../../net/credentials";
-import type { FormSecrets } from "../../storage/stores";
+import type { FormSecrets } from "../../stores";
 
 export interface FormTokens {
   /** @param member Whose page it is; null for the owner's. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ProxyError } from "../../errors";
 import { plural } from "../../format";
 import type { KnownServer } from "../../keys/team";
-import type { DatabaseReport } from "../../storage/postgres/inspect";
+import type { DatabaseReport } from "../../team/inspect";
 import { about, type CheckContext, type Finding } from "./check";
 
 export async function checkDatabase({ environment, logger }: CheckContext): Promise<Finding[]> {
@@ -18,7 +18,7 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
         "Set it to 32 random bytes as base64, such as `openssl rand -base64 32` prints.",
       ),
     ];
-  const { inspectDatabase } = await import("../../storage/postgres/inspect");
+  const { inspectDatabase } = await import("../../team/inspect");
   try {
     const report = await inspectDatabase(environment);
     const { server, isNew, isTooNew, lacksKey, accounts } = report;
@@ -116,7 +116,7 @@ function memberFindings({ members, withoutAccount }: DatabaseReport): Finding[] 
 
 /** What a server left in this data folder. */
 async function spoolFindings(home: string): Promise<Finding[]> {
-  const { countWaiting, spoolName } = await import("../../storage/postgres/spool");
+  const { countWaiting, spoolName } = await import("../../team/spool");
   const waiting = countWaiting(join(home, spoolName));
   if (waiting === 0) return [];
   return [

@@ -1,8 +1,8 @@
 /** `dragoman seal rotate` */
 import type { Environment } from "../../config/environment";
 import { plural } from "../../format";
-import { rotateSeals } from "../../storage/postgres/seal-rotation";
-import { openPostgresStores } from "../../storage/postgres/stores";
+import { rotateSeals } from "../../team/seal-rotation";
+import { openPostgresStores } from "../../team/stores";
 import { say } from "../terminal";
 import { UsageError } from "../usage-error";
 

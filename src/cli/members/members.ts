@@ -5,7 +5,7 @@ import { type MemberItem, memberList, memberTrouble } from "../../keys/member-li
 import { limitsOf, memberLimitsSchema } from "../../keys/member-schemas";
 import type { MemberLimits } from "../../keys/members";
 import { isLoopbackUrl } from "../../net/proxy";
-import { openPostgresStores, type PostgresStores } from "../../storage/postgres/stores";
+import { openPostgresStores, type PostgresStores } from "../../team/stores";
 import { serverOf } from "../running-server";
 import { table } from "../table";
 import { mayRemove, print, printJson, say } from "../terminal";

@@ -1,0 +1,42 @@
+/** The stores in the data folder: files and SQLite. */
+import { join } from "node:path";
+import { openAccountStore } from "./accounts/account-store";
+import { openAffinity } from "./accounts/affinity";
+import { openMemorySignIns } from "./accounts/sign-in-store";
+import { openLedger } from "./budgets/ledger";
+import type { Environment } from "./config/environment";
+import { openMemoryPendingChanges } from "./config/pending-changes";
+import { openConfig } from "./config/store";
+import { openHistory } from "./history/history";
+import { runningHere } from "./history/running-requests";
+import { openMemorySessions } from "./keys/page-sessions";
+import { openSentNotices } from "./notices/sent-notices";
+import type { PageState, Stores } from "./stores";
+
+export function openLocalStores({ home, configFile, accountsFolder, historyFile }: Environment): Stores {
+  return {
+    openConfig: () => openConfig(configFile),
+    openAccounts: (logger) => openAccountStore(accountsFolder, logger),
+    openHistory: (options) => openHistory(historyFile, options),
+    openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
+    openAffinity: () => openAffinity(),
+    openRunning: runningHere,
+    openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
+    openSignIns: openMemorySignIns,
+    openPageState: openMemoryPageState,
+    isLeader: true,
+    isolation: undefined,
+    // Each store writes what is queued when it is closed.
+    close: async () => {},
+  };
+}
+
+/** What the pages of one process keep in memory: it is gone at the next start. */
+export function openMemoryPageState(now: () => number): PageState {
+  const secrets = [crypto.getRandomValues(new Uint8Array(32))];
+  return {
+    sessions: openMemorySessions(now),
+    changes: openMemoryPendingChanges(now),
+    formSecrets: { current: () => secrets, lifetimeMs: Number.POSITIVE_INFINITY },
+  };
+}

@@ -1,0 +1,66 @@
+/** What dragoman keeps: each store has an implementation on this machine's files and one in Postgres. */
+import type { AccountShare } from "./accounts/account-share";
+import type { AccountStore } from "./accounts/account-store";
+import type { Affinity } from "./accounts/affinity";
+import type { SignInStore } from "./accounts/sign-in-store";
+import type { Ledger, LedgerOptions } from "./budgets/ledger";
+import type { PendingChanges } from "./config/pending-changes";
+import type { ConfigStore } from "./config/store";
+import type { ProxyError } from "./errors";
+import type { History, HistoryOptions } from "./history/history";
+import type { InFlight } from "./history/in-flight";
+import type { RunningRequests } from "./history/running-requests";
+import type { Members } from "./keys/members";
+import type { PageSessions } from "./keys/page-sessions";
+import type { Team } from "./keys/team";
+import type { Logger } from "./logger";
+import type { SentNotices } from "./notices/sent-notices";
+
+/** What the admin pages keep between two requests of a browser. */
+export interface PageState {
+  sessions: PageSessions;
+  /** Config changes that wait for confirmation. */
+  changes: PendingChanges;
+  formSecrets: FormSecrets;
+}
+
+/** What the tokens of forms are made with. */
+export interface FormSecrets {
+  /** The first one signs; each of them is accepted. Read at each use. */
+  current(): readonly Uint8Array[];
+  /** Milliseconds for which a token is accepted. */
+  lifetimeMs: number;
+}
+
+/** Opens the stores of one process, each of them once. Who opened a store closes it. */
+export interface Stores {
+  /** @throws ProxyError if the config cannot be used. */
+  openConfig(): ConfigStore;
+  openAccounts(logger: Logger): AccountStore;
+  /** Never throws: what cannot be kept is reported by `warn`. */
+  openHistory(options: HistoryOptions): History;
+  /** @throws ProxyError, or the system's error, if the ledger cannot be used. */
+  openLedger(options: LedgerOptions): Ledger;
+  openAffinity(): Affinity;
+  /** @param inFlight What runs on this server. */
+  openRunning(inFlight: InFlight): RunningRequests;
+  openSignIns(): SignInStore;
+  openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
+  /** @param now Wall clock, ms. */
+  openPageState(now: () => number): PageState;
+  /** Missing where one person has everything. */
+  members?: Members;
+  /** Missing where this is the only server. */
+  team?: Team;
+  /** Missing where no other server has the same accounts. */
+  accountShare?: AccountShare;
+  /**
+   * The error for every request while what others have changed has not been known for too long: keys may have been revoked.
+   * Read at each use.
+   */
+  readonly isolation: ProxyError | undefined;
+  /** Whether this server does what only one of them has to do. Read at each use. */
+  readonly isLeader: boolean;
+  /** After each store was closed: writes what is still queued, as far as a few seconds allow, and ends all connections. */
+  close(): Promise<void>;
+}

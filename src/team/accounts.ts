@@ -1,0 +1,182 @@
+/** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
+import type { SQL, TransactionSQL } from "bun";
+import { signInOf } from "../accounts/account-share";
+import {
+  type AccountStore,
+  accountKeyOf,
+  belongsToAnother,
+  checkedAccount,
+  findAmong,
+  inRegistrationOrder,
+  type SavedAccount,
+} from "../accounts/account-store";
+import { ProxyError } from "../errors";
+import type { Logger } from "../logger";
+import { type ChosenColumns, postgresAccountChoices } from "./account-choices";
+import { announceChange, type Changes } from "./changes";
+import type { Postgres } from "./connection";
+import type { Seals } from "./seal";
+import { holdSealKey } from "./seal-rotation";
+import { aboutToken } from "./sealed-columns";
+
+interface AccountRow extends ChosenColumns {
+  key: string;
+  host: string;
+  login: string;
+  member: string | null;
+  app: string;
+  mode: SavedAccount["mode"];
+  sealed_token: Uint8Array | null;
+  added_at_ms: number;
+  revision: number;
+}
+
+const columns =
+  "key, host, login, member, app, mode, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms, revision::float8 AS revision";
+
+/** Reads all accounts, and follows them from now on. @throws ProxyError */
+export async function openPostgresAccounts(
+  postgres: Postgres,
+  seals: Seals,
+  changes: Changes,
+  logger: () => Logger,
+): Promise<AccountStore> {
+  const accounts = new Map<string, SavedAccount>();
+  const chosen = new Map<string, ChosenColumns>();
+  const listeners: (() => void)[] = [];
+  let sorted: SavedAccount[] | undefined;
+  let known = 0;
+  /** Keys and times of all that were ever removed: a failover may have lost it, and then it is done again. */
+  const removed = new Set<string>();
+  const nameOf = ({ key, added_at_ms }: AccountRow) => `${key} ${added_at_ms}`;
+
+  const keep = (row: AccountRow) => {
+    sorted = undefined;
+    known = Math.max(known, row.revision);
+    if (row.sealed_token === null) removed.add(nameOf(row));
+    if (row.sealed_token === null || removed.has(nameOf(row))) {
+      accounts.delete(row.key);
+      chosen.delete(row.key);
+      return;
+    }
+    chosen.set(row.key, { paused: row.paused, place: row.place });
+    try {
+      const { host, login, member, app, mode, added_at_ms: addedAt } = row;
+      const githubToken = seals.open(row.sealed_token, aboutToken(row.key));
+      accounts.set(row.key, { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) });
+    } catch (thrown) {
+      accounts.delete(row.key);
+      logger().error(`The account ${row.key} cannot be used.`, thrown);
+    }
+  };
+
+  const read = async (since: number): Promise<number> => {
+    const rows = (await postgres.ask((sql) =>
+      sql.unsafe(`SELECT ${columns} FROM dragoman.accounts WHERE revision > $1 ORDER BY revision`, [since]),
+    )) as AccountRow[];
+    if (since === 0) {
+      for (const map of [accounts, chosen]) map.clear();
+      [sorted, known] = [undefined, 0];
+    }
+    for (const row of rows) keep(row);
+    if (rows.length > 0 || since === 0) for (const changed of listeners) changed();
+    const returned = rows.filter((row) => row.sealed_token !== null && removed.has(nameOf(row)));
+    if (returned.length > 0) await postgres.transact((sql) => removeAgain(sql, returned));
+    return known;
+  };
+
+  changes.follow("accounts", await read(0), read);
+  const load = () => {
+    sorted ??= inRegistrationOrder([...accounts.values()]);
+    return sorted;
+  };
+  const find = (which: string) => findAmong(load(), which);
+
+  const catchUp = () => changes.catchUp("accounts");
+
+  return {
+    choices: postgresAccountChoices({ postgres, known: (key) => chosen.get(key), catchUp }),
+    load,
+    find,
+    prepare: () => postgres.ask(async (sql) => void (await sql`SELECT 1`)),
+    async add(given) {
+      const account = checkedAccount(given);
+      const outcome = await postgres.transact((sql) => save(sql, seals, account));
+      await catchUp();
+      return outcome;
+    },
+    async remove(which) {
+      const { found, namesake } = find(which);
+      await postgres.transact(async (sql) => {
+        const revision = await announceChange(sql, "accounts");
+        await signOutAccounts(sql, sql`key = ${accountKeyOf(found)}`, revision);
+      });
+      await catchUp();
+      return { removed: found, namesake };
+    },
+    reload: catchUp,
+    stamp: () => String(known),
+    follow: (changed) => void listeners.push(changed),
+  };
+}
+
+/**
+ * Deletes what the servers have of accounts. Their rows stay, so that every server learns of it.
+ * @param which A condition on the rows of `dragoman.accounts`.
+ */
+export async function signOutAccounts(sql: TransactionSQL, which: SQL.Query<unknown>, revision: number): Promise<void> {
+  await sql`DELETE FROM dragoman.sessions WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
+  await sql`DELETE FROM dragoman.account_states WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
+  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${revision},
+    removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE ${which}`;
+}
+
+async function removeAgain(sql: TransactionSQL, accounts: readonly AccountRow[]): Promise<void> {
+  const revision = await announceChange(sql, "accounts");
+  for (const { key, added_at_ms } of accounts)
+    await signOutAccounts(
+      sql,
+      sql`key = ${key} AND added_at_ms = ${added_at_ms}::bigint AND removed_at_ms IS NULL`,
+      revision,
+    );
+}
+
+/** The member may have been removed while the person was at GitHub. @throws ProxyError `not_found` */
+async function requireMember(sql: TransactionSQL, member: string): Promise<void> {
+  const [found] = await sql`SELECT 1 FROM dragoman.members WHERE id = ${member} AND removed_at_ms IS NULL`;
+  if (!found)
+    throw new ProxyError("not_found", "The account was not saved: its member was removed meanwhile.", {
+      code: "member_not_found",
+    });
+}
+
+async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): Promise<"added" | "replaced"> {
+  const key = accountKeyOf(account);
+  // Locks the table's revision, so that no other server adds an account meanwhile.
+  const revision = await announceChange(sql, "accounts");
+  const [before] = await sql<{ member: string | null; removed: boolean }[]>`SELECT member,
+    removed_at_ms IS NOT NULL AS removed FROM dragoman.accounts WHERE key = ${key}`;
+  const member = account.member ?? null;
+  if (before && !before.removed && before.member !== member) throw belongsToAnother(account);
+  if (member !== null) await requireMember(sql, member);
+  await holdSealKey(sql, seals);
+  const sealed = seals.seal(account.githubToken, aboutToken(key));
+  const renewed = before !== undefined && !before.removed;
+  const { host, login, app, mode, addedAt } = account;
+  const signIn = signInOf(account.githubToken);
+  await sql`INSERT INTO dragoman.accounts
+      (key, host, login, member, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
+    VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${signIn}, ${sealed}, ${seals.keyId},
+      -- The clock may have been set back since the other accounts were added.
+      greatest(${addedAt}::bigint, (SELECT max(added_at_ms) + 1 FROM dragoman.accounts)), ${revision})
+    ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
+      mode = excluded.mode, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token,
+      seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
+      added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
+      paused = ${renewed} AND accounts.paused, place = CASE WHEN ${renewed} THEN accounts.place END,
+      revision = excluded.revision`;
+  // The state and the session of the old sign-in do not apply to the new one.
+  await sql`DELETE FROM dragoman.sessions WHERE account = ${key}`;
+  await sql`DELETE FROM dragoman.account_states WHERE account = ${key}`;
+  return renewed ? "replaced" : "added";
+}

@@ -1,0 +1,119 @@
+/** Counts what a copy would move, and finds what its target has that the source does not have. Changes nothing. */
+import { accountKeyOf } from "../accounts/account-store";
+import type { UsedPeriod } from "../budgets/entries";
+import { isOfMember } from "../budgets/holders";
+import type { History } from "../history/history";
+import type { Logger } from "../logger";
+import type { Stores } from "../stores";
+
+export interface CopyPlan {
+  /** Of the source. */
+  accounts: number;
+  periods: number;
+  requests: number;
+  /** Names of members who are left out, with their keys, accounts and requests. */
+  leftOut: string[];
+  /** Names of budgets for members, which count nothing in the target. */
+  idleBudgets: string[];
+  /** What only the target has, in words; nothing if it is empty, or holds a part of the source from an interrupted copy. */
+  others: string[];
+}
+
+interface PlanOptions {
+  logger: Logger;
+  warn(sentence: string): void;
+}
+
+/** @param to Undefined where there is nothing yet. @throws ProxyError if one of the stores cannot be read. */
+export async function planCopy(from: Stores, to: Stores | undefined, options: PlanOptions): Promise<CopyPlan> {
+  const ledger = from.openLedger({ now: Date.now, warn: options.warn });
+  const periods = (await ledger.periods()).filter(copiedPeriods(from, to, options.logger)).length;
+  ledger.close();
+  const source = openWholeHistory(from, options.warn);
+  try {
+    const isCopied = copiedMembers(from, to);
+    const accounts = from.openAccounts(options.logger).load().filter(isCopied).length;
+    const leftOut = leftOutMembers(from, to);
+    // With members left out, only the owner's requests count.
+    const requests = isOnePersons(from, to)
+      ? (await source.totals({ member: null })).request_count
+      : await source.count();
+    const idleBudgets = await budgetsLeftIdle(from, to);
+    return {
+      accounts,
+      periods,
+      requests,
+      leftOut,
+      idleBudgets,
+      others: to ? await othersIn(from, source, to, options) : [],
+    };
+  } finally {
+    source.close();
+  }
+}
+
+/** A data folder is one person's, so it takes what is the owner's of a database with members. */
+const isOnePersons = (from: Stores, to: Stores | undefined): boolean =>
+  from.members !== undefined && to !== undefined && to.members === undefined;
+
+/** @returns Whether an account or a row of the history is copied. */
+export const copiedMembers =
+  (from: Stores, to: Stores | undefined) =>
+  ({ member }: { member?: string | null }): boolean =>
+    !isOnePersons(from, to) || (member ?? null) === null;
+
+/** @returns Whether what a budget counted is copied: not what a member used. */
+export function copiedPeriods(from: Stores, to: Stores | undefined, logger: Logger): (period: UsedPeriod) => boolean {
+  if (!isOnePersons(from, to)) return () => true;
+  const accounts = from.openAccounts(logger).load();
+  const ofMembers = new Set(accounts.filter(({ member }) => member).map((each) => `account/${accountKeyOf(each)}`));
+  return ({ key: [, holder] }) => !isOfMember(holder) && !ofMembers.has(holder);
+}
+
+/** Names of the budgets that count only requests of members, where the target has none. */
+export async function budgetsLeftIdle(from: Stores, to: Stores | undefined): Promise<string[]> {
+  if (!isOnePersons(from, to)) return [];
+  const config = from.openConfig();
+  try {
+    await config.reload();
+    const idle = config.current.budgets.filter(({ each, scope }) => each === "member" || scope.member !== undefined);
+    return idle.map(({ name }) => name);
+  } finally {
+    config.close();
+  }
+}
+
+export const leftOutMembers = (from: Stores, to: Stores | undefined): string[] =>
+  isOnePersons(from, to) ? from.members!.list().map(({ name }) => name) : [];
+
+/** Nothing is removed meanwhile: how much is kept is the config's decision, which the next server follows. */
+export const openWholeHistory = (stores: Stores, warn: (sentence: string) => void): History =>
+  stores.openHistory({ retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn });
+
+async function othersIn(from: Stores, source: History, to: Stores, options: PlanOptions): Promise<string[]> {
+  const others: string[] = [];
+  const [ours, theirs] = [await configOf(from), await configOf(to)];
+  if (Object.keys(theirs).length > 0 && !Bun.deepEquals(ours, theirs)) others.push("another config");
+  const known = new Set(from.openAccounts(options.logger).load().map(accountKeyOf));
+  for (const account of to.openAccounts(options.logger).load())
+    if (!known.has(accountKeyOf(account))) others.push(`the account ${accountKeyOf(account)}`);
+  const target = openWholeHistory(to, options.warn);
+  try {
+    // Rows are copied in their order, so the newest one of the target shows whether anything else has written there.
+    const [newest] = (await target.list({}, 1)).items;
+    if (newest && !(await source.get(newest.request_id))) others.push("requests of its own");
+  } finally {
+    target.close();
+  }
+  return others;
+}
+
+async function configOf(stores: Stores) {
+  const config = stores.openConfig();
+  try {
+    await config.reload();
+    return config.stored;
+  } finally {
+    config.close();
+  }
+}

@@ -1,0 +1,118 @@
+/** Copies everything from one kind of stores to another. It may be run again: what is there already is not added twice. */
+import { ProxyError } from "../errors";
+import type { Logger } from "../logger";
+import type { Stores } from "../stores";
+import { budgetsLeftIdle, copiedMembers, copiedPeriods, leftOutMembers, openWholeHistory } from "./copy-plan";
+
+/** How much was copied. */
+export interface CopyReport {
+  /** `kept`: the target has a config of its own, which stays. */
+  config: "copied" | "same" | "kept";
+  accounts: number;
+  /** Logins that belong to somebody else in the target. */
+  skipped: string[];
+  /** Names of members who are left out, with their keys, accounts and requests. */
+  leftOut: string[];
+  /** Names of budgets for members, which count nothing in the target. */
+  idleBudgets: string[];
+  periods: number;
+  requests: number;
+}
+
+interface CopyOptions {
+  logger: Logger;
+  warn(sentence: string): void;
+  /** Called now and then with the number of requests that were copied so far. */
+  progress(requests: number): void;
+}
+
+const rowsAtOnce = 500;
+
+/** @throws ProxyError if one of the stores cannot be read or written. */
+export async function copyStores(from: Stores, to: Stores, options: CopyOptions): Promise<CopyReport> {
+  const config = await copyConfig(from, to);
+  const accounts = await copyAccounts(from, to, options);
+  const periods = await copyLedger(from, to, options);
+  await copySentNotices(from, to, options);
+  const requests = await copyHistory(from, to, options);
+  const idleBudgets = await budgetsLeftIdle(from, to);
+  return { config, ...accounts, periods, requests, leftOut: leftOutMembers(from, to), idleBudgets };
+}
+
+async function copyConfig(from: Stores, to: Stores): Promise<CopyReport["config"]> {
+  const [source, target] = [from.openConfig(), to.openConfig()];
+  try {
+    await Promise.all([source.reload(), target.reload()]);
+    if (source.fault !== undefined) throw new ProxyError("conflict", source.fault);
+    if (Bun.deepEquals(source.stored, target.stored)) return "same";
+    if (Object.keys(target.stored).length > 0) return "kept";
+    await target.change(source.stored, { revision: target.revision });
+    return "copied";
+  } finally {
+    source.close();
+    target.close();
+  }
+}
+
+async function copyAccounts(
+  from: Stores,
+  to: Stores,
+  { logger }: CopyOptions,
+): Promise<Pick<CopyReport, "accounts" | "skipped">> {
+  const target = to.openAccounts(logger);
+  const skipped: string[] = [];
+  let accounts = 0;
+  for (const account of from.openAccounts(logger).load().filter(copiedMembers(from, to)))
+    try {
+      await target.add(account);
+      accounts += 1;
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError) || thrown.details.code !== "account_taken") throw thrown;
+      skipped.push(`${account.login} at ${account.host}`);
+    }
+  return { accounts, skipped };
+}
+
+async function copyLedger(from: Stores, to: Stores, { warn, logger }: CopyOptions): Promise<number> {
+  const [source, target] = [from, to].map((stores) => stores.openLedger({ now: Date.now, warn }));
+  try {
+    const periods = (await source!.periods()).filter(copiedPeriods(from, to, logger));
+    if (periods.length > 0) await target!.takeOver(periods);
+    return periods.length;
+  } finally {
+    source!.close();
+    target!.close();
+  }
+}
+
+async function copySentNotices(from: Stores, to: Stores, { warn }: CopyOptions): Promise<void> {
+  const [source, target] = [from, to].map((stores) => stores.openSentNotices({ now: Date.now, warn }));
+  await target!.takeOver(await source!.all());
+}
+
+async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOptions): Promise<number> {
+  const [source, target] = [openWholeHistory(from, warn), openWholeHistory(to, warn)];
+  try {
+    const isCopied = copiedMembers(from, to);
+    let copied = 0;
+    for (let after = 0; ; ) {
+      const rows = await source.after(after, rowsAtOnce);
+      if (rows.length === 0) return copied;
+      const kept = rows.filter(isCopied);
+      for (const { id: _, ...entry } of kept) target.add(entry);
+      if (!(await target.flush())) throw notWritten();
+      after = rows.at(-1)!.id;
+      copied += kept.length;
+      progress(copied);
+    }
+  } finally {
+    source.close();
+    target.close();
+  }
+}
+
+const notWritten = () =>
+  new ProxyError(
+    "internal",
+    "The history could not be written to its target; the warning before this says why. Run the command again, and it goes on.",
+  );

@@ -1,0 +1,80 @@
+/** Looks at the database without changing anything in it. */
+import type { Environment } from "../config/environment";
+import type { KnownServer } from "../keys/team";
+import { connectPostgres } from "./connection";
+import { aliveServers } from "./replica";
+import { schemaVersion } from "./schema";
+import { keyIdOf } from "./seal";
+import { countOldSeals } from "./seal-rotation";
+
+export interface DatabaseReport {
+  /** Postgres' own version. */
+  server: string;
+  /** The database has no tables of dragoman yet. */
+  isNew: boolean;
+  /** Its schema is too new for this version. */
+  isTooNew: boolean;
+  /** The key that seals is not set here. */
+  lacksKey: boolean;
+  /** The id of the key that seals; null while nothing is sealed. */
+  sealKey: string | null;
+  /** Secrets that are sealed with another key. */
+  oldSeals: number;
+  accounts: number;
+  /** Servers that were alive within the last minute. */
+  servers: KnownServer[];
+  members: number;
+  /** The names of members without an account. */
+  withoutAccount: string[];
+}
+
+/** @throws ProxyError, or Postgres' own error. */
+export async function inspectDatabase({
+  databaseUrl: url,
+  databaseDirectUrl: directUrl,
+  sealKey,
+  sealKeyNext,
+}: Environment): Promise<DatabaseReport> {
+  const postgres = connectPostgres({ url: url!, directUrl });
+  try {
+    return await postgres.ask(async (sql) => {
+      const [found] = await sql<Pick<DatabaseReport, "server" | "isNew">[]>`SELECT
+        current_setting('server_version') AS server, to_regclass('dragoman.schema') IS NULL AS "isNew"`;
+      const report = found!;
+      if (report.isNew) return { ...report, ...nothing };
+      const [row] = await sql<Row[]>`SELECT
+        (SELECT compatible_with FROM dragoman.schema) AS compatible_with,
+        (SELECT key_id FROM dragoman.seal) AS key_id,
+        (SELECT count(*)::int FROM dragoman.accounts WHERE removed_at_ms IS NULL) AS accounts`;
+      const { compatible_with, key_id, accounts } = row!;
+      const members = await sql<{ name: string; has_account: boolean }[]>`SELECT name, EXISTS (SELECT 1
+        FROM dragoman.accounts WHERE member = members.id AND removed_at_ms IS NULL) AS has_account
+        FROM dragoman.members WHERE removed_at_ms IS NULL ORDER BY name`;
+      const keyIds = [sealKey, sealKeyNext].flatMap((key) => (key ? [keyIdOf(key)] : []));
+      return {
+        ...report,
+        isTooNew: compatible_with > schemaVersion,
+        lacksKey: key_id !== null && !keyIds.includes(key_id),
+        sealKey: key_id,
+        oldSeals: await countOldSeals(sql),
+        accounts,
+        servers: await aliveServers(sql),
+        members: members.length,
+        withoutAccount: members.filter(({ has_account }) => !has_account).map(({ name }) => name),
+      };
+    });
+  } finally {
+    await postgres.close();
+  }
+}
+
+const nothing = {
+  ...{ isTooNew: false, lacksKey: false, sealKey: null, oldSeals: 0 },
+  ...{ accounts: 0, servers: [], members: 0, withoutAccount: [] },
+};
+
+interface Row {
+  compatible_with: number;
+  key_id: string | null;
+  accounts: number;
+}

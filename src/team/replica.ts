@@ -1,0 +1,177 @@
+/** This server among those of the team: it reports that it is alive, and one of them is the leader, which does the chores. */
+import { hostname } from "node:os";
+import type { SQL } from "bun";
+import type { KnownServer } from "../keys/team";
+import type { Logger } from "../logger";
+import { rememberSentFor } from "../notices/sent-notices";
+import { isAwayError } from "./away";
+import type { Postgres } from "./connection";
+import { schemaVersion } from "./schema";
+
+export interface Replica {
+  readonly id: string;
+  readonly isLeader: boolean;
+  /** Those alive at the last beat, a few seconds ago; undefined if the database did not answer then. */
+  readonly servers: readonly KnownServer[] | undefined;
+  /** The connection that held the leader's lock is lost. */
+  lostLock(): void;
+  /** @param isWaiting Settlements wait on this machine's disk, for a server that is started with its folder. */
+  close(isWaiting?: boolean): Promise<void>;
+}
+
+interface ReplicaParts {
+  postgres: Postgres;
+  version: string;
+  /** The ids of the keys that this server can open secrets with. */
+  sealKeys: readonly string[];
+  logger(): Logger;
+}
+
+/** Milliseconds. */
+const beatEvery = 5_000;
+const choresEvery = 60_000;
+/** A server that has missed two reports is gone. */
+const aliveForMs = 2.4 * beatEvery;
+
+/** The ids of the other servers that have reported lately that they are alive. @throws ProxyError if the database is away. */
+export async function otherReplicas(postgres: Postgres, id: string): Promise<string[]> {
+  const rows = await postgres.ask(
+    (sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.replicas
+      WHERE id <> ${id} AND beat_at > now() - make_interval(secs => ${aliveForMs / 1_000})`,
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The machines of servers that are alive and of a version which does not report what it knows of the schema. */
+export async function olderServers(sql: SQL): Promise<string[]> {
+  const rows = await sql<{ host: string }[]>`SELECT DISTINCT coalesce(host, 'a machine without a name') AS host
+    FROM dragoman.replicas WHERE schema_version IS NULL AND beat_at > now() - make_interval(secs => ${aliveForMs / 1_000})`;
+  return rows.map(({ host }) => host);
+}
+
+/** @throws ProxyError if the database is away. */
+export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
+  const id = crypto.randomUUID();
+  let isLeader = false;
+  let servers: readonly KnownServer[] | undefined;
+  let isMarked = false;
+  let choresAt = Number.NEGATIVE_INFINITY;
+  let beating: Promise<void> | undefined;
+
+  const beat = async (): Promise<void> => {
+    await postgres.ask(
+      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads, schema_version)
+        VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader}, ${schemaVersion})
+        ON CONFLICT (id) DO UPDATE SET beat_at = now(), leads = excluded.leads`,
+    );
+    // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
+    const [row] = await postgres.askDirect(
+      (sql) => sql<{ held: boolean; marked: boolean }[]>`SELECT
+        CASE WHEN ${isMarked} THEN true ELSE pg_try_advisory_lock(hashtextextended(${lockOf(id)}, 0)) END AS marked,
+        CASE WHEN ${isLeader} THEN true ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held,
+        -- A machine that disappears closes no connection: Postgres does within half a minute, and its locks are free.
+        set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),
+        set_config('tcp_keepalives_count', '3', false)`,
+    );
+    if (row!.held !== isLeader)
+      await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${row!.held} WHERE id = ${id}`);
+    isMarked = row!.marked;
+    isLeader = row!.held;
+    servers = await postgres.ask(aliveServers);
+    if (!isLeader || performance.now() - choresAt < choresEvery) return;
+    choresAt = performance.now();
+    await doChores(postgres);
+  };
+  const tryBeat = () => {
+    beating ??= beat()
+      .catch((thrown) => {
+        servers = undefined;
+        if (!isAwayError(thrown)) logger().error("The upkeep of the database failed.", thrown);
+      })
+      .finally(() => {
+        beating = undefined;
+      });
+    return beating;
+  };
+
+  await beat();
+  const timer = setInterval(tryBeat, beatEvery).unref();
+  return {
+    id,
+    get isLeader() {
+      return isLeader;
+    },
+    get servers() {
+      return servers;
+    },
+    lostLock() {
+      isMarked = false;
+      isLeader = false;
+    },
+    async close(isWaiting = false) {
+      clearInterval(timer);
+      await beating;
+      isLeader = false;
+      await postgres
+        .ask(
+          // Others may use at once what this server had reserved ahead.
+          (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${id} AND NOT ${isWaiting}),
+              lost AS (UPDATE dragoman.replicas SET beat_at = now() - interval '1 hour' WHERE id = ${id} AND ${isWaiting})
+            UPDATE dragoman.reservations SET expires_at = now() WHERE replica = ${id} AND is_slice AND state = 'running'`,
+        )
+        .catch(() => {
+          // others notice within seconds that it is gone
+        });
+    },
+  };
+}
+
+/** Those of the last minute: one that was killed is not removed by itself. */
+export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
+  // By names in JSON: an older version's table lacks some.
+  sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", to_jsonb(replicas) ->> 'host' AS host,
+    coalesce((to_jsonb(replicas) -> 'leads')::boolean, false) AS "isLeader"
+    FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
+
+/** Which each server holds while it is connected: the lock of one that is killed is free at once. */
+const lockPrefix = "dragoman server ";
+const lockOf = (id: string) => lockPrefix + id;
+/** Seconds. A machine that disappears may leave its connection open. */
+const silentAfter = 15;
+
+/** Which of the servers are gone. Other servers do not get the same answer before the transaction has ended. */
+export async function lostReplicas(sql: SQL, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`WITH given AS MATERIALIZED
+      (SELECT id, ${lockPrefix}::text || id AS lock FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS id)
+    SELECT id FROM given WHERE pg_try_advisory_xact_lock(hashtextextended(lock, 0)) OR NOT EXISTS
+      (SELECT 1 FROM dragoman.replicas WHERE replicas.id::text = given.id
+        AND beat_at > now() - make_interval(secs => ${silentAfter}))`;
+  return rows.map(({ id }) => id);
+}
+
+const rememberSentSeconds = rememberSentFor / 1_000;
+
+/** Removes what is over. Each statement alone, so that one lock holds nothing else up. */
+async function doChores(postgres: Postgres): Promise<void> {
+  const chores = [
+    // Their server was killed. A reservation of the same budget would free them too, but there may be none.
+    `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, session, start_ms) IN
+      (SELECT budget, session, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
+    // A settlement that arrives again must not count again. It may wait on the disk of a server that was lost.
+    `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND beat_at < now() - interval '1 minute')`,
+    "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
+    "DELETE FROM dragoman.statistics WHERE to_ms < (SELECT min(started_at_ms) FROM dragoman.requests)",
+    "DELETE FROM dragoman.questions WHERE asked_at < now() - interval '7 days'",
+    "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
+    // Until then the page of a link can say what became of it.
+    "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
+    "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
+    "DELETE FROM dragoman.pending_changes WHERE expires_at < now()",
+    "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
+    // As long as what was used, since the settlements of a lost server are told by it.
+    "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '400 days'",
+    `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
+  ];
+  for (const chore of chores) await postgres.ask((sql) => sql.unsafe(chore), 60_000);
+}

@@ -1,0 +1,126 @@
+/** Writes rows of the history into daily partitions, and removes the partitions of days that are too old. */
+import type { TransactionSQL } from "bun";
+import { dayMs, utcDay } from "../format";
+import { columnNames, type Entry } from "../history/entry";
+import { sqlState } from "./away";
+import type { Postgres } from "./connection";
+import { requestTypes } from "./schema";
+
+const columnList = columnNames.join(", ");
+/** Milliseconds. A request is written when it ends, which is within 65 minutes of its start. What started before that is there. */
+const settledAfter = 75 * 60_000;
+
+/** Unix ms by the clock of the database, which is that of all servers. */
+export const databaseNow = "(extract(epoch FROM now()) * 1000)::bigint";
+
+/** What comes when its time was added up already makes that forgotten: its server's clock may be late. */
+const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList})
+    SELECT ${columnList} FROM json_to_recordset($1::text::json) AS given(${requestTypes.join(", ")})
+    ON CONFLICT (request_id, started_at_ms) DO NOTHING RETURNING started_at_ms)
+  SELECT dragoman.forget_statistics(min(started_at_ms), max(started_at_ms)) FROM inserted
+  WHERE started_at_ms < coalesce($2::bigint, ${databaseNow}) - ${settledAfter} HAVING count(*) > 0`;
+
+/**
+ * Inserts all rows or none; rows that are there already stay as they are.
+ * @param now Unix ms, in place of the clock of the database.
+ * @throws Postgres' own error, also when the database is away.
+ */
+export async function insertRows(postgres: Postgres, entries: readonly Entry[], now?: number): Promise<void> {
+  const rows = JSON.stringify(entries.map(storable));
+  const insert = () => postgres.ask((sql) => sql.unsafe(insertSql, [rows, now ?? null]));
+  try {
+    await insert();
+  } catch (thrown) {
+    if (sqlState(thrown) !== noPartition) throw thrown;
+    await addPartitions(
+      postgres,
+      entries.map(({ started_at_ms }) => started_at_ms),
+    );
+    await insert();
+  }
+}
+
+export const settledBefore = (now: number): number => now - settledAfter;
+
+/** A check fails, among them that a row fits into a partition. */
+const noPartition = "23514";
+
+/** Postgres stores no NUL and no half of a surrogate pair. */
+function storable(entry: Entry): Entry {
+  let changed: Record<string, unknown> | undefined;
+  for (const [name, value] of Object.entries(entry))
+    if (typeof value === "string" && (value.includes("\0") || !value.isWellFormed())) {
+      changed ??= { ...entry };
+      changed[name] = value.toWellFormed().replaceAll("\0", "\ufffd");
+    }
+  return (changed as Entry | undefined) ?? entry;
+}
+
+const dayOf = (ms: number) => Math.floor(ms / dayMs) * dayMs;
+const nameOf = (day: number) => `requests_${utcDay(day).replaceAll("-", "_")}`;
+
+/** Makes the partitions of these times, unless they exist. */
+export async function addPartitions(postgres: Postgres, times: readonly number[]): Promise<void> {
+  const days = [...new Set(times.map(dayOf))].sort((one, other) => one - other);
+  await postgres.transact(async (sql) => {
+    await lockPartitions(sql);
+    const present = new Set((await partitionsIn(sql)).map(({ day }) => day));
+    for (const day of days.filter((each) => !present.has(each))) {
+      // Attached rather than created in place: that would wait for every running query, and hold up all later ones.
+      await sql.unsafe(`CREATE TABLE dragoman.${nameOf(day)} (LIKE dragoman.requests INCLUDING DEFAULTS)`);
+      await sql.unsafe(
+        `ALTER TABLE dragoman.requests ATTACH PARTITION dragoman.${nameOf(day)} FOR VALUES FROM (${day}) TO (${day + dayMs})`,
+      );
+    }
+  });
+}
+
+const lockPartitions = (sql: TransactionSQL) =>
+  sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman partitions', 0))`;
+
+interface Partition {
+  name: string;
+  /** Its first moment, Unix ms. */
+  day: number;
+}
+
+/** The oldest first. */
+async function partitionsIn(sql: TransactionSQL): Promise<Partition[]> {
+  const rows = await sql<{ name: string }[]>`SELECT child.relname AS name FROM pg_inherits
+    JOIN pg_class child ON child.oid = inhrelid WHERE inhparent = 'dragoman.requests'::regclass`;
+  return rows
+    .map(({ name }) => ({ name, day: Date.parse(name.slice("requests_".length).replaceAll("_", "-")) }))
+    .sort((one, other) => one.day - other.day);
+}
+
+/**
+ * Removes the days that lie before a time as a whole, and the oldest days as long as at least `maxRows` rows stay.
+ * @returns How many days were removed; undefined if another server is doing the same.
+ */
+export function removeOldDays(postgres: Postgres, before: number, maxRows: number): Promise<number | undefined> {
+  return postgres.transact(async (sql) => {
+    const [lock] = await sql<{ held: boolean }[]>`
+      SELECT pg_try_advisory_xact_lock(hashtextextended('dragoman partitions', 0)) AS held`;
+    if (!lock!.held) return undefined;
+    // A query that reads the day still holds it. The next round tries again.
+    await sql.unsafe("SET LOCAL lock_timeout = '2s'");
+    const partitions = await partitionsIn(sql);
+    const old = partitions.filter(({ day }) => day + dayMs <= before);
+    if (Number.isFinite(maxRows)) old.push(...(await daysBeyond(sql, partitions.slice(old.length), maxRows)));
+    for (const { name } of old) await sql.unsafe(`DROP TABLE dragoman.${name}`);
+    return old.length;
+  }, 60_000);
+}
+
+async function daysBeyond(sql: TransactionSQL, partitions: Partition[], maxRows: number): Promise<Partition[]> {
+  const beyond: Partition[] = [];
+  let kept = 0;
+  for (const partition of partitions.toReversed()) {
+    if (kept >= maxRows) beyond.push(partition);
+    else {
+      const [row] = await sql.unsafe(`SELECT count(*)::float8 AS rows FROM dragoman.${partition.name}`);
+      kept += row.rows;
+    }
+  }
+  return beyond;
+}

@@ -1,0 +1,33 @@
+/** Which notices a team was sent, in Postgres: whichever server leads, each is sent once. */
+import { type SentNotices, triedEvery, triedFor } from "../notices/sent-notices";
+import type { Postgres } from "./connection";
+
+export const postgresSentNotices = (postgres: Postgres): SentNotices => ({
+  claim: async (ids) => [
+    ...(await postgres.ask(
+      // A row that was inserted has no older version.
+      (sql) => sql<
+        { id: string; isNew: boolean; delivered: string[] }[]
+      >`INSERT INTO dragoman.notices AS old (id, is_open)
+        SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb), true
+        ON CONFLICT (id) DO UPDATE SET tried_at = now() WHERE old.is_open
+          AND old.sent_at > now() - make_interval(secs => ${triedFor / 1_000})
+          AND old.tried_at < now() - make_interval(secs => ${triedEvery / 1_000})
+        RETURNING id, xmax = 0 AS "isNew", delivered`,
+    )),
+  ],
+  note: async (id, delivered, isDone) => {
+    await postgres.ask(
+      (sql) => sql`UPDATE dragoman.notices SET delivered = ${JSON.stringify(delivered)}::text::jsonb,
+        is_open = NOT ${isDone}::boolean WHERE id = ${id} AND is_open`,
+    );
+  },
+  takeOver: async (ids) => {
+    await postgres.ask(
+      (sql) => sql`INSERT INTO dragoman.notices (id)
+        SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) ON CONFLICT DO NOTHING`,
+    );
+  },
+  all: async () =>
+    (await postgres.ask((sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.notices`)).map(({ id }) => id),
+});

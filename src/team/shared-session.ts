@@ -1,0 +1,155 @@
+/** Upstream sessions that servers share through Postgres: a token is exchanged once for all of them. */
+import { renewBefore, type SharedSignIn } from "../accounts/account-share";
+import type { FreshSession, Unavailable } from "../accounts/session-source";
+import { isAwayError } from "./away";
+import { notifyServers } from "./changes";
+import type { StoreParts } from "./parts";
+import { holdSealKey } from "./seal-rotation";
+import { aboutSession } from "./sealed-columns";
+
+/** Milliseconds that another server's exchange is waited for; longer than an exchange may take. */
+const patienceMs = 20_000;
+/** The longest pause between two looks, ms. A stored session is announced, so most waits are shorter. */
+const maxPauseMs = 500;
+
+/**
+ * One exchange for all servers: who holds the lock makes it, the others wait for its result. The lock ends with the connection
+ * of a server that is killed. Without the database each server makes its own: several valid tokens do no harm.
+ */
+export async function sharedSession(
+  parts: StoreParts,
+  account: SharedSignIn,
+  refused: string | undefined,
+  exchange: () => Promise<FreshSession | Unavailable>,
+): Promise<FreshSession | Unavailable> {
+  const deadline = performance.now() + patienceMs;
+  for (let pause = 20; performance.now() < deadline; pause = Math.min(pause * 2, maxPauseMs)) {
+    try {
+      const stored = await readSession(parts, account, refused);
+      if (stored) return stored;
+      if (await tryLock(parts, account)) return await exchangeLocked(parts, account, refused, exchange);
+    } catch (thrown) {
+      if (!(thrown instanceof ShareFailure)) throw thrown;
+      if (!isAwayError(thrown.cause))
+        parts.logger().error(`The session of ${account.key} could not be shared.`, thrown.cause);
+      return exchange();
+    }
+    await parts.changes.hear(topicOf(account), pause);
+  }
+  return exchange();
+}
+
+/** An error of the database, as opposed to one of the exchange. */
+class ShareFailure extends Error {}
+
+const sharing = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (cause) {
+    throw new ShareFailure("", { cause });
+  }
+};
+
+async function exchangeLocked(
+  parts: StoreParts,
+  account: SharedSignIn,
+  refused: string | undefined,
+  exchange: () => Promise<FreshSession | Unavailable>,
+): Promise<FreshSession | Unavailable> {
+  try {
+    // Another server may have stored it before it released the lock.
+    const stored = await readSession(parts, account, refused);
+    if (stored) return stored;
+    const fresh = await exchange();
+    if ("session" in fresh && fresh.session.mode === "exchange") await storeSession(parts, account, fresh);
+    return fresh;
+  } finally {
+    await unlock(parts, account);
+  }
+}
+
+const topicOf = ({ key, signIn }: SharedSignIn) => `session ${key} ${signIn}`;
+
+async function tryLock({ postgres }: StoreParts, account: SharedSignIn): Promise<boolean> {
+  const [row] = await sharing(
+    postgres.askDirect(
+      (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${topicOf(account)}, 1)) AS held`,
+    ),
+  );
+  return row!.held;
+}
+
+async function unlock({ postgres, logger }: StoreParts, account: SharedSignIn): Promise<void> {
+  try {
+    await postgres.askDirect((sql) => sql`SELECT pg_advisory_unlock(hashtextextended(${topicOf(account)}, 1))`);
+  } catch (thrown) {
+    // With the connection the lock is gone.
+    if (!isAwayError(thrown)) logger().error(`The lock of ${account.key} could not be released.`, thrown);
+  }
+}
+
+interface SessionRow {
+  sealed_token: Uint8Array;
+  base_url: string;
+  fresh_for: number;
+  lifetime: number;
+  stated_expires_at_ms: number | null;
+}
+
+async function readSession(
+  { postgres, seals, logger }: StoreParts,
+  { key, signIn }: SharedSignIn,
+  refused: string | undefined,
+): Promise<FreshSession | undefined> {
+  // Times are by the clock of the database, as those of servers may differ.
+  const [row] = await sharing(
+    postgres.ask(
+      (sql) => sql<SessionRow[]>`SELECT sessions.sealed_token, base_url,
+        (extract(epoch FROM fresh_until - now()) * 1000)::float8 AS fresh_for,
+        (extract(epoch FROM expires_at - now()) * 1000)::float8 AS lifetime,
+        stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.sessions
+        JOIN dragoman.accounts ON key = account AND sign_in = ${signIn} WHERE account = ${key}`,
+    ),
+  );
+  if (!row || row.fresh_for <= renewBefore) return undefined;
+  let token: string;
+  try {
+    token = seals.open(row.sealed_token, aboutSession(key));
+  } catch (thrown) {
+    // A new one takes its place.
+    logger().error(`The session of ${key} in the database cannot be used.`, thrown);
+    return undefined;
+  }
+  if (token === refused) return undefined;
+  const expiresAt = row.stated_expires_at_ms ?? undefined;
+  return {
+    session: { token, baseUrl: row.base_url, mode: "exchange", expiresAt },
+    freshFor: row.fresh_for,
+    lifetime: row.lifetime,
+  };
+}
+
+/** A session that cannot be stored serves this server alone. */
+async function storeSession(parts: StoreParts, account: SharedSignIn, fresh: FreshSession): Promise<void> {
+  const { postgres, seals, logger } = parts;
+  const { session, freshFor, lifetime } = fresh;
+  try {
+    await postgres.transact(async (sql) => {
+      const { keyId } = await holdSealKey(sql, seals);
+      const sealed = seals.seal(session.token, aboutSession(account.key));
+      await sql`INSERT INTO dragoman.sessions
+          (account, sealed_token, seal_key_id, base_url, fresh_until, expires_at, stated_expires_at_ms)
+        SELECT key, ${sealed}::bytea, ${keyId}::text, ${session.baseUrl}::text,
+          now() + make_interval(secs => ${freshFor / 1_000}), now() + make_interval(secs => ${lifetime / 1_000}),
+          ${session.expiresAt ?? null}::bigint
+          -- Unless the account was removed or signed in anew meanwhile.
+          FROM dragoman.accounts WHERE key = ${account.key} AND sign_in = ${account.signIn} AND removed_at_ms IS NULL
+        ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id,
+          base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
+          stated_expires_at_ms = excluded.stated_expires_at_ms`;
+      await notifyServers(sql, { topic: topicOf(account) });
+    });
+  } catch (thrown) {
+    if (!isAwayError(thrown)) logger().error(`The session of ${account.key} could not be stored.`, thrown);
+  }
+}

@@ -1,0 +1,256 @@
+/** The stores in Postgres, for any number of servers. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import type { AccountStore } from "../accounts/account-store";
+import { openMemorySignIns, type SignInStore } from "../accounts/sign-in-store";
+import type { Environment } from "../config/environment";
+import type { ConfigStore } from "../config/store";
+import { ProxyError } from "../errors";
+import { dayMs } from "../format";
+import type { Entry } from "../history/entry";
+import { runningHere } from "../history/running-requests";
+import type { Members } from "../keys/members";
+import type { PageSessions } from "../keys/page-sessions";
+import type { Team } from "../keys/team";
+import { openMemoryPageState } from "../local-stores";
+import { createLogger, type Logger } from "../logger";
+import type { Stores } from "../stores";
+import { openPostgresAccountShare, type PostgresAccountShare } from "./account-share";
+import { openPostgresAccounts } from "./accounts";
+import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
+import { isAwayError } from "./away";
+import { openChanges } from "./changes";
+import { openPostgresConfig } from "./config";
+import { connectPostgres, type Postgres } from "./connection";
+import { openPostgresHistory, type PostgresHistory } from "./history";
+import { openPostgresLedger, type PostgresLedger } from "./ledger";
+import type { Settlement } from "./ledger-queries";
+import { openPostgresMembers } from "./members";
+import { openPostgresPageSessions } from "./page-sessions";
+import type { StoreParts } from "./parts";
+import { openPostgresPendingChanges } from "./pending-changes";
+import { requireOwnConnection } from "./pooler";
+import { joinReplicas, type Replica } from "./replica";
+import { openPostgresRunning, type PostgresRunning } from "./running/running";
+import { migrate } from "./schema";
+import { openSeals, type Seals } from "./seal";
+import { agreeOnKey } from "./seal-rotation";
+import { postgresSentNotices } from "./sent-notices";
+import { openPostgresSignIns } from "./sign-ins";
+import { openSlices } from "./slices";
+import { openSpool, type Spool, spoolName } from "./spool";
+
+/** What a command needs beside the stores themselves. */
+export interface PostgresStores extends Stores {
+  readonly members: Members;
+  readonly postgres: Postgres;
+  readonly seals: Seals;
+}
+
+/** Milliseconds that a server which starts waits for the database. */
+const patienceMs = 30_000;
+/** Milliseconds that requests are served without the database. */
+const defaultGraceMs = 10 * 60_000;
+/** Milliseconds that queued rows may take at the end. */
+const finishMs = 5_000;
+/** Milliseconds for which a form can be submitted, whichever server is asked. */
+const formTokenMs = dayMs;
+
+/**
+ * Connects, leads the database to this version's schema, and reads config and accounts.
+ * @param follow This is a server: it follows the changes of others and takes part in the team. A command that ends at once does not.
+ * @throws ProxyError if the database cannot be reached or used, or if its secrets are sealed with another key.
+ */
+export async function openPostgresStores(
+  environment: Environment,
+  { follow }: { follow: boolean },
+): Promise<PostgresStores> {
+  const deadline = performance.now() + (follow ? patienceMs : 0);
+  // The database and the server may be started together, and the servers before may still have the connections.
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await tryOpening(environment, { follow });
+    } catch (thrown) {
+      if (!isAwayError(thrown) || performance.now() > deadline) throw thrown;
+      if (tries === 1)
+        createLogger(() => "warn").warn(`Waiting for the database, for ${patienceMs / 1_000} s at most.`, thrown);
+      await Bun.sleep(500);
+    }
+}
+
+async function tryOpening(environment: Environment, { follow }: { follow: boolean }): Promise<PostgresStores> {
+  const { databaseUrl: url, databaseDirectUrl: directUrl } = environment;
+  const seals = sealsOf(environment);
+  let logger: Logger = createLogger(() => "warn");
+  let replica: Replica | undefined;
+  const postgres = connectPostgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
+  const changes = openChanges(postgres, () => logger);
+  const parts: StoreParts = { postgres, seals, changes, logger: () => logger };
+  try {
+    if (follow) await requireOwnConnection(postgres);
+    await migrate(postgres);
+    await agreeOnKey(postgres, seals);
+    const config = await openPostgresConfig(postgres, seals, changes);
+    logger = createLogger(() => config.current.logLevel);
+    const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
+    const members = await openPostgresMembers(postgres, changes);
+    if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
+    const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
+    const { adminToken } = environment;
+    const sessions = follow ? await openPostgresPageSessions({ ...parts, members, adminToken }) : undefined;
+    const signIns = replica && (await openPostgresSignIns({ ...parts, replica: replica.id }));
+    if (follow) await changes.start();
+    if (follow) warnOfFolder(environment, { config, accounts, logger });
+    const useLogger = (given: Logger) => {
+      logger = given;
+    };
+    return storesOf(environment, parts, { config, accounts, members, replica, share, sessions, signIns, useLogger });
+  } catch (thrown) {
+    changes.close();
+    await replica?.close();
+    await postgres.close();
+    throw thrown;
+  }
+}
+
+interface Opened {
+  config: ConfigStore;
+  accounts: AccountStore;
+  members: Members;
+  replica: Replica | undefined;
+  share: PostgresAccountShare | undefined;
+  sessions: PageSessions | undefined;
+  signIns: SignInStore | undefined;
+  useLogger(logger: Logger): void;
+}
+
+function storesOf(environment: Environment, parts: StoreParts, opened: Opened): PostgresStores {
+  const { home, databaseGraceMs: graceMs = defaultGraceMs } = environment;
+  const { postgres, seals, changes } = parts;
+  const { config, accounts, replica, share } = opened;
+  const id = replica?.id ?? crypto.randomUUID();
+  const isLeader = () => replica?.isLeader ?? false;
+  const warn = (sentence: string) => parts.logger().warn(sentence);
+  let spool: Spool | undefined;
+  const openedSpool = () => {
+    spool ??= openSpool(join(home, spoolName), warn);
+    return spool;
+  };
+  const team: Team = {
+    get servers() {
+      return postgres.isAway ? undefined : replica?.servers;
+    },
+    get isDatabaseAway() {
+      return postgres.isAway;
+    },
+    get silence() {
+      return postgres.silence;
+    },
+    waiting: () => ({
+      requests: spool?.queue("request").size ?? 0,
+      settlements: spool?.queue("settlement").size ?? 0,
+    }),
+  };
+  let history: PostgresHistory | undefined;
+  let ledger: PostgresLedger | undefined;
+  let affinity: PostgresAffinity | undefined;
+  let running: PostgresRunning | undefined;
+  return {
+    postgres,
+    seals,
+    openConfig: () => config,
+    openAccounts(logger) {
+      opened.useLogger(logger);
+      return accounts;
+    },
+    openHistory(options) {
+      // A limit that nobody has set would keep a team's history of a day.
+      const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
+      const openSpool = () => openedSpool().queue<Entry>("request");
+      history = openPostgresHistory({ ...options, maxRows, postgres, openSpool, isLeader });
+      return history;
+    },
+    openLedger(options) {
+      const openSpool = () => openedSpool().queue<Settlement[]>("settlement");
+      const openSlicesOf = (unsettled: () => boolean) => openSlices({ ...parts, replica: id, graceMs, unsettled });
+      ledger = openPostgresLedger({ ...options, postgres, changes, replica: id, openSlices: openSlicesOf, openSpool });
+      return ledger;
+    },
+    openAffinity() {
+      affinity = openPostgresAffinity(postgres, warn);
+      return affinity;
+    },
+    openRunning(inFlight) {
+      // A command that ends at once serves nothing, and asks nobody.
+      if (!replica) return runningHere(inFlight);
+      running = openPostgresRunning({ ...parts, inFlight, replica: replica.id });
+      return running;
+    },
+    openSentNotices: () => postgresSentNotices(postgres),
+    openSignIns: () => opened.signIns ?? openMemorySignIns(),
+    openPageState(now) {
+      const { sessions } = opened;
+      if (!sessions) return openMemoryPageState(now);
+      const formSecrets = { current: () => seals.derived("form tokens"), lifetimeMs: formTokenMs };
+      return { sessions, changes: openPostgresPendingChanges(postgres, seals), formSecrets };
+    },
+    members: opened.members,
+    team,
+    accountShare: share,
+    get isolation() {
+      return postgres.isAway && postgres.silence > graceMs ? isolated(graceMs) : undefined;
+    },
+    get isLeader() {
+      return isLeader();
+    },
+    async close() {
+      const written = Promise.all([
+        running?.leave(),
+        history?.finish(),
+        ledger?.finish(),
+        affinity?.flush(),
+        share?.flush(),
+      ]);
+      await Promise.race([written, Bun.sleep(finishMs)]);
+      const isWaiting = team.waiting().settlements > 0;
+      spool?.close();
+      affinity?.close();
+      share?.close();
+      changes.close();
+      await replica?.close(isWaiting);
+      await postgres.close();
+    },
+  };
+}
+
+const isolated = (graceMs: number) =>
+  new ProxyError(
+    "unable",
+    `The database has been away for more than ${Math.round(graceMs / 60_000)} minutes, so this server does not know whether your key is still valid. Try again when the database is back.`,
+    { code: "database_away", headers: { "x-should-retry": "false" } },
+  );
+
+function sealsOf({ sealKey, sealKeyNext }: Environment): Seals {
+  if (sealKey) return openSeals(sealKeyNext ? [sealKey, sealKeyNext] : [sealKey]);
+  throw new ProxyError(
+    "invalid_request",
+    "DRAGOMAN_DATABASE_URL needs a key that seals the tokens in the database: set DRAGOMAN_SEAL_KEY to 32 random bytes as base64, such as `openssl rand -base64 32` prints, and keep it apart from the database.",
+    { code: "seal_key_missing" },
+  );
+}
+
+/** Somebody who sets DRAGOMAN_DATABASE_URL may expect what is in the data folder. */
+function warnOfFolder(
+  { configFile, accountsFolder }: Environment,
+  { config, accounts, logger }: { config: ConfigStore; accounts: AccountStore; logger: Logger },
+): void {
+  const unused = [
+    ...(existsSync(configFile) && Object.keys(config.stored).length === 0 ? ["config.json"] : []),
+    ...(existsSync(accountsFolder) && accounts.load().length === 0 ? ["the accounts"] : []),
+  ];
+  if (unused.length > 0)
+    logger.warn(
+      `With a database, ${unused.join(" and ")} of the data folder ${unused.length > 1 ? "are" : "is"} not used. \`dragoman migrate --to database\` copies what is there.`,
+    );
+}

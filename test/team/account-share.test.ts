@@ -1,0 +1,162 @@
+/** What one server finds out about an account, and another knows. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from "../../src/accounts/account-share";
+import type { Quota } from "../../src/accounts/quota";
+import { readEnvironment } from "../../src/config/environment";
+import { createLogger } from "../../src/logger";
+import type { PostgresAccountShare } from "../../src/team/account-share";
+import type { Postgres } from "../../src/team/connection";
+import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
+import { describeWithPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+
+const token = "ghu_anna0123456789";
+const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
+const logger = createLogger(() => "error");
+
+describeWithPostgres("what servers share of an account", () => {
+  let postgres: TestDatabases;
+  const home = mkdtempSync(join(tmpdir(), "dragoman-share-"));
+  const opened: PostgresStores[] = [];
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    postgres = await sharedPostgres();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((stores) => stores.close()));
+  });
+  afterAll(async () => {
+    rmSync(home, { recursive: true, force: true });
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  async function server(): Promise<PostgresStores & { accountShare: AccountShare }> {
+    const stores = await openPostgresStores(readEnvironment({ DRAGOMAN_HOME: home, HOME: home, ...env }), {
+      follow: true,
+    });
+    opened.push(stores);
+    return stores as PostgresStores & { accountShare: AccountShare };
+  }
+
+  async function team(count: number) {
+    const sealKey = randomBytes(32).toString("base64");
+    env = { DRAGOMAN_DATABASE_URL: await postgres.database(), DRAGOMAN_SEAL_KEY: sealKey };
+    const servers = await Promise.all(Array.from({ length: count }, server));
+    await signIn(servers[0]!);
+    return servers;
+  }
+
+  const signIn = (stores: PostgresStores, githubToken = token) =>
+    stores
+      .openAccounts(logger)
+      .add({ login: "anna", host: "github.com", app: "vscode", mode: "exchange", githubToken, addedAt: 1 });
+
+  const heardBy = ({ accountShare }: { accountShare: AccountShare }) => {
+    const heard: FoundOut[] = [];
+    accountShare.follow((account, found) => {
+      if (account.key === anna.key) heard.push(found);
+    });
+    return heard;
+  };
+  const nobody = { key: "github.com/nobody", signIn: "0" };
+  const limited = {
+    account: { name: "cooling", until: 1_900_000_000_000, reason: "It is limited." },
+    models: {},
+  } as const;
+  const quota = { unit: "premium", remaining: 12, at: 1_000 } as unknown as Quota;
+
+  test("a state is known to the others at once, to those that start later too, and is not told back", async () => {
+    const [one, other] = await team(2);
+    const [own, heard] = [heardBy(one!), heardBy(other!)];
+    one!.accountShare.publish(anna, { state: limited });
+    await until(() => heard.length === 1);
+    expect(heard).toEqual([{ state: limited }]);
+    expect((await server()).accountShare.known(anna)).toEqual({ state: limited });
+    expect(own).toEqual([]);
+  });
+
+  test("a quota does not change the state that is known, and what was published last counts", async () => {
+    const [one, other] = await team(2);
+    const heard = heardBy(other!);
+    one!.accountShare.publish(anna, { state: limited });
+    one!.accountShare.publish(anna, { quota });
+    await until(() => heard.some((found) => found.quota !== undefined));
+    expect(other!.accountShare.known(anna)).toEqual({ state: limited, quota });
+    const ready = { account: { name: "ready" }, models: {} } as const;
+    other!.accountShare.publish(anna, { state: ready });
+    await until(() => one!.accountShare.known(anna).state?.account.name === "ready");
+    expect(one!.accountShare.known(anna)).toEqual({ state: ready, quota });
+  });
+
+  test("numbers of a quota are not announced, and read by all a moment later; that it is used up is announced", async () => {
+    const [one, other] = (await team(2)) as unknown as { accountShare: PostgresAccountShare; postgres: Postgres }[];
+    const [heard, told] = [heardBy(other!), heardBy(one!)];
+    const revision = async () => {
+      const [row] = await one!.postgres.sql`SELECT revision::int FROM dragoman.revisions WHERE name = 'account_states'`;
+      return row.revision;
+    };
+    const before = await revision();
+    one!.accountShare.publish(anna, { quota });
+    await one!.accountShare.flush();
+    expect([await revision(), heard]).toEqual([before, []]);
+    await other!.accountShare.readQuotas();
+    expect([heard, other!.accountShare.known(anna)]).toEqual([[{ quota }], { quota }]);
+    // Nothing is read again, unless another transaction was under way.
+    let again = 1;
+    for (let tries = 0; again > 0 && tries < 100; tries += 1) again = await other!.accountShare.readQuotas();
+    expect(again).toBe(0);
+    const usedUp = { ...quota, entitlement: 300, unlimited: false, remaining: 0, at: 2_000 };
+    other!.accountShare.publish(anna, { quota: usedUp });
+    await other!.accountShare.flush();
+    other!.accountShare.publish(anna, { quota: { ...usedUp, at: 2_500 } });
+    await other!.accountShare.flush();
+    await until(() => told.length > 0);
+    expect([told, await revision()]).toEqual([[{ quota: usedUp }], before + 1]);
+    // It stays used up, also for a server that has not read back yet what it told itself.
+    other!.accountShare.publish(anna, { quota: { ...usedUp, at: 3_000 } });
+    await other!.accountShare.flush();
+    expect(await revision()).toBe(before + 1);
+    other!.accountShare.publish(anna, { quota: { ...quota, at: 4_000 } });
+    await until(() => told.length === 2);
+    expect((await server()).accountShare.known(anna)).toEqual({ quota: { ...quota, at: 4_000 } });
+  });
+
+  test("a new sign-in ends the state", async () => {
+    const [one, other] = await team(2);
+    const suspended = { account: { name: "failed", suspended: true, reason: "Blocked." }, models: {} } as const;
+    for (const server of [one!, other!]) {
+      const heard = heardBy(server === one ? other! : one!);
+      server.accountShare.publish(anna, { state: suspended });
+      await until(() => heard.length === 1);
+    }
+    await signIn(other!, "ghu_anna_anew_0123456789");
+    const anew = { ...anna, signIn: signInOf("ghu_anna_anew_0123456789") };
+    for (const server of [one!, other!]) expect(server.accountShare.known(anew)).toEqual({});
+    // What somebody still finds out with the old sign-in does not count.
+    one!.accountShare.publish(anna, { state: suspended });
+    one!.accountShare.publish(anew, { state: limited });
+    await until(() => other!.accountShare.known(anew).state !== undefined);
+    expect(other!.accountShare.known(anew)).toEqual({ state: limited });
+  });
+
+  test("an account that nobody has signed in, or that was removed, has no state", async () => {
+    const [one, other] = await team(2);
+    one!.accountShare.publish(nobody, { state: limited });
+    await one!.openAccounts(logger).remove("anna");
+    one!.accountShare.publish(anna, { state: limited });
+    const heard = heardBy(other!);
+    await signIn(one!);
+    one!.accountShare.publish(anna, { quota });
+    one!.accountShare.publish(anna, { state: limited });
+    await until(() => heard.length > 0);
+    expect(other!.accountShare.known(nobody)).toEqual({});
+    expect([...(await one!.postgres.sql`SELECT account FROM dragoman.account_states`)]).toEqual([
+      { account: anna.key },
+    ]);
+  });
+});

@@ -1,0 +1,318 @@
+/** Every way in which a database can be away: it is noticed in time, said in the right words, and over by itself. */
+import { expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Awaitable } from "../../src/awaitable";
+import type { Budget, Subject } from "../../src/budgets/budgets";
+import type { Ledger } from "../../src/budgets/ledger";
+import { budgetSchema } from "../../src/config/budget-schema";
+import { readEnvironment } from "../../src/config/environment";
+import type { History } from "../../src/history/history";
+import { connectPostgres } from "../../src/team/connection";
+import { openPostgresStores } from "../../src/team/stores";
+import { entry } from "../support/history-rows";
+import {
+  describeWithPostgres,
+  guardedRole,
+  type PostgresOptions,
+  startPostgres,
+  type TestPostgres,
+} from "../support/postgres";
+import { testWith } from "../support/sandbox";
+import { startTcpFront, type TcpFront } from "../support/tcp-front";
+import { unloadedNow } from "../support/unloaded";
+
+/** Milliseconds that anything may take while the database is away, and that it may take until all is well again. */
+const [longestWait, recovery] = [3_500, 6_000];
+const limit = 500;
+const budget: Budget = budgetSchema().parse({ name: "team", unit: "requests", limit, per: "month" });
+const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
+const nothing = { nanoCredits: null, premiumUnits: null };
+
+interface World {
+  postgres: TestPostgres;
+  front: TcpFront;
+  /** The database's own address, as the superuser. */
+  url: string;
+}
+
+interface Situation {
+  /** What the error says. */
+  reason: string;
+  begin(world: World): Promise<void> | void;
+  end(world: World): Promise<void> | void;
+  /** Questions that only read are answered. */
+  canRead?: true;
+}
+
+const database = (url: string) => new URL(url).pathname.slice(1);
+const endSessions = ({ postgres, url }: World) =>
+  postgres.administer(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database(url)}' AND pid <> pg_backend_pid()`,
+  );
+const restart = async ({ postgres }: World, standby: "asked" | "closed") => {
+  // A standby answers before it has read everything that came after this.
+  await postgres.administer("CHECKPOINT");
+  await postgres.stop();
+  await postgres.start({ standby });
+};
+
+const situations: Record<string, Situation> = {
+  "nobody listens at its address": {
+    reason: "it cannot be reached",
+    begin: ({ front }) => front.refuse(),
+    end: ({ front }) => front.accept(),
+  },
+  "it is stopped, and a proxy before it still accepts connections and closes them": {
+    reason: "it does not answer",
+    begin: ({ postgres }) => postgres.stop(),
+    end: ({ postgres }) => postgres.start(),
+  },
+  "it keeps its connections and answers nothing": {
+    reason: "it does not answer",
+    begin: ({ postgres }) => postgres.pause(),
+    end: ({ postgres }) => postgres.resume(),
+  },
+  "the network loses everything, and the old connections for ever": {
+    reason: "it does not answer",
+    begin: ({ front }) => front.silence(),
+    end: ({ front }) => front.speak(),
+  },
+  "it is starting": {
+    reason: "it is starting or stopping",
+    begin: (world) => restart(world, "closed"),
+    end: ({ postgres }) => postgres.promote(),
+  },
+  "it is a standby": {
+    reason: "it is a standby, which can only be read",
+    begin: (world) => restart(world, "asked"),
+    end: ({ postgres }) => postgres.promote(),
+    canRead: true,
+  },
+  "the password was changed": {
+    reason: "it refuses this server's user or password",
+    async begin(world) {
+      await world.postgres.administer(`ALTER ROLE ${guardedRole} PASSWORD 'other'`);
+      await endSessions(world);
+    },
+    end: async ({ postgres }) => void (await postgres.administer(`ALTER ROLE ${guardedRole} PASSWORD 'secret'`)),
+  },
+  "others have all its connections": {
+    reason: "it has no connection left for this server",
+    async begin(world) {
+      await world.postgres.administer(`ALTER ROLE ${guardedRole} CONNECTION LIMIT 0`);
+      await endSessions(world);
+    },
+    end: async ({ postgres }) => void (await postgres.administer(`ALTER ROLE ${guardedRole} CONNECTION LIMIT -1`)),
+  },
+  "the database has another name": {
+    reason: "it has no database of this name",
+    async begin(world) {
+      await endSessions(world);
+      // Whoever connects again in between would hold the name.
+      await world.postgres.administer(`ALTER DATABASE ${database(world.url)} ALLOW_CONNECTIONS false`);
+      await endSessions(world);
+      await world.postgres.administer(`ALTER DATABASE ${database(world.url)} RENAME TO renamed`);
+    },
+    async end({ postgres, url }) {
+      await postgres.administer(`ALTER DATABASE renamed RENAME TO ${database(url)}`);
+      await postgres.administer(`ALTER DATABASE ${database(url)} ALLOW_CONNECTIONS true`);
+    },
+  },
+};
+
+describeWithPostgres("a database is away, because", () => {
+  /** A server's stores, whose way to the database is the front; and the config of another server, which has a way of its own. */
+  async function world(options: PostgresOptions = {}) {
+    const stack = new AsyncDisposableStack();
+    const postgres = stack.use(await startPostgres(options));
+    await postgres.administer(`CREATE ROLE ${guardedRole} LOGIN PASSWORD 'secret' IN ROLE dragoman`);
+    const url = await postgres.database();
+    const front = stack.use(await startTcpFront(Number(new URL(url).port)));
+    const sealKey = randomBytes(32).toString("base64");
+    const open = async (port: string | number) => {
+      const address = Object.assign(new URL(url), { username: guardedRole, password: "secret", port: String(port) });
+      const home = mkdtempSync(join(tmpdir(), "dragoman-away-"));
+      stack.defer(() => rmSync(home, { recursive: true, force: true }));
+      const given = { DRAGOMAN_DATABASE_URL: address.href, DRAGOMAN_SEAL_KEY: sealKey };
+      const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...given });
+      const stores = await openPostgresStores(environment, { follow: true });
+      stack.defer(() => stores.close());
+      return stores;
+    };
+    const stores = await open(front.port);
+    const warnings: string[] = [];
+    const warn = (sentence: string) => void warnings.push(sentence);
+    const history = stores.openHistory({
+      retentionDays: () => 9,
+      maxRows: () => 1e6,
+      warn,
+      monotonic: performance.now,
+    });
+    const ledger = stores.openLedger({ now: Date.now, warn });
+    stack.defer(() => {
+      for (const store of [history, ledger]) store.close();
+    });
+    return {
+      parts: { postgres, front, url },
+      stores,
+      config: stores.openConfig(),
+      history,
+      ledger,
+      warnings,
+      other: (await open(new URL(url).port)).openConfig(),
+      [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    };
+  }
+
+  for (const [name, { reason, begin, end, canRead }] of Object.entries(situations))
+    test.concurrent(name, async () => {
+      await using opened = await world();
+      const { parts, stores, config, history, ledger, other, warnings } = opened;
+      await spendOne(ledger);
+      await until(async () => (await ledger.states([budget], anybody))[0]!.reserved > 0);
+      const ids = [add(history)];
+      await history.flush();
+
+      await begin(parts);
+      const first = await timed(() => spendOne(ledger));
+      expect([first.thrown, first.ms < longestWait]).toEqual([undefined, true]);
+      const refused = () => timed(() => config.change({ logLevel: "debug" }));
+      // It is asked again every half second, and a database that starts goes through more than one state.
+      await until(async () => (await refused()).thrown?.message.includes(reason) ?? false, 5_000);
+      const failed = await refused();
+      expect([failed.thrown?.status, failed.thrown?.message]).toEqual([503, expect.stringContaining(reason)]);
+      if (!canRead) expect(history.degraded).toBe(true);
+      // Nobody else waits for it.
+      const spent = await timed(() => Promise.all(Array.from({ length: 4 }, () => spendOne(ledger))));
+      const reads = await timed(() => Promise.allSettled(Array.from({ length: 20 }, () => history.count())));
+      ids.push(add(history), add(history));
+      expect([spent.thrown, Math.max(failed.ms, spent.ms, reads.ms) < 1_500]).toEqual([undefined, true]);
+      await history.flush();
+      expect(warnings.filter((sentence) => sentence.includes("request history cannot be written"))).toHaveLength(1);
+
+      await end(parts);
+      const endedAt = unloadedNow();
+      const over = async (claim: () => Awaitable<boolean>) => until(claim, recovery - (unloadedNow() - endedAt));
+      await over(async () => (await timed(() => config.change({ retentionDays: 7 }))).thrown === undefined);
+      await over(() => history.flush());
+      await over(async () => (await ledger.states([budget], anybody))[0]!.used === 6);
+      expect((await history.list({}, 9)).items.map((row) => row.request_id).sort()).toEqual(ids.sort());
+      await over(async () => other.current.retentionDays === 7);
+      // And what others say is heard again.
+      await other.change({ retentionDays: 8 });
+      await over(async () => config.current.retentionDays === 8);
+      expect(stores.postgres.isAway).toBe(false);
+    });
+
+  test.concurrent("a connection breaks while it writes: whether or not the database did it, it is done once", async () => {
+    await using opened = await world();
+    const { parts, history, ledger, config } = opened;
+    const ids: string[] = [];
+    for (const delivered of [true, false]) {
+      // By what is sent with a statement, which itself is sent once on each connection.
+      for (const sent of ["request_id", '"cap":', '"unknown":']) {
+        parts.front.cutAt(sent, delivered);
+        ids.push(add(history));
+        await spendOne(ledger);
+        await history.flush();
+      }
+      parts.front.cutAt("INSERT INTO dragoman.config", delivered);
+      const { thrown } = await timed(() => config.change({ retentionDays: delivered ? 3 : 4 }));
+      expect(thrown?.message).toContain("Whether the change was made is not known");
+    }
+    expect(parts.front.cuts).toBe(8);
+    await until(() => history.flush());
+    expect((await history.list({}, 9)).items.map((row) => row.request_id).sort()).toEqual(ids.sort());
+    await until(async () => (await ledger.states([budget], anybody))[0]!.used === 6);
+    // Nothing that was reserved unheard is left, but for the slice.
+    expect((await reserved(parts)).filter(({ is_slice }) => !is_slice)).toEqual([]);
+  });
+
+  testWith(
+    "containers",
+    "its disk is full: rows wait and follow, what needs no room goes on, and changes are refused",
+    async () => {
+      await using opened = await world({ diskMiB: 200 });
+      const { parts, config, history, warnings } = opened;
+      const ids = [add(history)];
+      await history.flush();
+      const free = parts.postgres.fillDisk();
+      for (let count = 0; count < 400; count += 1) ids.push(add(history));
+      await history.flush();
+      expect(warnings.join("\n")).toContain("No space left on device");
+      expect(history.degraded).toBe(true);
+      expect(await history.count()).toBeLessThan(ids.length);
+      const { thrown } = await timed(() => config.change({ retentionDays: 7 }));
+      expect([thrown?.status, thrown?.message]).toEqual([
+        503,
+        expect.stringContaining("its disk is full. Therefore nothing"),
+      ]);
+      free();
+      await config.change({ retentionDays: 7 });
+      await until(() => history.flush());
+      expect(await history.count()).toBe(ids.length);
+    },
+    60_000,
+  );
+
+  test("the address names the database, whatever PGDATABASE says", async () => {
+    await using postgres = await startPostgres();
+    const url = await postgres.database();
+    process.env.PGDATABASE = "postgres";
+    const connected = connectPostgres({ url });
+    try {
+      const [row] = await connected.ask((sql) => sql`SELECT current_database() AS name`);
+      expect(row.name).toBe(database(url));
+    } finally {
+      delete process.env.PGDATABASE;
+      await connected.close();
+    }
+  });
+
+  const reserved = ({ postgres, url }: World) =>
+    postgres.administer("SELECT is_slice FROM dragoman.reservations WHERE state = 'running'", url) as Promise<
+      { is_slice: boolean }[]
+    >;
+
+  function add(history: History): string {
+    const row = entry({ started_at_ms: Date.now() });
+    history.add(row);
+    return row.request_id;
+  }
+
+  async function spendOne(ledger: Ledger): Promise<void> {
+    const result = await ledger.reserve([budget], anybody, nothing);
+    if ("exceeded" in result) expect.unreachable("exceeded");
+    else await ledger.settle(result.reservation, nothing);
+  }
+});
+
+async function timed(work: () => Promise<unknown> | unknown) {
+  const begun = unloadedNow();
+  let thrown: { status?: number; message: string } | undefined;
+  try {
+    await work();
+  } catch (error) {
+    thrown = error as Error;
+  }
+  return { thrown, ms: unloadedNow() - begun };
+}
+
+async function until(claim: () => Awaitable<boolean>, timeoutMs = 10_000): Promise<void> {
+  const deadline = unloadedNow() + timeoutMs;
+  while (!(await holds(claim))) {
+    if (unloadedNow() > deadline) throw new Error(`Still not so after ${Math.round(timeoutMs)} ms: ${claim}`);
+    await Bun.sleep(20);
+  }
+}
+
+async function holds(claim: () => Awaitable<boolean>): Promise<boolean> {
+  try {
+    return await claim();
+  } catch {
+    return false; // away still
+  }
+}

@@ -1,0 +1,62 @@
+/** How a server follows what others change: the reads of one table. */
+import { expect, test } from "bun:test";
+import { createLogger } from "../../src/logger";
+import { openChanges } from "../../src/team/changes";
+import { connectPostgres } from "../../src/team/connection";
+import { unloadedNow } from "../support/unloaded";
+
+test("whoever asks for the newest changes gets them, however often others ask", async () => {
+  // Nothing here asks the database.
+  const postgres = connectPostgres({ url: "postgres://nobody@127.0.0.1:1/none" });
+  const changes = openChanges(postgres, () => createLogger(() => "error"));
+  let written = 0;
+  let underWay = 0;
+  let most = 0;
+  changes.follow("page_sessions", 0, async () => {
+    most = Math.max(most, ++underWay);
+    const found = written;
+    await Bun.sleep(10);
+    underWay -= 1;
+    return found;
+  });
+  let read = 0;
+  changes.follow("keys", 0, async () => (read = written));
+  const answers: Promise<void>[] = [];
+  // As strangers ask who send cookies that nobody gave them.
+  const flood = setInterval(() => answers.push(changes.catchUp("page_sessions")), 1);
+  try {
+    await Bun.sleep(30);
+    for (let round = 0; round < 5; round += 1) {
+      written += 1;
+      const askedAt = unloadedNow();
+      await Promise.race([changes.catchUp("page_sessions"), Bun.sleep(1_000)]);
+      expect(unloadedNow() - askedAt).toBeLessThan(300);
+    }
+  } finally {
+    clearInterval(flood);
+  }
+  await Promise.all(answers);
+  expect(most).toBe(1);
+  await changes.catchUp("keys");
+  expect(read).toBe(written);
+  changes.close();
+  await postgres.close();
+});
+
+test("a read that fails fails for those who asked for it, and the next one is made all the same", async () => {
+  const postgres = connectPostgres({ url: "postgres://nobody@127.0.0.1:1/none" });
+  const changes = openChanges(postgres, () => createLogger(() => "error"));
+  const begun: number[] = [];
+  changes.follow("keys", 0, async (since) => {
+    begun.push(since);
+    await Bun.sleep(5);
+    if (begun.length === 1) throw new Error("broken");
+    return since + 1;
+  });
+  const outcomes = await Promise.allSettled([1, 2, 3].map(() => changes.catchUp("keys")));
+  expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
+  await changes.catchUp("keys");
+  expect(begun).toEqual([0, 0, 1]);
+  changes.close();
+  await postgres.close();
+});

@@ -1,0 +1,684 @@
+/** What every implementation of the stores promises: the files of the data folder, and Postgres. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Account } from "../../src/accounts/account";
+import type { SavedAccount } from "../../src/accounts/account-store";
+import type { Subject } from "../../src/budgets/budgets";
+import { entryFor } from "../../src/budgets/entries";
+import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+import { readEnvironment } from "../../src/config/environment";
+import { hourMs } from "../../src/format";
+import type { Dimension, Entry, Filters, History, Statistics, Totals } from "../../src/history/history";
+import { openInFlight } from "../../src/history/in-flight";
+import type { RunningEvent, RunningList } from "../../src/history/running-requests";
+import { createLogger } from "../../src/logger";
+import { openStores } from "../../src/open-stores";
+import type { Stores } from "../../src/stores";
+import { entry, noon } from "../support/history-rows";
+import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
+import { describeWithPostgres } from "../support/postgres";
+import fc from "../support/random";
+import { describeWith } from "../support/sandbox";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { unloadedNow } from "../support/unloaded";
+
+/** One team or one person, with empty stores. */
+interface World {
+  stores: Stores;
+  /** Another server, or another process of the same data folder. */
+  open(): Promise<Stores>;
+}
+
+const sealKey = randomBytes(32).toString("base64");
+const quiet = createLogger(
+  () => "error",
+  () => {},
+);
+const unreachable = (sentence: string) => expect.unreachable(sentence);
+
+describe("in the data folder", () => contract(async () => ({}), false));
+
+describeWithPostgres("in Postgres", () => {
+  let server: TestDatabases;
+  beforeAll(async () => {
+    server = await sharedPostgres();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  contract(async () => ({ DRAGOMAN_DATABASE_URL: await server.database(), DRAGOMAN_SEAL_KEY: sealKey }), true);
+});
+
+describeWith("pgbouncer", "in Postgres behind PgBouncer", () => {
+  describeWithPostgres("each transaction by another connection", () => {
+    let server: TestDatabases;
+    let pooler: PgBouncer;
+    beforeAll(async () => {
+      server = await sharedPostgres();
+      pooler = await startPgBouncer(await server.database());
+    });
+    afterAll(async () => {
+      await pooler[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    });
+    contract(async () => {
+      const url = await server.database();
+      const urls = { DRAGOMAN_DATABASE_URL: pooler.pooled(url), DRAGOMAN_DATABASE_DIRECT_URL: url };
+      return { ...urls, DRAGOMAN_SEAL_KEY: sealKey };
+    }, true);
+  });
+});
+
+function contract(variables: () => Promise<Record<string, string>>, isPostgres: boolean): void {
+  const opened: Stores[] = [];
+  const homes: string[] = [];
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((stores) => stores.close()));
+    for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
+  });
+
+  async function world(): Promise<World> {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-contract-"));
+    homes.push(home);
+    const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...(await variables()) });
+    const open = async () => {
+      const stores = await openStores(environment, { follow: true });
+      opened.push(stores);
+      return stores;
+    };
+    return { stores: await open(), open };
+  }
+
+  /** What another server or process has changed is seen within a second. */
+  async function soon(claim: () => boolean | Promise<boolean>): Promise<void> {
+    const deadline = unloadedNow() + 1_200;
+    while (!(await claim())) {
+      if (unloadedNow() > deadline) throw new Error(`Not so after a second: ${claim}`);
+      await Bun.sleep(5);
+    }
+  }
+
+  describe("running requests", () => {
+    test("are listed, found, watched and cancelled; for a member, only their own exist", async () => {
+      const { stores } = await world();
+      const inFlight = openInFlight();
+      const running = stores.openRunning(inFlight);
+      const stopped: string[] = [];
+      const begin = (id: string, member: string | null) => {
+        const tell = () => entry({ request_id: id, member });
+        inFlight.begin(id, { member, tell, stop: ({ message }) => void stopped.push(`${id}: ${message}`) });
+      };
+      const idsOf = ({ running: list }: RunningList) => list.map(({ request_id }) => request_id);
+      const heard: string[] = [];
+      const note = (who: string) => (event: RunningEvent) => {
+        if (event.type === "running") heard.push(`${who}: ${event.running.request_id} runs`);
+        if (event.type === "finished") heard.push(`${who}: ${event.entry.request_id} ended`);
+      };
+      const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
+      const leave = [running.watch(note("owner")), running.watch(note("anna"), anna)];
+      begin("one", null);
+      begin("two", anna);
+      expect(heard).toEqual(["owner: one runs", "owner: two runs", "anna: two runs"]);
+
+      const [all, annas] = [await running.list(), await running.list(anna)];
+      expect([idsOf(all), all.count, all.gap]).toEqual([["one", "two"], 2, undefined]);
+      expect([idsOf(annas), annas.count, annas.gap]).toEqual([["two"], 1, undefined]);
+      expect([
+        (await running.count()).count,
+        (await running.count(anna)).count,
+        (await running.count(ben)).count,
+      ]).toEqual([2, 1, 0]);
+      expect(idsOf(running.known(ben))).toEqual([]);
+      expect((await running.find("two"))?.member).toBe(anna);
+      expect(running.findKnown("two", anna)?.request_id).toBe("two");
+      expect([running.findKnown("one", anna), await running.find("one", anna)]).toEqual([undefined, undefined]);
+      expect([await running.cancel("one", anna), await running.cancel("two", ben), stopped]).toEqual([
+        false,
+        false,
+        [],
+      ]);
+      expect([await running.cancel("one"), await running.cancel("two", anna)]).toEqual([true, true]);
+      expect(stopped).toEqual([
+        "one: The owner of this proxy cancelled the request.",
+        "two: The member whose key it uses cancelled the request.",
+      ]);
+
+      leave[0]!();
+      inFlight.end(entry({ request_id: "one", member: null }));
+      inFlight.end(entry({ request_id: "two", member: anna }));
+      expect(heard.slice(3)).toEqual(["anna: two ended"]);
+      expect((await running.list()).count).toBe(0);
+      let last: RunningEvent | undefined;
+      running.watch((event) => {
+        last = event;
+      });
+      running.close();
+      expect(last).toEqual({ type: "closed" });
+    });
+  });
+
+  describe("the config", () => {
+    test("is empty at first, and what is changed is kept", async () => {
+      const { stores, open } = await world();
+      const config = stores.openConfig();
+      expect([config.stored, config.fault, config.current.logLevel]).toEqual([{}, undefined, "info"]);
+      const before = config.revision;
+      await config.change({ logLevel: "debug", retentionDays: 3 });
+      expect([config.current.logLevel, config.current.retentionDays]).toEqual(["debug", 3]);
+      expect(config.revision).not.toBe(before);
+      const again = (await open()).openConfig();
+      expect([again.stored, again.current]).toEqual([config.stored, config.current]);
+      for (const each of [config, again]) each.close();
+    });
+
+    test("a change for another revision is refused, and a wrong one too; nothing is changed then", async () => {
+      const { stores, open } = await world();
+      const [one, other] = [stores.openConfig(), (await open()).openConfig()];
+      const { revision } = one;
+      await one.change({ retentionDays: 5 });
+      await other.reload();
+      expect(await one.change({ retentionDays: 6 }, { revision }).catch(({ kind }) => kind)).toBe("conflict");
+      expect(await other.change({ retentionDays: -1 }).catch(({ kind }) => kind)).toBe("invalid_request");
+      const refusal = new Error("no");
+      const check = () => {
+        throw refusal;
+      };
+      expect(await other.change({ retentionDays: 7 }, { check }).catch((thrown) => thrown)).toBe(refusal);
+      await one.reload();
+      expect([one.current.retentionDays, other.current.retentionDays]).toEqual([5, 5]);
+      for (const each of [one, other]) each.close();
+    });
+
+    test("changes of another server take effect within a second, and are reported by their members", async () => {
+      const { stores, open } = await world();
+      const [one, other] = [stores.openConfig(), (await open()).openConfig()];
+      const heard: string[][] = [];
+      other.follow({ changed: (members) => void heard.push(members), refused: unreachable });
+      await one.change({ logLevel: "warn", auth: { apiKeys: ["k-0123456789"] } });
+      await soon(() => other.current.logLevel === "warn");
+      expect(other.current.auth.apiKeys).toEqual(["k-0123456789"]);
+      expect(heard.flat().sort()).toEqual(["auth", "logLevel"]);
+      for (const each of [one, other]) each.close();
+    });
+
+    test("of 30 changes at once by two servers none is lost", async () => {
+      const { stores, open } = await world();
+      const configs = [stores.openConfig(), (await open()).openConfig()];
+      const aliases = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`alias-${at}`, `model-${at}`]));
+      await Promise.all(
+        Object.entries(aliases).map(async ([alias, model], at) => {
+          const config = configs[at % 2]!;
+          for (;;) {
+            await config.reload();
+            const { revision, current } = config;
+            const next = { ...current.modelAliases, [alias]: model };
+            const outcome = await config.change({ modelAliases: next }, { revision }).catch(({ kind }) => kind);
+            if (outcome === undefined) return;
+            expect(outcome).toBe("conflict");
+          }
+        }),
+      );
+      for (const config of configs) {
+        await config.reload();
+        expect(config.current.modelAliases).toEqual(aliases);
+        config.close();
+      }
+    });
+  });
+
+  describe("the accounts", () => {
+    const account = (login: string, differing: Partial<SavedAccount> = {}): SavedAccount => ({
+      login,
+      host: "github.com",
+      app: "vscode",
+      mode: "exchange",
+      githubToken: `gho_${login.toLowerCase().padEnd(30, "0")}`,
+      addedAt: 1,
+      ...differing,
+    });
+
+    test("are in the order of their registration; a login that signs in again keeps its place", async () => {
+      const { stores, open } = await world();
+      const store = stores.openAccounts(quiet);
+      await store.prepare("github.com");
+      for (const login of ["zoe", "Anna", "bert"]) expect(await store.add(account(login))).toBe("added");
+      expect(await store.add(account("anna", { githubToken: "gho_another_token" }))).toBe("replaced");
+      const expected = [
+        ["zoe", "gho_zoe000000000000000000000000000"],
+        ["anna", "gho_another_token"],
+        ["bert", "gho_bert00000000000000000000000000"],
+      ];
+      const shown = (each: typeof store) => each.load().map(({ login, githubToken }) => [login, githubToken]);
+      expect(shown(store)).toEqual(expected);
+      expect(shown((await open()).openAccounts(quiet))).toEqual(expected);
+    });
+
+    test("are found by number and by name, and removed", async () => {
+      const { stores } = await world();
+      const store = stores.openAccounts(quiet);
+      for (const each of [account("anna"), account("anna", { host: "company.ghe.com" }), account("bert")])
+        await store.add(each);
+      expect(store.find("3").found.login).toBe("bert");
+      expect(() => store.find("anna")).toThrow("Accounts on 2 hosts");
+      expect(() => store.find("nobody")).toThrow("There is no account nobody");
+      const stamp = store.stamp();
+      expect((await store.remove("BERT")).removed.login).toBe("bert");
+      expect(store.stamp()).not.toBe(stamp);
+      expect(store.load().map(({ host }) => host)).toEqual(["github.com", "company.ghe.com"]);
+      expect(await store.add(account("bert", { addedAt: 5 }))).toBe("added");
+      expect(store.load().at(-1)!.login).toBe("bert");
+    });
+
+    test("an invalid account is refused by the name of the field, never with the token", async () => {
+      const { stores } = await world();
+      const store = stores.openAccounts(quiet);
+      const adding = (async () => store.add(account("../../x", { githubToken: "gho_secret" })))();
+      const error = await adding.catch((thrown) => thrown);
+      expect(error.message).toContain("its login is not valid");
+      expect(error.message).not.toContain("gho_secret");
+    });
+
+    test("a login belongs to one member, or to the owner", async () => {
+      const { stores, open } = await world();
+      const store = stores.openAccounts(quiet);
+      const adding = async (member: string | undefined) => store.add(account("anna", member ? { member } : {}));
+      await adding(undefined);
+      const stranger = crypto.randomUUID();
+      expect(await adding(stranger).catch(({ details }) => details.code)).toBe("account_taken");
+      expect((await open()).openAccounts(quiet).load()[0]!.member).toBeUndefined();
+    });
+
+    test("what another server adds and removes is seen within a second", async () => {
+      const { stores, open } = await world();
+      const [one, other] = [stores.openAccounts(quiet), (await open()).openAccounts(quiet)];
+      let changes = 0;
+      other.follow?.(() => {
+        changes += 1;
+      });
+      const stamp = other.stamp();
+      await one.add(account("anna"));
+      await soon(() => other.stamp() !== stamp);
+      expect(other.load().map(({ login }) => login)).toEqual(["anna"]);
+      await one.remove("anna");
+      await soon(() => other.load().length === 0);
+      if (other.follow) expect(changes).toBeGreaterThanOrEqual(2);
+    });
+  });
+
+  describe("the history", () => {
+    const options = { retentionDays: () => 14, maxRows: () => 100_000, warn: unreachable, now: () => noon };
+
+    test("returns rows as they were added: their unknown values, odd texts, the newest first", async () => {
+      const { stores, open } = await world();
+      const history = stores.openHistory(options);
+      const odd = "naïve 🎉 \u0001\t\n\"quoted\" \\ 'single' $1 \u2028";
+      const rows = [
+        entry({ client_model: odd, error_message: odd, error_type: "x", premium_units: 0.1 + 0.2 }),
+        entry({ started_at_ms: noon + 1, nano_credits: 9_007_199_254_740_991, stream: 0, tokens_estimated: 1 }),
+        entry({ account_id: null, client_name: null, first_byte_ms: null, input_tokens: null, member: "m-1" }),
+      ];
+      for (const row of rows) history.add(row);
+      expect(await history.flush()).toBe(true);
+      const { items, has_more, next_cursor_id } = await history.list({}, 10);
+      expect(items.map(({ id: _, ...row }) => row)).toEqual(rows.toReversed());
+      expect([has_more, next_cursor_id]).toEqual([false, null]);
+      expect(await history.get(rows[0]!.request_id)).toMatchObject(rows[0]!);
+      expect(await history.get("unknown")).toBeUndefined();
+      expect([await history.count(), await history.oldest()]).toEqual([3, noon]);
+      expect(history.degraded).toBe(false);
+      history.close();
+      const again = (await open()).openHistory(options);
+      expect(await again.count()).toBe(3);
+      again.close();
+    });
+
+    test("a text that no database stores arrives without what it cannot be, and holds nothing up", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory(options);
+      for (const client_model of ["a\0b", "half \ud800 pair", "good"]) history.add(entry({ client_model }));
+      expect(await history.flush()).toBe(true);
+      const models = (await history.list({}, 10)).items.map(({ client_model }) => client_model);
+      expect([models[0], models.length]).toEqual(["good", 3]);
+      history.close();
+    });
+
+    test("the same request is stored once", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory(options);
+      const row = entry();
+      for (let times = 0; times < 3; times += 1) history.add(row);
+      await history.flush();
+      history.add(row);
+      expect(await history.count()).toBe(1);
+      history.close();
+    });
+
+    test("rows of days that are too old are removed as days; newer ones stay", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory(options);
+      for (const days of [0, 1, 13, 16, 20, 400]) history.add(entry({ started_at_ms: noon - days * 24 * hourMs }));
+      await history.flush();
+      await history.prune();
+      expect(await history.oldest()).toBe(noon - 13 * 24 * hourMs);
+      expect(await history.count()).toBe(3);
+      history.close();
+    });
+
+    test("pages follow each other without a gap, under any filters", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory(options);
+      const all = await filled(history, 400);
+      const cases = fc.sample(filtersArbitrary(), 40);
+      for (const filters of cases) {
+        const expected = all.filter((row) => passes(row, filters)).map(({ request_id }) => request_id);
+        const found: string[] = [];
+        let cursor: number | undefined;
+        do {
+          const page = await history.list(filters, 37, cursor);
+          found.push(...page.items.map(({ request_id }) => request_id));
+          expect(page.has_more).toBe(page.next_cursor_id !== null);
+          cursor = page.next_cursor_id ?? undefined;
+        } while (cursor !== undefined);
+        expect([filters, found]).toEqual([filters, expected.toReversed()]);
+        const last = all.filter((row) => passes(row, filters)).at(-1);
+        expect(await history.lastOf(filters)).toBe(last?.started_at_ms);
+      }
+      history.close();
+    });
+
+    test("totals and groups are those of the rows, under any filters, whether asked first or again", async () => {
+      const { stores } = await world();
+      // The days are over.
+      const history = stores.openHistory({ ...options, now: () => noon + 5 * 24 * hourMs });
+      const all = await filled(history, 400);
+      const bys: Dimension[][] = [[], ["day"], ["hour"], ["status_class"], ["client_name"], ["day", "upstream_model"]];
+      for (const [at, filters] of fc.sample(filtersArbitrary(), 30).entries()) {
+        const by = bys[at % bys.length]!;
+        const statistics = await history.statistics(filters, by);
+        expectTotals(
+          statistics.totals,
+          all.filter((row) => passes(row, filters)),
+        );
+        expectTotals(
+          await history.totals(filters),
+          all.filter((row) => passes(row, filters)),
+        );
+        expectGroups(statistics, all);
+        expect(await history.statistics(filters, by)).toEqual(statistics);
+      }
+      history.close();
+    });
+
+    test("a row that comes late is counted in what was asked before", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory({ ...options, now: () => noon + 5 * 24 * hourMs });
+      const ask = async () => (await history.statistics({}, ["day"])).groups.map((group) => group.request_count);
+      const count = async () => (await ask()).reduce((sum, each) => sum + each, 0);
+      for (let hours = 0; hours < 48; hours += 1) history.add(entry({ started_at_ms: noon - hours * hourMs }));
+      await history.flush();
+      const before = await ask();
+      expect(await count()).toBe(48);
+      expect(await ask()).toEqual(before);
+      history.add(entry({ started_at_ms: noon - 30 * hourMs }));
+      await history.flush();
+      expect(await count()).toBe(49);
+      history.close();
+    });
+
+    test("of groups by time the newest come first, of others those with most requests", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory(options);
+      await filled(history, 300);
+      const hours = (await history.statistics({}, ["hour"])).groups;
+      expect(hours.map(({ filters }) => filters.from_ms)).toEqual(
+        hours.map(({ filters }) => filters.from_ms).toSorted((one, other) => other! - one!),
+      );
+      const models = (await history.statistics({}, ["upstream_model"])).groups.map((group) => group.request_count);
+      expect(models).toEqual(models.toSorted((one, other) => other - one));
+      expect(await history.statistics({ client_name: "nobody" }, ["hour"])).toMatchObject({ groups: [], others: null });
+      history.close();
+    });
+  });
+
+  describe("the ledger", () => {
+    const budgetOf = (given: object): Budget =>
+      budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
+    const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
+    const nothing = { nanoCredits: null, premiumUnits: null };
+    const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
+    const amountsOf = (budgets: readonly Budget[]) => budgets.map((budget) => entryFor(budget, null, noon));
+    const ledgerOf = (stores: Stores) => stores.openLedger({ now: () => noon, warn: unreachable });
+
+    test("a reservation is replaced by the real amount, or dropped; each counts once", async () => {
+      const { stores, open } = await world();
+      const ledger = ledgerOf(stores);
+      const budgets = [budgetOf({ unit: "credits" }), budgetOf({ name: "requests" })];
+      const reserve = async (amount: number) => {
+        const result = await ledger.reserve(budgets, anybody, credits(amount));
+        return "exceeded" in result ? expect.unreachable("exceeded") : result.reservation;
+      };
+      const seen = async () => (await ledger.states(budgets, anybody)).map(({ used, reserved }) => [used, reserved]);
+      const [first, second] = [await reserve(4), await reserve(1.5)];
+      expect(await seen()).toEqual([
+        [0, 5.5],
+        [0, 2],
+      ]);
+      await ledger.settle(first, credits(3.25));
+      await ledger.release(second);
+      expect(await seen()).toEqual([
+        [3.25, 0],
+        [1, 0],
+      ]);
+      const other = ledgerOf(await open());
+      expect((await other.read(amountsOf(budgets))).map(({ used }) => used)).toEqual([3.25, 1]);
+      for (const each of [ledger, other]) each.close();
+    });
+
+    test("what has too little left is refused in all budgets or in none", async () => {
+      const { stores } = await world();
+      const ledger = ledgerOf(stores);
+      const [wide, narrow] = [budgetOf({ name: "wide", limit: 100 }), budgetOf({ name: "narrow", limit: 2 })];
+      for (let count = 0; count < 2; count += 1) await ledger.reserve([wide, narrow], anybody, nothing);
+      const result = await ledger.reserve([wide, narrow], anybody, nothing);
+      expect(result).toMatchObject({ exceeded: { budget: narrow, used: 0, reserved: 2 } });
+      expect((await ledger.read(amountsOf([wide])))[0]!.reserved).toBe(2);
+      ledger.close();
+    });
+
+    test("an unknown price counts as 0 and is counted; one that costs nothing is always allowed", async () => {
+      const { stores } = await world();
+      const ledger = ledgerOf(stores);
+      const budget = budgetOf({ unit: "credits", limit: 5 });
+      const result = await ledger.reserve([budget], anybody, nothing);
+      if ("exceeded" in result) return expect.unreachable("exceeded");
+      await ledger.settle(result.reservation, nothing);
+      expect((await ledger.read(amountsOf([budget])))[0]).toMatchObject({ used: 0, unknown: 1 });
+      const spent = await ledger.reserve([budget], anybody, credits(5));
+      if ("exceeded" in spent) return expect.unreachable("exceeded");
+      await ledger.settle(spent.reservation, credits(5));
+      expect(await ledger.reserve([budget], anybody, nothing)).toHaveProperty("exceeded");
+      expect(await ledger.reserve([budget], anybody, credits(0))).toHaveProperty("reservation");
+      const warning = budgetOf({ ...budget, then: "warn" });
+      expect(await ledger.reserve([warning], anybody, credits(9))).toHaveProperty("reservation");
+      ledger.close();
+    });
+
+    test("of the first requests of a period, which come at once, none is refused", async () => {
+      const { stores, open } = await world();
+      const ledgers = [ledgerOf(stores), ledgerOf(await open())];
+      for (let round = 0; round < 12; round += 1) {
+        const budget = budgetOf({ name: `new-${round}`, limit: 100 });
+        const results = await Promise.all(
+          Array.from({ length: 12 }, (_, at) => ledgers[at % 2]!.reserve([budget], anybody, nothing)),
+        );
+        expect(results.filter((result) => "exceeded" in result)).toEqual([]);
+      }
+      for (const ledger of ledgers) ledger.close();
+    });
+
+    test("200 requests at once over two servers get exactly the limit", async () => {
+      const { stores, open } = await world();
+      const ledgers = [ledgerOf(stores), ledgerOf(await open())];
+      const budgets = [budgetOf({ limit: 50 }), budgetOf({ name: "b", limit: 70 })];
+      const results = await Promise.all(
+        Array.from({ length: 200 }, (_, at) =>
+          // Some ask in the other order.
+          ledgers[at % 2]!.reserve(at % 3 === 0 ? budgets.toReversed() : budgets, anybody, nothing),
+        ),
+      );
+      const granted = results.flatMap((result) => ("reservation" in result ? [result.reservation] : []));
+      expect(granted).toHaveLength(50);
+      await Promise.all(granted.map((reservation, at) => ledgers[at % 2]!.settle(reservation, nothing)));
+      expect((await ledgers[0]!.read(amountsOf(budgets))).map(({ used, reserved }) => [used, reserved])).toEqual([
+        [50, 0],
+        [50, 0],
+      ]);
+      for (const ledger of ledgers) ledger.close();
+    });
+
+    test("sessions are counted apart, and only a hash of them is kept", async () => {
+      const { stores } = await world();
+      const ledger = ledgerOf(stores);
+      const budget = budgetOf({ per: "session", limit: 1 });
+      expect(await ledger.reserve([budget], anybody, nothing)).toHaveProperty("reservation");
+      expect(await ledger.reserve([budget], anybody, nothing)).toHaveProperty("exceeded");
+      expect(await ledger.reserve([budget], { ...anybody, session: "s-2" }, nothing)).toHaveProperty("reservation");
+      expect(await ledger.reserve([budget], { ...anybody, session: null }, nothing)).toMatchObject({
+        reservation: { entries: [] },
+      });
+      ledger.close();
+    });
+  });
+
+  describe("affinity", () => {
+    const [anna, bert] = ["github.com/anna", "github.com/bert"].map((key) => ({ key }) as Account) as [
+      Account,
+      Account,
+    ];
+
+    test("the first mark that is remembered names the account, if it is one of those asked for", async () => {
+      const { stores } = await world();
+      const affinity = stores.openAffinity();
+      affinity.remember("one", anna);
+      affinity.remember("two", bert);
+      expect(await affinity.accountFor(["none", "two", "one"], [anna, bert])).toBe(bert);
+      expect(await affinity.accountFor(["one"], [bert, { key: "github.com/zoe" } as Account])).toBeUndefined();
+      affinity.remember("one", bert);
+      expect(await affinity.accountFor(["one"], [anna, bert])).toBe(bert);
+      expect(await affinity.knows(["one", "two"])).toBeTrue();
+      expect(await affinity.knows(["one", "none"])).toBeFalse();
+    });
+
+    if (isPostgres)
+      test("another server knows it a moment later", async () => {
+        const { stores, open } = await world();
+        const [one, other] = [stores.openAffinity(), (await open()).openAffinity()];
+        one.remember("mark", bert);
+        await soon(async () => (await other.accountFor(["none", "mark"], [anna, bert])) === bert);
+        expect(await (await open()).openAffinity().knows(["mark"])).toBeTrue();
+      });
+  });
+}
+
+/** Rows of some days, written in random order of their times. */
+async function filled(history: History, count: number): Promise<Entry[]> {
+  const rows = fc.sample(rowArbitrary(), count);
+  for (const row of rows) history.add(row);
+  await history.flush();
+  return rows;
+}
+
+const rowArbitrary = () =>
+  fc
+    .record({
+      started_at_ms: fc.integer({ min: noon - 30 * hourMs, max: noon + 30 * hourMs }),
+      duration_ms: fc.integer({ min: 0, max: 100_000 }),
+      first_byte_ms: fc.option(fc.integer({ min: 0, max: 5_000 })),
+      http_status: fc.constantFrom(200, 200, 200, 400, 429, 502),
+      upstream_model: fc.constantFrom("gpt-5", "claude", null),
+      client_name: fc.constantFrom("codex/1", "claude-cli/2", "x", null),
+      member: fc.constantFrom("m-1", "m-2", null),
+      stream: fc.constantFrom<(0 | 1)[]>(0, 1),
+      input_tokens: fc.option(fc.nat(1_000_000)),
+      cached_tokens: fc.option(fc.nat(1_000)),
+      premium_units: fc.option(fc.constantFrom(0, 0.33, 1, 10)),
+      nano_credits: fc.option(fc.nat(1_000_000_000)),
+    })
+    .map((given) => entry({ ...given, ...(given.http_status >= 400 && { error_type: "upstream" }) }));
+
+const filtersArbitrary = (): fc.Arbitrary<Filters> =>
+  fc.record(
+    {
+      upstream_model: fc.constantFrom("gpt-5", null, "other"),
+      client_name: fc.constantFrom("codex/1", null),
+      member: fc.constantFrom("m-1", null),
+      stream: fc.boolean(),
+      status: fc.constantFrom(200, 429),
+      status_class: fc.constantFrom(2, 4),
+      has_error: fc.boolean(),
+      from_ms: fc.integer({ min: noon - 20 * hourMs, max: noon }),
+      to_ms: fc.integer({ min: noon, max: noon + 20 * hourMs }),
+    },
+    { requiredKeys: [] },
+  );
+
+function passes(row: Entry, filters: Filters): boolean {
+  const { stream, status, status_class, has_error, from_ms, to_ms, ...names } = filters;
+  return (
+    (stream === undefined || (row.stream === 1) === stream) &&
+    (status === undefined || row.http_status === status) &&
+    (status_class === undefined || Math.floor(row.http_status / 100) === status_class) &&
+    (has_error === undefined || (row.error_type !== null) === has_error) &&
+    (from_ms === undefined || row.started_at_ms >= from_ms) &&
+    (to_ms === undefined || row.started_at_ms <= to_ms) &&
+    Object.entries(names).every(([name, value]) => row[name as keyof Entry] === value)
+  );
+}
+
+function expectTotals(totals: Totals, rows: Entry[]): void {
+  const known = (name: "input_tokens" | "premium_units" | "nano_credits" | "cached_tokens") =>
+    rows.map((row) => row[name]).filter((value) => value !== null);
+  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+  const both = rows.filter((row) => row.input_tokens !== null && row.cached_tokens !== null);
+  const starts = rows.map(({ started_at_ms }) => started_at_ms);
+  expect(totals.request_count).toBe(rows.length);
+  expect(totals.error_count).toBe(rows.filter(({ error_type }) => error_type !== null).length);
+  for (const name of ["input_tokens", "nano_credits", "premium_units"] as const) {
+    const values = known(name);
+    if (values.length === 0 && rows.length > 0) expect(totals[name]).toBeNull();
+    else expect(totals[name]!).toBeCloseTo(sum(values), 5);
+    expect(totals.unknown[name]).toBe(rows.length - values.length);
+  }
+  if (sum(both.map((row) => row.input_tokens!)) > 0)
+    expect(totals.cached_share!).toBeCloseTo(
+      sum(both.map((row) => row.cached_tokens!)) / sum(both.map((row) => row.input_tokens!)),
+      9,
+    );
+  expect([totals.first_at_ms, totals.last_at_ms]).toEqual(
+    rows.length === 0 ? [null, null] : [Math.min(...starts), Math.max(...starts)],
+  );
+  const durations = rows.map(({ duration_ms }) => duration_ms).toSorted((one, other) => one - other);
+  if (rows.length === 0) {
+    expect(totals.p95_duration_ms).toBeNull();
+    return;
+  }
+  expect(totals.avg_duration_ms).toBe(Math.round(sum(durations) / rows.length));
+  for (const [share, shown] of [
+    [0.5, totals.p50_duration_ms!],
+    [0.95, totals.p95_duration_ms!],
+  ] as const) {
+    const exact = durations[Math.ceil(share * rows.length) - 1]!;
+    expect(Math.abs(shown - exact)).toBeLessThanOrEqual(Math.max(1, exact * 0.05));
+  }
+}
+
+/** Each group has the totals of the rows that its own filters find, and the groups have all rows. */
+function expectGroups({ groups, totals, by }: Statistics, all: Entry[]): void {
+  for (const group of groups)
+    expectTotals(
+      group,
+      all.filter((row) => passes(row, group.filters)),
+    );
+  if (by.length > 0) expect(groups.reduce((count, group) => count + group.request_count, 0)).toBe(totals.request_count);
+}

@@ -1,0 +1,97 @@
+/** Rows of the history in Postgres: when pages wait for them, and whose clock decides what they change. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { hourMs } from "../../src/format";
+import { connectPostgres } from "../../src/team/connection";
+import { insertRows } from "../../src/team/requests";
+import { statisticsIn } from "../../src/team/statistics";
+import { entry } from "../support/history-rows";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { startTeamApp, type TeamApp } from "../support/team-app";
+
+describeWithPostgres("the history in Postgres", () => {
+  let postgres: TestPostgres;
+  let team: TeamApp;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeamApp(postgres);
+  });
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+  const url = () => team.env.DRAGOMAN_DATABASE_URL!;
+  beforeEach(() => postgres.administer("DELETE FROM dragoman.requests", url()));
+  const rowAt = (started_at_ms: number) => entry({ request_id: Bun.randomUUIDv7(), started_at_ms, member: "anna" });
+
+  test("a page waits for the rows of before its question only, however busy the server and far the database", async () => {
+    await postgres.administer(
+      `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END $$;
+       CREATE TRIGGER far BEFORE INSERT ON dragoman.requests FOR EACH STATEMENT EXECUTE FUNCTION wait()`,
+      url(),
+    );
+    const { history } = team.app;
+    const add = () => {
+      const row = rowAt(Date.now());
+      history.add(row);
+      return row.request_id;
+    };
+    const load = setInterval(add, 5);
+    try {
+      await Bun.sleep(300);
+      for (const ask of [() => history.list({}, 200), () => history.totals({}), () => history.flush()]) {
+        const last = add();
+        const answer = await Promise.race([ask(), Bun.sleep(5_000).then(() => "late")]);
+        expect(answer).not.toBe("late");
+        expect(
+          await postgres.administer(`SELECT 1 FROM dragoman.requests WHERE request_id = '${last}'`, url()),
+        ).toHaveLength(1);
+      }
+    } finally {
+      clearInterval(load);
+      await postgres.administer("DROP FUNCTION wait CASCADE", url());
+      // Those of the load would come into the next test.
+      await history.flush();
+    }
+  }, 30_000);
+
+  test("rows of a server whose clock is late are in the sums that others have kept, whose clock is early or late", async () => {
+    const other = connectPostgres({ url: url() });
+    const realNow = Date.now;
+    const ago = Math.floor((Date.now() - 4 * hourMs) / hourMs) * hourMs;
+    const sum = async () => {
+      const [totals, usage] = [await team.app.history.totals({}), await team.app.members!.usage(0)];
+      return [totals.request_count, usage?.get("anna")?.requests];
+    };
+    try {
+      await insertRows(other, [rowAt(ago)]);
+      expect(await sum()).toEqual([1, 1]);
+      for (const hours of [-2, -5, 3]) {
+        const before = await sum();
+        Date.now = () => realNow() + hours * hourMs;
+        team.app.history.add(rowAt(ago + hourMs / 2));
+        await team.app.history.flush();
+        Date.now = realNow;
+        expect([hours, ...(await sum())]).toEqual([hours, before[0]! + 1, before[1]! + 1]);
+      }
+      // A server whose clock is early does not take the present hour for over.
+      const worth = { dayRows: -1, ms: 0, aheadBytes: 0 };
+      Date.now = () => realNow() + 30 * hourMs;
+      const first = (await statisticsIn(other, {}, [], { worth })).totals.request_count;
+      Date.now = realNow;
+      await insertRows(other, [rowAt(Date.now() - hourMs)]);
+      expect((await statisticsIn(other, {}, [], { worth })).totals.request_count).toBe(first + 1);
+    } finally {
+      Date.now = realNow;
+      await other.close();
+    }
+  });
+
+  test("a question that finds no database is not told that nothing was changed", async () => {
+    await postgres.stop();
+    const { members, history } = team.app;
+    for (const ask of [() => members!.usage(0), () => history.statistics({}, ["session"])]) {
+      const { message } = await ask().catch((thrown) => thrown);
+      expect(message).toMatch(/^The database cannot be used now: [^.]*\. Try again when it is back\.$/);
+    }
+  });
+});

@@ -1,0 +1,249 @@
+/** Budgets in which each member, key, account or session has an amount of its own, in both kinds of storage. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Subject } from "../../src/budgets/budgets";
+import { entryFor, type Reservation } from "../../src/budgets/entries";
+import { holderKindOf } from "../../src/budgets/holders";
+import type { Ledger } from "../../src/budgets/ledger";
+import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+import { readEnvironment } from "../../src/config/environment";
+import { openStores } from "../../src/open-stores";
+import type { Stores } from "../../src/stores";
+import { BudgetModel } from "../support/budget-model";
+import { describeWithPostgres } from "../support/postgres";
+import fc from "../support/random";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+
+const noon = Date.parse("2026-11-22T12:00:00Z");
+const nothing = { nanoCredits: null, premiumUnits: null };
+const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
+const budgetOf = (given: object): Budget =>
+  budgetSchema().parse({ name: "all", unit: "credits", limit: 10, per: "month", ...given });
+
+const [anna, ben, other] = ["0001", "0002", "0003"].map((tail) => `00000000-0000-4000-8000-00000000${tail}`) as [
+  string,
+  string,
+  string,
+];
+const subjectOf = (given: Partial<Subject> = {}): Subject => ({
+  ...{ account: null, key: null, model: "gpt-4.1", client: null, session: null },
+  ...given,
+});
+const request = (id: string, name: string, more: Partial<Subject> = {}) =>
+  subjectOf({ member: { id, name }, key: `${name}/key-1`, account: `${name}-hub`, ...more });
+
+describe("in the data folder", () => contract(async () => ({}), false));
+
+describeWithPostgres("in Postgres", () => {
+  let server: TestDatabases;
+  let address: string;
+  beforeAll(async () => {
+    server = await sharedPostgres();
+    address = await server.database();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  const sealKey = randomBytes(32).toString("base64");
+  contract(async () => ({ DRAGOMAN_DATABASE_URL: address, DRAGOMAN_SEAL_KEY: sealKey }), true);
+});
+
+/** @param hasSlices Each server reserves something ahead, which is freed when it is needed. */
+function contract(variables: () => Promise<Record<string, string>>, hasSlices: boolean): void {
+  let home: string;
+  let stores: Stores;
+  let ledger: Ledger;
+  /** Another name for each, so that they share one database. */
+  let names = 0;
+  const fresh = () => `budget ${names++}`;
+
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), "dragoman-holders-"));
+    stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...(await variables()) }), {
+      follow: false,
+    });
+    ledger = stores.openLedger({ now: () => noon, warn: (sentence) => expect.unreachable(sentence) });
+  });
+  afterAll(async () => {
+    ledger.close();
+    await stores.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  async function granted(budgets: Budget[], subject: Subject, amount: number): Promise<Reservation | undefined> {
+    const result = await ledger.reserve(budgets, subject, credits(amount));
+    return "reservation" in result ? result.reservation : undefined;
+  }
+  const use = async (budget: Budget, subject: Subject, amount: number) => {
+    const reservation = await granted([budget], subject, amount);
+    if (reservation) await ledger.settle(reservation, credits(amount));
+    return reservation !== undefined && reservation.entries.length > 0;
+  };
+
+  test("each member has the whole limit; the owner's own requests are nobody's", async () => {
+    const budget = budgetOf({ name: fresh(), each: "member" });
+    expect(await use(budget, request(anna, "anna"), 9)).toBe(true);
+    expect(await use(budget, request(anna, "anna", { key: "anna/key-2" }), 2)).toBe(false);
+    expect(await use(budget, request(ben, "ben"), 10)).toBe(true);
+    const owners = await ledger.reserve([budget], subjectOf({ key: "laptop" }), credits(100));
+    expect(owners).toMatchObject({ reservation: { entries: [] } });
+    expect(await ledger.states([budget], request(ben, "ben"))).toMatchObject([
+      { used: 10, holder: { kind: "member", name: "ben" } },
+    ]);
+  });
+
+  test("a member is counted by the id: another name keeps the amount, another person of the name starts from 0", async () => {
+    for (const given of [{ each: "member" }, { scope: { member: "anna" } }, { each: "key" }]) {
+      const budget = budgetOf({ name: fresh(), ...given });
+      expect(await use(budget, request(anna, "anna"), 10)).toBe(true);
+      expect(await use(budget, request(anna, "anna"), 1)).toBe(false);
+      if (!("scope" in given)) expect(await use(budget, request(anna, "anne"), 1)).toBe(false);
+      expect(await use(budget, request(other, "Anna"), 10)).toBe(true);
+    }
+  });
+
+  test("a pattern of members shares one amount, unless each has their own", async () => {
+    const shared = budgetOf({ name: fresh(), scope: { member: "*n*" } });
+    expect(await use(shared, request(anna, "anna"), 6)).toBe(true);
+    expect(await use(shared, request(ben, "ben"), 6)).toBe(false);
+    const own = budgetOf({ name: fresh(), scope: { member: "*n*" }, each: "member" });
+    expect(await use(own, request(anna, "anna"), 6)).toBe(true);
+    expect(await use(own, request(ben, "ben"), 6)).toBe(true);
+    expect(await granted([own], request(other, "eve"), 100)).toMatchObject({ entries: [] });
+  });
+
+  test("some have another limit, and a higher one keeps what was used", async () => {
+    const before = budgetOf({ name: fresh(), each: "member" });
+    expect(await use(before, request(anna, "anna"), 10)).toBe(true);
+    const after = budgetOf({ ...before, limits: { ANNA: 30 } });
+    expect(await use(after, request(anna, "anna"), 21)).toBe(false);
+    expect(await use(after, request(anna, "anna"), 20)).toBe(true);
+    expect(await use(after, request(ben, "ben"), 11)).toBe(false);
+    const [state] = await ledger.states([after], request(anna, "anna"));
+    expect(state).toMatchObject({ used: 30, budget: { limit: 30 } });
+  });
+
+  test("who has used most of their limit comes first, page by page", async () => {
+    const budget = budgetOf({ name: fresh(), each: "key", limit: 100 });
+    for (let at = 0; at < 12; at += 1) await use(budget, subjectOf({ key: `key-${at}` }), at + 1);
+    const running = await granted([budget], subjectOf({ key: "key-11" }), 5);
+    // 3 of 4.
+    const limits = { "key/key-2": 4e9 };
+    const page = await ledger.holders(budget, { limit: 5, limits });
+    expect(page.count).toBe(12);
+    expect(page.rows.map(({ id }) => id)).toEqual([2, 11, 10, 9, 8].map((at) => `key/key-${at}`));
+    expect(page.rows[1]).toEqual({ id: "key/key-11", used: 12e9, reserved: 5e9, unknown: 0 });
+    const last = await ledger.holders(budget, { limit: 5, offset: 10, limits });
+    expect(last.rows.map(({ id }) => id)).toEqual(["key/key-1", "key/key-0"]);
+    const high = await ledger.holders(budget, { limit: 50, atLeast: 0.11, limits });
+    expect([high.count, high.rows.map(({ id }) => id)]).toEqual([3, ["key/key-2", "key/key-11", "key/key-10"]]);
+    await ledger.release(running!);
+    // Another kind of holder, or another period, is another list.
+    expect(await ledger.holders({ ...budget, each: "account" }, { limit: 5 })).toEqual({ count: 0, rows: [] });
+    expect(await ledger.holders({ ...budget, per: "day" }, { limit: 5 })).toEqual({ count: 0, rows: [] });
+  });
+
+  test("a session of a member is that member's", async () => {
+    const budget = budgetOf({ name: fresh(), per: "session" });
+    for (const subject of [subjectOf({ session: "s" }), request(anna, "anna", { session: "s" })])
+      expect(await use(budget, subject, 7)).toBe(true);
+    expect(await use(budget, subjectOf({ session: "s" }), 7)).toBe(false);
+    const { count, rows } = await ledger.holders(budget, { limit: 5 });
+    expect([count, rows.map(({ id }) => id.slice(32)).sort()]).toEqual([2, ["", `/${anna}`]]);
+  });
+
+  test("random requests of members and keys add up as a plain sum does", async () => {
+    const people = [
+      { id: anna, name: "anna" },
+      { id: ben, name: "ben" },
+      { id: other, name: "anna" },
+    ];
+    const subjects = fc.record({
+      member: fc.option(fc.constantFrom(...people)),
+      key: fc.constantFrom("key-1", "key-2"),
+      account: fc.option(fc.constantFrom("hub-1", "hub-2")),
+    });
+    const kinds = fc.record(
+      {
+        scope: fc.constantFrom(
+          {},
+          { member: "anna" },
+          { member: "*" },
+          { member: "b*" },
+          { key: "*/key-1" },
+          { account: "hub-1" },
+        ),
+        each: fc.option(fc.constantFrom("member", "key", "account"), { nil: undefined }),
+        raised: fc.boolean(),
+        limit: fc.integer({ min: 1, max: 12 }),
+        warns: fc.boolean(),
+      },
+      { requiredKeys: ["scope", "raised", "limit", "warns"] },
+    );
+    const steps = fc.record({
+      subject: subjects,
+      amount: fc.integer({ min: 0, max: 4 }),
+      real: fc.option(fc.integer({ min: 0, max: 4 })),
+      later: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(kinds, { minLength: 1, maxLength: 4 }),
+        fc.array(steps, { minLength: 1, maxLength: 14 }),
+        async (given, all) => {
+          const budgets = given.map(({ scope, each, raised, limit, warns }) =>
+            budgetOf({
+              ...{ name: fresh(), scope, limit, then: warns ? "warn" : "stop" },
+              ...(each && { each, ...(raised && { limits: { anna: 15, "ben/key-1": 15, "hub-2": 15 } }) }),
+            }),
+          );
+          const model = new BudgetModel(budgets);
+          const ends: (() => Promise<void>)[] = [];
+          for (const { subject, amount, real, later } of all) {
+            const { member } = subject;
+            const asked = subjectOf({
+              ...{ member, account: subject.account },
+              key: member ? `${member.name}/${subject.key}` : subject.key,
+            });
+            const result = await ledger.reserve(budgets, asked, credits(amount));
+            const expected = model.reserve(asked, amount);
+            expect("reservation" in result).toBe(expected !== undefined);
+            if (!("reservation" in result) || !expected) continue;
+            const end = async () => {
+              model.end(expected, amount, real);
+              await (real === null
+                ? ledger.release(result.reservation)
+                : ledger.settle(result.reservation, credits(real)));
+            };
+            if (later) ends.push(end);
+            else await end();
+          }
+          for (const end of ends) await end();
+          for (const [at, budget] of budgets.entries()) {
+            const sums = model.sumsOf(at);
+            if (holderKindOf(budget) === null) {
+              const [state] = await ledger.read([entryFor(budget, null, noon)]);
+              expect(state!.used).toBe(sums[0] ?? 0);
+              if (!hasSlices) expect(state!.reserved).toBe(0);
+              continue;
+            }
+            const { rows } = await ledger.holders(budget, { limit: 100 });
+            const found = rows.map(({ used }) => used / 1e9).filter((used) => used > 0);
+            expect(found.sort()).toEqual(sums.sort());
+            if (!hasSlices) expect(rows.every(({ reserved }) => reserved === 0)).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  test("what is known of a price counts, and what is not is only counted", async () => {
+    const budget = budgetOf({ name: fresh(), each: "member" });
+    const result = await ledger.reserve([budget], request(anna, "anna"), nothing);
+    if (!("reservation" in result)) return expect.unreachable("refused");
+    await ledger.settle(result.reservation, nothing);
+    expect((await ledger.holders(budget, { limit: 5 })).rows).toMatchObject([{ used: 0, unknown: 1 }]);
+  });
+}

@@ -1,0 +1,208 @@
+/** The database is away for a while: requests are served, nothing is counted twice, and every row is there afterwards. */
+import { Database } from "bun:sqlite";
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { spoolName } from "../../src/team/spool";
+import { openVisitor, startEdge } from "../support/edge";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
+import { testWith } from "../support/sandbox";
+import { startTeam, type Team, type TeamProcess } from "../support/teams";
+import { unloadedNow } from "../support/unloaded";
+
+const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
+
+describeWithPostgres("while the database is away", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  });
+  afterEach(() => postgres.start());
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  test("requests and streams go on, nothing is sent twice, and every ended one has its row afterwards", async () => {
+    await using team = await startTeam(postgres, { pace: 10 });
+    const all = await Promise.all([team.process(), team.process()]);
+    const { key } = await all[0]!.admin("/keys", { name: "anna" });
+    const headers = { authorization: `Bearer ${key}` };
+    await until(async () => (await all[1]!.post("/v1/chat/completions", ask("Hello"), headers)).ok, 2_000);
+
+    const ids: string[] = [];
+    let stop = false;
+    const send = async (server: TeamProcess, stream: boolean) => {
+      const text = stream ? "[demo: slow 40] Tell me a story." : "Hello";
+      const response = await server.post("/v1/chat/completions", ask(text, { stream }), headers);
+      const answer = await response.text();
+      expect([response.status, answer.includes(stream ? "[DONE]" : "choices")]).toEqual([200, true]);
+      ids.push(response.headers.get("x-request-id")!);
+    };
+    const loads = Array.from({ length: 4 }, async (_, at) => {
+      for (; !stop; await Bun.sleep(20)) await send(all[at % 2]!, at === 0);
+    });
+    const more = (count: number, before = ids.length) => until(() => ids.length >= before + count);
+    await more(8);
+    await postgres.stop();
+    await more(8);
+    // A token that is refused now is exchanged by each server alone.
+    team.demo.expireTokens();
+    await more(16);
+    const refused = await fetch(`${all[0]!.url}/api/admin/config`, {
+      method: "POST",
+      body: JSON.stringify({ logLevel: "debug" }),
+      headers: { "content-type": "application/json" },
+    });
+    expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining("nothing was changed")]);
+    expect((await fetch(`${all[0]!.url}/api/admin/requests`)).status).toBe(503);
+    const readiness = async () => (await fetch(`${all[0]!.url}/health/ready`)).json();
+    await until(async () => Bun.deepMatch({ status: "ready", degraded: ["history", "database"] }, await readiness()));
+    const health = await (await fetch(`${all[0]!.url}/admin/health`)).text();
+    expect(health).toContain("Their entries wait on this server until the database takes them.");
+    await postgres.start();
+    await more(8);
+    stop = true;
+    await Promise.all(loads);
+
+    const rows = await rowsOf(team, (found) => ids.every((id) => found.has(id)));
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(rows.get(id)).toMatchObject({ http_status: 200, key_name: "anna" });
+    // Each request went upstream once, or once more after a 401 that everybody got.
+    const calls = team.demo.journal.filter(({ path, status }) => path === "/chat/completions" && status === 200);
+    expect(calls).toHaveLength(rows.size);
+  });
+
+  test("a budget is spent from what each server had reserved ahead, and is exact afterwards", async () => {
+    await using team = await startTeam(postgres);
+    const all = await Promise.all([team.process(), team.process()]);
+    const limit = 250;
+    await all[0]!.admin("/budgets", { name: "team", unit: "requests", limit, per: "month" });
+    await until(async () => (await all[1]!.admin("/budgets")).items.length === 1, 2_000);
+    for (const server of all) expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    // Two per cent of what is left.
+    await until(async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 8, 5_000);
+    await postgres.stop();
+    const statuses: number[] = [];
+    for (let count = 0; count < 15; count += 1)
+      statuses.push((await all[0]!.post("/v1/chat/completions", ask("Hello"))).status);
+    const served = statuses.filter((status) => status === 200).length;
+    expect(served).toBeWithin(3, 6);
+    expect(statuses.slice(0, served)).toEqual(new Array(served).fill(200));
+    const refusal = await all[0]!.post("/v1/chat/completions", ask("Hello"));
+    expect(await refusal.text()).toContain("has used up what it had reserved ahead");
+    await postgres.start();
+    await until(async () => (await all[1]!.admin("/budgets")).items?.[0]?.used === served + 2, 10_000);
+    // With the database, the whole rest can be used again, also by one server alone.
+    const rest = limit - served - 2;
+    let granted = 0;
+    const send = async () => {
+      const { status } = await all[1]!.post("/v1/chat/completions", ask("Hello"));
+      if (status === 200) granted += 1;
+      return status;
+    };
+    await Promise.all(Array.from({ length: rest + 20 }, send));
+    // What a busy server does not give back within two seconds is refused, and served when it has.
+    await until(async () => granted >= rest || (await send()) === undefined, 30_000);
+    expect([await send(), await send(), granted]).toEqual([429, 429, rest]);
+  });
+
+  testWith(
+    "linux",
+    "a database that hangs delays one request, and no other",
+    async () => {
+      await using team = await startTeam(postgres);
+      const server = await team.process();
+      await server.admin("/budgets", { name: "team", unit: "requests", limit: 5_000, per: "month" });
+      const send = async () => {
+        const begun = unloadedNow();
+        const { status } = await server.post("/v1/chat/completions", ask("Hello"));
+        return { status, ms: unloadedNow() - begun };
+      };
+      expect((await send()).status).toBe(200);
+      await until(async () => (await server.admin("/budgets")).items[0].reserved >= 90, 5_000);
+      postgres.pause();
+      try {
+        expect((await send()).status).toBe(200);
+        const later = await Promise.all(Array.from({ length: 20 }, send));
+        expect(later.map(({ status }) => status)).toEqual(new Array(20).fill(200));
+        // One of them may have been the next to ask whether it is back.
+        expect(later.filter(({ ms }) => ms > 1_000).length).toBeLessThanOrEqual(1);
+      } finally {
+        postgres.resume();
+      }
+      await until(async () => (await server.admin("/budgets")).items?.[0]?.used === 22, 15_000);
+      await rowsOf(team, (found) => found.size === 22);
+    },
+    60_000,
+  );
+
+  test("rows of a server that is killed then follow when it starts again", async () => {
+    await using team = await startTeam(postgres);
+    const home = mkdtempSync(join(tmpdir(), "dragoman-outage-"));
+    try {
+      const server = await team.process({ home });
+      expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+      await rowsOf(team, (found) => found.size === 1);
+      await postgres.stop();
+      const ids: string[] = [];
+      for (let count = 0; count < 5; count += 1)
+        ids.push((await server.post("/v1/chat/completions", ask("Hello"))).headers.get("x-request-id")!);
+      // The rows are on the disk a moment later.
+      await until(() => spooledIn(home) === ids.length);
+      server.command.process.kill("SIGKILL");
+      await server.command.exited;
+      await postgres.start();
+      await team.process({ home });
+      await rowsOf(team, (found) => ids.every((id) => found.has(id)));
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+
+  test("after the grace period a server refuses, because it does not know whose key or session is still valid", async () => {
+    await using team = await startTeam(postgres);
+    const adminToken = "an-admin-token-0815";
+    const server = await team.process({ env: { DRAGOMAN_DATABASE_GRACE: "0", ADMIN_TOKEN: adminToken } });
+    await using edge = startEdge([server.url]);
+    const owner = openVisitor(edge);
+    await owner.post("/admin/sign-in", { token: adminToken, next: "/admin" });
+    expect((await owner.get("/admin/try")).status).toBe(200);
+    expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    await postgres.stop();
+    await until(async () => (await fetch(`${server.url}/health/ready`)).status === 503, 10_000);
+    const refused = await server.post("/v1/chat/completions", ask("Hello"));
+    expect([refused.status, await refused.text()]).toEqual([
+      424,
+      expect.stringContaining("The database has been away"),
+    ]);
+    const page = await owner.get("/admin/try");
+    expect([page.status, page.text.includes("The database has been away")]).toEqual([424, true]);
+    expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
+    await postgres.start();
+    await until(async () => (await server.post("/v1/chat/completions", ask("Hello"))).status === 200, 10_000);
+    expect((await owner.get("/admin/try")).status).toBe(200);
+  });
+
+  /** How many rows wait in the data folder for the database. */
+  function spooledIn(home: string): number {
+    const path = join(home, spoolName);
+    if (!existsSync(path)) return 0;
+    using spool = new Database(path, { readonly: true });
+    const tables = spool.query("SELECT name FROM sqlite_master").all();
+    return tables.length > 0 ? spool.query("SELECT key FROM waiting WHERE kind = 'request'").all().length : 0;
+  }
+
+  /** The rows in the database, once the claim holds. */
+  async function rowsOf({ env }: Team, claim: (rows: Map<string, object>) => boolean): Promise<Map<string, object>> {
+    const sql = new SQL(env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+    let rows = new Map<string, object>();
+    await until(async () => {
+      const found = await sql`SELECT request_id, http_status::int AS http_status, key_name FROM dragoman.requests`;
+      rows = new Map(found.map((row: { request_id: string }) => [row.request_id, row]));
+      return claim(rows);
+    }, 10_000);
+    await sql.close();
+    return rows;
+  }
+});

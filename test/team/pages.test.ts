@@ -1,0 +1,248 @@
+/** The admin pages of servers that share a database: whichever of them gets a request, it goes on where the last one ended. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { usualQuestions } from "../../src/history/statistics";
+import { memberUsageIn } from "../../src/team/member-usage";
+import { type Edge, openVisitor, startEdge, type Visitor } from "../support/edge";
+import { fieldsIn } from "../support/form-fields";
+import { watchFeed } from "../support/live-feed";
+import { withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
+import { startTeamApp } from "../support/team-app";
+import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
+import { unloadedNow } from "../support/unloaded";
+
+const adminToken = "an-admin-token-0815";
+const environment = { env: { ADMIN_TOKEN: adminToken } };
+
+/** A session of another browser, as a server sees it behind the proxy. */
+const sessionOf = ({ cookie }: Visitor, edge: Edge) => ({
+  cookie,
+  "x-forwarded-for": "10.0.0.9",
+  host: new URL(edge.url).host,
+});
+
+describeWithPostgres("the pages of a team", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let servers: TeamProcess[];
+  let edge: Edge;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+    Object.assign(team.demo.device, { interval: 0, pending: 0 });
+    servers = await Promise.all([team.process(environment), team.process(environment)]);
+    edge = startEdge(servers.map(({ url }) => url));
+  });
+  afterAll(async () => {
+    await edge?.[Symbol.asyncDispose]();
+    await team?.[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  /** The owner, who signed in at the first server. */
+  async function signedIn(): Promise<Visitor> {
+    const owner = openVisitor(edge);
+    const { status } = await at(0, () => owner.post("/admin/sign-in", { token: adminToken, next: "/admin" }));
+    expect(status).toBe(303);
+    return owner;
+  }
+  const at = (server: number, visit: () => ReturnType<Visitor["get"]>) => {
+    edge.to = server;
+    return visit();
+  };
+  /** The person whose approval GitHub gets from now on. */
+  const nextPerson = (login: string) => team.demo.accounts.splice(0, team.demo.accounts.length, ...individuals(login));
+
+  test("who signed in at one server is signed in at the other; forms of one are submitted at the other, also after a restart", async () => {
+    const owner = await signedIn();
+    const pages = [await at(0, () => owner.get("/admin")), await at(1, () => owner.get("/admin"))];
+    expect(pages.map(({ text }) => text.includes("Sign out"))).toEqual([true, true]);
+    const style = ({ text }: { text: string }) => /admin\.css\?([\w-]{12})"/.exec(text)![1]!;
+    expect(style(pages[0]!)).toBe(style(pages[1]!));
+
+    const form = await fieldsIn((await at(0, () => owner.get("/admin/config"))).text);
+    const changed = { ...form, retentionDays: "33", anthropicApiKey: "sk-canary-typed-0815" };
+    const shown = await at(1, () => owner.post("/admin/config", changed));
+    expect([shown.status, shown.text.includes("Review changes"), shown.text.includes("canary")]).toEqual([
+      200,
+      true,
+      false,
+    ]);
+    const confirm = await fieldsIn(shown.text);
+    const edited = await at(0, () => owner.get(`/admin/config?change=${confirm.change}`));
+    expect([(await fieldsIn(edited.text)).retentionDays, edited.text.includes("canary")]).toEqual(["33", false]);
+    const saved = await at(0, () => owner.post("/admin/config/save", confirm));
+    expect([saved.status, saved.location]).toEqual([303, "/admin/config?saved=retentionDays,anthropicApiKey"]);
+    expect((await fieldsIn((await at(1, () => owner.get("/admin/config"))).text)).retentionDays).toBe("33");
+    expect((await at(1, () => owner.post("/admin/config/save", confirm))).location).toBe("/admin/config?unchanged=1");
+
+    // A form that a page of another site would make up is refused by both.
+    for (const server of [0, 1])
+      for (const form_token of ["", "x", `${Date.now().toString(36)}-${"A".repeat(43)}`]) {
+        const refused = await at(server, () => owner.post("/admin/config", { ...form, form_token }));
+        expect([refused.status, refused.text.includes("loaded too long ago")]).toEqual([403, true]);
+      }
+
+    servers[0]!.command.process.kill("SIGTERM");
+    await servers[0]!.command.exited;
+    servers[0] = await team.process(environment);
+    edge.servers[0] = servers[0].url;
+    const again = await at(0, () => owner.post("/admin/config", { ...form, retentionDays: "34" }));
+    expect([again.status, again.text.includes("Review changes")]).toEqual([200, true]);
+  });
+
+  test("signing out at one server ends the session and its live view at the other within a second", async () => {
+    const owner = await signedIn();
+    const { form_token } = await fieldsIn((await at(1, () => owner.get("/admin"))).text);
+    const stolen = sessionOf(owner, edge);
+    const feed = await watchFeed(servers[1]!.url, "/admin/requests/live", stolen);
+    const status = async () => (await fetch(`${servers[1]!.url}/admin`, { headers: stolen })).status;
+    expect([feed.response.status, await status()]).toEqual([200, 200]);
+    expect((await at(0, () => owner.post("/admin/sign-out", { form_token: form_token! }))).status).toBe(303);
+    const outAt = unloadedNow();
+    await until(async () => feed.ended && (await status()) === 401, 1_000);
+    expect(unloadedNow() - outAt).toBeLessThan(1_000);
+    expect((await at(0, () => owner.get("/admin"))).status).toBe(401);
+  });
+
+  test("an invitation is accepted with each click at another server; the session ends with the key at both", async () => {
+    nextPerson("anna-demo");
+    const { code, member } = await withTeamStores(team, ({ members }) => members.invite("anna"));
+    edge.to = "turns";
+    edge.reached.length = 0;
+    const anna = openVisitor(edge);
+    const welcome = await anna.get(`/admin/join/${code}`);
+    expect(welcome.text).toContain("Welcome, anna");
+    const begun = await anna.post(/<form method="post" action="([^"]+\/sign-in)"/.exec(welcome.text)![1]!);
+    expect(begun.status).toBe(303);
+    let shown = await anna.get(begun.location!);
+    expect(shown.text).toContain("data-waiting");
+    while (shown.text.includes("data-waiting")) {
+      await Bun.sleep(250);
+      shown = await anna.get(begun.location!);
+    }
+    expect(shown.text).toContain("Signed in as");
+    const last = await anna.post(/<form method="post" action="([^"]+\/key)"/.exec(shown.text)![1]!);
+    const [, key] = /<pre id="new-key">(drg_[\w-]{43})<\/pre>/.exec(last.text)!;
+    // A person takes longer to copy it than the servers to hear of it.
+    const signIn = () => anna.post("/admin/sign-in", { token: key!, next: "/admin" });
+    await until(async () => (await signIn()).status === 303, 1_000);
+    const pages = await Promise.all([1, 2, 3, 4].map(() => anna.get("/admin/requests")));
+    expect(pages.map(({ status, text }) => [status, text.includes("Sign out")])).toEqual(
+      new Array(4).fill([200, true]),
+    );
+    expect(new Set(edge.reached)).toEqual(new Set([0, 1]));
+    expect(edge.reached.slice(0, 3)).toEqual([0, 1, 0]);
+
+    await withTeamStores(team, ({ members }) => members.revokeKey(member.id, "key-1"));
+    const revokedAt = unloadedNow();
+    for (const server of [0, 1])
+      await until(async () => (await at(server, () => anna.get("/admin"))).status === 401, 1_000);
+    expect(unloadedNow() - revokedAt).toBeLessThan(1_000);
+  });
+
+  test("without the database, who is signed in stays so; nobody else can sign in, and nobody is shown an error of the program", async () => {
+    const owner = await signedIn();
+    expect((await at(1, () => owner.get("/admin/connect"))).status).toBe(200);
+    await postgres.stop();
+    try {
+      for (const server of [0, 1])
+        expect((await at(server, () => owner.get("/admin/connect"))).text).toContain("Sign out");
+      const other = openVisitor(edge);
+      const refused = await other.post("/admin/sign-in", { token: adminToken, next: "/admin" });
+      expect([refused.status, refused.text.includes("Not available now"), other.cookie]).toEqual([503, true, ""]);
+      expect(refused.text).toContain("Nobody can sign in.");
+      // A session that this server has not heard of may exist all the same.
+      const name = owner.cookie.split("=")[0]!;
+      const headers = { ...sessionOf(owner, edge), cookie: `${name}=${"x".repeat(43)}` };
+      const unknown = await fetch(`${servers[1]!.url}/admin/connect`, { headers });
+      expect([unknown.status, await unknown.text()]).toEqual([
+        503,
+        expect.stringContaining("cannot tell whether you are signed in"),
+      ]);
+      const { form_token = "" } = await fieldsIn((await owner.get("/admin/connect")).text);
+      const out = await owner.post("/admin/sign-out", { form_token });
+      expect([out.status, out.text.includes("You could not be signed out everywhere.")]).toEqual([503, true]);
+      const page = await (
+        await fetch(`${servers[1]!.url}/admin/connect`, { headers: { "x-forwarded-for": "10.0.0.9" } })
+      ).text();
+      expect(page).toContain('type="password"');
+      for (const { command } of servers) expect(command.stderr()).not.toMatch(/ at .*:\d+:\d+/);
+    } finally {
+      await postgres.start();
+      const isBack = async (server: TeamProcess) => (await server.admin("/requests")).items !== undefined;
+      await until(async () => (await Promise.all(servers.map(isBack))).every(Boolean), 10_000);
+    }
+  });
+
+  test("a sign-in that one server began is shown and cancelled by the other; of a killed server, the other goes on with it", async () => {
+    const owner = await signedIn();
+    nextPerson("ben-demo");
+    const allPolls = () => team.demo.journal.filter(({ path }) => path === "/login/oauth/access_token").length;
+    const before = allPolls();
+    const polls = () => allPolls() - before;
+    const { form_token } = await fieldsIn((await owner.get("/admin/accounts")).text);
+    const begin = () => at(0, () => owner.post("/admin/accounts/sign-in", { form_token: form_token! }));
+    const [first, second] = [(await begin()).location!, (await begin()).location!];
+    const shown = await at(1, () => owner.get(first));
+    expect([shown.status, shown.text.includes("data-waiting")]).toEqual([200, true]);
+    expect(shown.text).toMatch(/<code id="user-code">[A-Z0-9-]{9}<\/code>/);
+    await until(async () => (await at(1, () => owner.get("/admin/accounts"))).text.includes(second), 1_000);
+    const cancelled = await at(1, () => owner.post(`${first}/cancel`, { form_token: form_token! }));
+    expect([cancelled.status, cancelled.location]).toEqual([303, "/admin/accounts"]);
+    await until(async () => (await at(0, () => owner.get(first))).text.includes("was cancelled"), 1_000);
+
+    servers[0]!.command.process.kill("SIGKILL");
+    await servers[0]!.command.exited;
+    // Nobody has asked GitHub yet: the first question comes after five seconds.
+    expect(polls()).toBe(0);
+    expect((await at(1, () => owner.get(second))).text).toContain("data-waiting");
+    await until(async () => (await at(1, () => owner.get(second))).text.includes("Signed in as"), 12_000);
+    expect(servers[1]!.command.stderr()).toContain("A sign-in at github.com goes on here");
+    expect(polls()).toBe(1);
+    const { items } = await servers[1]!.admin("/accounts");
+    expect(items.map(({ account_id }: { account_id: string }) => account_id)).toContain("ben-demo");
+  });
+
+  test("what the pages ask of all requests is what is added up before somebody asks", async () => {
+    await using one = await startTeamApp(postgres);
+    await one.addMember("anna", "anna-hub");
+    await one.app.config.change({ budgets: [{ name: "all", unit: "requests", limit: 9, per: "month" }] });
+    const asked = new Set<string>();
+    const { history } = one.app;
+    const { statistics } = history;
+    history.statistics = (filters, by) => {
+      const { from_ms: _, to_ms: __, ...names } = filters;
+      if (Object.values(names).every((value) => value === undefined)) asked.add(by.join());
+      return statistics(filters, by);
+    };
+    for (const path of ["", "/accounts", "/budgets", "/cache", "/connect", "/health", "/keys", "/members", "/requests"])
+      expect((await fetch(`${one.url}/admin${path}`).then((page) => page.text())).length).toBeGreaterThan(1_000);
+    // Totals are asked for by another name.
+    expect([...asked, ""].sort()).toEqual(usualQuestions.map((by) => by.join()).sort());
+  });
+
+  test("where adding up what members used takes too long, the pages and the list say so, and show the rest", async () => {
+    await using one = await startTeamApp(postgres);
+    const { id } = await one.addMember("anna", "anna-hub");
+    const { members, stores } = { members: one.app.members!, stores: one.stores };
+    const locked = await stores.postgres.sql.reserve();
+    await locked.unsafe("BEGIN; LOCK TABLE dragoman.requests");
+    try {
+      expect(await memberUsageIn(stores.postgres, 0, 100)).toBeUndefined();
+      members.usage = (since) => memberUsageIn(stores.postgres, since, 100);
+      members.lastRequests = async () => new Map();
+      const list = await (await fetch(`${one.url}/api/admin/members?sort=requests`)).json();
+      expect(list).toMatchObject({ items: [{ id, keys: 1, request_count: null, nano_credits: null }] });
+      const page = await (await fetch(`${one.url}/admin/members?sort=cost`)).text();
+      expect([page.includes("could not be added up in time"), page.includes("anna-hub")]).toEqual([true, true]);
+    } finally {
+      await locked.unsafe("ROLLBACK");
+      locked.release();
+    }
+    expect(await memberUsageIn(stores.postgres, 0)).toEqual(new Map());
+    const page = await (await fetch(`${one.url}/admin/members/anna`)).text();
+    expect(page).not.toContain("could not be added up");
+  });
+});

@@ -1,0 +1,163 @@
+/** The schema of the database: made once, by one of several servers, and refused where it is too new. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { SQL } from "bun";
+import { readEnvironment } from "../../src/config/environment";
+import { columnNames } from "../../src/history/entry";
+import { connectPostgres, type Postgres } from "../../src/team/connection";
+import { migrate, schemaVersion } from "../../src/team/schema";
+import { openPostgresStores } from "../../src/team/stores";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { unloadedNow } from "../support/unloaded";
+
+describeWithPostgres("the schema", () => {
+  let server: TestPostgres;
+  const opened: Postgres[] = [];
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    for (const postgres of opened) await postgres.close();
+    await server[Symbol.asyncDispose]();
+  });
+  const connected = (url: string) => {
+    const postgres = connectPostgres({ url });
+    opened.push(postgres);
+    return postgres;
+  };
+
+  test("eight servers that start at the same moment make it once", async () => {
+    const url = await server.database({ empty: true });
+    await Promise.all(Array.from({ length: 8 }, () => migrate(connected(url))));
+    const { sql } = opened[0]!;
+    expect([...(await sql`SELECT version, compatible_with FROM dragoman.schema`)]).toEqual([
+      { version: schemaVersion, compatible_with: 9 },
+    ]);
+    const columns = await sql`SELECT column_name FROM information_schema.columns
+      WHERE table_schema = 'dragoman' AND table_name = 'requests'`;
+    expect(columns.map(({ column_name }: { column_name: string }) => column_name)).toEqual(
+      expect.arrayContaining(columnNames),
+    );
+    await migrate(opened[1]!);
+  });
+
+  test("a newer one is used as long as it is compatible with this version", async () => {
+    const url = await server.database({ empty: true });
+    const postgres = connected(url);
+    await migrate(postgres);
+    await postgres.sql`UPDATE dragoman.schema SET version = 99, compatible_with = ${schemaVersion}`;
+    await migrate(postgres);
+    expect([...(await postgres.sql`SELECT version FROM dragoman.schema`)]).toEqual([{ version: 99 }]);
+    await postgres.sql`UPDATE dragoman.schema SET compatible_with = 99`;
+    expect(migrate(postgres)).rejects.toThrow("newer dragoman (schema 99)");
+  });
+
+  test("the history gets the columns that a later version has", async () => {
+    const postgres = connected(await server.database({ empty: true }));
+    await migrate(postgres);
+    await postgres.sql`ALTER TABLE dragoman.requests DROP COLUMN cache_miss`;
+    await migrate(postgres);
+    expect(await postgres.sql`SELECT cache_miss FROM dragoman.requests`).toHaveLength(0);
+  });
+
+  test("a change is numbered and announced when it is committed, not before and not if it fails", async () => {
+    const url = await server.database({ empty: true });
+    const postgres = connected(url);
+    await migrate(postgres);
+    const heard: string[] = [];
+    await postgres.listen(
+      "dragoman",
+      (payload) => void heard.push(payload),
+      () => {},
+    );
+    const failing = postgres.transact(async (sql) => {
+      await sql`SELECT dragoman.announce_change('keys')`;
+      throw new Error("no");
+    });
+    expect(failing).rejects.toThrow("no");
+    await failing.catch(() => {});
+    await postgres.transact((sql) => sql`SELECT dragoman.announce_change('keys')`);
+    while (heard.length === 0) await Bun.sleep(2);
+    expect(heard.map((text) => JSON.parse(text))).toEqual([
+      { table: "keys", revision: 1, mark: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+    ]);
+  });
+
+  test("a server that is not there is reported as such, and found again", async () => {
+    const postgres = connected(await server.database({ empty: true }));
+    await postgres.ask((sql) => sql`SELECT 1`);
+    await server.stop();
+    expect(await postgres.ask((sql) => sql`SELECT 1`).catch((thrown) => thrown)).toMatchObject({
+      kind: "unable",
+      status: 503,
+      details: { code: "database_away" },
+    });
+    expect(postgres.isAway).toBe(true);
+    await server.start();
+    // Nobody but one question at a time asks meanwhile, at most half a second apart.
+    const startedAt = unloadedNow();
+    while (postgres.isAway) await Bun.sleep(5);
+    expect(unloadedNow() - startedAt).toBeLessThan(1_000);
+    expect([...(await postgres.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
+  });
+
+  test("questions that only wait for a connection are answered, however many others are before them", async () => {
+    const postgres = connected(await server.database({ empty: true }));
+    const ask = () => postgres.ask((sql) => sql`SELECT pg_sleep(0.1)`, 500);
+    const answers = await Promise.allSettled(Array.from({ length: 100 }, ask));
+    expect(answers.filter(({ status }) => status === "rejected")).toEqual([]);
+    expect(postgres.isAway).toBe(false);
+  });
+
+  test("a question that waits for a connection ends when the database answers nobody, and is not told of others", async () => {
+    const postgres = connected(await server.database({ empty: true }));
+    await postgres.ask((sql) => sql`SELECT 1`);
+    const long = Array.from({ length: 8 }, () => postgres.ask((sql) => sql`SELECT pg_sleep(2)`, 30_000));
+    const waiting = postgres.transact((sql) => sql`SELECT 1`, 300);
+    const startedAt = unloadedNow();
+    expect(await waiting.catch((thrown) => thrown)).toMatchObject({
+      details: { code: "database_away" },
+      message:
+        "The database cannot be used now: it does not answer. Therefore nothing was changed. Try again when it is back.",
+    });
+    expect(unloadedNow() - startedAt).toBeLessThan(2_000);
+    // Its connections were replaced, and finish what they do.
+    expect([...(await postgres.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
+    expect(await Promise.all(long)).toHaveLength(8);
+  });
+
+  test("an address without a database is an error within seconds", async () => {
+    const postgres = connected("postgres://nobody@127.0.0.1:1/none");
+    const before = unloadedNow();
+    expect(await postgres.ask((sql) => sql`SELECT 1`).catch(({ details }) => details.code)).toBe("database_away");
+    expect(unloadedNow() - before).toBeLessThan(5_500);
+    // The client of Bun would keep the process alive if it went on connecting.
+    expect(new SQL("postgres://nobody@127.0.0.1:1/none", { max: 1 })`SELECT 1`).rejects.toThrow();
+  });
+
+  test("a server that finds too few connections at its start waits, and starts when there are some", async () => {
+    const url = await server.database();
+    await server.administer("CREATE ROLE scarce LOGIN IN ROLE dragoman");
+    const environment = readEnvironment({
+      HOME: "/nonexistent",
+      DRAGOMAN_DATABASE_URL: url.replace("dragoman@", "scarce@"),
+      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+    });
+    for (const limit of [1, 2, 4, 8]) {
+      await server.administer(`ALTER ROLE scarce CONNECTION LIMIT ${limit}`);
+      const opening = openPostgresStores(environment, { follow: true });
+      const outcome = await Promise.race([
+        opening.then(
+          () => "opened",
+          (thrown) => String(thrown),
+        ),
+        Bun.sleep(700).then(() => "waits"),
+      ]);
+      expect([limit, outcome]).toEqual([limit, expect.stringMatching(/^(?:opened|waits)$/)]);
+      await server.administer("ALTER ROLE scarce CONNECTION LIMIT -1");
+      await (await opening).close();
+    }
+    await server.administer("ALTER ROLE scarce CONNECTION LIMIT 0");
+    await expect(openPostgresStores(environment, { follow: false })).rejects.toThrow("it has no connection left");
+  });
+});

@@ -1,0 +1,83 @@
+/** What requests used of budgets: sent by whoever has it, counted once, and known to the servers that run other requests. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startDemo } from "../../src/demo/demo";
+import type { Settlement } from "../../src/team/ledger-queries";
+import { openSpool, spoolName } from "../../src/team/spool";
+import { saveAccounts } from "../support/members";
+import { describeWithPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { startTeamApp } from "../support/team-app";
+import { individuals } from "../support/teams";
+
+describeWithPostgres("settlements of a team", () => {
+  let postgres: TestDatabases;
+  beforeAll(async () => {
+    postgres = await sharedPostgres();
+  });
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  const settlement: Settlement = { budget: "all", session: "", start_ms: 0, amount: 7, unknown: 0 };
+  const settle = (id: string, replica: string) =>
+    `SELECT dragoman.settle('${id}', '${replica}', '${JSON.stringify([settlement])}')`;
+  const used = (url: string) => postgres.administer("SELECT used::int FROM dragoman.ledger", url);
+
+  test("a server that is started with a folder sends what waits there, before its first request", async () => {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const spool = openSpool(join(home, spoolName), () => {});
+    spool.queue<Settlement[]>("settlement").add([[crypto.randomUUID(), [settlement]]]);
+    spool.close();
+    try {
+      await using team = await startTeamApp(postgres, { env: { DRAGOMAN_HOME: home } });
+      const url = team.env.DRAGOMAN_DATABASE_URL!;
+      await until(async () => Bun.deepEquals(await used(url), [{ used: 7 }]), 5_000);
+      expect(team.app.team!.waiting()).toEqual({ requests: 0, settlements: 0 });
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+
+  test("a settlement that a lost server's folder still has counts once, however late it is sent again", async () => {
+    const url = await postgres.database();
+    const [lost, lostId, left, leftId] = Array.from({ length: 4 }, () => crypto.randomUUID());
+    await postgres.administer(
+      `INSERT INTO dragoman.replicas (id, version, seal_keys, beat_at) VALUES ('${lost}', '1', '[]', now() - interval '40 days');
+       ${settle(lostId!, lost!)}; ${settle(leftId!, left!)};
+       UPDATE dragoman.reservations SET changed_at = now() - interval '40 days'`,
+      url,
+    );
+    // Its first beat makes it the leader, which does the chores.
+    await using team = await startTeamApp(postgres, { env: { DRAGOMAN_DATABASE_URL: url } });
+    const kept = await postgres.administer("SELECT replica::text FROM dragoman.reservations", url);
+    expect([team.stores.isLeader, kept]).toEqual([true, [{ replica: lost }]]);
+    await postgres.administer(settle(lostId!, crypto.randomUUID()), url);
+    expect(await used(url)).toEqual([{ used: 14 }]);
+  });
+
+  test("cut ends the streams of all servers when a request at one of them uses up the budget", async () => {
+    const demo = startDemo({ pace: 10, accounts: [] });
+    await using one = await startTeamApp(postgres, { demo });
+    await using other = await startTeamApp(postgres, { env: one.env, demo });
+    const accounts = individuals("octo-demo");
+    demo.accounts.push(...accounts);
+    await saveAccounts(one.stores, accounts);
+    await until(() => [one, other].every(({ app }) => app.accounts.length === 1));
+    const budget = { name: "all", unit: "requests", limit: 2, per: "month", then: "warn", cut: true };
+    await one.app.config.change({ budgets: [budget] });
+    await until(() => other.app.budgets.budgets.length === 1);
+    const post = (url: string, content: string, stream: boolean) =>
+      fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: "gpt-5-mini", stream, messages: [{ role: "user", content }] }),
+      });
+    const running = await post(other.url, "[demo: long 200]", true);
+    for (let count = 0; count < 2; count += 1) expect((await post(one.url, "Hello", false)).status).toBe(200);
+    const text = await running.text();
+    expect([text.includes("is used up"), text.includes("[DONE]")]).toEqual([true, false]);
+    await demo.stop();
+  });
+});
