@@ -63,7 +63,7 @@ describe("secrets never reach a line", () => {
   });
 });
 
-test("LG02: one line per event, whatever the text holds", () => {
+test("one line per event, whatever the text holds", () => {
   const { log, lines } = logger();
   log.warn("a\r\nb\u001b]52;c;evil\u0007\u0000\u2028\u202e");
   expect(lines).toHaveLength(1);

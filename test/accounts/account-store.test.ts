@@ -47,7 +47,7 @@ describe("saved accounts", () => {
     expect(lines).toEqual([]);
   });
 
-  test("FS01: one private file each, whatever the umask", () => {
+  test("one private file each, whatever the umask", () => {
     const before = process.umask(0);
     try {
       store().add(person("octo", 1));
@@ -104,7 +104,7 @@ describe("saved accounts", () => {
     expect(readdirSync(join(folder, "github.com"))).toEqual([]);
   });
 
-  test("A15: the same person signing in again is one account with the new token, at its old place", () => {
+  test("the same person signing in again is one account with the new token, at its old place", () => {
     const { add, load } = store();
     expect(add(person("octo", 1))).toBe("added");
     add(person("work", 2));
@@ -115,14 +115,14 @@ describe("saved accounts", () => {
     ]);
   });
 
-  test("A15: the same name on another host is another person", () => {
+  test("the same name on another host is another person", () => {
     const { add, load } = store();
     add(person("octo", 1));
     expect(add(person("octo", 2, { host: "company.ghe.com" }))).toBe("added");
     expect(load().length).toBe(2);
   });
 
-  test("T17: an account that another process adds or removes is seen at the next load", () => {
+  test("an account that another process adds or removes is seen at the next load", () => {
     const server = store();
     const commandLine = store();
     commandLine.add(person("octo", 1));
@@ -138,7 +138,7 @@ describe("saved accounts", () => {
     ["host", person("octo", 1, { host: "../../etc" })],
     ["host", person("octo", 1, { host: "company.ghe.com/.." })],
     ["githubToken", person("octo", 1, { githubToken: "ghu_1\r\nx-evil: 1" })],
-  ])("FS06: a %s that could lead elsewhere is not saved", (field, account) => {
+  ])("a %s that could lead elsewhere is not saved", (field, account) => {
     const thrown = (() => {
       try {
         store().add(account);
@@ -168,7 +168,7 @@ describe("files that went wrong", () => {
     ["a login that climbs out", "octo.json", JSON.stringify(person("../../x", 1))],
     ["no token", "octo.json", JSON.stringify({ ...person("octo", 1), githubToken: undefined })],
     ["an unknown mode", "octo.json", JSON.stringify({ ...person("octo", 1), mode: "magic" })],
-  ])("FS06, FS07: %s is left out with one warning, and the others serve", (_, name, text) => {
+  ])("%s is left out with one warning, and the others serve", (_, name, text) => {
     plant(name, text);
     const { add, load, lines } = store();
     add(person("work", 2));
@@ -179,7 +179,7 @@ describe("files that went wrong", () => {
     expect(lines.join("")).not.toContain("ghu_");
   });
 
-  test("FS07: a byte order mark, CRLF and blanks around the token do no harm", () => {
+  test("a byte order mark, CRLF and blanks around the token do no harm", () => {
     const text = JSON.stringify({ ...person("octo", 1), githubToken: " ghu_token_of_octo_1\r\n" }, null, 2);
     plant("octo.json", `\ufeff${text.replaceAll("\n", "\r\n")}\r\n`);
     expect(store().load()).toEqual([person("octo", 1)]);
@@ -204,7 +204,7 @@ describe("removing an account", () => {
     expect(logins(load())).toEqual(["cleo"]);
   });
 
-  test("FS09: its token is in no file any more", () => {
+  test("its token is in no file any more", () => {
     const { add, remove } = store();
     add(person("ada", 1));
     add(person("ada", 2));

@@ -36,7 +36,7 @@ function openFrom(saved: SavedAccount[]) {
 }
 
 describe("the active accounts", () => {
-  test("T17: somebody who signs in or out beside is taken up or let go; everybody else stays the very same", () => {
+  test("somebody who signs in or out beside is taken up or let go; everybody else stays the very same", () => {
     const { folder, roster: activeAccounts, lines } = openFrom([person("octo", 1)]);
     const [octo] = activeAccounts.accounts;
     folder.saved = [person("octo", 1), person("work", 2)];
@@ -51,7 +51,7 @@ describe("the active accounts", () => {
     activeAccounts.close();
   });
 
-  test("A7: who signs in again with a new token begins anew: what was wrong with the old one is forgotten", () => {
+  test("who signs in again with a new token begins anew: what was wrong with the old one is forgotten", () => {
     const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
     activeAccounts.accounts[0]!.mark({ name: "failed", reason: "Revoked." });
     folder.saved = [person("octo", 1, "ghu_token_of_octo_anew")];
@@ -60,7 +60,7 @@ describe("the active accounts", () => {
     activeAccounts.close();
   });
 
-  test("T17: it looks once a second by itself, and a folder that cannot be read for a moment sends nobody away", async () => {
+  test("it looks once a second by itself, and a folder that cannot be read for a moment sends nobody away", async () => {
     const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
     folder.readable = false;
     folder.saved = [];
@@ -90,7 +90,7 @@ describe("who waits for what", () => {
     activeAccounts.close();
   });
 
-  test("A10: for one model only, while the account goes on with the others", () => {
+  test("for one model only, while the account goes on with the others", () => {
     const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1)]);
     activeAccounts.accounts[0]!.mark(
       { name: "cooling", until: clock.now() + minute, reason: "Too much of it." },
@@ -106,7 +106,7 @@ describe("who waits for what", () => {
     activeAccounts.close();
   });
 
-  test("A11: while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
+  test("while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
     const { folder, roster: activeAccounts, pool, clock, lines } = openFrom([person("octo", 1), person("work", 2)]);
     activeAccounts.accounts[0]!.mark({ name: "failed", reason: "Suspended.", suspended: true });
     activeAccounts.accounts[0]!.mark({ name: "cooling", reason: "A late answer." });

@@ -54,7 +54,7 @@ describe("who serves", () => {
     expect(names(pool.candidates({ premium: true, capable: (account) => account !== work }))).toEqual(["octo", "plus"]);
   });
 
-  test("T13, A8: the quota ends at the first account: the next serves, the order stays, free models keep rotating", async () => {
+  test("the quota ends at the first account: the next serves, the order stays, free models keep rotating", async () => {
     demo.accounts[0]!.quota = quotas.exhausted();
     const { pool, octo } = threeAccounts();
     await octo.quota();
@@ -69,7 +69,7 @@ describe("who serves", () => {
     expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus"]);
   });
 
-  test("A7, T03: a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
+  test("a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
     demo.accounts[0]!.exchangeFault = "revoked";
     const { pool, octo, clock } = threeAccounts();
     await octo.session().catch(() => {});
@@ -78,7 +78,7 @@ describe("who serves", () => {
     expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
   });
 
-  test("A10: a rate limit cools only the account that hit it, for as long as it says", () => {
+  test("a rate limit cools only the account that hit it, for as long as it says", () => {
     const { pool, work, clock } = threeAccounts();
     work.mark({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
     expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "plus"]);
@@ -88,13 +88,13 @@ describe("who serves", () => {
 });
 
 describe("why nobody can serve", () => {
-  test("T12: nobody is signed in: 503 with the one command that helps", () => {
+  test("nobody is signed in: 503 with the one command that helps", () => {
     const error = openPool({ accounts: () => [] }).whyNone();
     expect([error.status, error.details.code]).toEqual([503, "no_account"]);
     expect(error.message).toContain("Run `dragoman auth` to sign in.");
   });
 
-  test("T06: all have failed: 503 that names each and its reason", async () => {
+  test("all have failed: 503 that names each and its reason", async () => {
     for (const account of demo.accounts) account.exchangeFault = "billing_locked";
     const { pool, octo, work, plus } = threeAccounts();
     await Promise.allSettled([octo.session(), work.session()]);
@@ -107,7 +107,7 @@ describe("why nobody can serve", () => {
     expect(error.message).toContain("plus-demo: Its sign-in was revoked.");
   });
 
-  test("A9, T14: all exhausted: 429 that names each, with the earliest reset as retry-after", () => {
+  test("all exhausted: 429 that names each, with the earliest reset as retry-after", () => {
     const { pool, octo, work, plus, clock } = threeAccounts();
     const first = Date.parse("2026-12-01T00:00:00Z");
     octo.mark({ name: "exhausted", until: first + 9 * minute, reason: "You have no quota." });
@@ -127,7 +127,7 @@ describe("why nobody can serve", () => {
     );
   });
 
-  test("A10: all cooling: 429 with the shortest wait", () => {
+  test("all cooling: 429 with the shortest wait", () => {
     const { pool, accounts, clock } = threeAccounts();
     for (const [place, account] of accounts.entries())
       account.mark({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
@@ -137,7 +137,7 @@ describe("why nobody can serve", () => {
     expect(error.message).toContain(`before ${zonedTime(clock.now() + 20 * second, clock.now())}`);
   });
 
-  test("A6, T11: GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {
+  test("GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {
     demo.intercept(exchangePath, () => new Response("", { status: 500 }), 2);
     const { pool, octo, work, plus, clock } = threeAccounts();
     const two = openPool({ accounts: () => [octo, work], now: clock.now });

@@ -39,14 +39,14 @@ describe("what the quota endpoint says", () => {
     ["credits", "business", { unit: "credits", entitlement: 1500, remaining: 1100, exhausted: false }],
     ["free", "free", { unit: "premium", entitlement: 50, remaining: 50, exhausted: false }],
     ["freeLegacy", "free", { unit: "chat", entitlement: 500, remaining: 450, exhausted: false }],
-  ])("A17, A18: the %s account is neither at a false 0 %% nor at a false 100 %%", async (variant, plan, expected) => {
+  ])("the %s account is neither at a false 0 %% nor at a false 100 %%", async (variant, plan, expected) => {
     Object.assign(demo.accounts[0]!, { quota: quotas[variant](), plan });
     const { account } = openDemoAccount(demo);
     expect(await account.quota()).toMatchObject({ plan, resetAt: reset, ...expected });
     expect(account.state.name).toBe(expected.exhausted ? "exhausted" : "ready");
   });
 
-  test("A17: the free plan without premium requests is measured by its chat messages, and stops with them", async () => {
+  test("the free plan without premium requests is measured by its chat messages, and stops with them", async () => {
     const quota = { ...quotas.free(), premium: quotas.freeLegacy().premium };
     Object.assign(demo.accounts[0]!, { quota, plan: "free" });
     const { account, clock } = openDemoAccount(demo);
@@ -61,7 +61,7 @@ describe("what the quota endpoint says", () => {
     });
   });
 
-  test("A17: an answer of unknown shape is unknown, not empty", () => {
+  test("an answer of unknown shape is unknown, not empty", () => {
     for (const answer of [{}, { quota_snapshots: null }, { quota_snapshots: { premium_interactions: "300" } }])
       expect(readQuota(answer, 7)).toEqual({
         unit: "unknown",
@@ -117,7 +117,7 @@ describe("what the quota endpoint says", () => {
     expect(callsTo(demo, quotaPath)).toBe(2);
   });
 
-  test("T16: with the quota endpoint down the last known numbers are shown as stale, and requests go on", async () => {
+  test("with the quota endpoint down the last known numbers are shown as stale, and requests go on", async () => {
     const { account, clock } = openDemoAccount(demo);
     await account.quota();
     demo.intercept(quotaPath, () => new Response("", { status: 500 }), 2);
@@ -132,7 +132,7 @@ describe("what the quota endpoint says", () => {
     expect(await fresh.quota()).toMatchObject({ remaining: 217.34 });
   });
 
-  test("A7: a revoked sign-in is found when the quota is asked for, and said in words", async () => {
+  test("a revoked sign-in is found when the quota is asked for, and said in words", async () => {
     const { account } = openDemoAccount(demo);
     demo.accounts[0]!.githubToken = "ghu_another";
     expect((await failureOf(account.quota())).message).toContain(
@@ -143,7 +143,7 @@ describe("what the quota endpoint says", () => {
 });
 
 describe("what answers of models say beside", () => {
-  test("A17: each premium request is taken off at once, without asking GitHub", async () => {
+  test("each premium request is taken off at once, without asking GitHub", async () => {
     const { account } = openDemoAccount(demo);
     await account.quota();
     const response = await complete(await account.session(), "claude-sonnet-4.5");
@@ -154,7 +154,7 @@ describe("what answers of models say beside", () => {
     expect(callsTo(demo, quotaPath)).toBe(1);
   });
 
-  test("T13: the request that uses up the quota makes the next one go elsewhere", async () => {
+  test("the request that uses up the quota makes the next one go elsewhere", async () => {
     demo.accounts[0]!.quota.premium.remaining = 1;
     const { account, lines } = openDemoAccount(demo);
     await account.quota();
@@ -181,13 +181,13 @@ describe("what answers of models say beside", () => {
     ["ent=0&ov=0.0&ovPerm=false&rem=100.0", { unit: "unknown", entitlement: 0, remaining: 0, exhausted: false }],
     ["ent=300", { entitlement: 300, remaining: null, exhausted: false }],
     ["nonsense", undefined],
-  ])("A17: the header %s", (value, expected) => {
+  ])("the header %s", (value, expected) => {
     const learnt = learnFromHeaders(undefined, new Headers({ "x-quota-snapshot-premium_models": value }), 0);
     if (expected) expect(learnt).toMatchObject(expected);
     else expect(learnt).toBeUndefined();
   });
 
-  test("A18: a header under token billing does not turn placeholders into an empty quota", async () => {
+  test("a header under token billing does not turn placeholders into an empty quota", async () => {
     Object.assign(demo.accounts[0]!, { quota: quotas.tokenBilling(), plan: "business" });
     const { account } = openDemoAccount(demo);
     await account.quota();
@@ -212,7 +212,7 @@ describe("what answers of models say beside", () => {
 });
 
 describe("an exhausted account", () => {
-  test("A8: what a refusal said lasts until the quota's reset, and then it is ready by itself", async () => {
+  test("what a refusal said lasts until the quota's reset, and then it is ready by itself", async () => {
     const { account, clock } = openDemoAccount(demo);
     await account.quota();
     account.mark({ name: "exhausted", reason: "You have no quota." });

@@ -53,7 +53,7 @@ describe("signing in by code", () => {
     expect(first!.headers).toMatchObject({ "user-agent": "dragoman/1.2.3", accept: "application/json" });
   });
 
-  test("A15: declined in the browser", async () => {
+  test("declined in the browser", async () => {
     demo.device.outcome = "access_denied";
     const error = await failureOf(begin().result);
     expect([error.details.code, error.message]).toEqual([
@@ -62,20 +62,20 @@ describe("signing in by code", () => {
     ]);
   });
 
-  test("A15: the code expired", async () => {
+  test("the code expired", async () => {
     demo.device.outcome = "expired_token";
     const { message } = await failureOf(begin().result);
     expect(message).toBe("The code expired before it was approved. Run `dragoman auth` for a new one.");
   });
 
-  test("A15: nobody ever answers: the end comes with the code's own", async () => {
+  test("nobody ever answers: the end comes with the code's own", async () => {
     demo.device.pending = 1_000_000;
     const { result, pauses } = begin();
     expect((await failureOf(result)).details.code).toBe("expired_token");
     expect(pauses.reduce((sum, pause) => sum + pause)).toBeWithin(890, 910);
   });
 
-  test("A15: slow_down with a new interval, and without one", async () => {
+  test("slow_down with a new interval, and without one", async () => {
     demo.intercept(pollPath, () => Response.json({ error: "slow_down", interval: 12 }));
     demo.intercept(pollPath, () => Response.json({ error: "slow_down" }));
     const { result, pauses } = begin();
@@ -88,7 +88,7 @@ describe("signing in by code", () => {
     [-1, 6],
     [1e9, 60],
     ["soon", 6],
-  ])("SS21: an interval of %p means a poll every %d s", async (interval, pause) => {
+  ])("an interval of %p means a poll every %d s", async (interval, pause) => {
     demo.intercept("/login/device/code", () =>
       Response.json({
         device_code: "d",
@@ -106,7 +106,7 @@ describe("signing in by code", () => {
   });
 
   test.each(["https://evil.example/login/device", "javascript:alert(1)", "github.com/login/device"])(
-    "SS21: the address %s is shown with a warning and not to be opened",
+    "the address %s is shown with a warning and not to be opened",
     async (verification_uri) => {
       demo.intercept("/login/device/code", () =>
         Response.json({ device_code: "d", user_code: "ABCD-1234", verification_uri, expires_in: 60 }),
@@ -128,7 +128,7 @@ describe("signing in by code", () => {
     expect(shown).toEqual([]);
   });
 
-  test("A15: polls that GitHub cannot answer are asked again", async () => {
+  test("polls that GitHub cannot answer are asked again", async () => {
     demo.intercept(pollPath, () => new Response("<html>502</html>", { status: 502 }));
     demo.intercept(pollPath, () => new Response("", { status: 200 }));
     demo.intercept(pollPath, () => Response.redirect("https://portal.example/login", 302));
@@ -137,7 +137,7 @@ describe("signing in by code", () => {
     expect(callsTo(demo, pollPath)).toBe(6);
   });
 
-  test("A15: pending polls are pending with status 400 too, and a 4xx that says nothing ends the sign-in", async () => {
+  test("pending polls are pending with status 400 too, and a 4xx that says nothing ends the sign-in", async () => {
     demo.intercept(pollPath, () => Response.json({ error: "authorization_pending" }, { status: 400 }));
     demo.intercept(pollPath, () => new Response("go away", { status: 418 }));
     const { result, pauses } = begin();
@@ -145,7 +145,7 @@ describe("signing in by code", () => {
     expect(pauses.length).toBe(2);
   });
 
-  test("A15: an error nobody foresaw is shown in GitHub's words", async () => {
+  test("an error nobody foresaw is shown in GitHub's words", async () => {
     demo.intercept(pollPath, () => Response.json({ error: "strange", error_description: "Something new." }));
     expect((await failureOf(begin().result)).message).toBe("GitHub ended the sign-in (strange: Something new.).");
   });
@@ -171,7 +171,7 @@ describe("signing in by code", () => {
     expect(callsTo(demo, pollPath)).toBe(0);
   });
 
-  test("A7: a token that is not accepted is nobody's", async () => {
+  test("a token that is not accepted is nobody's", async () => {
     const error = await failureOf(fetchLogin({ hosts: hostsOf(demo), version: "1" }, "ghu_gone", "exchange"));
     expect([error.kind, error.details.code]).toEqual(["no_account", "sign_in_revoked"]);
   });
@@ -220,7 +220,7 @@ describe("where one signs in", () => {
     ["https://api.githubcopilot.com?x=1", "github.com", false],
     ["http://127.0.0.1:8080", "github.com", false],
     ["nonsense", "github.com", false],
-  ])("SS19: a token for %s, named by %s: %p", (stated, host, allowed) => {
+  ])("a token for %s, named by %s: %p", (stated, host, allowed) => {
     expect(allowedModelHost(stated, hostsFor(host))).toBe(allowed ? stated.replace(/\/$/, "") : undefined);
   });
 

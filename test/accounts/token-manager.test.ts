@@ -65,14 +65,14 @@ describe("a token is there when it is needed", () => {
     expect(JSON.stringify(demo.journal[0]!.headers)).not.toMatch(/vscode|machine|device|telemetry/i);
   });
 
-  test("A5, T02: 50 callers at the first need make one exchange", async () => {
+  test("50 callers at the first need make one exchange", async () => {
     const { account } = openDemoAccount(demo);
     const sessions = await Promise.all(Array.from({ length: 50 }, () => account.session()));
     expect(new Set(sessions).size).toBe(1);
     expect(exchangesOf(demo)).toBe(1);
   });
 
-  test("A5, T02: 50 callers at expiry make one exchange", async () => {
+  test("50 callers at expiry make one exchange", async () => {
     const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(31 * minute);
@@ -101,7 +101,7 @@ describe("a token is there when it is needed", () => {
     expect(exchangesOf(demo)).toBe(2);
   });
 
-  test("A3: past refresh_in the new token is waited for, though the old one's end is later", async () => {
+  test("past refresh_in the new token is waited for, though the old one's end is later", async () => {
     demo.accounts[0]!.expiresEarly = true;
     const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
@@ -109,7 +109,7 @@ describe("a token is there when it is needed", () => {
     expect(await account.session()).not.toBe(old);
   });
 
-  test("A1, T09: the first call after eight hours of sleep brings a new token before it goes out", async () => {
+  test("the first call after eight hours of sleep brings a new token before it goes out", async () => {
     const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(5 * minute);
@@ -121,7 +121,7 @@ describe("a token is there when it is needed", () => {
     expect(exchangesOf(demo)).toBe(2);
   });
 
-  test("A2, T08: a wall clock set back two hours does not keep a dead token", async () => {
+  test("a wall clock set back two hours does not keep a dead token", async () => {
     const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.jump(-2 * hour);
@@ -130,7 +130,7 @@ describe("a token is there when it is needed", () => {
     expect(await account.session()).not.toBe(old);
   });
 
-  test("A2, T08: a wall clock that jumps at each request causes no storm", async () => {
+  test("a wall clock that jumps at each request causes no storm", async () => {
     const { account, clock } = openDemoAccount(demo);
     for (let turn = 0; turn < 120; turn++) {
       await account.session();
@@ -141,7 +141,7 @@ describe("a token is there when it is needed", () => {
   });
 
   test.each([24 * hour, -24 * hour])(
-    "T08: with this machine's clock %d ms off, a token is used for its 25 minutes",
+    "with this machine's clock %d ms off, a token is used for its 25 minutes",
     async (off) => {
       const clock = handClock(Date.now() + off);
       const { account } = openDemoAccount(demo, "octo-demo", clock);
@@ -164,7 +164,7 @@ describe("odd answers of the exchange", () => {
     ["2^40, with an end long past", { refresh_in: 2 ** 40, expires_at: 1 }, 24 * hour - minute],
     ["missing", { refresh_in: undefined }, 1435 * second],
     ["missing, like the end", { refresh_in: undefined, expires_at: undefined }, 1435 * second],
-  ])("T10, SS18: refresh_in %s is put between half a minute and a day", async (_, changes, due) => {
+  ])("refresh_in %s is put between half a minute and a day", async (_, changes, due) => {
     exchangeSays(changes);
     const { account, clock } = openDemoAccount(demo);
     const first = await account.session();
@@ -177,7 +177,7 @@ describe("odd answers of the exchange", () => {
     await until(() => exchangesOf(demo) === 2);
   });
 
-  test("SS18: refresh_in 0 is read as half a minute, whatever else is said", async () => {
+  test("refresh_in 0 is read as half a minute, whatever else is said", async () => {
     exchangeSays({ refresh_in: 0 });
     const caller = { hosts: hostsOf(demo), version: "1" };
     expect(await exchangeToken(caller, demo.accounts[0]!.githubToken)).toMatchObject({
@@ -185,7 +185,7 @@ describe("odd answers of the exchange", () => {
     });
   });
 
-  test("SS18: refresh_in 0 in every answer means no more than two exchanges a minute", async () => {
+  test("refresh_in 0 in every answer means no more than two exchanges a minute", async () => {
     exchangeSays({ refresh_in: 0, expires_at: 1 }, always);
     const { account, clock } = openDemoAccount(demo);
     for (let turn = 0; turn < 240; turn++) {
@@ -196,7 +196,7 @@ describe("odd answers of the exchange", () => {
   });
 
   test.each(["http://evil.example", "https://evil.example", "https://githubcopilot.com.evil.example", "file:///etc"])(
-    "SS19: a token for the model host %s is not sent there",
+    "a token for the model host %s is not sent there",
     async (api) => {
       exchangeSays({ endpoints: { api } });
       const { account, lines } = openDemoAccount(demo);
@@ -211,7 +211,7 @@ describe("odd answers of the exchange", () => {
     ["with a line break", "tid=1\r\nx-evil: 1"],
     ["of a megabyte", "t".repeat(1024 * 1000)],
     ["of 17 kB", "t".repeat(17_000)],
-  ])("SS20: a token %s fails the account in words", async (_, token) => {
+  ])("a token %s fails the account in words", async (_, token) => {
     exchangeSays({ token });
     const { account } = openDemoAccount(demo);
     const error = await failureOf(account.session());
@@ -232,7 +232,7 @@ describe("odd answers of the exchange", () => {
     ["a list", () => Response.json([])],
     ["two megabytes", () => new Response(`{"token":"${"t".repeat(2 * 1024 * 1024)}"}`)],
     ["a redirect", () => Response.redirect("https://evil.example/token", 302)],
-  ])("T07: %s is an outage in words, and the next good answer ends it", async (_, answer) => {
+  ])("%s is an outage in words, and the next good answer ends it", async (_, answer) => {
     demo.intercept(exchangePath, answer);
     const { account, clock } = openDemoAccount(demo);
     const error = await failureOf(account.session());
@@ -246,7 +246,7 @@ describe("odd answers of the exchange", () => {
 });
 
 describe("while GitHub is down", () => {
-  test("T04: the old token goes on until its end, and GitHub is asked after 1, 2, 4 … 60 s", async () => {
+  test("the old token goes on until its end, and GitHub is asked after 1, 2, 4 … 60 s", async () => {
     const { account, clock, lines } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(1445 * second);
@@ -267,7 +267,7 @@ describe("while GitHub is down", () => {
     while ((await account.session()) === old) await Bun.sleep(2);
   });
 
-  test("T04: the old token is not used past its end", async () => {
+  test("the old token is not used past its end", async () => {
     const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     demo.intercept(exchangePath, down, always);
@@ -277,7 +277,7 @@ describe("while GitHub is down", () => {
     expect((await failureOf(account.session())).status).toBe(503);
   });
 
-  test("T05: an exchange that hangs does not hold up requests with a good token", async () => {
+  test("an exchange that hangs does not hold up requests with a good token", async () => {
     const { account, clock } = openDemoAccount(demo, "octo-demo", { timeoutMs: 300 });
     const old = await account.session();
     demo.intercept(exchangePath, () => new Promise(() => {}), always);
@@ -287,7 +287,7 @@ describe("while GitHub is down", () => {
     expect(unloadedNow() - startedAt).toBeLessThan(100);
   });
 
-  test("T05: without a token a hanging exchange ends at its limit, in words", async () => {
+  test("without a token a hanging exchange ends at its limit, in words", async () => {
     demo.intercept(exchangePath, () => new Promise(() => {}));
     const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
     const error = await failureOf(account.session());
@@ -296,7 +296,7 @@ describe("while GitHub is down", () => {
     expect(account.state).toMatchObject({ name: "cooling", outage: true });
   });
 
-  test("T05: headers at once and then silence end at the same limit", async () => {
+  test("headers at once and then silence end at the same limit", async () => {
     demo.intercept(
       exchangePath,
       () => new Response(new ReadableStream({ start: (sink) => sink.enqueue(new Uint8Array([123])) })),
@@ -305,7 +305,7 @@ describe("while GitHub is down", () => {
     expect((await failureOf(account.session())).message).toContain("GitHub's answer was not complete after 0.1 s;");
   });
 
-  test("A6: five minutes of outage: 503 with retry-after, few questions, and it recovers alone", async () => {
+  test("five minutes of outage: 503 with retry-after, few questions, and it recovers alone", async () => {
     let isDown = true;
     const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
@@ -328,7 +328,7 @@ describe("while GitHub is down", () => {
     expect((await failureOf(account.session())).details.headers).toEqual({ "retry-after": "1" });
   });
 
-  test("A6, T11: the exchange is down at the start and comes back: the next request is served", async () => {
+  test("the exchange is down at the start and comes back: the next request is served", async () => {
     demo.intercept(exchangePath, down, 3);
     const { account, clock, lines } = openDemoAccount(demo);
     for (const pause of [1, 2, 4]) {
@@ -367,33 +367,29 @@ describe("a person must act", () => {
     ],
     ["snippy_not_configured", "Settings needed. Choose whether suggestions matching public code are allowed."],
     ["billing_locked", "Billing problem. Your account is locked because of a billing problem."],
-  ] as const)(
-    "A7, T06: %s fails the account with GitHub's reason, and GitHub rests for five minutes",
-    async (fault, reason) => {
-      demo.accounts[0]!.exchangeFault = fault;
-      const { account, clock, lines } = openDemoAccount(demo);
-      const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.session())));
-      for (const { status, message } of errors)
-        expect([status, message]).toEqual([503, expect.stringContaining(reason)]);
-      expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining(reason) });
-      expect(lines.filter((line) => line.includes("error octo-demo has failed")).length).toBe(1);
+  ] as const)("%s fails the account with GitHub's reason, and GitHub rests for five minutes", async (fault, reason) => {
+    demo.accounts[0]!.exchangeFault = fault;
+    const { account, clock, lines } = openDemoAccount(demo);
+    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.session())));
+    for (const { status, message } of errors) expect([status, message]).toEqual([503, expect.stringContaining(reason)]);
+    expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining(reason) });
+    expect(lines.filter((line) => line.includes("error octo-demo has failed")).length).toBe(1);
 
-      clock.pass(4.9 * minute);
-      await failureOf(account.session());
-      expect(exchangesOf(demo)).toBe(1);
+    clock.pass(4.9 * minute);
+    await failureOf(account.session());
+    expect(exchangesOf(demo)).toBe(1);
 
-      delete demo.accounts[0]!.exchangeFault; // the person acted
-      clock.pass(0.2 * minute);
-      await account.session();
-      expect(exchangesOf(demo)).toBe(2);
-      expect(account.state).toEqual({ name: "ready" });
-    },
-  );
+    delete demo.accounts[0]!.exchangeFault; // the person acted
+    clock.pass(0.2 * minute);
+    await account.session();
+    expect(exchangesOf(demo)).toBe(2);
+    expect(account.state).toEqual({ name: "ready" });
+  });
 
   test.each([
     [{ error_details: { notification_id: "spammy_user", title: "Blocked", message: "Contact support." } }],
     [{ message: "Your account has been suspended." }],
-  ])("A11: words of abuse or suspension are an error of their own, so that nobody tries on", async (body) => {
+  ])("words of abuse or suspension are an error of their own, so that nobody tries on", async (body) => {
     demo.intercept(exchangePath, () => Response.json(body, { status: 403 }));
     const { account, lines } = openDemoAccount(demo);
     const error = await failureOf(account.session());
@@ -402,7 +398,7 @@ describe("a person must act", () => {
     expect(lines.join("")).toContain("error octo-demo has failed: GitHub has blocked this account:");
   });
 
-  test("T03: a failure the relay found is kept for five minutes, then GitHub is asked anew", async () => {
+  test("a failure the relay found is kept for five minutes, then GitHub is asked anew", async () => {
     const { account, clock } = openDemoAccount(demo);
     const rejected = await account.refresh(await account.session());
     account.mark({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
@@ -415,7 +411,7 @@ describe("a person must act", () => {
   });
 });
 
-test("T03: a renewal that ends after the account has failed does not heal it", async () => {
+test("a renewal that ends after the account has failed does not heal it", async () => {
   const { account, clock } = openDemoAccount(demo);
   let release = () => {};
   const answered = new Promise<undefined>((resolve) => {
@@ -442,7 +438,7 @@ test("the same cooldown announced by many answers is one line in the log", () =>
 });
 
 describe("the model host refuses", () => {
-  test("A4, T01: a 401 in mid-session: one exchange, and the new token is taken", async () => {
+  test("a 401 in mid-session: one exchange, and the new token is taken", async () => {
     const { account } = openDemoAccount(demo);
     const old = await account.session();
     demo.expireTokens();
@@ -452,7 +448,7 @@ describe("the model host refuses", () => {
     expect(exchangesOf(demo)).toBe(2);
   });
 
-  test("T02: 200 refused callers, late ones included, make one exchange", async () => {
+  test("200 refused callers, late ones included, make one exchange", async () => {
     const { account } = openDemoAccount(demo);
     const old = await account.session();
     demo.expireTokens();
@@ -495,7 +491,7 @@ describe("the model host refuses", () => {
     expect(exchangesOf(demo)).toBe(0);
   });
 
-  test("T06: a token GitHub does not exchange (404) is used directly", async () => {
+  test("a token GitHub does not exchange (404) is used directly", async () => {
     const saved = savedFrom(demo.accounts[2]!);
     const { logger, lines } = keptLog();
     const account = openAccount(
@@ -511,14 +507,14 @@ describe("the model host refuses", () => {
     expect(exchangesOf(demo)).toBe(1);
   });
 
-  test("A13: each account is served at the host its own token names", async () => {
+  test("each account is served at the host its own token names", async () => {
     const { account } = openDemoAccount(demo, "work-demo");
     const session = await account.session();
     expect(session.baseUrl).toBe(demo.businessUrl);
     expect((await listModels(session)).status).toBe(200);
   });
 
-  test("A13: after a 421 the account learns its new host, by one exchange however many ask", async () => {
+  test("after a 421 the account learns its new host, by one exchange however many ask", async () => {
     const { account } = openDemoAccount(demo);
     const old = await account.session();
     demo.accounts[0]!.host = "business"; // its seat was moved
@@ -531,7 +527,7 @@ describe("the model host refuses", () => {
 
   const userPath = "/copilot_internal/user";
 
-  test("A13: in direct mode the quota endpoint names the host from the start, by one call for host and quota", async () => {
+  test("in direct mode the quota endpoint names the host from the start, by one call for host and quota", async () => {
     demo.accounts[2]!.host = "business";
     const { account } = openDemoAccount(demo, "plus-demo");
     const sessions = await Promise.all(Array.from({ length: 20 }, () => account.session()));
@@ -542,7 +538,7 @@ describe("the model host refuses", () => {
     expect(callsTo(demo, userPath)).toBe(1);
   });
 
-  test("A13: in direct mode a seat that was moved learns its new host after a 421", async () => {
+  test("in direct mode a seat that was moved learns its new host after a 421", async () => {
     const { account } = openDemoAccount(demo, "plus-demo");
     const old = await account.session();
     demo.accounts[2]!.host = "business";
@@ -553,7 +549,7 @@ describe("the model host refuses", () => {
     expect(await account.session()).toBe(sessions[0]!);
   });
 
-  test("A13: in direct mode GitHub is asked for the host once after a 403, however often one comes", async () => {
+  test("in direct mode GitHub is asked for the host once after a 403, however often one comes", async () => {
     const { account } = openDemoAccount(demo, "plus-demo");
     const old = await account.session();
     demo.accounts[2]!.host = "business";
@@ -563,7 +559,7 @@ describe("the model host refuses", () => {
     expect(callsTo(demo, userPath)).toBe(2);
   });
 
-  test("A13: in direct mode the general host serves while GitHub cannot name another, and GitHub is asked again", async () => {
+  test("in direct mode the general host serves while GitHub cannot name another, and GitHub is asked again", async () => {
     demo.accounts[2]!.host = "business";
     demo.intercept(userPath, down);
     const { account, clock } = openDemoAccount(demo, "plus-demo");
@@ -575,14 +571,14 @@ describe("the model host refuses", () => {
     expect((await account.session()).baseUrl).toBe(demo.businessUrl);
   });
 
-  test("A13: in direct mode a sign-in that GitHub has revoked fails before any request", async () => {
+  test("in direct mode a sign-in that GitHub has revoked fails before any request", async () => {
     const { account } = openDemoAccount(demo, "plus-demo");
     demo.intercept(userPath, () => Response.json({ message: "Bad credentials" }, { status: 401 }));
     expect((await failureOf(account.session())).message).toContain("Sign in again");
     expect(account.state.name).toBe("failed");
   });
 
-  test.each(["octo-demo", "plus-demo"])("A13: when GitHub names no other host, %s fails and says so", async (login) => {
+  test.each(["octo-demo", "plus-demo"])("when GitHub names no other host, %s fails and says so", async (login) => {
     const { account } = openDemoAccount(demo, login);
     const old = await account.session();
     expect((await failureOf(account.relearnHost(old))).message).toContain("does not serve this account");
@@ -606,7 +602,7 @@ describe("a temporary account", () => {
     return { account, lines };
   };
 
-  test("A16, T18: it learns its name with its first session, and asks for it once", async () => {
+  test("it learns its name with its first session, and asks for it once", async () => {
     const { account } = temporary(demo.accounts[1]!.githubToken);
     expect([account.id, account.temporary]).toEqual(["temporary", true]);
     expect(demo.journal).toEqual([]);
@@ -616,7 +612,7 @@ describe("a temporary account", () => {
     expect(callsTo(demo, "/user")).toBe(1);
   });
 
-  test("A16: a name that cannot be had does not hold up its requests", async () => {
+  test("a name that cannot be had does not hold up its requests", async () => {
     demo.intercept("/user", () => new Promise(() => {}));
     const { account } = temporary(demo.accounts[0]!.githubToken);
     expect((await listModels(await account.session())).status).toBe(200);
@@ -625,7 +621,7 @@ describe("a temporary account", () => {
     expect(account.id).toBe("octo-demo");
   });
 
-  test("A16: while its name cannot be had, it is asked for once a minute", async () => {
+  test("while its name cannot be had, it is asked for once a minute", async () => {
     const clock = handClock();
     demo.intercept("/user", down, always);
     const waking = { hosts: hostsOf(demo), version: "1", logger: keptLog().logger, ...clock };
@@ -639,7 +635,7 @@ describe("a temporary account", () => {
     expect(callsTo(demo, "/user")).toBe(2);
   });
 
-  test("A16: a token that is not exchanged is used directly", async () => {
+  test("a token that is not exchanged is used directly", async () => {
     const { account } = temporary(demo.accounts[2]!.githubToken);
     expect((await account.session()).mode).toBe("direct");
     expect((await account.quota()).plan).toBe("individual_pro");

@@ -75,21 +75,21 @@ const forwarding = [
 ];
 
 describe("from this machine", () => {
-  test("AD22: no token and no client key is needed, also where clients need one", async () => {
+  test("no token and no client key is needed, also where clients need one", async () => {
     expect((await fetch(`${open.url}/v1/models`)).status).toBe(401);
     expect((await fetch(open.url + path)).status).toBe(200);
     expect((await fetch(open.url + path, { method: "HEAD" })).status).toBe(200);
   });
 
-  test.each(["127.0.0.1", "127.0.0.2", "localhost", "LOCALHOST", "[::1]"])("AD09: under the name %s", async (name) => {
+  test.each(["127.0.0.1", "127.0.0.2", "localhost", "LOCALHOST", "[::1]"])("under the name %s", async (name) => {
     expect(await status(open, [`Host: ${name}:${portOf(open)}`])).toBe(200);
   });
 
-  test("AD09: over ::1", async () => {
+  test("over ::1", async () => {
     expect(await status(open, ["Host: [::1]:4141"], "::1")).toBe(200);
   });
 
-  testWith("networks", "AD09: over an IPv6 socket that carries IPv4", async () => {
+  testWith("networks", "over an IPv6 socket that carries IPv4", async () => {
     await using both = await startNetworked(["--host", "::", "--allow-open"]);
     expect(await both.here.raw(request(["Host: 127.0.0.1"]))).toEqual([200]);
   });
@@ -105,22 +105,22 @@ describe("from this machine", () => {
     "0.0.0.0",
     "0.0.0.0:4141",
     "192.168.1.7",
-  ])("AD07, AD10, XO14: not under the name %s, unless the token is there", async (name) => {
+  ])("not under the name %s, unless the token is there", async (name) => {
     expect(await status(open, [`Host: ${name}`])).toBe(403);
     expect(await status(guarded, [`Host: ${name}`])).toBe(401);
     expect(await status(guarded, [`Host: ${name}`, `x-admin-token: ${token}`])).toBe(200);
   });
 
-  test("AD10: a name that ends in a dot is no name at all", async () => {
+  test("a name that ends in a dot is no name at all", async () => {
     expect(await status(open, ["Host: localhost."])).toBe(400);
   });
 
-  test.each(forwarding)("AD08: not through a proxy that says %s", async (header) => {
+  test.each(forwarding)("not through a proxy that says %s", async (header) => {
     expect(await status(open, ["Host: localhost", header])).toBe(403);
   });
 
   test.each(["X_Forwarded_For: 127.0.0.1", "X-Original-URL: /", "X-Rewrite-URL: /", "X-HTTP-Method-Override: POST"])(
-    "AD15: %s changes nothing",
+    "%s changes nothing",
     async (header) => {
       const plain = await raw(open, request(["Host: localhost"]));
       const same = await raw(open, request(["Host: localhost", header]));
@@ -130,38 +130,38 @@ describe("from this machine", () => {
   );
 
   test.each([
-    ["AD11: HTTP/1.0 without a Host", `GET /xxxxxxxxxxxx${path} HTTP/1.0\r\n\r\n`],
-    ["AD12: a space", request(["Host: a b"], "GET", `/xxxxxxxxxxxx${path}`)],
-    ["AD12: a user", request(["Host: evil@localhost"], "GET", `/xxxxxxxxxxxx${path}`)],
-    ["AD12: a fragment", request(["Host: localhost#x"], "GET", `/xxxxxxxxxxxx${path}`)],
-    ["AD12: a path", request(["Host: localhost/x"], "GET", `/xxxxxxxxxxxx${path}`)],
-    ["AD12: nothing", request(["Host:"], "GET", `/xxxxxxxxxxxx${path}`)],
-    ["AD13: two names", request(["Host: localhost", "Host: evil.example"])],
-    ["AD13: two names, the other way round", request(["Host: evil.example", "Host: localhost"])],
+    ["HTTP/1.0 without a Host", `GET /xxxxxxxxxxxx${path} HTTP/1.0\r\n\r\n`],
+    ["a space", request(["Host: a b"], "GET", `/xxxxxxxxxxxx${path}`)],
+    ["a user", request(["Host: evil@localhost"], "GET", `/xxxxxxxxxxxx${path}`)],
+    ["a fragment", request(["Host: localhost#x"], "GET", `/xxxxxxxxxxxx${path}`)],
+    ["a path", request(["Host: localhost/x"], "GET", `/xxxxxxxxxxxx${path}`)],
+    ["nothing", request(["Host:"], "GET", `/xxxxxxxxxxxx${path}`)],
+    ["two names", request(["Host: localhost", "Host: evil.example"])],
+    ["two names, the other way round", request(["Host: evil.example", "Host: localhost"])],
   ])("%s is 400", async (_name, text) => {
     const answer = await raw(open, text);
     expect(answer.statuses[0] ?? 400).toBe(400);
     expect(answer.text).not.toContain("revision");
   });
 
-  test("AD14: the Host decides, not an absolute address", async () => {
+  test("the Host decides, not an absolute address", async () => {
     expect((await raw(open, request(["Host: evil.example"], "GET", `http://localhost${path}`))).statuses[0]).toBe(403);
     const evil = await raw(open, request(["Host: localhost"], "GET", `http://evil.example${path}`));
     expect([200, 400, 403]).toContain(evil.statuses[0]!);
   });
 
-  test("AD24: each request of a connection is judged by itself", async () => {
+  test("each request of a connection is judged by itself", async () => {
     const both = request(["Host: localhost"]) + request(["Host: evil.example"]);
     expect((await raw(open, both, { answers: 2 })).statuses).toEqual([200, 403]);
   });
 
   test.each([
-    ["XO06: another origin", { origin: "https://evil.example" }],
-    ["XO02: no origin to speak of", { origin: "null" }],
-    ["XO11: a look-alike", { origin: "http://localhost.evil.example" }],
-    ["XO11: the same over https", { origin: "https://localhost:4141" }],
-    ["XO15: another site's page", { "sec-fetch-site": "cross-site" }],
-    ["XO04: another port's page", { "sec-fetch-site": "same-site" }],
+    ["another origin", { origin: "https://evil.example" }],
+    ["no origin to speak of", { origin: "null" }],
+    ["a look-alike", { origin: "http://localhost.evil.example" }],
+    ["the same over https", { origin: "https://localhost:4141" }],
+    ["another site's page", { "sec-fetch-site": "cross-site" }],
+    ["another port's page", { "sec-fetch-site": "same-site" }],
   ])("%s is 403, token or not", async (_name, headers) => {
     for (const proxy of [open, guarded]) {
       const answer = await proxy.post(path, { logLevel: "debug" }, { headers: headers as Record<string, string> });
@@ -170,7 +170,7 @@ describe("from this machine", () => {
     expect(open.app.config.current.logLevel).toBe("info");
   });
 
-  test("XO07: a preflight is refused, and a listed origin is none for the owner's wing", async () => {
+  test("a preflight is refused, and a listed origin is none for the owner's wing", async () => {
     await using listed = await startProxy({ config: { allowedOrigins: ["http://localhost:3000"] } });
     for (const origin of ["https://evil.example", "http://localhost:3000"]) {
       const headers = {
@@ -184,7 +184,7 @@ describe("from this machine", () => {
     }
   });
 
-  test("XO12: a page of our own may change it, whichever of our names it was opened under", async () => {
+  test("a page of our own may change it, whichever of our names it was opened under", async () => {
     const own = { origin: `http://127.0.0.1:${portOf(open)}`, host: `localhost:${portOf(open)}` };
     expect((await open.post(path, { logLevel: "info" }, { headers: own })).status).toBe(200);
   });
@@ -256,7 +256,7 @@ describeWith("networks", "from another machine", () => {
   const get = ({ there }: Networked, headers: Record<string, string> = {}, to = path) =>
     there.fetch(at(to), { headers });
 
-  test("AD01: 403 where no token is set, in words that say what to do", async () => {
+  test("403 where no token is set, in words that say what to do", async () => {
     const answer = await get(closed);
     expect([answer.status, await answer.json()]).toMatchObject([
       403,
@@ -264,15 +264,15 @@ describeWith("networks", "from another machine", () => {
     ]);
   });
 
-  test.each(["localhost", "127.0.0.1", "[::1]"])("AD02: also when it says that it calls %s", async (name) => {
+  test.each(["localhost", "127.0.0.1", "[::1]"])("also when it says that it calls %s", async (name) => {
     expect(await closed.there.raw(request([`Host: ${name}:4141`]))).toEqual([403]);
   });
 
-  test.each(forwarding)("AD03: also when it says %s", async (header) => {
+  test.each(forwarding)("also when it says %s", async (header) => {
     expect(await closed.there.raw(request(["Host: localhost", header]))).toEqual([403]);
   });
 
-  test("AD04: with a token set, none and wrong ones are 401, the right one is let in", async () => {
+  test("with a token set, none and wrong ones are 401, the right one is let in", async () => {
     const answer = await get(asking);
     expect([answer.status, answer.headers.get("www-authenticate"), await answer.json()]).toMatchObject([
       401,
@@ -286,19 +286,19 @@ describeWith("networks", "from another machine", () => {
     expect((await get(asking, { authorization: "Bearer wrong", "x-admin-token": token })).status).toBe(200);
   });
 
-  test("AD05: a query and a cookie are no place for it", async () => {
+  test("a query and a cookie are no place for it", async () => {
     for (const query of [`?token=${token}`, `?admin_token=${token}`, `?x-admin-token=${token}`])
       expect((await get(asking, {}, path + query)).status).toBe(401);
     expect((await get(asking, { cookie: `x-admin-token=${token}; token=${token}` })).status).toBe(401);
   });
 
-  test.each(["", "   "])("AD06: a token of %j counts as none", async (blank) => {
+  test.each(["", "   "])("a token of %j counts as none", async (blank) => {
     await using unset = await startNetworked(["--host", "0.0.0.0", "--allow-open"], { env: { ADMIN_TOKEN: blank } });
     expect((await get(unset, { "x-admin-token": blank })).status).toBe(403);
     expect((await get(unset, { authorization: "Bearer " })).status).toBe(403);
   });
 
-  test("AD21: ten wrong tokens a minute, then 429; this machine goes on", async () => {
+  test("ten wrong tokens a minute, then 429; this machine goes on", async () => {
     await using tried = await startNetworked(["--host", "0.0.0.0", "--allow-open"], { env: { ADMIN_TOKEN: token } });
     const statuses: number[] = [];
     for (let time = 0; time < 1000; time++)
@@ -319,7 +319,7 @@ describeWith("networks", "from another machine", () => {
     ["DELETE", path],
     ["PATCH", path],
     ["PUT", "/api/admin/nope"],
-  ])("AD23: %s %s is 403 before it is anything else", async (method, to) => {
+  ])("%s %s is 403 before it is anything else", async (method, to) => {
     const answer = await closed.there.fetch(at(to), { method });
     expect([answer.status, await answer.json()]).toMatchObject([403, { error: { type: "forbidden" } }]);
   });

@@ -957,7 +957,7 @@ test("each client's settings stand ready, with the limits of the live catalogue 
   expect(text).not.toContain("experimental_bearer_token");
 });
 
-test("CL12: a model id with a shell command in it stands in no line that is to be copied", async () => {
+test("a model id with a shell command in it stands in no line that is to be copied", async () => {
   await using proxy = await startProxy();
   const model = (id: string) => ({
     id,

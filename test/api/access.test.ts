@@ -38,7 +38,7 @@ function raw(proxy: RunningProxy, text: string): Promise<string> {
 }
 
 describe("client keys", () => {
-  test("AU01: none is 401 with a hint how to send one", async () => {
+  test("none is 401 with a hint how to send one", async () => {
     const response = await guarded.post("/v1/chat/completions", hello);
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe("Bearer");
@@ -48,18 +48,18 @@ describe("client keys", () => {
   });
 
   test.each([
-    ["AU02: same length, wrong", { "x-api-key": "k-alpha-0123456780" }],
-    ["AU03: cut by one", { "x-api-key": key.slice(0, -1) }],
-    ["AU03: one more", { "x-api-key": `${key}x` }],
-    ["AU03: upper case", { "x-api-key": key.toUpperCase() }],
-    ["AU05: no value", { authorization: "Bearer" }],
-    ["AU05: another scheme", { authorization: `Basic ${btoa(`:${key}`)}` }],
-    ["AU05: a made-up scheme", { authorization: `Token ${key}` }],
-    ["AU08: a cookie", { cookie: `x-api-key=${key}` }],
-    ["AU09: empty", { "x-api-key": "" }],
-    ["AU09: spaces", { "x-api-key": "   " }],
-    ["AU14: the environment's key beside the config's", { "x-api-key": "k-old-0123456789" }],
-    ["AU15: 15 kB", { "x-api-key": "k".repeat(15_000) }],
+    ["same length, wrong", { "x-api-key": "k-alpha-0123456780" }],
+    ["cut by one", { "x-api-key": key.slice(0, -1) }],
+    ["one more", { "x-api-key": `${key}x` }],
+    ["upper case", { "x-api-key": key.toUpperCase() }],
+    ["no value", { authorization: "Bearer" }],
+    ["another scheme", { authorization: `Basic ${btoa(`:${key}`)}` }],
+    ["a made-up scheme", { authorization: `Token ${key}` }],
+    ["a cookie", { cookie: `x-api-key=${key}` }],
+    ["empty", { "x-api-key": "" }],
+    ["spaces", { "x-api-key": "   " }],
+    ["the environment's key beside the config's", { "x-api-key": "k-old-0123456789" }],
+    ["15 kB", { "x-api-key": "k".repeat(15_000) }],
   ])("%s is 401", async (_name, headers) => {
     expect(await status(guarded.post("/v1/chat/completions", hello, { headers }))).toBe(401);
   });
@@ -67,15 +67,15 @@ describe("client keys", () => {
   test.each([
     ["x-api-key", { "x-api-key": key }],
     ["the other key", { "x-api-key": "k-beta-0123456789" }],
-    ["AU04: bearer in lower case", { authorization: `bearer ${key}` }],
-    ["AU04: two spaces", { authorization: `Bearer  ${key}` }],
-    ["AU06: a wrong header beside", { "x-api-key": "wrong", authorization: `Bearer ${key}` }],
-    ["AU06: the other way round", { "x-api-key": key, authorization: "Bearer wrong" }],
+    ["bearer in lower case", { authorization: `bearer ${key}` }],
+    ["two spaces", { authorization: `Bearer  ${key}` }],
+    ["a wrong header beside", { "x-api-key": "wrong", authorization: `Bearer ${key}` }],
+    ["the other way round", { "x-api-key": key, authorization: "Bearer wrong" }],
   ])("%s is accepted", async (_name, headers) => {
     expect(await status(guarded.post("/v1/chat/completions", hello, { headers }))).toBe(200);
   });
 
-  test("AU07, AU08: two headers are joined and fail, a query is no place for a key", async () => {
+  test("two headers are joined and fail, a query is no place for a key", async () => {
     expect(
       await raw(guarded, `GET /v1/models HTTP/1.1\r\nHost: localhost\r\nx-api-key: ${key}\r\nx-api-key: wrong\r\n\r\n`),
     ).toContain(" 401 ");
@@ -83,7 +83,7 @@ describe("client keys", () => {
     expect(guarded.lines.join("")).not.toContain(key);
   });
 
-  test("AU11, AU12: every model route and the token need one, HEAD as well", async () => {
+  test("every model route and the token need one, HEAD as well", async () => {
     for (const path of ["/v1/models", "/v1/models/gpt-4.1", "/token"]) {
       expect(await status(fetch(guarded.url + path))).toBe(401);
       const head = await fetch(guarded.url + path, { method: "HEAD" });
@@ -100,7 +100,7 @@ describe("client keys", () => {
     }
   });
 
-  test("AU16: a wrong key hides whether the model exists", async () => {
+  test("a wrong key hides whether the model exists", async () => {
     expect(await status(guarded.post("/v1/chat/completions", { ...hello, model: "nothing" }))).toBe(401);
   });
 
@@ -130,7 +130,7 @@ describe("pages and names, without keys", () => {
     expect(open.demo.journal.length).toBe(before);
   });
 
-  test("XO08, XO09, XO14: the token, usage and models are not for rebound names or scripts", async () => {
+  test("the token, usage and models are not for rebound names or scripts", async () => {
     for (const path of ["/token", "/v1/models"]) {
       expect(await raw(open, `GET ${path} HTTP/1.1\r\nHost: evil.example:4141\r\n\r\n`)).toContain(" 403 ");
       expect(await raw(open, `GET ${path} HTTP/1.1\r\nHost: 0.0.0.0:4141\r\n\r\n`)).toContain(" 403 ");
@@ -142,7 +142,7 @@ describe("pages and names, without keys", () => {
     }
   });
 
-  test("XO10: a rebound page that is its own origin", async () => {
+  test("a rebound page that is its own origin", async () => {
     const body = JSON.stringify(hello);
     const answer = await raw(
       open,
@@ -151,7 +151,7 @@ describe("pages and names, without keys", () => {
     expect(answer).toContain(" 403 ");
   });
 
-  test("XO13: two origins, one of them good", async () => {
+  test("two origins, one of them good", async () => {
     const port = new URL(open.url).port;
     expect(
       await raw(
@@ -161,7 +161,7 @@ describe("pages and names, without keys", () => {
     ).toContain(" 403 ");
   });
 
-  test("XO07, AU13: a preflight never reaches a handler", async () => {
+  test("a preflight never reaches a handler", async () => {
     const foreign = await fetch(`${open.url}/v1/chat/completions`, {
       method: "OPTIONS",
       headers: {
@@ -176,7 +176,7 @@ describe("pages and names, without keys", () => {
     expect([own.status, own.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);
   });
 
-  test("XO17, XO18: only a listed origin is echoed, exactly, and never for the token", async () => {
+  test("only a listed origin is echoed, exactly, and never for the token", async () => {
     await using listed = await startProxy({ config: { allowedOrigins: ["http://localhost:3000"] } });
     const from = (origin: string, path = "/v1/models") => fetch(listed.url + path, { headers: { origin } });
     const good = await from("http://localhost:3000");
@@ -209,13 +209,13 @@ describe("pages and names, without keys", () => {
 
 describe("what a router could be misled by is 400 before routing", () => {
   test.each([
-    ["AD11: HTTP/1.0 without Host", "GET /xxxxxxxxxxxx/token HTTP/1.0\r\n\r\n"],
-    ["AD12: a space", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: a b\r\n\r\n"],
-    ["AD12: a user", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: evil@localhost\r\n\r\n"],
-    ["AD12: a fragment", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: localhost#x\r\n\r\n"],
-    ["AD12: a path", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: localhost/x\r\n\r\n"],
-    ["AD12: empty", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost:\r\n\r\n"],
-    ["AD13: two", "GET /token HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"],
+    ["HTTP/1.0 without Host", "GET /xxxxxxxxxxxx/token HTTP/1.0\r\n\r\n"],
+    ["a space", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: a b\r\n\r\n"],
+    ["a user", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: evil@localhost\r\n\r\n"],
+    ["a fragment", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: localhost#x\r\n\r\n"],
+    ["a path", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost: localhost/x\r\n\r\n"],
+    ["empty", "GET /xxxxxxxxxxxx/token HTTP/1.1\r\nHost:\r\n\r\n"],
+    ["two", "GET /token HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"],
   ])("%s", async (_name, text) => {
     const answer = await raw(open, text);
     expect(answer).toContain(" 400 ");
@@ -291,17 +291,17 @@ describe("bodies", () => {
     open.post("/v1/chat/completions", body as string, { headers });
 
   test.each([
-    ["BO01: cut off", '{"a":'],
-    ["BO02: empty", ""],
-    ["BO02: null", "null"],
-    ["BO02: an array", "[]"],
-    ["BO02: a string", '"x"'],
-    ["BO02: a number", "1"],
-    ["BO05: too deep", `{"model":"gpt-4.1","messages":${"[".repeat(100_000)}${"]".repeat(100_000)}}`],
-    ["BO09: no model", "{}"],
-    ["BO09: a model that is no text", '{"model":1}'],
-    ["BO09: an empty model", '{"model":""}'],
-    ["BO12: stream as text", '{"model":"gpt-4.1","stream":"true","messages":[]}'],
+    ["cut off", '{"a":'],
+    ["empty", ""],
+    ["null", "null"],
+    ["an array", "[]"],
+    ["a string", '"x"'],
+    ["a number", "1"],
+    ["too deep", `{"model":"gpt-4.1","messages":${"[".repeat(100_000)}${"]".repeat(100_000)}}`],
+    ["no model", "{}"],
+    ["a model that is no text", '{"model":1}'],
+    ["an empty model", '{"model":""}'],
+    ["stream as text", '{"model":"gpt-4.1","stream":"true","messages":[]}'],
     ["a bracketed suffix", '{"model":"claude-opus-4.6[1m]","messages":[]}'],
   ])("%s is 400 in words", async (_name, body) => {
     const response = await send(body);
@@ -311,13 +311,13 @@ describe("bodies", () => {
     });
   });
 
-  test("BO03: invalid UTF-8 is 400", async () => {
+  test("invalid UTF-8 is 400", async () => {
     const bytes = Buffer.from(JSON.stringify(hello).replace("Hello", "H\u0001llo").replace("\\u0001", "_"));
     bytes[bytes.indexOf("_")] = 0xff;
     expect((await send(bytes)).status).toBe(400);
   });
 
-  test("BO02, BO04: no content type and a byte order mark are no reason to fail", async () => {
+  test("no content type and a byte order mark are no reason to fail", async () => {
     const text = JSON.stringify(hello);
     expect((await send(`\uFEFF${text}`)).status).toBe(200);
     // What merely begins like one is no JSON.
@@ -330,7 +330,7 @@ describe("bodies", () => {
     ).toContain(" 200 ");
   });
 
-  test("BO06: over 32 MiB is 413, by its length and by its bytes", async () => {
+  test("over 32 MiB is 413, by its length and by its bytes", async () => {
     const large = new Uint8Array(32 * 1024 * 1024 + 1).fill(32);
     expect((await send(large)).status).toBe(413);
     const chunked = await fetch(`${open.url}/v1/chat/completions`, {
@@ -341,13 +341,13 @@ describe("bodies", () => {
     expect(await chunked.json()).toMatchObject({ error: { message: expect.stringContaining("32 MiB") } });
   });
 
-  test("HD14: a UTF-16 body is 415", async () => {
+  test("a UTF-16 body is 415", async () => {
     expect((await send(JSON.stringify(hello), { "content-type": "application/json; charset=utf-16" })).status).toBe(
       415,
     );
   });
 
-  test("BO08: a prototype in the body is a member like any other", async () => {
+  test("a prototype in the body is a member like any other", async () => {
     const response = await send(
       '{"model":"gpt-5-mini","__proto__":{"stream":true},"constructor":{},"messages":[{"role":"user","content":"Hi"}]}',
     );

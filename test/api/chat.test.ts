@@ -212,7 +212,7 @@ describe.each([...models, "gpt-5.3-codex"])("what chat clients send, on %s", (mo
     }
   });
 
-  test("fact 21: nothing that clients newly send is a reason to refuse", async () => {
+  test("nothing that clients newly send is a reason to refuse", async () => {
     const cache_control = { type: "ephemeral" };
     const { status, json } = await post({
       messages: [
@@ -255,7 +255,7 @@ describe.each([...models, "gpt-5.3-codex"])("what chat clients send, on %s", (mo
 // biome-ignore lint/suspicious/noExplicitAny: answers and errors, read as they come
 type Json = any;
 
-test("T5: a proof of thinking that another model made is left out, and the request sent once more", async () => {
+test("a proof of thinking that another model made is left out, and the request sent once more", async () => {
   const thought = { role: "assistant", content: "Hello.", reasoning_text: "Hm.", reasoning_opaque: "c29tZW9uZSBlbHNl" };
   const messages = [...ask("Hi"), thought, ...ask("Say hello.")];
   const response = await proxy.post("/v1/chat/completions", { model: "gemini-3.1-pro-preview", messages });

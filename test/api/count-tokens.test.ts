@@ -171,13 +171,13 @@ describe("with a key", () => {
     ["is overloaded", "[demo: 529]"],
     ["breaks", "[demo: 500]"],
     ["answers with a page", "[demo: html]"],
-  ])("K4: when the counter %s, an estimate comes in its place", async (_, directive) => {
+  ])("when the counter %s, an estimate comes in its place", async (_, directive) => {
     const { status, how, tokens } = await count(exact, ask(`${directive} Hello`));
     expect([status, how]).toEqual([200, "estimate"]);
     expect(tokens).toBeGreaterThan(0);
   });
 
-  test("K4: when the counter hangs, an estimate comes within a second", async () => {
+  test("when the counter hangs, an estimate comes within a second", async () => {
     await count(plain, ask("warm")); // the vocabulary is loaded
     counter.intercept(path, () => new Promise(() => {}));
     const { status, how, took } = await count(exact, ask("Hello"));
@@ -185,7 +185,7 @@ describe("with a key", () => {
     expect(took).toBeLessThan(5000);
   });
 
-  test("K4: when its answer trickles in for ever, too", async () => {
+  test("when its answer trickles in for ever, too", async () => {
     counter.intercept(
       path,
       () =>
@@ -203,7 +203,7 @@ describe("with a key", () => {
     expect(took).toBeLessThan(5000);
   });
 
-  test("K4: if the key is wrong or the service does not answer, an estimate comes and the key is in no log line", async () => {
+  test("if the key is wrong or the service does not answer, an estimate comes and the key is in no log line", async () => {
     for (const env of [
       { ANTHROPIC_API_KEY: "sk-ant-wrong-key-0001", DRAGOMAN_ANTHROPIC_API_URL: counter.url },
       { ANTHROPIC_API_KEY: "sk-ant-wrong-key-0001", DRAGOMAN_ANTHROPIC_API_URL: "http://127.0.0.1:9" },
@@ -214,7 +214,7 @@ describe("with a key", () => {
     }
   });
 
-  test("fact 25: bursts of 35 at once, beyond the counter's rate, are all answered", async () => {
+  test("bursts of 35 at once, beyond the counter's rate, are all answered", async () => {
     const burst = () => Promise.all(Array.from({ length: 35 }, (_, index) => count(exact, ask(`Part ${index}`))));
     const answers = [...(await burst()), ...(await burst()), ...(await burst())];
     expect(answers.every(({ status, tokens }) => status === 200 && tokens > 0)).toBe(true);
@@ -304,7 +304,7 @@ describe("counting 5 MB delays no other request", () => {
     emoji: "👩‍👩‍👧🎈".repeat(megabytes / Buffer.byteLength("👩‍👩‍👧🎈")),
   };
 
-  test("BO14, P14: words, one letter, spaces and emoji are counted in seconds while a stream goes on without a gap", async () => {
+  test("words, one letter, spaces and emoji are counted in seconds while a stream goes on without a gap", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url } = await command.ready();
     // On a machine that is busy otherwise a pause may be another program's.

@@ -37,7 +37,7 @@ const sentHeaders = (at = proxy) => at.demo.journal.at(-1)!.headers;
 const row = () => proxy.rows()[0]!;
 
 describe("who may ask, and how", () => {
-  test("fact 6: a key in either header is enough, also beside a wrong one, whatever the version says", async () => {
+  test("a key in either header is enough, also beside a wrong one, whatever the version says", async () => {
     await using guarded = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
     const right = "k-alpha-0123456789";
     for (const headers of [
@@ -59,7 +59,7 @@ describe("who may ask, and how", () => {
     expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
   });
 
-  test("fact 11: a bracketed suffix is refused with the id to use, and nothing goes up", async () => {
+  test("a bracketed suffix is refused with the id to use, and nothing goes up", async () => {
     const before = proxy.demo.journal.length;
     const { status, json } = await post(ask("claude-opus-4.6[1m]"));
     expect(status).toBe(400);
@@ -83,7 +83,7 @@ describe("the beta header", () => {
     return sentHeaders()["anthropic-beta"];
   };
 
-  test("fact 8: of what Claude Code sends only the three that are known go up", async () => {
+  test("of what Claude Code sends only the three that are known go up", async () => {
     const all =
       "claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,thinking-token-count-2026-05-13,advanced-tool-use-2025-11-20,effort-2025-11-24,context-1m-2025-08-07";
     const known = "interleaved-thinking-2025-05-14,context-management-2025-06-27,advanced-tool-use-2025-11-20";
@@ -103,7 +103,7 @@ describe("the beta header", () => {
 });
 
 describe.each(models)("on %s", (model) => {
-  test("fact 7: a system turn inside the messages, with settings of its own, is understood and is nobody's turn", async () => {
+  test("a system turn inside the messages, with settings of its own, is understood and is nobody's turn", async () => {
     const turns = [
       { role: "user", content: "Say hello." },
       { role: "system", content: [{ type: "text", text: "Be brief." }], output_config: { effort: "high" } },
@@ -125,7 +125,7 @@ describe.each(models)("on %s", (model) => {
     expect([row().initiator, sentHeaders()["x-initiator"]]).toEqual(["agent", "agent"]);
   });
 
-  test("fact 20: more tokens than the model gives are lowered to what it gives, thinking below them", async () => {
+  test("more tokens than the model gives are lowered to what it gives, thinking below them", async () => {
     for (const [max_tokens, thinking] of [
       [128_000, undefined],
       [64_000, { type: "enabled", budget_tokens: 63_999 }],
@@ -147,7 +147,7 @@ describe.each(models)("on %s", (model) => {
     expect(row()).toMatchObject({ stream: 0, http_status: 200 });
   });
 
-  test("fact 21: nothing that clients newly send is a reason to refuse", async () => {
+  test("nothing that clients newly send is a reason to refuse", async () => {
     const tool = {
       name: "get_weather",
       description: "The weather",
@@ -287,7 +287,7 @@ describe("what cannot be served is said", () => {
     }
   });
 
-  test("fact 8: the upstream's own 400 comes word for word, for clients mend themselves by it", async () => {
+  test("the upstream's own 400 comes word for word, for clients mend themselves by it", async () => {
     for (const message of [
       "messages.3.content.1: something this client knows how to drop",
       "adaptive thinking is not supported on this model",
@@ -317,14 +317,14 @@ describe("what cannot be served is said", () => {
       "context_length_exceeded",
       "prompt is too long: Your input exceeds the context window of this model. Please adjust your input and try again.",
     ],
-  ])("fact 9: too long a prompt, said as “%s”, is said as Claude Code heals from", async (message, code, expected) => {
+  ])("too long a prompt, said as “%s”, is said as Claude Code heals from", async (message, code, expected) => {
     const refusal = { error: { message, code } };
     proxy.demo.intercept("/responses", () => Response.json(refusal, { status: 400 }));
     const { status, json } = await post(ask("gpt-5.3-codex"));
     expect([status, json.error]).toEqual([400, { type: "invalid_request_error", message: expected }]);
   });
 
-  test("fact 9: also where the upstream says it only in its answer", async () => {
+  test("also where the upstream says it only in its answer", async () => {
     const error = { code: "context_length_exceeded", message: "Your input exceeds the context window of this model." };
     const failed = { id: "resp_1", object: "response", status: "failed", error, output: [], usage: null };
     proxy.demo.intercept("/responses", () => Response.json(failed));
@@ -347,7 +347,7 @@ describe("a proof of thinking the upstream does not take", () => {
     { role: "user", content: "Say hello." },
   ];
 
-  test("T5: is left out, and the request sent once more", async () => {
+  test("is left out, and the request sent once more", async () => {
     const { status, text } = await post({ model: "claude-sonnet-4.6", max_tokens: 1000, messages });
     expect([status, text.includes("Hello!")]).toEqual([200, true]);
     expect(sent().messages[1]).toEqual({ role: "assistant", content: [{ type: "text", text: "Done." }] });

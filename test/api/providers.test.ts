@@ -52,7 +52,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(proxy.url + path, { headers: { ...withKey, ...headers } });
 
 describe("a provider that is not there", () => {
-  test.each(["/nope/v1/messages", "/nope/v1/messages/count_tokens"])("PR01: POST %s", async (path) => {
+  test.each(["/nope/v1/messages", "/nope/v1/messages/count_tokens"])("POST %s", async (path) => {
     const before = proxy.rows().length;
     const response = await send(path);
     expect(response.status).toBe(404);
@@ -64,12 +64,12 @@ describe("a provider that is not there", () => {
     expect(proxy.rows().length).toBe(before);
   });
 
-  test.each(["__proto__", "constructor", "toString", "hasOwnProperty"])("PR02: %s is no provider", async (name) => {
+  test.each(["__proto__", "constructor", "toString", "hasOwnProperty"])("%s is no provider", async (name) => {
     expect((await send(`/${name}/v1/messages`)).status).toBe(404);
     expect((await get(`/${name}/v1/models`)).status).toBe(404);
   });
 
-  test.each(["%2e%2e%2fadmin", "a%2fb", "%F0%9F%98%80", "admin", "api"])("PR03: %s", async (name) => {
+  test.each(["%2e%2e%2fadmin", "a%2fb", "%F0%9F%98%80", "admin", "api"])("%s", async (name) => {
     const response = await get(`/${name}/v1/models`);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({
@@ -125,7 +125,7 @@ describe("what a provider is sent", () => {
     expect(strict.seen[0]).toMatchObject({ query: "?beta=true", headers: { "anthropic-beta": betas } });
   });
 
-  test("PR06: is its own key once, and nothing the client proved itself by", async () => {
+  test("is its own key once, and nothing the client proved itself by", async () => {
     const secrets = { authorization: `Bearer ${clientKey}`, cookie: `c=${clientKey}`, "x-admin-token": adminToken };
     for (const path of ["/strict/v1/messages", "/loose/v1/messages"])
       expect((await send(path, hello, { ...secrets, "x-forwarded-for": "1.2.3.4", "x-own": "1" })).status).toBe(200);
@@ -158,13 +158,13 @@ describe("what a provider is sent", () => {
     ]);
   });
 
-  test("PR09: is only the query that the API has", async () => {
+  test("is only the query that the API has", async () => {
     await send("/strict/v1/messages?beta=true&x=%0d%0a&beta=%0d%0aX-Evil:1&limit=x");
     await get("/strict/v1/models?limit=1000&after_id=claude-1&key=secret&before_id=a%2Fb");
     expect(strict.seen.map(({ query }) => query)).toEqual(["?beta=true", "?limit=1000&after_id=claude-1"]);
   });
 
-  test("PR07: does not go through HTTP_PROXY on this machine", async () => {
+  test("does not go through HTTP_PROXY on this machine", async () => {
     let proxied = 0;
     using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++proxied)) });
     process.env.HTTP_PROXY = other.url.origin;
@@ -186,7 +186,7 @@ test.each([
   ["/anthropic//", "/anthropic/v1/messages"],
   ["/api/v1", "/api/v1/messages"],
   ["/api/v1/", "/api/v1/messages"],
-])("PR08: an address that ends in %j is asked at %s", async (end, path) => {
+])("an address that ends in %j is asked at %s", async (end, path) => {
   await using provider = startProvider({ key: "k", auth: "x-api-key" });
   await using other = await startProxy({
     config: { providers: { p: { type: "anthropic", baseUrl: provider.url + end, apiKey: "k" } } },
@@ -195,7 +195,7 @@ test.each([
   expect(provider.seen.map((each) => each.path)).toEqual([path]);
 });
 
-test("PR05: an address that leads back to us is 424 after one hop, over our own models and over itself", async () => {
+test("an address that leads back to us is 424 after one hop, over our own models and over itself", async () => {
   await using own = await startProxy();
   const provider = (baseUrl: string) => ({ type: "anthropic", baseUrl, apiKey: "pk-own-0123456789" });
   await own.app.config.change({ providers: { models: provider(own.url), self: provider(`${own.url}/self`) } });
@@ -234,7 +234,7 @@ describe("what a client gets", () => {
     }
   });
 
-  test("is few of its headers: XO20", async () => {
+  test("is few of its headers", async () => {
     for (const response of [await send("/strict/v1/messages"), await get("/strict/v1/models")]) {
       expect(response.headers.get("request-id")).toBe("req_011");
       expect(response.headers.get("anthropic-ratelimit-requests-remaining")).toBe("49");
@@ -259,7 +259,7 @@ describe("what a client gets", () => {
     expect(await (await get("/loose/v1/models")).json()).toEqual(models);
   });
 
-  test("PR10: is 502 for a list of 50 MB, or one that is none", async () => {
+  test("is 502 for a list of 50 MB, or one that is none", async () => {
     for (const body of [new Uint8Array(50 * 1024 * 1024).fill(32), "<html>", "[]", "", "null"]) {
       strict.next(() => new Response(body, { headers: { "content-type": "application/json" } }));
       const response = await get("/strict/v1/models");
@@ -271,7 +271,7 @@ describe("what a client gets", () => {
     }
   });
 
-  test("PR12: is a count made here, also where Anthropic's own counter may be asked", async () => {
+  test("is a count made here, also where Anthropic's own counter may be asked", async () => {
     const asked = () => proxy.demo.journal.filter(({ path }) => path.endsWith("count_tokens")).length;
     const before = [asked(), strict.seen.length];
     const response = await send("/strict/v1/messages/count_tokens", { ...hello, model: "claude-sonnet-4.6" });
@@ -282,7 +282,7 @@ describe("what a client gets", () => {
 });
 
 describe("what fails at a provider", () => {
-  test.each([401, 403])("PR04: its %i is 424 that names it, and does not show the key it repeats", async (status) => {
+  test.each([401, 403])("its %i is 424 that names it, and does not show the key it repeats", async (status) => {
     for (const words of [`invalid x-api-key ${strictKey}`, ""]) {
       strict.next(() => (words ? problem(status, "authentication_error", words) : new Response("no", { status })));
       const response = await send("/strict/v1/messages");
@@ -419,7 +419,7 @@ describe("while it runs", () => {
   };
   const provider = (to: TestProvider) => ({ p: { type: "anthropic", baseUrl: to.url, apiKey: strictKey } });
 
-  test("PR11: a provider that is removed ends its streams well, and the next request is 404", async () => {
+  test("a provider that is removed ends its streams well, and the next request is 404", async () => {
     await using other = await startProxy({ config: { providers: provider(strict) } });
     const held = heldStream();
     strict.next(() => held.answer);

@@ -59,7 +59,7 @@ const codex = {
 };
 
 describe.each(models)("on %s", (model) => {
-  test("fact 12: instructions as a developer's message and tools as an item of the input are understood", async () => {
+  test("instructions as a developer's message and tools as an item of the input are understood", async () => {
     const tools = [
       {
         type: "namespace",
@@ -92,7 +92,7 @@ describe.each(models)("on %s", (model) => {
     expect(row()).toMatchObject({ initiator: "agent", error_type: null });
   });
 
-  test("fact 13: tools of every type go or are left out, and calls come back as they were offered", async () => {
+  test("tools of every type go or are left out, and calls come back as they were offered", async () => {
     const f = (name: string) => ({
       type: "function",
       name,
@@ -169,7 +169,7 @@ describe.each(models)("on %s", (model) => {
     expect(textOf(json.output)).toContain("Hello!");
   });
 
-  test("fact 19: references to reasoning do not go up", async () => {
+  test("references to reasoning do not go up", async () => {
     const first = await post({ model, input: [user("Think, then say hello.")], reasoning: { effort: "medium" } });
     const made = first.json.output.find(({ type }: Json) => type === "reasoning").id;
     for (const id of ["rs_123", made]) {
@@ -292,7 +292,7 @@ describe("the endpoint", () => {
     expect(JSON.parse(row().fixups)).not.toContain("store");
   });
 
-  test("fact 18: the ids of an item are the same in all its events, though the upstream's differ in each", async () => {
+  test("the ids of an item are the same in all its events, though the upstream's differ in each", async () => {
     const response = await proxy.post(path, { model: "gpt-5.3-codex", input: "Say hello.", stream: true });
     const events: Json[] = run(readSse, [await response.bytes()]).flatMap(({ data }) =>
       data ? [JSON.parse(data)] : [],
@@ -306,7 +306,7 @@ describe("the endpoint", () => {
     expect(row().fixups).toContain("item-ids");
   });
 
-  test("fact 16: a failure within the stream is `response.failed` with its code, which Codex shows", async () => {
+  test("a failure within the stream is `response.failed` with its code, which Codex shows", async () => {
     const response = await proxy.post(path, {
       model: "gpt-5.3-codex",
       input: "[demo: error-event] Say hello.",

@@ -81,7 +81,7 @@ describe("what is left", () => {
     ["credits", { unit: "credits", entitlement: 1500, remaining: 1100, state: "ready" }],
     ["pooledOut", { unit: "credits", remaining: 0, unlimited: false, state: "exhausted" }],
     ["freeLegacy", { unit: "chat", entitlement: 500, remaining: 450, state: "ready" }],
-  ] as const)("A17, A18: %s is neither a false 0 nor added to another unit", async (name, expected) => {
+  ] as const)("%s is neither a false 0 nor added to another unit", async (name, expected) => {
     await using proxy = await startProxy();
     proxy.demo.accounts[0]!.quota = quotas[name]();
     expect((await usages(proxy.url))[0]).toMatchObject(expected);
@@ -164,7 +164,7 @@ describe("what is left", () => {
     expect(proxy.demo.journal.filter(({ path }) => path === quotaPath).length).toBe(1);
   });
 
-  test("T16: with the quota endpoint down the last known numbers are stale, nothing known is null, and routing works", async () => {
+  test("with the quota endpoint down the last known numbers are stale, nothing known is null, and routing works", async () => {
     let now = Date.now();
     await using proxy = await startProxy({ clock: { now: () => now } });
     await usages(proxy.url);
@@ -187,7 +187,7 @@ describe("what is left", () => {
     });
   });
 
-  test("A7: a revoked sign-in is failed, with what to do, and the others are shown as ever", async () => {
+  test("a revoked sign-in is failed, with what to do, and the others are shown as ever", async () => {
     await using proxy = await startProxy({ accounts: all });
     proxy.demo.accounts.shift();
     const [octo, work] = await usages(proxy.url);
@@ -200,14 +200,14 @@ describe("what is left", () => {
     expect(work).toMatchObject({ id: "work-demo", failed: false });
   });
 
-  test("T12: without an account it is an empty list", async () => {
+  test("without an account it is an empty list", async () => {
     await using proxy = await startProxy({ accounts: [] });
     expect(await get(`${proxy.url}/usage`)).toMatchObject({ status: 200, body: { accounts: [] } });
   });
 });
 
 describe("one account", () => {
-  test("A21: counted from 0, with GitHub's own numbers as they came", async () => {
+  test("counted from 0, with GitHub's own numbers as they came", async () => {
     await using proxy = await startProxy({ accounts: all });
     const { status, body } = await get(`${proxy.url}/usage/0`);
     expect(status).toBe(200);
@@ -314,7 +314,7 @@ describe("a GitHub token that is used directly", () => {
   });
 });
 
-test("A16, T18: a temporary account is /usage/0, the saved ones follow, its token is shown nowhere and never saved", async () => {
+test("a temporary account is /usage/0, the saved ones follow, its token is shown nowhere and never saved", async () => {
   const demo = startDemo({ pace: 0 });
   const home = mkdtempSync(join(tmpdir(), "dragoman-"));
   const lines: string[] = [];

@@ -19,13 +19,13 @@ describe.each([
   ["/v1/messages", native],
   ["/v1/messages", { ...native, model: "gpt-5-mini" }],
 ] as const)("%s", (path, good) => {
-  test.each([-1, 0, 1e308, "10", {}])("BO10: max_tokens %p is answered in words", async (max_tokens) => {
+  test.each([-1, 0, 1e308, "10", {}])("max_tokens %p is answered in words", async (max_tokens) => {
     const response = await proxy.post(path, { ...good, max_tokens });
     expect(response.status).toBeLessThan(500);
     expect(await response.json()).toBeObject();
   });
 
-  test("BO10: a number that JSON does not have is 400", async () => {
+  test("a number that JSON does not have is 400", async () => {
     const text = JSON.stringify({ ...good, max_tokens: 7 }).replace(/"max_tokens":7/, '"max_tokens":NaN');
     expect((await proxy.post(path, text)).status).toBe(400);
   });
@@ -37,13 +37,13 @@ describe.each([
     ["content that is a number", [{ role: "user", content: 5 }]],
     ["content of anything", [{ role: "user", content: [null, 1, {}, []] }]],
     ["no list", "x"],
-  ])("BO11: messages: %s", async (_name, messages) => {
+  ])("messages: %s", async (_name, messages) => {
     const response = await proxy.post(path, { ...good, messages });
     expect(response.status).toBeLessThan(500);
     expect(await response.json()).toBeObject();
   });
 
-  test("BO11: 100,000 messages", async () => {
+  test("100,000 messages", async () => {
     const startedAt = unloadedNow();
     const response = await proxy.post(path, { ...good, messages: Array.from({ length: 100_000 }, () => hello) });
     expect(response.status).toBeLessThan(500);
@@ -52,7 +52,7 @@ describe.each([
   });
 });
 
-test("BO15: 100,000 keys, and a key of 1 MB", async () => {
+test("100,000 keys, and a key of 1 MB", async () => {
   const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]));
   for (const body of [
     { ...chat, metadata: many },
@@ -67,7 +67,7 @@ test("BO15: 100,000 keys, and a key of 1 MB", async () => {
   }
 });
 
-test("BO16: an integer beyond double precision goes up digit for digit", async () => {
+test("an integer beyond double precision goes up digit for digit", async () => {
   const text = JSON.stringify({ ...native, metadata: { user_id: 7 } }).replace(
     /"user_id":7/,
     '"user_id":9007199254740993',
@@ -76,7 +76,7 @@ test("BO16: an integer beyond double precision goes up digit for digit", async (
   expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toContain("9007199254740993");
 });
 
-test("BO17: a lone surrogate is forwarded and stored nowhere", async () => {
+test("a lone surrogate is forwarded and stored nowhere", async () => {
   const response = await proxy.post(
     "/v1/chat/completions",
     '{"model":"gpt-5-mini","messages":[{"role":"user","content":"a\\ud800b"}]}',
@@ -86,7 +86,7 @@ test("BO17: a lone surrogate is forwarded and stored nowhere", async () => {
   expect(JSON.stringify(proxy.rows())).not.toContain("ud800");
 });
 
-test("BO18: an image of 20 MB is taken", async () => {
+test("an image of 20 MB is taken", async () => {
   const url = `data:image/png;base64,${"A".repeat(20 * 1024 * 1024)}`;
   const content = [
     { type: "text", text: "Hello" },
@@ -116,11 +116,11 @@ function heldFor(send: (write: (text: string) => void) => void): Promise<number>
 
 const head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n";
 describe("what stops coming is not waited for", () => {
-  test.concurrent("BO13: a body that stops is closed within 15 s", async () => {
+  test.concurrent("a body that stops is closed within 15 s", async () => {
     expect(await heldFor((write) => write(`${head}Content-Length: 1000\r\n\r\n{"model": `))).toBeLessThan(16_000);
     expect(proxy.demo.journal.every(({ bytes }) => bytes.length !== 10)).toBe(true);
   });
-  test.concurrent("U19: headers that trickle are closed within 15 s", async () => {
+  test.concurrent("headers that trickle are closed within 15 s", async () => {
     let timer: Timer | undefined;
     const held = await heldFor((write) => {
       write(head);
@@ -133,7 +133,7 @@ describe("what stops coming is not waited for", () => {
     ["with a length", "Content-Length: 1000000\r\n\r\n", " "],
     ["in chunks", "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"],
   ])(
-    "U19: a body that trickles (%s) is closed within 15 s, and others are served",
+    "a body that trickles (%s) is closed within 15 s, and others are served",
     async (_name, length, piece) => {
       let timer: Timer | undefined;
       const held = heldFor((write) => {

@@ -42,7 +42,7 @@ const modesIn = (folder: string) =>
   });
 
 describe("the folder of data", () => {
-  test("FS01: under a umask of 000, everything in it is its owner's alone while it is in use", async () => {
+  test("under a umask of 000, everything in it is its owner's alone while it is in use", async () => {
     await using github = scriptedGithub();
     await using command = run(["start", "--json", "--port", "0"], {
       within: ["sh", "-c", 'umask 000; exec "$@"', "sh"],
@@ -65,7 +65,7 @@ describe("the folder of data", () => {
     expect((statSync(github.data).mode & 0o777).toString(8)).toBe("700");
   });
 
-  test("FS02: that others could read is tightened at the start, with one warning", async () => {
+  test("that others could read is tightened at the start, with one warning", async () => {
     using folder = folderWith({ "config.json": "{}" });
     chmodSync(folder.data, 0o755);
     chmodSync(join(folder.data, "config.json"), 0o644);
@@ -76,7 +76,7 @@ describe("the folder of data", () => {
     expect(command.stderr().match(/ warn /g)).toHaveLength(1);
   });
 
-  test("FS03: that leads to a folder anybody may write into stops the start, with the reason", async () => {
+  test("that leads to a folder anybody may write into stops the start, with the reason", async () => {
     using folder = folderWith({});
     const open = join(folder.path, "open");
     mkdirSync(open);
@@ -89,7 +89,7 @@ describe("the folder of data", () => {
     expect(command.stderr()).toContain("Others may write into the folder");
   });
 
-  testWith("users", "FS03: with a config of somebody else's stops the start, with the reason", async () => {
+  testWith("users", "with a config of somebody else's stops the start, with the reason", async () => {
     using folder = folderWith({ "config.json": "{}" });
     Bun.spawnSync(["chown", "65534", join(folder.data, "config.json")]);
     await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
@@ -103,7 +103,7 @@ describe("the folder of data", () => {
     ["100 MB", (file: string) => writeFileSync(file, new Uint8Array(100 * 1024 * 1024).fill(32))],
     ["no text", (file: string) => writeFileSync(file, new Uint8Array([0, 255, 254, 0, 1, 2, 3]))],
     ["a circle of links", (file: string) => symlinkSync(file, file)],
-  ])("FS05: a config that is %s stops the start at once, in words", async (_name, make) => {
+  ])("a config that is %s stops the start at once, in words", async (_name, make) => {
     using folder = folderWith({});
     make(join(folder.data, "config.json"));
     const startedAt = unloadedNow();
@@ -117,7 +117,7 @@ describe("the folder of data", () => {
 
 describe("the command line", () => {
   test.each(["0", "0x0", "::0"])(
-    "CL04: --host %s is every address, and with --allow-open not without a warning",
+    "--host %s is every address, and with --allow-open not without a warning",
     async (host) => {
       await using open = run([...demo, "--host", host, "--allow-open"]);
       const { port } = await open.ready();
@@ -126,7 +126,7 @@ describe("the command line", () => {
     },
   );
 
-  test("CL07: a good token is used, and is in no line, no file and no answer", async () => {
+  test("a good token is used, and is in no line, no file and no answer", async () => {
     await using github = scriptedGithub();
     const { githubToken } = github.demo.accounts[0]!;
     await using command = run(["start", "--json", "--port", "0", "--idp-token", githubToken], { env: github.env });
@@ -145,7 +145,7 @@ describe("the command line", () => {
       expect(text.includes(githubToken) || text.includes(btoa(githubToken))).toBe(false);
   });
 
-  test("CL10: GitHub's address may be another machine's by https alone, and plain on this one", async () => {
+  test("GitHub's address may be another machine's by https alone, and plain on this one", async () => {
     for (const address of [
       "http://evil.example",
       "http://169.254.169.254",
@@ -160,7 +160,7 @@ describe("the command line", () => {
   });
 });
 
-test("CL02: no word of a .env in the folder it stands in takes effect", async () => {
+test("no word of a .env in the folder it stands in takes effect", async () => {
   await using trap = await startRaw(
     (socket) => void socket.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"),
   );

@@ -29,7 +29,7 @@ const spellings = (secret: string) =>
     each.replace(/=+$/, ""),
   );
 
-test("LG01: no secret and no word of a conversation is in any line, file, error or page, over 40 scenarios at debug", async () => {
+test("no secret and no word of a conversation is in any line, file, error or page, over 40 scenarios at debug", async () => {
   await using provider = startProvider({ key: canaries.providerKey, auth: "x-api-key" });
   await using proxy = await startProxy({
     accounts: demoAccounts().map(({ login }) => login),
@@ -172,7 +172,7 @@ test("LG01: no secret and no word of a conversation is in any line, file, error 
 });
 
 describe("an exception", () => {
-  test("LG03: that has a request and its headers attached is redacted", () => {
+  test("that has a request and its headers attached is redacted", () => {
     const lines: string[] = [];
     const logger = createLogger(
       () => "debug",
@@ -194,7 +194,7 @@ describe("an exception", () => {
   });
 });
 
-test("LG05: 10,000 errors at once are told by their number, and lines for the other levels go on", async () => {
+test("10,000 errors at once are told by their number, and lines for the other levels go on", async () => {
   const lines: string[] = [];
   const logger = createLogger(
     () => "info",
@@ -210,7 +210,7 @@ test("LG05: 10,000 errors at once are told by their number, and lines for the ot
   expect(lines.at(-1)).toContain("Once more.");
 });
 
-test("LG05: 200,000 errors weigh nothing", () => {
+test("200,000 errors weigh nothing", () => {
   const logger = createLogger(
     () => "info",
     () => {},
@@ -222,7 +222,7 @@ test("LG05: 200,000 errors weigh nothing", () => {
   expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024);
 });
 
-test("LG04: a sink that is full or closed does not stop a request", async () => {
+test("a sink that is full or closed does not stop a request", async () => {
   await using proxy = await startProxy({ config: { logLevel: "debug" } });
   const write = process.stderr.write;
   process.stderr.write = () => {
@@ -238,7 +238,7 @@ test("LG04: a sink that is full or closed does not stop a request", async () => 
 });
 
 test.if(process.platform === "linux")(
-  "LG04: lines that go to a full disk, and a ready line that did not, cost no request",
+  "lines that go to a full disk, and a ready line that did not, cost no request",
   async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"], {
       within: ["sh", "-c", 'exec "$@" 2>/dev/full', "sh"],
@@ -254,7 +254,7 @@ test.if(process.platform === "linux")(
   },
 );
 
-test("LG02: model, path and client of control characters are one plain line each, in the log and in the history", async () => {
+test("model, path and client of control characters are one plain line each, in the log and in the history", async () => {
   await using proxy = await startProxy({ config: { logLevel: "debug" } });
   const odd = [
     "a\r\n2026-01-01T00:00:00Z error forged",

@@ -10,7 +10,7 @@ const demo = ["start", "--demo", "--json"];
 
 testWith(
   "users",
-  "AD25: with --admin-auth=always another user of this machine gets neither the admin API nor the token",
+  "with --admin-auth=always another user of this machine gets neither the admin API nor the token",
   async () => {
     await using command = run([...demo, "--port", "0", "--admin-auth=always"], {
       env: { ADMIN_TOKEN: "t-admin-0123456789" },
@@ -61,7 +61,7 @@ touch "$SCRATCH/over"
 
 testWith(
   "networks",
-  "XO21: over a bridge from another network nobody is at home, whatever Host he names",
+  "over a bridge from another network nobody is at home, whatever Host he names",
   async () => {
     const scratch = mkdtempSync(join(tmpdir(), "dragoman-"));
     try {

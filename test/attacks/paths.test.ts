@@ -15,24 +15,24 @@ const ask = (path: string, headers = "") =>
   sendRaw(proxy.url, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`, { quiet: 40 });
 
 test.each([
-  "PA01: /admin/../../etc/passwd",
-  "PA01: /admin/..%2f..%2fconfig.json",
-  "PA01: /admin/%2e%2e/config.json",
-  "PA01: /admin/....//",
-  "PA01: /admin/%00",
-  "PA01: /admin//etc/passwd",
-  "PA02: /admin/assets/../../dist2/x",
-  "PA02: /admin/..%2fsrc%2fmain.ts",
-  "PA03: /.env",
-  "PA03: /.git/config",
-  "PA03: /config.json",
-  "PA03: /admin.sqlite",
-  "PA03: /admin/app.js.map",
-  "PA04: //admin",
-  "PA04: /ADMIN",
-  "PA04: /admin;x",
-  "PA04: /%61dmin",
-  "PA04: /api%2fadmin%2fconfig",
+  "/admin/../../etc/passwd",
+  "/admin/..%2f..%2fconfig.json",
+  "/admin/%2e%2e/config.json",
+  "/admin/....//",
+  "/admin/%00",
+  "/admin//etc/passwd",
+  "/admin/assets/../../dist2/x",
+  "/admin/..%2fsrc%2fmain.ts",
+  "/.env",
+  "/.git/config",
+  "/config.json",
+  "/admin.sqlite",
+  "/admin/app.js.map",
+  "//admin",
+  "/ADMIN",
+  "/admin;x",
+  "/%61dmin",
+  "/api%2fadmin%2fconfig",
 ])("%s is nothing", async (name) => {
   const { statuses, text } = await ask(name.slice(6));
   expect(statuses).toEqual([404]);
@@ -40,14 +40,14 @@ test.each([
   expect(text).not.toContain("k-alpha");
 });
 
-test("PA01: backslashes lead to the front page at most", async () => {
+test("backslashes lead to the front page at most", async () => {
   const { statuses, text } = await ask("/admin/..\\..\\");
   expect([statuses, text]).toEqual([[200], expect.stringContaining('"name":"dragoman"')]);
   expect(text).not.toContain("k-alpha");
   expect(text).not.toContain("root:");
 });
 
-test("PA05: the guard sees the path that is run, however it was spelt", async () => {
+test("the guard sees the path that is run, however it was spelt", async () => {
   for (const path of [
     "/v1/../api/admin/config",
     "/api/admin/meta/",

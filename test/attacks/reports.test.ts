@@ -19,7 +19,7 @@ const tool = {
   input_schema: { type: "object", properties: { at: { type: "string" } } },
 };
 
-describe("T6: once there is thinking in a conversation", () => {
+describe("once there is thinking in a conversation", () => {
   // Spelt as no serialiser of ours would: every byte before the last turn may be part of what was signed.
   const system = '[ {"type":"text", "text":"Be br\\u0069ef."} ]';
   const turns = (thinking: object) =>
@@ -60,12 +60,12 @@ describe("T6: once there is thinking in a conversation", () => {
 
 describe("a refused field is mended, with its name in the history", () => {
   test.each([
-    ["T7", "messages-cache-in-tool-result"],
-    ["T7", "messages-cache-scope"],
-    ["T8", "messages-context-management"],
-    ["a prefill", "messages-no-prefill"],
-    ["T23", "messages-empty-text"],
-  ])("%s: %s", (_id, folder) => {
+    "messages-cache-in-tool-result",
+    "messages-cache-scope",
+    "messages-context-management",
+    "messages-no-prefill",
+    "messages-empty-text",
+  ])("%s", (folder) => {
     const facts: ModelFacts = {
       ...jsonAt("messages-accepted", "request.json").facts,
       ...able,
@@ -79,7 +79,7 @@ describe("a refused field is mended, with its name in the history", () => {
     expect(codecs.messages.fixRequest(sent, facts).fixups).toEqual([]);
   });
 
-  test("T23: two turns of a person in a row, blank ones among them, are answered by every upstream", async () => {
+  test("two turns of a person in a row, blank ones among them, are answered by every upstream", async () => {
     const messages = [
       {
         role: "user",
@@ -132,7 +132,7 @@ describe("tools with an effort that the chat endpoint refuses", () => {
   });
 });
 
-describe("T18: the same system prompt", () => {
+describe("the same system prompt", () => {
   const prompt = "Answer in Latin.";
   const said = { role: "user", content: "Hello" };
 

@@ -26,7 +26,7 @@ function medians(compare: typeof includesSecret, candidates: string[], tries: nu
   return times.map((each) => each.sort((one, other) => one - other)[tries / 2]! / 1000);
 }
 
-test("AU19: 20,000 tries with all of a key but its end take as long as with none of it", () => {
+test("20,000 tries with all of a key but its end take as long as with none of it", () => {
   const naive = medians(early, [almost, wrong], 2000);
   const seen = naive[0]! - naive[1]!;
   // Else this could not tell one from the other.
@@ -35,7 +35,7 @@ test("AU19: 20,000 tries with all of a key but its end take as long as with none
   expect(Math.abs(right - none)).toBeLessThan(Math.abs(again - none) + seen / 4);
 });
 
-test("AU19: which of many keys is right makes no difference either", () => {
+test("which of many keys is right makes no difference either", () => {
   const keys = Array.from({ length: 200 }, (_, at) => `key-${at}-${"x".repeat(40)}`);
   const times = { first: [] as number[], last: [] as number[], none: [] as number[] };
   const candidates = { first: keys[0]!, last: keys.at(-1)!, none: "key-of-nobody" };

@@ -116,9 +116,9 @@ function endless(piece: Uint8Array) {
 
 describe.each(clients)("$path from $endpoint", (client) => {
   test.each([
-    ["SS01: a line without an end", "data: ", "x"],
-    ["SS02: data lines without a blank one", "", "data: x\n"],
-    ["SS02: data lines that end in carriage returns", "", "data:\r"],
+    ["a line without an end", "data: ", "x"],
+    ["data lines without a blank one", "", "data: x\n"],
+    ["data lines that end in carriage returns", "", "data:\r"],
   ])(
     "%s is cut at 16 MiB",
     async (_name, first, again) => {
@@ -140,13 +140,13 @@ describe.each(clients)("$path from $endpoint", (client) => {
     15_000,
   );
 
-  test("SS02: 100,000 empty data lines in one event", async () => {
+  test("100,000 empty data lines in one event", async () => {
     const startedAt = unloadedNow();
     expectTruthful(client, await streamOf(client, () => streamed(`${"data:\n".repeat(100_000)}\n`)));
     expect(unloadedNow() - startedAt).toBeLessThan(2000);
   });
 
-  test("SS04: other line ends, comments, unknown fields and a byte order mark change no word", async () => {
+  test("other line ends, comments, unknown fields and a byte order mark change no word", async () => {
     const plain = await natural(client);
     const expected = wordsOf((await streamOf(client, () => streamed(plain))).text);
     expect(expected).not.toBe("");
@@ -164,7 +164,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
     }
   });
 
-  test("SS05, U13: characters of several bytes, cut at each byte", async () => {
+  test("characters of several bytes, cut at each byte", async () => {
     const plain = encode(await natural(client));
     const expected = wordsOf((await streamOf(client, () => streamed(plain))).text);
     for (const size of [1, 2, 3, 5]) {
@@ -185,18 +185,21 @@ describe.each(clients)("$path from $endpoint", (client) => {
     }
   });
 
-  test.each(["SS06", "U10"])("%s: a line of broken JSON is one error, and none of its bytes", async (id) => {
-    const plain = await natural(client);
-    const events = plain.split(/(?<=\n\n)/);
-    const broken = [...events.slice(0, 3), 'data: {"canary": \n\n', ...events.slice(3)].join("");
-    const half = `${events.slice(0, 3).join("")}data: {"canary":`;
-    const result = await streamOf(client, () => streamed(id === "U10" ? half : broken));
-    expectTruthful(client, result);
-    expect(result.text).not.toContain("canary");
-    expect(proxy.rows()[0]!.error_type).not.toBeNull();
-  });
+  test.each(["in the middle", "at the end"])(
+    "a line of broken JSON %s is one error, and none of its bytes",
+    async (place) => {
+      const plain = await natural(client);
+      const events = plain.split(/(?<=\n\n)/);
+      const broken = [...events.slice(0, 3), 'data: {"canary": \n\n', ...events.slice(3)].join("");
+      const half = `${events.slice(0, 3).join("")}data: {"canary":`;
+      const result = await streamOf(client, () => streamed(place === "at the end" ? half : broken));
+      expectTruthful(client, result);
+      expect(result.text).not.toContain("canary");
+      expect(proxy.rows()[0]!.error_type).not.toBeNull();
+    },
+  );
 
-  test("SS07, U09: an end without its last event is an error, and the row says so", async () => {
+  test("an end without its last event is an error, and the row says so", async () => {
     const events = (await natural(client)).split(/(?<=\n\n)/);
     for (const kept of [1, 3, Math.max(1, events.length - 5)]) {
       expectTruthful(client, await streamOf(client, () => streamed(events.slice(0, kept).join(""))));
@@ -204,7 +207,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
     }
   });
 
-  test("SS08: what comes after the end is dropped", async () => {
+  test("what comes after the end is dropped", async () => {
     const plain = await natural(client);
     const { text } = await streamOf(client, () =>
       streamed(`${plain}data: {"canary":1}\n\nevent: canary\ndata: {}\n\n`),
@@ -212,7 +215,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
     expect(text).not.toContain("canary");
   });
 
-  test.each([false, true])("SS09, U15: a page is 502 and not shown (stream: %p)", async (stream) => {
+  test.each([false, true])("a page is 502 and not shown (stream: %p)", async (stream) => {
     proxy.demo.intercept(
       client.endpoint,
       () => new Response("<html>canary</html>", { headers: { "content-type": "text/html" } }),
@@ -230,7 +233,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
     ["204", () => new Response(null, { status: 204 })],
     ["JSON that is a list", () => Response.json([])],
     ["a redirect", () => new Response(null, { status: 307, headers: { location: "http://127.0.0.1:9/" } })],
-  ])("SS10, U23: %s is 502", async (_name, answer) => {
+  ])("%s is 502", async (_name, answer) => {
     for (const stream of [false, true]) {
       proxy.demo.intercept(client.endpoint, answer);
       const response = await proxy.post(client.path, { ...client.body, stream });
@@ -239,7 +242,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
     }
   });
 
-  test("U08: a reset in the middle is an error of its own dialect, asked for once, with what was told until then", async () => {
+  test("a reset in the middle is an error of its own dialect, asked for once, with what was told until then", async () => {
     const before = proxy.demo.journal.filter(({ path }) => path === client.endpoint).length;
     const cut = startCut(proxy.demo, client.endpoint, 6);
     const response = await proxy.post(client.path, { ...client.body, stream: true });
@@ -254,7 +257,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
   });
 });
 
-test("SS24: bytes that never become an event are no silence; the whole may take no longer than its limit", async () => {
+test("bytes that never become an event are no silence; the whole may take no longer than its limit", async () => {
   await using other = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" } });
   Object.assign(other.app.limits, { keepAlive: 200, total: 3000 });
   let timer: Timer | undefined;
@@ -294,7 +297,7 @@ test.each([
   ["1e9", "60", "false"],
   ["Thu, 01 Jan 1970 00:00:00 GMT", "0", null],
   ["Fri, 01 Jan 2100 00:00:00 GMT", "86400", "false"],
-])("SS14: retry-after %s keeps nobody waiting: the client is told %p", async (sent, told, again) => {
+])("retry-after %s keeps nobody waiting: the client is told %p", async (sent, told, again) => {
   await using other = await startProxy();
   const startedAt = unloadedNow();
   const answer = { error: { code: "rate_limited", message: "slow" } };
@@ -338,7 +341,7 @@ describe("calls", () => {
     return { status: response.status, text: await response.text() };
   }
 
-  test.each([2147483647, -1, 1e300, "7", null])("SS15: index %p makes no sparse array", async (index) => {
+  test.each([2147483647, -1, 1e300, "7", null])("index %p makes no sparse array", async (index) => {
     const startedAt = unloadedNow();
     const { status, text } = await told(call(index) + end);
     const whole = status === 200 && text.includes('"name":"f"') && text.includes("message_stop");
@@ -348,7 +351,7 @@ describe("calls", () => {
     expect(unloadedNow() - startedAt).toBeLessThan(1000);
   });
 
-  test.each(["__proto__", "constructor", "toString"])("SS16: a tool called %s is a tool", async (name) => {
+  test.each(["__proto__", "constructor", "toString"])("a tool called %s is a tool", async (name) => {
     const { text } = await told(call(0, name, name) + end);
     expect(text).toContain(`"name":"${name}"`);
     expect(text).toContain(`"id":"${name}"`);
@@ -357,7 +360,7 @@ describe("calls", () => {
   });
 
   test.each([[-5], [1e308], ["7"], [null], [{}], [[]], [true]] as unknown[][])(
-    "SS17: usage of %p leaves sums finite",
+    "usage of %p leaves sums finite",
     async (count) => {
       const usage = `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini", choices: [], usage: { prompt_tokens: count, completion_tokens: count, total_tokens: count, prompt_tokens_details: { cached_tokens: count } } })}\n\n`;
       const { status, text } = await told(`${chunk({ content: "x" })}${chunk({}, "stop")}${usage}data: [DONE]\n\n`);
@@ -375,7 +378,7 @@ describe("calls", () => {
 });
 
 test.each(["103 Early Hints", "101 Switching Protocols", "999 Odd"])(
-  "SS10, U23: %s on the wire is no answer",
+  "%s on the wire is no answer",
   async (line) => {
     await using odd = await startRaw((socket) => {
       if (line.startsWith("103"))
@@ -394,7 +397,7 @@ test.each(["103 Early Hints", "101 Switching Protocols", "999 Odd"])(
   15_000,
 );
 
-test("SS22: of 100,000 models 5,000 are known, and names are only text", async () => {
+test("of 100,000 models 5,000 are known, and names are only text", async () => {
   await using other = await startProxy();
   const names = ["<img src=x onerror=alert(1)>", "\u001b]0;x\u0007", "n".repeat(10_000), "\u202egnp.exe", "__proto__"];
   other.demo.intercept(
@@ -430,7 +433,7 @@ test("SS22: of 100,000 models 5,000 are known, and names are only text", async (
   expect(other.lines.join("")).not.toContain("\u001b");
 });
 
-test("SS22: a list of models that is larger than any is an outage in words, not a crash", async () => {
+test("a list of models that is larger than any is an outage in words, not a crash", async () => {
   await using other = await startProxy();
   other.demo.intercept("/models", () => new Response(" ".repeat(40 * 1024 * 1024)), 5);
   const response = await fetch(`${other.url}/v1/models`);

@@ -70,7 +70,7 @@ describe.concurrent("signing in at a terminal", () => {
     expect(github.logins()).toEqual(["plus-demo", "octo-demo"]);
   });
 
-  test("A15: the same person again is one account", async () => {
+  test("the same person again is one account", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "plus-demo");
     await using terminal = atTerminal(["auth"], github.env, github.home);
@@ -80,7 +80,7 @@ describe.concurrent("signing in at a terminal", () => {
     expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
   });
 
-  test("A15: declined in the browser: nothing is saved, exit code 1", async () => {
+  test("declined in the browser: nothing is saved, exit code 1", async () => {
     await using github = scriptedGithub({ device: { interval: 1, pending: 0, outcome: "access_denied" } });
     await using terminal = atTerminal(["auth"], github.env, github.home);
     expect(await terminal.exited).toBe(1);
@@ -219,7 +219,7 @@ describe("auth ls", () => {
     expect(github.demo.journal).toEqual([]);
   });
 
-  test("A7, A17: with -q GitHub says what is left: ∞, unknown, local times, and who must sign in again", async () => {
+  test("with -q GitHub says what is left: ∞, unknown, local times, and who must sign in again", async () => {
     await using github = scriptedGithub();
     const [octo, work, plus] = github.demo.accounts;
     work!.quota = quotas.unlimited();
@@ -246,7 +246,7 @@ describe("auth ls", () => {
 });
 
 describe("auth rm", () => {
-  test("A21: it counts from 1, as auth ls shows them", async () => {
+  test("it counts from 1, as auth ls shows them", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo", "plus-demo");
     expect((await inProcess(["auth", "rm", "1", "--force"], github.env)).code).toBe(0);
@@ -255,7 +255,7 @@ describe("auth rm", () => {
     expect(github.logins()).toEqual(["work-demo"]);
   });
 
-  test("FS09: of the removed account no file keeps the token", async () => {
+  test("of the removed account no file keeps the token", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo");
     const { stderr } = await inProcess(["auth", "rm", "octo-demo", "--force"], github.env);
@@ -266,7 +266,7 @@ describe("auth rm", () => {
       expect(readFileSync(join(parentPath, name), "latin1")).not.toContain(github.demo.accounts[0]!.githubToken);
   });
 
-  test.each(["0", "-1", "999", "../x", "nobody"])("CL08: %s is exit code 1 and changes nothing", async (which) => {
+  test.each(["0", "-1", "999", "../x", "nobody"])("%s is exit code 1 and changes nothing", async (which) => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     const { code, stderr } = await inProcess(["auth", "rm", which, "--force"], github.env);
@@ -304,23 +304,23 @@ describe("auth rm", () => {
 
 describe("wrong usage is exit code 2, with one sentence, and nothing is made", () => {
   test.each([
-    ["CL05", ["auth", "--enterprise-url", "https://x"]],
-    ["CL05", ["auth", "--enterprise-url", "a@b"]],
-    ["CL05", ["auth", "add", "--enterprise-url", "a/b"]],
-    ["CL05", ["auth", "--enterprise-url", "x#y"]],
-    ["CL05", ["auth", "--enterprise-url", "a b"]],
-    ["CL05", ["auth", "--enterprise-url=-x"]],
-    ["CL05", ["auth", "--enterprise-url", "localhost"]],
-    ["CL05", ["auth", "--enterprise-url", "127.0.0.1"]],
-    ["CL06", ["auth", "--oauth-app", "../../x"]],
-    ["CL06", ["auth", "--oauth-app", "a/b"]],
-    ["CL06", ["auth", "add", "--oauth-app", ""]],
-    ["CL06", ["auth", "--oauth-app"]],
-    ["CL09", ["auth", "--nonsense"]],
-    ["CL09", ["auth", "nonsense"]],
-    ["CL09", ["auth", "ls", "--json"]],
-    ["CL09", ["usage", "--nonsense", "--json"]],
-  ])("%s: %j", async (_, args) => {
+    [["auth", "--enterprise-url", "https://x"]],
+    [["auth", "--enterprise-url", "a@b"]],
+    [["auth", "add", "--enterprise-url", "a/b"]],
+    [["auth", "--enterprise-url", "x#y"]],
+    [["auth", "--enterprise-url", "a b"]],
+    [["auth", "--enterprise-url=-x"]],
+    [["auth", "--enterprise-url", "localhost"]],
+    [["auth", "--enterprise-url", "127.0.0.1"]],
+    [["auth", "--oauth-app", "../../x"]],
+    [["auth", "--oauth-app", "a/b"]],
+    [["auth", "add", "--oauth-app", ""]],
+    [["auth", "--oauth-app"]],
+    [["auth", "--nonsense"]],
+    [["auth", "nonsense"]],
+    [["auth", "ls", "--json"]],
+    [["usage", "--nonsense", "--json"]],
+  ])("%j", async (args) => {
     await using github = scriptedGithub();
     const { code, stdout, stderr } = await inProcess(args, github.env);
     expect([code, stdout]).toEqual([2, ""]);

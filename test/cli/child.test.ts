@@ -64,30 +64,27 @@ const ties = [
   ["both", '["--stdin-lifetime", "--parent-pid", String(process.pid)]'],
 ] as const;
 
-describe.each(ties)(
-  "P17: killed without a word, the editor takes dragoman with it within two seconds: %s",
-  (_, options) => {
-    test.each([
-      ["idle", undefined],
-      ["with a stream that flows", "[demo: long 2000] Hello"],
-      ["with a stream that is silent", "[demo: silence 60] Hello"],
-    ])("%s", async (_, content) => {
-      await using parent = editor(options, false);
-      const { url, pid } = await readyLine(parent.stdout);
-      const answer = content === undefined ? undefined : await ask(url, content);
-      const text = answer?.text().catch(() => "cut");
-      await Bun.sleep(50);
-      expect(isThere(pid)).toBe(true);
-      const killedAt = unloadedNow();
-      parent.kill("SIGKILL");
-      await until(() => !isThere(pid), 4000);
-      expect(unloadedNow() - killedAt).toBeLessThan(2000);
-      if (text !== undefined) expect(await text).toMatch(/shutting down|cut/);
-    });
-  },
-);
+describe.each(ties)("killed without a word, the editor takes dragoman with it within two seconds: %s", (_, options) => {
+  test.each([
+    ["idle", undefined],
+    ["with a stream that flows", "[demo: long 2000] Hello"],
+    ["with a stream that is silent", "[demo: silence 60] Hello"],
+  ])("%s", async (_, content) => {
+    await using parent = editor(options, false);
+    const { url, pid } = await readyLine(parent.stdout);
+    const answer = content === undefined ? undefined : await ask(url, content);
+    const text = answer?.text().catch(() => "cut");
+    await Bun.sleep(50);
+    expect(isThere(pid)).toBe(true);
+    const killedAt = unloadedNow();
+    parent.kill("SIGKILL");
+    await until(() => !isThere(pid), 4000);
+    expect(unloadedNow() - killedAt).toBeLessThan(2000);
+    if (text !== undefined) expect(await text).toMatch(/shutting down|cut/);
+  });
+});
 
-test("P17: the editor is not its parent, but the parent's", async () => {
+test("the editor is not its parent, but the parent's", async () => {
   await using parent = editor('["--parent-pid", String(process.pid)]', true);
   const { pid } = await readyLine(parent.stdout);
   parent.kill("SIGKILL");
@@ -307,7 +304,7 @@ describe("what is taken", () => {
   });
 });
 
-test("P16: nobody reads its lines from the start: it serves all the same", async () => {
+test("nobody reads its lines from the start: it serves all the same", async () => {
   const data = join(home, "unread");
   await using child = Bun.spawn(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", ...program, ...demo], {
     env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: data },

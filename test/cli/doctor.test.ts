@@ -113,7 +113,7 @@ describe("when all is well", () => {
     );
   });
 
-  test("U22: it may be pasted anywhere: no token, no key, no password, no name of the machine's user", async () => {
+  test("it may be pasted anywhere: no token, no key, no password, no name of the machine's user", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo", "plus-demo");
     writeFileSync(
@@ -151,7 +151,7 @@ describe("when all is well", () => {
 });
 
 describe("files", () => {
-  test("S10: a config that does not read is named by line and column; an unknown key by its name", async () => {
+  test("a config that does not read is named by line and column; an unknown key by its name", async () => {
     await using github = scriptedGithub();
     mkdirSync(github.data, { recursive: true, mode: 0o700 });
     for (const [text, said] of [
@@ -186,7 +186,7 @@ describe("files", () => {
     });
   });
 
-  test("S04, S05: a history that is damaged, or of a newer version, is named and left alone", async () => {
+  test("a history that is damaged, or of a newer version, is named and left alone", async () => {
     await using github = scriptedGithub();
     mkdirSync(github.data, { recursive: true, mode: 0o700 });
     const path = join(github.data, "admin.sqlite");
@@ -198,7 +198,7 @@ describe("files", () => {
     expect(readFileSync(path, "latin1")).toStartWith("no database at all");
   });
 
-  test("S08: the history of a running server is read beside it, and its rows are counted", async () => {
+  test("the history of a running server is read beside it, and its rows are counted", async () => {
     await using proxy = await startProxy();
     for (let at = 0; at < 3; at++)
       await (
@@ -214,7 +214,7 @@ describe("files", () => {
     expect(checkIntegrity(join(proxy.home, "none.sqlite"))).toBe(undefined);
   });
 
-  test("P03: the history that a killed server left, write-ahead log and all, is read and left as it is", async () => {
+  test("the history that a killed server left, write-ahead log and all, is read and left as it is", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     await using served = run(["start", "--json", "--port", "0"], { env: github.env });
@@ -230,7 +230,7 @@ describe("files", () => {
     expect(traces(github.data).filter(({ name }) => !name.endsWith("-shm"))).toEqual(before);
   });
 
-  test("S01: little room on the disk is said before it is none", () => {
+  test("little room on the disk is said before it is none", () => {
     const free = (mebibytes: number) => judgeDisk(mebibytes * 1024 * 1024);
     expect(free(5000)).toMatchObject({ state: "ok", message: "4.88 GiB are free on the disk of the data folder." });
     expect(free(150)).toMatchObject({ state: "warn", message: expect.stringContaining("150 MiB") });
@@ -239,7 +239,7 @@ describe("files", () => {
 });
 
 describe("the port and the server", () => {
-  test("P6: the port is somebody else's, and whose", async () => {
+  test("the port is somebody else's, and whose", async () => {
     await using github = scriptedGithub();
     using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("hello") });
     const { message, state } = (await examine(github.env, holder.port)).of("port")[0]!;
@@ -251,7 +251,7 @@ describe("the port and the server", () => {
     );
   });
 
-  test("P6: the port is our own running server's, which is well", async () => {
+  test("the port is our own running server's, which is well", async () => {
     await using github = scriptedGithub();
     await using served = run(["start", "--json", "--port", "0"], { env: github.env });
     const { url, port, pid } = await served.ready();
@@ -336,7 +336,7 @@ describe("the way to GitHub", () => {
     DRAGOMAN_COPILOT_API_URL: "https://copilot.test",
   };
 
-  test("U20: through a proxy that signs with its own root, once that is trusted", async () => {
+  test("through a proxy that signs with its own root, once that is trusted", async () => {
     await using github = scriptedGithub();
     withoutPolicy(github);
     github.signIn("octo-demo");
@@ -364,7 +364,7 @@ describe("the way to GitHub", () => {
     });
   });
 
-  test("U20: each hop that can fail is named", async () => {
+  test("each hop that can fail is named", async () => {
     await using github = scriptedGithub();
     await using company = await startCompany();
     const env = { ...github.env, ...upstreams, HTTPS_PROXY: company.url };
@@ -392,7 +392,7 @@ describe("the way to GitHub", () => {
     });
   });
 
-  test("U04: who is silent is found hop by hop, and all of it ends in time", async () => {
+  test("who is silent is found hop by hop, and all of it ends in time", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     await using company = await startCompany();
@@ -413,7 +413,7 @@ describe("the way to GitHub", () => {
     );
   });
 
-  test("T08: the clock is judged by what the hosts say", async () => {
+  test("the clock is judged by what the hosts say", async () => {
     expect(judgeClock([2000, -1500, 900]).state).toBe("ok");
     expect(judgeClock([90_000, 91_000, 400_000])).toMatchObject({
       state: "warn",
@@ -430,7 +430,7 @@ describe("the way to GitHub", () => {
 });
 
 describe("accounts", () => {
-  test("T06, A7: a sign-in that was revoked, and an account without Copilot, in GitHub's own words", async () => {
+  test("a sign-in that was revoked, and an account without Copilot, in GitHub's own words", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo");
     github.demo.accounts[0]!.githubToken = "ghu_revoked";
@@ -446,7 +446,7 @@ describe("accounts", () => {
     });
   });
 
-  test("A12: models that the policy has off are named, with the page where that is decided", async () => {
+  test("models that the policy has off are named, with the page where that is decided", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     expect((await examine(github.env)).of("account octo-demo")[0]).toEqual({
@@ -457,7 +457,7 @@ describe("accounts", () => {
     });
   });
 
-  test("S15: a saved account that does not read", async () => {
+  test("a saved account that does not read", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     writeFileSync(join(github.data, "accounts/github.com/octo-demo.json"), "{", { mode: 0o600 });
@@ -613,7 +613,7 @@ describe("clients and variables", () => {
   });
 });
 
-test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])("CL09: %j is wrong usage", async (args) => {
+test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])("%j is wrong usage", async (args) => {
   const { code, stdout } = await inProcess(args);
   expect([code, stdout]).toEqual([2, ""]);
 });

@@ -15,7 +15,7 @@ const fromTest = {
 const proxyLine = (text: string) => text.split("\n").find((line) => line.includes("Proxy "));
 
 describe("at start", () => {
-  test("U22: the proxy is named, with the variable it comes from and what goes without it, never the password", async () => {
+  test("the proxy is named, with the variable it comes from and what goes without it, never the password", async () => {
     await using command = run(["start", "--port", "0", "--json"], {
       env: { HTTPS_PROXY: "http://someone:opensesame@proxy.corp:8080", no_proxy: ".corp,10.0.0.0/8" },
     });
@@ -26,7 +26,7 @@ describe("at start", () => {
     expect(command.stderr()).not.toMatch(/opensesame|someone/);
   });
 
-  test("U20: no line where nothing is in the way: no proxy, one that is not for GitHub, the demo", async () => {
+  test("no line where nothing is in the way: no proxy, one that is not for GitHub, the demo", async () => {
     for (const [args, env] of [
       [[], {}],
       [[], { HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "github.com" }],
@@ -38,7 +38,7 @@ describe("at start", () => {
     }
   });
 
-  test("U20: a proxy that cannot be used, and a CA file that is not there, are said", async () => {
+  test("a proxy that cannot be used, and a CA file that is not there, are said", async () => {
     await using command = run(["start", "--port", "0", "--json"], {
       env: { ALL_PROXY: "", HTTPS_PROXY: "socks5://proxy.corp:1080", NODE_EXTRA_CA_CERTS: "/nowhere/root.pem" },
     });
@@ -47,7 +47,7 @@ describe("at start", () => {
     expect(command.stderr()).toContain("  CA file   NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
   });
 
-  test("CL02: a .env in the folder one stands in names no proxy and no CA file", async () => {
+  test("a .env in the folder one stands in names no proxy and no CA file", async () => {
     await using decoy = run(["--version"]);
     writeFileSync(
       join(decoy.home, ".env"),
@@ -59,7 +59,7 @@ describe("at start", () => {
   });
 });
 
-test("U20: token, quota and models all come through the proxy, whose certificates the CA file vouches for", async () => {
+test("token, quota and models all come through the proxy, whose certificates the CA file vouches for", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");
   await using company = await startCompany({
@@ -95,7 +95,7 @@ test("U20: token, quota and models all come through the proxy, whose certificate
   for (const { signIn } of company.asked) expect(signIn).toBe(`Basic ${btoa("user:p@ss")}`);
 });
 
-test("U20: a proxy that declines is named to the client, without its password", async () => {
+test("a proxy that declines is named to the client, without its password", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");
   await using company = await startCompany();

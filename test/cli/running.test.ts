@@ -34,7 +34,7 @@ test.each([
   ["goes on, as in a stopped process", 8 * hour],
   ["stands still, as in a machine that is suspended", 0],
 ])(
-  "A1, T09: after eight hours of sleep a new token comes before the first call, once and without a 401; the steady clock %s",
+  "after eight hours of sleep a new token comes before the first call, once and without a 401; the steady clock %s",
   async (_, steadyMs) => {
     let [wall, steady] = [Date.now(), 0];
     await using proxy = await startProxy({
@@ -53,7 +53,7 @@ test.each([
   },
 );
 
-test.concurrent("T09: a process that was stopped and is woken serves all who called meanwhile, with a good token", async () => {
+test.concurrent("a process that was stopped and is woken serves all who called meanwhile, with a good token", async () => {
   await using github = scriptedGithub();
   Object.assign(github.demo.accounts[0]!, { tokenLifetime: 33, refreshIn: 30 });
   github.signIn("octo-demo");
@@ -70,7 +70,7 @@ test.concurrent("T09: a process that was stopped and is woken serves all who cal
   expect(await exchangesAfter(github.demo, before, waiting)).toBe(proof ? 1 : 0);
 }, 90_000);
 
-test.concurrent("T17: a running server takes up who signs in and lets go who is removed, within two seconds; what is under way ends", async () => {
+test.concurrent("a running server takes up who signs in and lets go who is removed, within two seconds; what is under way ends", async () => {
   await using github = scriptedGithub({ pace: 10 });
   github.signIn("octo-demo");
   await using server = run(start, { env: github.env });

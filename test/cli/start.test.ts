@@ -70,7 +70,7 @@ describe("a start", () => {
     expect(statSync(home).mode & 0o077).toBe(0);
   });
 
-  test("P01: says who has the port", async () => {
+  test("says who has the port", async () => {
     using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     await using command = run(["start", "--demo", "--port", String(holder.port)]);
     expect(await command.exited).toBe(1);
@@ -78,7 +78,7 @@ describe("a start", () => {
     expect(command.stdout()).toBe("");
   });
 
-  test("P02: somebody else on ::1 is a warning, and 127.0.0.1 is served", async () => {
+  test("somebody else on ::1 is a warning, and 127.0.0.1 is served", async () => {
     using holder = Bun.serve({ port: 0, hostname: "::1", fetch: () => new Response() });
     await using command = run(["start", "--demo", "--json", "--port", String(holder.port)]);
     const { url } = await command.ready();
@@ -86,7 +86,7 @@ describe("a start", () => {
     expect(command.stderr()).toContain("::1 is taken");
   });
 
-  test("S10: a config that does not read stops it, naming the place, and stays as it is", async () => {
+  test("a config that does not read stops it, naming the place, and stays as it is", async () => {
     await using decoy = run(["--version"]);
     const home = join(decoy.home, "data");
     mkdirSync(home);
@@ -100,29 +100,29 @@ describe("a start", () => {
 
 describe("wrong usage is exit code 2, with a sentence and nothing on stdout", () => {
   test.each([
-    ["CL03", ["start", "--port", "abc"], {}],
-    ["CL03", ["start", "--port", "-1"], {}],
-    ["CL03", ["start", "--port", "70000"], {}],
-    ["CL03", ["start", "--port", "4141.5"], {}],
-    ["CL03", ["start", "--port", ""], {}],
-    ["CL03", ["start", "--port", "0x10"], {}],
-    ["CL04", ["start", "--host", "999.1.1.1"], {}],
-    ["CL04", ["start", "--host", "a b"], {}],
-    ["CL04", ["start", "--host", "0.0.0.0"], {}],
-    ["CL04", ["start", "--host", "0"], {}],
-    ["CL04", ["start", "--host", "::0"], {}],
-    ["CL07", ["start", "--idp-token", ""], {}],
-    ["CL07", ["start", "--idp-token", "a b"], {}],
-    ["CL07", ["start", "--idp-token", "a\nb"], {}],
-    ["CL05", ["start", "--enterprise-url", "https://x"], {}],
-    ["CL05", ["start", "--enterprise-url", "a/b"], {}],
-    ["CL05", ["start", "--enterprise-url", "localhost"], {}],
-    ["CL05", ["start", "--enterprise-url", "127.0.0.1"], {}],
-    ["CL09", ["start", "--json", "--nonsense"], {}],
-    ["CL09", ["nonsense", "--json"], {}],
-    ["CL10", ["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
-    ["two keys", ["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],
-  ] as [string, string[], Record<string, string>][])("%s: %j %j", async (_id, args, env) => {
+    [["start", "--port", "abc"], {}],
+    [["start", "--port", "-1"], {}],
+    [["start", "--port", "70000"], {}],
+    [["start", "--port", "4141.5"], {}],
+    [["start", "--port", ""], {}],
+    [["start", "--port", "0x10"], {}],
+    [["start", "--host", "999.1.1.1"], {}],
+    [["start", "--host", "a b"], {}],
+    [["start", "--host", "0.0.0.0"], {}],
+    [["start", "--host", "0"], {}],
+    [["start", "--host", "::0"], {}],
+    [["start", "--idp-token", ""], {}],
+    [["start", "--idp-token", "a b"], {}],
+    [["start", "--idp-token", "a\nb"], {}],
+    [["start", "--enterprise-url", "https://x"], {}],
+    [["start", "--enterprise-url", "a/b"], {}],
+    [["start", "--enterprise-url", "localhost"], {}],
+    [["start", "--enterprise-url", "127.0.0.1"], {}],
+    [["start", "--json", "--nonsense"], {}],
+    [["nonsense", "--json"], {}],
+    [["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
+    [["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],
+  ] as [string[], Record<string, string>][])("%j %j", async (args, env) => {
     expect(await inProcess(args, env)).toEqual({
       code: 2,
       stdout: "",
@@ -151,7 +151,7 @@ describe("wrong usage is exit code 2, with a sentence and nothing on stdout", ()
 });
 
 describe("an end", () => {
-  test("P05: running streams finish first, new connections are refused, exit code 0", async () => {
+  test("running streams finish first, new connections are refused, exit code 0", async () => {
     await using command = run(demo);
     const { url } = await command.ready();
     const streams = await Promise.all(
@@ -166,7 +166,7 @@ describe("an end", () => {
     expect(await command.exited).toBe(0);
   });
 
-  test("P06: a second signal ends at once, and the streams say so", async () => {
+  test("a second signal ends at once, and the streams say so", async () => {
     await using command = run(demo);
     const { url } = await command.ready();
     const stream = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("[demo: silence 20] Hello") });
@@ -187,7 +187,7 @@ describe("an end", () => {
     expect(unloadedNow() - startedAt).toBeLessThan(2000);
   });
 
-  test("P16, CL11: nobody reading its lines is no reason to stop", async () => {
+  test("nobody reading its lines is no reason to stop", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url } = await command.ready();
     await command.process.stdout.cancel().catch(() => {});
@@ -196,7 +196,7 @@ describe("an end", () => {
   });
 });
 
-test("CL01, CL02: the folder it stands in cannot steer it", async () => {
+test("the folder it stands in cannot steer it", async () => {
   await using decoy = run(["--version"]);
   await decoy.exited;
   const marker = join(decoy.home, "marker");

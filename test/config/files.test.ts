@@ -46,7 +46,7 @@ describe.if(posix)("a private folder", () => {
     expect([modeOf(at("a")), modeOf(at("a/b")), warnings]).toEqual([0o700, 0o700, []]);
   });
 
-  test("FS02: that others could read is tightened with one warning, once", () => {
+  test("that others could read is tightened with one warning, once", () => {
     mkdirSync(at("old"), { mode: 0o755 });
     ensurePrivateFolder(at("old"), warn);
     ensurePrivateFolder(at("old"), warn);
@@ -85,7 +85,7 @@ describe.if(posix)("a private folder", () => {
     },
   );
 
-  test.if(asRoot)("FS03: of another user is refused", () => {
+  test.if(asRoot)("of another user is refused", () => {
     mkdirSync(at("theirs"), { mode: 0o700 });
     chownSync(at("theirs"), 12_345, 12_345);
     expect(() => ensurePrivateFolder(at("theirs"), warn)).toThrow("belongs to another user (uid 12345");
@@ -108,7 +108,7 @@ describe("writing", () => {
     expect(readdirSync(folder).sort()).toEqual(["new", "old"]);
   });
 
-  test.if(posix)("FS04: through a link replaces what it leads to, and keeps the link", () => {
+  test.if(posix)("through a link replaces what it leads to, and keeps the link", () => {
     mkdirSync(at("dotfiles"));
     writeFileSync(at("dotfiles/config.json"), "old");
     symlinkSync("dotfiles/config.json", at("one"));
@@ -167,7 +167,7 @@ describe("reading", () => {
     expect(modeOf(at("f"))).toBe(0o600);
   });
 
-  test.if(posix)("FS05: refuses a pipe, a device, a folder, a circle and a giant at once", () => {
+  test.if(posix)("refuses a pipe, a device, a folder, a circle and a giant at once", () => {
     Bun.spawnSync(["mkfifo", at("pipe")]);
     mkdirSync(at("folder"));
     symlinkSync(at("circle"), at("circle"));
@@ -196,7 +196,7 @@ describe("reading", () => {
   });
 });
 
-test("FS08: leftovers of a killed write go; those of a write under way, and everything else, stay", () => {
+test("leftovers of a killed write go; those of a write under way, and everything else, stay", () => {
   const dead = Bun.spawnSync([process.execPath, "--version"]).pid;
   const names = [
     `config.json.tmp-${dead}-0a1b2c`,

@@ -21,7 +21,7 @@ describe("a hand edit", () => {
   const current = () => proxy.app.config.current;
   const edit = (text: string | object) => writeFileSync(file, typeof text === "string" ? text : JSON.stringify(text));
 
-  test("S12: applies within two seconds, and says so", async () => {
+  test("applies within two seconds, and says so", async () => {
     edit({ logLevel: "debug", modelAliases: { fast: "gpt-5-mini" }, auth: { apiKeys: ["k-old-0123456789"] } });
     await until(() => current().logLevel === "debug");
     expect(current().modelAliases).toEqual({ fast: "gpt-5-mini" });
@@ -40,7 +40,7 @@ describe("a hand edit", () => {
   });
 
   test.each([
-    ["S11: half a text", '{\n  "logLevel": "debug",\n  "max', "not valid JSON at line 3, column 3"],
+    ["half a text", '{\n  "logLevel": "debug",\n  "max', "not valid JSON at line 3, column 3"],
     ["nothing", "", "not valid JSON at line 1, column 1"],
     [
       "an unknown key",
@@ -134,7 +134,7 @@ describe("several processes with one data folder", () => {
   const show = async (url: string) =>
     (await (await fetch(`${url}/api/admin/config`)).json()) as { config: { modelAliases: object }; revision: string };
 
-  test("S14: processes that add to one key at once lose nothing: each gets a conflict if it was too late", async () => {
+  test("processes that add to one key at once lose nothing: each gets a conflict if it was too late", async () => {
     let late = 0;
     const add = async (url: string, name: string) => {
       for (;;) {
@@ -182,7 +182,7 @@ describe("several processes with one data folder", () => {
 });
 
 test(
-  "S13: kill -9 in the middle of a change leaves a file that reads every time, with the last change that was answered",
+  "kill -9 in the middle of a change leaves a file that reads every time, with the last change that was answered",
   async () => {
     // What a round can find is decided at its kill; the changes before only say how long one takes. Eight kills, spread over
     // that time, meet the temporary file, the rename and the answer. The proof goes on to a thousand changes.

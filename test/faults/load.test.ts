@@ -48,7 +48,7 @@ async function started(github: Github): Promise<{ command: Command; port: number
 }
 
 describe("3,000 exchanges run at once", () => {
-  test("P09, P10: all of them are with the upstream, 7,000 more are 503 at once, and it recovers", async () => {
+  test("all of them are with the upstream, 7,000 more are 503 at once, and it recovers", async () => {
     await using github = scriptedGithub();
     const held = Promise.withResolvers<void>();
     let asked = 0;
@@ -190,7 +190,7 @@ async function thousandStreams(seconds: number, limit?: MemoryLimit) {
   return result;
 }
 
-test("P08: 1,000 streams are each whole, no other request waits for 50 ms, and memory stays below 300 MiB", async () => {
+test("1,000 streams are each whole, no other request waits for 50 ms, and memory stays below 300 MiB", async () => {
   const { whole, words, wait, idleWait, starved, most: max } = await thousandStreams(2);
   expect([whole, words]).toEqual([1000, 1000]);
   expect(max).toBeLessThan(300);
@@ -201,7 +201,7 @@ test("P08: 1,000 streams are each whole, no other request waits for 50 ms, and m
 
 testWith(
   "memoryLimits",
-  "P11: 1,000 streams in 512 MiB of the system's own",
+  "1,000 streams in 512 MiB of the system's own",
   async () => {
     using limit = limitedGroup(512)!;
     const { whole, ended } = await thousandStreams(1, limit);
@@ -210,7 +210,7 @@ testWith(
   60_000,
 );
 
-test("P20: after 20,000 streams memory is about what it was after the first 10,000", async () => {
+test("after 20,000 streams memory is about what it was after the first 10,000", async () => {
   await using github = scriptedGithub();
   github.demo.intercept(
     "/chat/completions",

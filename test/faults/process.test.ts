@@ -28,7 +28,7 @@ function rowsOnDisk(home: string): number {
   return database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!.rows;
 }
 
-test("P03, P04: killed under load and started again: sound, quick, and no finished row is lost", async () => {
+test("killed under load and started again: sound, quick, and no finished row is lost", async () => {
   let home = "";
   let known = 0;
   const starts: number[] = [];
@@ -81,7 +81,7 @@ test("P03, P04: killed under load and started again: sound, quick, and no finish
 });
 
 describe("unexpected errors", () => {
-  test("P07: in a request is 500 in words, redacted, and the next one is served", async () => {
+  test("in a request is 500 in words, redacted, and the next one is served", async () => {
     await using proxy = await startProxy();
     const models = spyOn(proxy.app.catalogue, "models").mockImplementationOnce(() => {
       throw Object.assign(new TypeError("canary of the inside"), { request: "canary" });
@@ -93,7 +93,7 @@ describe("unexpected errors", () => {
     expect((await post(proxy.url, ask())).status).toBe(200);
   });
 
-  test("P07: outside of one is survived ten times a minute, and then the process ends to be started anew", () => {
+  test("outside of one is survived ten times a minute, and then the process ends to be started anew", () => {
     const lines: string[] = [];
     let ended = 0;
     const failed = failureCount(
@@ -115,7 +115,7 @@ describe("unexpected errors", () => {
 });
 
 test.each(["Pacific/Kiritimati", "America/St_Johns", "right/UTC"])(
-  "P20: in the zone %s, among people who write it otherwise, moments are the same milliseconds",
+  "in the zone %s, among people who write it otherwise, moments are the same milliseconds",
   async (zone) => {
     await using command = run(demo, { env: { TZ: zone, LANG: "ar_EG.UTF-8", LC_ALL: "ar_EG.UTF-8" } });
     const { url } = await command.ready();
@@ -132,7 +132,7 @@ test.each(["Pacific/Kiritimati", "America/St_Johns", "right/UTC"])(
   },
 );
 
-test("P20: years after 2038, and a second that is counted twice, change nothing", async () => {
+test("years after 2038, and a second that is counted twice, change nothing", async () => {
   let now = Date.parse("2038-01-19T03:14:06Z");
   await using proxy = await startProxy({ clock: { now: () => now } });
   const moments: number[] = [];
@@ -151,7 +151,7 @@ test("P20: years after 2038, and a second that is counted twice, change nothing"
 });
 
 test.each([[[""]], [[" "]], [[1]], ["k"]] as unknown[][])(
-  "AU10: the client keys %j stop the start, and never mean that none is needed",
+  "the client keys %j stop the start, and never mean that none is needed",
   async (apiKeys) => {
     await using decoy = run(["--version"]);
     await decoy.exited;
@@ -165,7 +165,7 @@ test.each([[[""]], [[" "]], [[1]], ["k"]] as unknown[][])(
   },
 );
 
-test("P01: the error for a port in use has its number, its owner, and what to do", async () => {
+test("the error for a port in use has its number, its owner, and what to do", async () => {
   using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   await using command = run(["start", "--demo", "--json", "--port", String(holder.port)]);
   expect([await command.exited, command.stdout()]).toEqual([1, ""]);

@@ -41,7 +41,7 @@ async function fifty(command: Command, content: string) {
 
 describe.skipIf(process.platform === "win32")("of the operating system", () => {
   test.concurrent.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
-    "P05, P06: %s lets 50 streams end, takes nobody new, and the exit code is 0",
+    "%s lets 50 streams end, takes nobody new, and the exit code is 0",
     async (signal) => {
       await using command = run(["start", "--demo", "--json", "--port", "0"]);
       const { url, streams } = await fifty(command, "[demo: long 60] Hello");
@@ -59,7 +59,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     ["SIGINT", "SIGINT"],
     ["SIGHUP", "SIGTERM"],
   ] as const)(
-    "P05, P06: %s and then %s end at once, and each of 50 streams says so in its own words",
+    "%s and then %s end at once, and each of 50 streams says so in its own words",
     async (one, two) => {
       await using command = run(["start", "--demo", "--json", "--port", "0"]);
       const { streams } = await fifty(command, "[demo: silence 20] Hello");
@@ -78,7 +78,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     20_000,
   );
 
-  test.concurrent("P06: SIGPIPE is nobody's business", async () => {
+  test.concurrent("SIGPIPE is nobody's business", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url, streams } = await fifty(command, "[demo: long 20] Hello");
     for (let turn = 0; turn < 3; turn++) command.process.kill("SIGPIPE");

@@ -14,7 +14,7 @@ const post = (url: string, content: string, timeoutMs = 5000) =>
 
 testWith(
   "fewFiles",
-  "P12: with 256 files it serves until they are used up, says so a few times at most, and recovers when they are free",
+  "with 256 files it serves until they are used up, says so a few times at most, and recovers when they are free",
   async () => {
     await using command = run(demo, { within: ["prlimit", "--nofile=256:256"] });
     const { url, port } = await command.ready();
@@ -53,7 +53,7 @@ testWith(
 
 testWith(
   "oneCore",
-  "P13: on one core that others keep busy it is slower, and cuts nothing off",
+  "on one core that others keep busy it is slower, and cuts nothing off",
   async () => {
     // The last in line there, as its neighbours are: nobody else on this machine is slowed down.
     const last = ["taskset", "-c", "0", "nice", "-n", "19"];
@@ -89,7 +89,7 @@ async function beside(command: Command, ...words: string[]): Promise<string> {
   return new Response(child.stdout).text();
 }
 
-testWith("networks", "P18: where there is no IPv6 it serves over IPv4, without a warning", async () => {
+testWith("networks", "where there is no IPv6 it serves over IPv4, without a warning", async () => {
   const script =
     'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; echo 1 > /proc/sys/net/ipv6/conf/lo/disable_ipv6; ip link set lo up; exec "$@"';
   await using command = run(demo, { within: ["unshare", "-Urn", "sh", "-c", script, "sh"] });
@@ -102,7 +102,7 @@ testWith("networks", "P18: where there is no IPv6 it serves over IPv4, without a
 });
 
 test.if(process.platform !== "win32")(
-  "P15: stopped for longer than the upstream may be silent, its streams end well or in words, and it does not race to catch up",
+  "stopped for longer than the upstream may be silent, its streams end well or in words, and it does not race to catch up",
   async () => {
     await using command = run(demo, { env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1500" } });
     const { url, pid } = await command.ready();

@@ -48,7 +48,7 @@ function fillUp(file: string): void {
 
 testWith(
   "mounts",
-  "S01, S02: a full disk costs no request and no config; rows wait, and are written when there is room",
+  "a full disk costs no request and no config; rows wait, and are written when there is room",
   async () => {
     const folder = folderFor();
     try {
@@ -113,7 +113,7 @@ testWith(
   20_000,
 );
 
-test("S08: while another program reads for long, rows are written, and a log that grows is warned of", async () => {
+test("while another program reads for long, rows are written, and a log that grows is warned of", async () => {
   const folder = folderFor();
   const path = join(folder, "admin.sqlite");
   const warnings: string[] = [];
@@ -144,7 +144,7 @@ test("S08: while another program reads for long, rows are written, and a log tha
 });
 
 test.if(process.platform !== "win32")(
-  "S15: an account whose file cannot be read is left out with one warning, the others stay",
+  "an account whose file cannot be read is left out with one warning, the others stay",
   () => {
     const folder = folderFor();
     const lines: string[] = [];
@@ -181,7 +181,7 @@ test.if(process.platform !== "win32")(
   },
 );
 
-test("S14: four started in the same instant with one folder all serve, and each row of each is there once", async () => {
+test("four started in the same instant with one folder all serve, and each row of each is there once", async () => {
   const folder = folderFor();
   const env = { DRAGOMAN_HOME: join(folder, "data") };
   const commands = Array.from({ length: 4 }, () => run(["start", "--demo", "--json", "--port", "0"], { env }));
@@ -244,7 +244,7 @@ async function waitsWhile(url: string, until: Promise<unknown>): Promise<number[
 const rowsIn = async (url: string) =>
   ((await (await fetch(`${url}/api/admin/meta`)).json()) as { row_count: number }).row_count;
 
-test("S07: while another program holds the history for seconds, requests wait for it as long as a blink, and no row is lost", async () => {
+test("while another program holds the history for seconds, requests wait for it as long as a blink, and no row is lost", async () => {
   await using command = run(["start", "--demo", "--json", "--port", "0"]);
   const { url } = await command.ready();
   await waitsWhile(url, Bun.sleep(200));
@@ -267,7 +267,7 @@ test("S07: while another program holds the history for seconds, requests wait fo
   expect(command.stderr().match(/history cannot be written/g)?.length ?? 0).toBeLessThan(2);
 });
 
-test("S09: of 250,000 rows those beyond the cap go while requests are served as ever", async () => {
+test("of 250,000 rows those beyond the cap go while requests are served as ever", async () => {
   const folder = folderFor();
   try {
     const path = join(folder, "admin.sqlite");

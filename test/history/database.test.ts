@@ -57,7 +57,7 @@ test("a step that fails leaves the old schema, whole", () => {
   expect(look([first], state)).toEqual(old);
 });
 
-test("S06: a process killed in the middle of a step leaves the old schema, and the next start completes it", async () => {
+test("a process killed in the middle of a step leaves the old schema, and the next start completes it", async () => {
   look([first], state);
   const code = `import { openDatabase } from ${JSON.stringify(source)};
     openDatabase(${JSON.stringify(path)}, { warn() {}, content: {}, migrations: [() => {}, (database) => {

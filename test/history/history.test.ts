@@ -122,7 +122,7 @@ describe("an exchange", () => {
 });
 
 describe("pages", () => {
-  test("S16: follow one another without gap or repetition, also while new rows arrive and the clock goes back", () => {
+  test("follow one another without gap or repetition, also while new rows arrive and the clock goes back", () => {
     const history = open();
     fill(
       history,
@@ -192,7 +192,7 @@ describe("pages", () => {
 });
 
 describe("what is too old or too much", () => {
-  test("S09: goes: rows past their days, then all but the newest, the rest untouched", async () => {
+  test("goes: rows past their days, then all but the newest, the rest untouched", async () => {
     const history = open();
     fill(
       history,
@@ -374,7 +374,7 @@ describe("a clock that leaps", () => {
 });
 
 describe("trouble on disk", () => {
-  test("S07: a lock of another program delays rows, loses none, and never a request for long", async () => {
+  test("a lock of another program delays rows, loses none, and never a request for long", async () => {
     const history = open();
     fill(history, [{}]);
     const locker = other();
@@ -424,7 +424,7 @@ describe("trouble on disk", () => {
     ["cut off within the header", (bytes) => bytes.subarray(0, 50)],
     ["the list of tables overwritten", (bytes) => bytes.fill(0x5a, 100, 4_096)],
   ];
-  test.each(damages)("S04: %s: moved aside, and a new history begins", (_, damage) => {
+  test.each(damages)("%s: moved aside, and a new history begins", (_, damage) => {
     const history = open();
     fill(history, many(200));
     history.close();
@@ -453,7 +453,7 @@ describe("trouble on disk", () => {
     expect(readdirSync(folder).some((name) => name.includes(".corrupt-"))).toBe(true);
   });
 
-  test.if(posix)("S03: the data folder removed while running: made again with the next row", () => {
+  test.if(posix)("the data folder removed while running: made again with the next row", () => {
     path = join(folder, "home/admin.sqlite");
     const history = open();
     fill(history, many(3));
@@ -462,7 +462,7 @@ describe("trouble on disk", () => {
     expect([history.count(), existsSync(path), history.degraded]).toEqual([1, true, false]);
   });
 
-  test("S05: written by a newer dragoman: left alone, no history, one warning, and requests are not affected", async () => {
+  test("written by a newer dragoman: left alone, no history, one warning, and requests are not affected", async () => {
     open().close();
     const newer = other();
     newer.run("PRAGMA user_version = 99");

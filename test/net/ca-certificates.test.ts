@@ -16,7 +16,7 @@ test.each([
   ["one of which a line is missing", root.replace(/^.{64}\n/m, ""), 0, "does not read: certificate 1 of 1 is broken"],
   ["no certificate", "hello\n", 0, "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"],
   ["nothing", "", 0, "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"],
-])("U03: %s", async (_, text, count, fault) => {
+])("%s", async (_, text, count, fault) => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
   const path = join(folder, "root.pem");
   writeFileSync(path, text);
@@ -35,7 +35,7 @@ test.each([
   }
 });
 
-test("U03: a file that is not there, is a folder, or is not ours to read", () => {
+test("a file that is not there, is a folder, or is not ours to read", () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
   const path = join(folder, "root.pem");
   writeFileSync(path, root);

@@ -43,7 +43,7 @@ test("directly: who cannot be reached, who does not begin TLS, who signs", async
   });
 });
 
-test("U20: through a proxy: before it, at it, in the tunnel, behind it", async () => {
+test("through a proxy: before it, at it, in the tunnel, behind it", async () => {
   await using company = await startCompany();
   process.env.HTTPS_PROXY = company.url;
   company.answer = declining("403 Forbidden");

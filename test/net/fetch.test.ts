@@ -51,7 +51,7 @@ test("an unread body that breaks off causes no unhandled error", async () => {
 });
 
 describe("a call that fails says why, in words", () => {
-  test("U01: refused, after one more try", async () => {
+  test("refused, after one more try", async () => {
     using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     const { url } = holder;
     holder.stop(true);
@@ -61,19 +61,19 @@ describe("a call that fails says why, in words", () => {
     expect(retries).toHaveLength(1);
   });
 
-  test("U02: a name that does not resolve", async () => {
+  test("a name that does not resolve", async () => {
     const error = await failure(callOut("https://nothing.invalid/", { ...call, limits: singleLimit(8000) }));
     expect(error).toMatchObject({ kind: "upstream", status: 502 });
   });
 
-  test("U04: silence, at our own limit", async () => {
+  test("silence, at our own limit", async () => {
     using server = await rawServer(() => {});
     const error = await failure(callOut(server.url, { ...call, limits: singleLimit(150) }));
     expect(error).toMatchObject({ kind: "timeout", status: 504, message: "The service did not answer within 0.15 s." });
     expect(server.connections()).toBe(1);
   });
 
-  test("SS13: a redirect is not followed, with our key in hand least of all", async () => {
+  test("a redirect is not followed, with our key in hand least of all", async () => {
     let seen = 0;
     using evil = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++seen)) });
     for (const status of [301, 302, 307, 308]) {
@@ -87,7 +87,7 @@ describe("a call that fails says why, in words", () => {
     expect(seen).toBe(0);
   });
 
-  test("U03: an untrusted certificate is never accepted", async () => {
+  test("an untrusted certificate is never accepted", async () => {
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
     try {
@@ -109,7 +109,7 @@ describe("a call that fails says why, in words", () => {
   });
 });
 
-describe("U06: what breaks before a byte of an answer", () => {
+describe("what breaks before a byte of an answer", () => {
   /** Answers the first request of each connection, and breaks at the next. */
   const closing = (delay = 0) => {
     const seen: string[] = [];
@@ -268,7 +268,7 @@ describe("the clock of a call", () => {
   });
 });
 
-test("PR07: a proxy in the environment is not asked for this machine", async () => {
+test("a proxy in the environment is not asked for this machine", async () => {
   let asked = 0;
   using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++asked)) });
   using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("direct") });
@@ -288,14 +288,14 @@ describe("a body", () => {
   const large = (bytes: number) =>
     answerOf(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(bytes)) }));
 
-  test("SS11: larger than it may be is given up while it comes", async () => {
+  test("larger than it may be is given up while it comes", async () => {
     expect(await failure(readBody(large(1024 * 1024), 4 * 1024 * 1024))).toMatchObject({
       kind: "upstream",
       message: "The service sent an answer of over 4 MiB.",
     });
   });
 
-  test("SS23: of an error is read no further than its beginning", async () => {
+  test("of an error is read no further than its beginning", async () => {
     expect((await readStart(large(100_000), 64 * 1024)).length).toBe(64 * 1024);
   });
 

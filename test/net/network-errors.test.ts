@@ -26,7 +26,7 @@ async function failure(url = "https://copilot.test/models", ms = 5000): Promise<
   return answered;
 }
 
-describe("U20: the hop that failed is named", () => {
+describe("the hop that failed is named", () => {
   test("the proxy's name does not resolve", async () => {
     process.env.HTTPS_PROXY = "http://secret:opensesame@proxy.invalid:8080";
     const error = await failure();
@@ -104,7 +104,7 @@ describe("U20: the hop that failed is named", () => {
   });
 });
 
-describe("U03: behind the proxy, the certificate is judged, and never waved through", () => {
+describe("behind the proxy, the certificate is judged, and never waved through", () => {
   test("signed by a company of its own", async () => {
     await using company = await startCompany();
     process.env.HTTPS_PROXY = company.url;
@@ -129,7 +129,7 @@ describe("U03: behind the proxy, the certificate is judged, and never waved thro
       "copilot.test",
       "GitHub Copilot has a TLS certificate, seen through the proxy PROXY (HTTPS_PROXY), that is out of date. Is this machine's clock right?",
     ],
-  ] as const)("U03: with the company's root in NODE_EXTRA_CA_CERTS: %s", async (certificate, host, said) => {
+  ] as const)("with the company's root in NODE_EXTRA_CA_CERTS: %s", async (certificate, host, said) => {
     await using company = await startCompany({ certificate });
     const source = (name: string) => JSON.stringify(join(import.meta.dir, "../../src/net", name));
     const script = `import { readText } from ${source("body.ts")};

@@ -79,7 +79,7 @@ const rules: [Record<string, string>, string, boolean][] = [
   [{ HTTPS_PROXY: "http://PROXY", NO_PROXY: "2001:db8::/32" }, "https://[2001:db9::1]:1/", true],
 ];
 
-test("U21: the same variables and exceptions count as for Bun's own fetch, in both cases", async () => {
+test("the same variables and exceptions count as for Bun's own fetch, in both cases", async () => {
   const asked = new Set<string>();
   const proxy = createServer((socket) => {
     socket.on("error", () => {});
@@ -143,7 +143,7 @@ describe("the proxy that is named", () => {
     ["http://user:12/secret@proxy.corp:8080", "does not read as http://host:port"],
     ["http://us#er:secret@proxy.corp:8080", "does not read as http://host:port"],
     ["http://proxy.corp:eighty", "does not read as http://host:port"],
-  ])("U22: %s cannot be used, and why is said without a word of it", (value, fault) => {
+  ])("%s cannot be used, and why is said without a word of it", (value, fault) => {
     const proxy = through(value);
     expect(proxy?.fault).toContain(fault);
     expect(JSON.stringify(proxy)).not.toMatch(/secret|12|us#er/);

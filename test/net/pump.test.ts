@@ -175,7 +175,7 @@ describe("silence", () => {
     expect(await new Response(body).text()).toBe("one two LAST");
   });
 
-  test("SS24: and a stream that never ends is ended at its total limit", async () => {
+  test("and a stream that never ends is ended at its total limit", async () => {
     const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 40, idle: 5_000, total: 100 } });
     upstream.enqueue(text("one "));
     expect(await new Response(body).text()).toMatch(/\[timeout\]$/);

@@ -36,7 +36,7 @@ const refuse = (status: number, code: string, message = "Told by GitHub.", heade
 const always = Number.POSITIVE_INFINITY;
 
 describe("the quota ends", () => {
-  test("T13, A8: in the middle of a request: the next account serves that request, and from then on the next ones", async () => {
+  test("in the middle of a request: the next account serves that request, and from then on the next ones", async () => {
     await using proxy = await startProxy({ accounts: all });
     proxy.demo.accounts[0]!.quota.premium.remaining = 0;
     expect((await post(proxy)).status).toBe(200);
@@ -49,14 +49,14 @@ describe("the quota ends", () => {
     expect(proxy.lines.join("")).toMatch(/octo-demo is exhausted until \S+-01T00:00:\d\d\S*: You have no quota/);
   });
 
-  test("T13: the answer that uses up the last of it says so, and the next request goes elsewhere at once", async () => {
+  test("the answer that uses up the last of it says so, and the next request goes elsewhere at once", async () => {
     await using proxy = await startProxy({ accounts: all });
     proxy.demo.accounts[0]!.quota.premium.remaining = 2;
     for (let turn = 0; turn < 3; turn++) expect((await post(proxy)).status).toBe(200);
     expect(asked(proxy)).toEqual(["octo", "octo", "work"]);
   });
 
-  test("A9, T14: for all: 429 names every account and its reset, with the earliest as retry-after, and SDKs are told not to wait", async () => {
+  test("for all: 429 names every account and its reset, with the earliest as retry-after, and SDKs are told not to wait", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "plus-demo"] });
     proxy.demo.intercept(chat, () => refuse(402, "quota_exceeded", "You have no quota", { "retry-after": "7200" }));
     proxy.demo.intercept(chat, () => refuse(402, "overage_limit_reached", "Spent.", { "retry-after": "3600" }));
@@ -97,7 +97,7 @@ describe("the quota ends", () => {
 });
 
 describe("a limit is hit", () => {
-  test("A10: the next account serves, the one that hit it rests for as long as it says, and then comes first again", async () => {
+  test("the next account serves, the one that hit it rests for as long as it says, and then comes first again", async () => {
     await using proxy = await timed({ accounts: all });
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "20" }));
     expect((await post(proxy)).status).toBe(200);
@@ -109,7 +109,7 @@ describe("a limit is hit", () => {
     expect(asked(proxy).at(-1)).toBe("octo");
   });
 
-  test("A10: without a hint it is a minute, and the client is told so", async () => {
+  test("without a hint it is a minute, and the client is told so", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
     const { status, headers, error } = await post(proxy);
@@ -122,7 +122,7 @@ describe("a limit is hit", () => {
     expect((await post(proxy)).status).toBe(200);
   });
 
-  test("S6: that does not say what it holds for: models that cost quota rest, free ones and embeddings go on", async () => {
+  test("that does not say what it holds for: models that cost quota rest, free ones and embeddings go on", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     for (const code of ["rate_limited", "agent_mode_limit_exceeded:pro", "never_heard_of"]) {
       proxy.demo.intercept(chat, () => refuse(429, code, "Slow down."));
@@ -139,7 +139,7 @@ describe("a limit is hit", () => {
     }
   });
 
-  test("S6: told of a free model, that model rests, and all others go on", async () => {
+  test("told of a free model, that model rests, and all others go on", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
     expect((await post(proxy, "Hello", free)).status).toBe(429);
@@ -149,7 +149,7 @@ describe("a limit is hit", () => {
     expect(asked(proxy).length).toBe(2);
   });
 
-  test("S6: a free model that rests does so too while the account's premium ones do, for longer", async () => {
+  test("a free model that rests does so too while the account's premium ones do, for longer", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
     expect((await post(proxy, "Hello", free)).status).toBe(429);
@@ -196,7 +196,7 @@ describe("a limit is hit", () => {
     expect(proxy.app.accounts[0]!.state).toMatchObject({ name: "exhausted", until: resetAt });
   });
 
-  test("8: words about a quota do not make one of a limit with a code of its own", async () => {
+  test("words about a quota do not make one of a limit with a code of its own", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () =>
       refuse(429, "user_model_rate_limited", "Retry after 3 seconds, or request a quota increase.", {
@@ -208,7 +208,7 @@ describe("a limit is hit", () => {
     expect(states(proxy)).toEqual(["ready"]);
   });
 
-  test("A10: of one model: that model rests with this account, its others go on", async () => {
+  test("of one model: that model rests with this account, its others go on", async () => {
     await using proxy = await timed({ accounts: ["octo-demo", "plus-demo"] });
     const limited = () => refuse(429, "user_model_rate_limited:pro", "Too much of it.", { "retry-after": "60" });
     proxy.demo.intercept(chat, limited);
@@ -228,7 +228,7 @@ describe("a limit is hit", () => {
     expect(asked(proxy).at(-1)).toBe("octo");
   });
 
-  test("A10: of the week, in codes with a suffix: the whole account rests for days, and the client's own clock is used", async () => {
+  test("of the week, in codes with a suffix: the whole account rests for days, and the client's own clock is used", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () =>
       refuse(429, "user_weekly_rate_limited:pro", "Weekly limit.", { "retry-after": "187200" }),
@@ -243,7 +243,7 @@ describe("a limit is hit", () => {
   });
 
   test.each(["model_overloaded", "integration_rate_limited", "extension_blocked"])(
-    "A10: %s is nobody's own: no other account is tried and none rests",
+    "%s is nobody's own: no other account is tried and none rests",
     async (code) => {
       await using proxy = await startProxy({ accounts: all });
       proxy.demo.intercept(chat, () => refuse(429, code, "Busy.", { "retry-after": "10" }));
@@ -254,7 +254,7 @@ describe("a limit is hit", () => {
     },
   );
 
-  test("T15: with one account, two seconds are waited for, once", async () => {
+  test("with one account, two seconds are waited for, once", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
     const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
@@ -267,7 +267,7 @@ describe("a limit is hit", () => {
     );
   });
 
-  test("T15: not twice, and not longer: then the 429 is passed on", async () => {
+  test("not twice, and not longer: then the 429 is passed on", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "1" }), 2);
     const twice = await post(proxy);
@@ -281,7 +281,7 @@ describe("a limit is hit", () => {
     expect(asked(proxy).length).toBe(3);
   });
 
-  test("T15: a client that hangs up while it is waited for is let go", async () => {
+  test("a client that hangs up while it is waited for is let go", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
     const leaving = new AbortController();
@@ -297,7 +297,7 @@ describe("a limit is hit", () => {
 });
 
 describe("a sign-in or a right is missing", () => {
-  test("T01, A4: a token that has expired in between is exchanged once, and the request answered", async () => {
+  test("a token that has expired in between is exchanged once, and the request answered", async () => {
     await using proxy = await startProxy();
     await post(proxy);
     proxy.demo.expireTokens();
@@ -306,7 +306,7 @@ describe("a sign-in or a right is missing", () => {
     expect(asked(proxy, "/copilot_internal/v2/token").length).toBe(2);
   });
 
-  test("A7, T06: revoked at GitHub: the others serve, the person is told which one must sign in, GitHub is left in peace", async () => {
+  test("revoked at GitHub: the others serve, the person is told which one must sign in, GitHub is left in peace", async () => {
     await using proxy = await timed({ accounts: all });
     await post(proxy);
     const [octo] = proxy.demo.accounts.splice(0, 1);
@@ -328,7 +328,7 @@ describe("a sign-in or a right is missing", () => {
     expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
   });
 
-  test("T03: a 401 that persists costs each account one exchange; nobody left is 424, never 401", async () => {
+  test("a 401 that persists costs each account one exchange; nobody left is 424, never 401", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     proxy.demo.intercept(chat, () => new Response("unauthorized: token expired\n", { status: 401 }), always);
     const { status, error } = await post(proxy);
@@ -342,7 +342,7 @@ describe("a sign-in or a right is missing", () => {
   test.each([
     ["spammy_user", "Your account was flagged."],
     ["forbidden", "Your account has been suspended."],
-  ])("A11: %s stops everything, loudly: no retry, no other account, until a person has acted", async (code, words) => {
+  ])("%s stops everything, loudly: no retry, no other account, until a person has acted", async (code, words) => {
     await using proxy = await timed({ accounts: all });
     proxy.demo.intercept(chat, () => refuse(403, code, words));
     const first = await post(proxy);
@@ -359,7 +359,7 @@ describe("a sign-in or a right is missing", () => {
     expect(proxy.lines.filter((line) => / error octo-demo has failed: /.test(line)).length).toBe(1);
   });
 
-  test("A11: the same when the exchange says so", async () => {
+  test("the same when the exchange says so", async () => {
     await using proxy = await startProxy({ accounts: all });
     const { demo } = proxy;
     await proxy.app.catalogue.models();
@@ -370,7 +370,7 @@ describe("a sign-in or a right is missing", () => {
     expect(asked(proxy)).toEqual(["octo"]);
   });
 
-  test("A12: a model that is not enabled for the account: its words and where to enable it, nobody rests, the next may serve", async () => {
+  test("a model that is not enabled for the account: its words and where to enable it, nobody rests, the next may serve", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     const forbidden = () => new Response("access to this endpoint is forbidden\n", { status: 403 });
     proxy.demo.intercept(chat, (seen) => (seen.account === "octo-demo" ? forbidden() : undefined), always);
@@ -387,7 +387,7 @@ describe("a sign-in or a right is missing", () => {
     expect((await post(alone)).status).toBe(200);
   });
 
-  test("A12: a model that only the second account has enabled is served by it", async () => {
+  test("a model that only the second account has enabled is served by it", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     const list = (state: string) => () =>
       Response.json({ data: [{ id: "new-model", policy: { state }, billing: { is_premium: true, multiplier: 1 } }] });
@@ -405,7 +405,7 @@ describe("a sign-in or a right is missing", () => {
     expect(asked(proxy)).toEqual(["work"]);
   });
 
-  test("A13: an account whose host has moved is asked at the new one", async () => {
+  test("an account whose host has moved is asked at the new one", async () => {
     await using proxy = await startProxy();
     await post(proxy);
     proxy.demo.accounts[0]!.host = "business";
@@ -413,7 +413,7 @@ describe("a sign-in or a right is missing", () => {
     expect(tries(proxy)).toEqual(["octo 421", "octo 200"]);
   });
 
-  test("A14: an upstream that is too new says that dragoman must be updated, and no account is blamed", async () => {
+  test("an upstream that is too new says that dragoman must be updated, and no account is blamed", async () => {
     await using proxy = await startProxy({ accounts: all });
     const { status, headers, error } = await post(proxy, "[demo: 466] Hello");
     expect([status, error.code, headers.get("x-should-retry")]).toEqual([424, "api_version_retired", "false"]);
@@ -425,7 +425,7 @@ describe("a sign-in or a right is missing", () => {
 
 describe("what is no account's fault", () => {
   test.each(["400-body", "400-plain", "400-off-topic", "400-long", "400-field", "400-previous", "413", "422"])(
-    "A19: %s changes no account and is not tried elsewhere",
+    "%s changes no account and is not tried elsewhere",
     async (name) => {
       await using proxy = await startProxy({ accounts: all });
       const { status } = await post(proxy, `[demo: ${name}] Hello`);
@@ -435,7 +435,7 @@ describe("what is no account's fault", () => {
     },
   );
 
-  test("A19: a model the account does not get after all is asked of the next one, and nobody rests", async () => {
+  test("a model the account does not get after all is asked of the next one, and nobody rests", async () => {
     await using proxy = await startProxy({ accounts: all });
     expect((await post(proxy, "[demo: 400-model @octo-demo] Hello")).status).toBe(200);
     expect(tries(proxy)).toEqual(["octo 400", "work 200"]);
@@ -481,7 +481,7 @@ describe("what is no account's fault", () => {
 describe("GitHub cannot be asked", () => {
   const exchange = "/copilot_internal/v2/token";
 
-  test("T11, A6: at the start, for all: it listens, says 503 and when again, is healthy, and recovers alone", async () => {
+  test("at the start, for all: it listens, says 503 and when again, is healthy, and recovers alone", async () => {
     await using proxy = await timed({ accounts: ["octo-demo", "work-demo"] });
     let down = true;
     proxy.demo.intercept(exchange, () => (down ? new Response("", { status: 500 }) : undefined), always);
@@ -499,7 +499,7 @@ describe("GitHub cannot be asked", () => {
     expect(states(proxy)).toEqual(["ready", "ready"]);
   });
 
-  test("T04: for a while: the old token goes on, nobody notices", async () => {
+  test("for a while: the old token goes on, nobody notices", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     await post(proxy);
     proxy.demo.intercept(exchange, () => new Response("", { status: 502 }), 3);
@@ -508,7 +508,7 @@ describe("GitHub cannot be asked", () => {
     expect(states(proxy)).toEqual(["ready"]);
   });
 
-  test("T05: one account's exchange hangs: requests that another can serve wait a moment only", async () => {
+  test("one account's exchange hangs: requests that another can serve wait a moment only", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     proxy.demo.intercept(
       exchange,
@@ -523,7 +523,7 @@ describe("GitHub cannot be asked", () => {
     expect(asked(proxy)).toEqual(["work"]);
   });
 
-  test("T07: an exchange that answers a page: the account rests, the others serve", async () => {
+  test("an exchange that answers a page: the account rests, the others serve", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     proxy.demo.intercept(
       exchange,

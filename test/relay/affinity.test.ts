@@ -65,7 +65,7 @@ describe("what is replayed", () => {
     expect(servedBy(proxy)).toBe("work");
   });
 
-  test("A20: when its maker cannot serve, another account does without it; from then on the conversation is there", async () => {
+  test("when its maker cannot serve, another account does without it; from then on the conversation is there", async () => {
     await using proxy = await timed(two);
     const history: object[] = [user("Think about it.")];
     const turn = async (text: string) => {
@@ -129,7 +129,7 @@ describe("a session", () => {
     expect([await say(proxy, headers), await say(proxy, headers)]).toEqual(["octo", "work"]);
   });
 
-  test("A20: moves when its account cannot serve, and stays where it went", async () => {
+  test("moves when its account cannot serve, and stays where it went", async () => {
     await using proxy = await timed({ ...two, config: { accountAffinity: true } });
     const headers = { "x-session-id": "s-1" };
     expect(await say(proxy, headers)).toBe("octo");

@@ -147,7 +147,7 @@ const detail = (type: string, members: object) =>
 
 describe.each(combinations)("a client of %s and an upstream of %s", (client, upstream) => {
   const faults = ["cut 4", "end 4", "error-event", "failed", "bad-json"];
-  test.each(faults)("fact 1: a stream that breaks (%s) ends in the client's own error", async (fault) => {
+  test.each(faults)("a stream that breaks (%s) ends in the client's own error", async (fault) => {
     const response = await post(client, upstream, `[demo: ${fault}] Tell me of [demo: long 20]`, true);
     // A reset may overtake what was sent before it: then nothing has begun, and the failure is an answer.
     if (fault.startsWith("cut") && response.status === 502)
@@ -164,7 +164,7 @@ describe.each(combinations)("a client of %s and an upstream of %s", (client, ups
     });
   });
 
-  test("S4: a call that is cut in its arguments is never told as one to be run", async () => {
+  test("a call that is cut in its arguments is never told as one to be run", async () => {
     // Before the call some upstreams say a few words, in events of their own.
     for (const after of [1, 2, 3, 5, 7, 8, 9]) {
       const response = await post(client, upstream, `[demo: end ${after}] What is the weather in Paris?`, true);
@@ -180,20 +180,20 @@ describe.each(combinations)("a client of %s and an upstream of %s", (client, ups
     }
   });
 
-  test("S6: an error as the first event of a 200 is the answer it should have been, in the upstream's words", async () => {
+  test("an error as the first event of a 200 is the answer it should have been, in the upstream's words", async () => {
     const response = await post(client, upstream, "[demo: first-error] Say hello.", true);
     expect(response.status).toBe(upstream === "messages" ? 529 : 500);
     const message = upstream === "messages" ? "Overloaded" : "DEMO: the model stopped working";
     expect(await response.json()).toMatchObject({ ...errorShape(client), error: { message } });
   });
 
-  test("S7: a 200 without a single event too", async () => {
+  test("a 200 without a single event too", async () => {
     const response = await post(client, upstream, "[demo: empty] Say hello.", true);
     expect(response.status).toBe(502);
     expect(await response.json()).toMatchObject(errorShape(client));
   });
 
-  test("fact 9: a prompt over the limit is refused in the words this client heals from", async () => {
+  test("a prompt over the limit is refused in the words this client heals from", async () => {
     for (const stream of [false, true]) {
       const response = await post(client, upstream, "a ".repeat(600_000), stream);
       expect(response.status).toBe(400);
@@ -209,7 +209,7 @@ describe.each(combinations)("a client of %s and an upstream of %s", (client, ups
     }
   });
 
-  test("fact 15: `retry-after` reaches the client, and the words too", async () => {
+  test("`retry-after` reaches the client, and the words too", async () => {
     await using fresh = await start();
     const response = await post(client, upstream, "[demo: 429 7] Say hello.", true, fresh);
     expect(response.status).toBe(429);
@@ -269,7 +269,7 @@ describe("silence of the upstream", () => {
     gemini: checkGeminiStream,
   };
 
-  test("fact 3: is filled with what each client counts as life, and disturbs the strictest reader of none", async () => {
+  test("is filled with what each client counts as life, and disturbs the strictest reader of none", async () => {
     await using quiet = await start();
     quiet.app.limits.keepAlive = 60;
     await Promise.all(

@@ -161,7 +161,7 @@ test("1,000 mixed requests, some aborted, some failing, are exactly 1,000 rows, 
 describe("the account's token", () => {
   const hello = ask("Hello");
 
-  test("A5, T02: 50 requests at its expiry make exactly one exchange", async () => {
+  test("50 requests at its expiry make exactly one exchange", async () => {
     await using proxy = await startProxy();
     await proxy.post("/v1/chat/completions", hello);
     const exchanges = () => exchangesOf(proxy);
@@ -174,7 +174,7 @@ describe("the account's token", () => {
     expect(proxy.rows().some(({ attempts }) => JSON.parse(attempts).length === 2)).toBe(true);
   });
 
-  test("T03: a 401 that persists is one exchange, a failed account, and 424 for the client", async () => {
+  test("a 401 that persists is one exchange, a failed account, and 424 for the client", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(
       "/chat/completions",
@@ -234,7 +234,7 @@ describe("the account's token", () => {
     expect(proxy.demo.journal.at(-1)!.headers).toMatchObject({ "x-github-api-version": "2027-01-01", "x-more": "1" });
   });
 
-  test("T12: without any account the answer is 424 with the one command that helps", async () => {
+  test("without any account the answer is 424 with the one command that helps", async () => {
     await using proxy = await startProxy({ accounts: [] });
     const response = await proxy.post("/v1/chat/completions", hello);
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);

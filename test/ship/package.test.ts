@@ -149,7 +149,7 @@ const ways: Record<string, () => Promise<string[]>> = {
 };
 
 test.each(Object.keys(ways))(
-  "CL01, CL02: by %s, in a folder that would steer it",
+  "by %s, in a folder that would steer it",
   async (way) => {
     const { path, marker } = hostileFolder(way.replaceAll(" ", ""));
     const command = await ways[way]!();

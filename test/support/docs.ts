@@ -13,7 +13,6 @@ import { configSchema } from "../../src/config/schema";
 import { marksSentBack } from "../../src/dialects/own-marks";
 import { metricRows } from "../../src/observe/metrics";
 import { assumptions } from "../../src/upstream/assumptions";
-import { attacks, faults, type LedgerRow, notHere, reports, reportsNotHere } from "../attacks/cases";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { fidelityTable } from "./fidelity";
@@ -82,9 +81,6 @@ export const passages: Record<string, () => string> = {
       metricRows.map(({ name, kind, help }) => [code(name), kind, help]),
     ),
   "team-sizes": () => table(teamSizesHead, teamSizesRows()),
-  attacks: () => caseTable(attacks, notHere),
-  faults: () => caseTable(faults, notHere),
-  reports: () => caseTable(reports, reportsNotHere),
 };
 
 const endpointTable = (rows: readonly { method: string; path: string; about: string }[]) =>
@@ -92,18 +88,6 @@ const endpointTable = (rows: readonly { method: string; path: string; about: str
     ["endpoint", "what it does"],
     rows.map(({ method, path, about }) => [code(`${method} ${path}`), about]),
   );
-
-const caseTable = (rows: readonly LedgerRow[], untested: Readonly<Record<string, string>>) =>
-  table(
-    ["id", "case"],
-    rows.map(({ id, title }) => [
-      id,
-      untested[id] ? `${plain(title)} (not tested here: ${untested[id]})` : plain(title),
-    ]),
-  );
-
-/** Text that Markdown would read as markup, escaped. */
-const plain = (text: string) => text.replace(/[\\`*_<[\]]/g, "\\$&");
 
 const defaultOf = ({ config }: { config: { default?: unknown } }) =>
   config.default === undefined ? "" : ` (default ${code(String(config.default))})`;
