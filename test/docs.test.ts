@@ -10,12 +10,6 @@ const root = join(import.meta.dir, "..");
 const texts = new Map(documents.map((document) => [document, textOfDocument(document)]));
 const readme = texts.get("README.md")!;
 
-test("each reader has a document", () => {
-  const rooms = ["api", "cli", "clients", "config", "dialects"].map((room) => `src/${room}/README.md`);
-  const others = [".github/CONTRIBUTING.md", ".github/SECURITY.md", "src/README.md", "test/README.md"];
-  expect(documents).toEqual(expect.arrayContaining(["README.md", ...others, ...rooms, "test/bench/README.md"]));
-});
-
 test("each generated passage stands in one document and is current; `bun run docs` rewrites them", () => {
   for (const name of Object.keys(passages)) {
     const holders = documents.filter((document) => texts.get(document)!.includes(`<!-- ${name} -->\n`));
@@ -55,22 +49,13 @@ test.each(documents.filter((document) => document !== "README.md"))("the files t
 
 const fileNames = new Set([...new Bun.Glob("{src,test}/**/*.{ts,tsx}").scanSync(root)].map((file) => basename(file)));
 
-test("src/README.md explains each column of the history, and at most 40 words", () => {
+test("src/README.md explains each column of the history", () => {
   const tour = texts.get("src/README.md")!;
   expect(columnNames.filter((name) => !tour.includes(`\`${name}\``))).toEqual([]);
-  const [, glossary = ""] = tour.split("## Glossary");
-  const words = glossary.match(/^\| \w/gm) ?? [];
-  expect(words.length - 1).toBeGreaterThan(20);
-  expect(words.length - 1).toBeLessThanOrEqual(40);
 });
 
 /** Paths of the data folder, not of the repository. */
 const inDataFolder = new Set(["accounts/", "connect/", "demo/"]);
-
-test("CONTRIBUTING names a place for each task", () => {
-  const [rows = ""] = /\| I want to … [\s\S]*?\n\n/.exec(texts.get(".github/CONTRIBUTING.md")!) ?? [];
-  expect([...rows.matchAll(/`[\w-]+\/[^` ]+`/g)].length).toBeGreaterThan(10);
-});
 
 test("the scripts that the documents name exist, and the Bun they name is the one the package needs", () => {
   for (const [document, text] of texts) {
@@ -82,7 +67,6 @@ test("the scripts that the documents name exist, and the Bun they name is the on
 
 test("README, which npm shows too, links to files by paths that npm resolves in the repository", () => {
   for (const link of linksIn(readme)) expect(link).toMatch(/^(?:https:\/\/|#|(?:\.github|src|test)\/|LICENSE$)/);
-  expect(readme.split("\n").length).toBeLessThan(260);
 });
 
 const withoutBlocks = (text: string) => text.replace(/^```[\s\S]*?^```/gm, "");
