@@ -1,4 +1,4 @@
-/** The ledger of budgets: parallel requests, killed processes, clocks and periods. */
+/** The ledger in a file: which requests count, periods, processes that race or are killed, and damage. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,6 @@ import type { Amounts, Reservation } from "../../src/budgets/entries";
 import { type LocalLedger, openLedger, reservationLifetime } from "../../src/budgets/ledger";
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
-import fc from "../support/random";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
 let files = 0;
@@ -31,7 +30,6 @@ const budgetOf = (given: object): Budget =>
 
 const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
 const nothing: Amounts = { nanoCredits: null, premiumUnits: null };
-const credits = (amount: number): Amounts => ({ nanoCredits: amount * 1e9, premiumUnits: null });
 
 function reserved(ledger: LocalLedger, budgets: Budget[], amounts = nothing, subject = anybody): Reservation {
   const result = ledger.reserve(budgets, subject, amounts);
@@ -46,74 +44,6 @@ const usedOf = (ledger: LocalLedger, budget: Budget) => {
   const [state] = ledger.states([budget], anybody);
   return [state?.used, state?.reserved];
 };
-
-describe("amounts", () => {
-  test("a reservation is replaced by the real amount, or dropped", () => {
-    const ledger = ledgerAt();
-    const budget = budgetOf({ unit: "credits", limit: 10 });
-    const first = reserved(ledger, [budget], credits(4));
-    expect(usedOf(ledger, budget)).toEqual([0, 4]);
-    ledger.settle(first, credits(1.5));
-    expect(usedOf(ledger, budget)).toEqual([1.5, 0]);
-    const second = reserved(ledger, [budget], credits(8.5));
-    expect(isExceeded(ledger, [budget], credits(0.001))).toBe(true);
-    ledger.release(second);
-    expect(usedOf(ledger, budget)).toEqual([1.5, 0]);
-    expect(isExceeded(ledger, [budget], credits(8.6))).toBe(true);
-    expect(isExceeded(ledger, [budget], credits(8.5))).toBe(false);
-  });
-
-  test("what is free is always allowed, and an unknown price only while something is left", () => {
-    const ledger = ledgerAt();
-    const budget = budgetOf({ unit: "credits", limit: 1 });
-    ledger.settle(reserved(ledger, [budget], nothing), nothing);
-    expect(ledger.states([budget], anybody)).toMatchObject([{ used: 0, unknown: 1 }]);
-    ledger.settle(reserved(ledger, [budget], credits(1)), credits(1));
-    expect(isExceeded(ledger, [budget], nothing)).toBe(true);
-    expect(isExceeded(ledger, [budget], credits(0))).toBe(false);
-  });
-
-  test("a request that one budget refuses is reserved in none", () => {
-    const ledger = ledgerAt();
-    const [wide, narrow] = [budgetOf({ name: "wide" }), budgetOf({ name: "narrow", limit: 1 })];
-    reserved(ledger, [wide, narrow]);
-    const result = ledger.reserve([wide, narrow], anybody, nothing);
-    expect(result).toMatchObject({ exceeded: { budget: { name: "narrow" }, reserved: 1 } });
-    expect(usedOf(ledger, wide)).toEqual([0, 1]);
-  });
-
-  test("a budget that only warns refuses nothing", () => {
-    const ledger = ledgerAt();
-    const budget = budgetOf({ limit: 1, then: "warn" });
-    for (let at = 0; at < 5; at += 1) ledger.settle(reserved(ledger, [budget]), nothing);
-    expect(usedOf(ledger, budget)).toEqual([5, 0]);
-  });
-
-  test("any order of reserving, settling and releasing adds up", () => {
-    const step = fc.record({ estimate: fc.nat(50), real: fc.option(fc.nat(50)), later: fc.boolean() });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-        const ledger = ledgerAt();
-        const budget = budgetOf({ unit: "credits", limit: 1_000_000 });
-        let used = 0;
-        const waiting: (() => void)[] = [];
-        for (const { estimate, real, later } of steps) {
-          const reservation = reserved(ledger, [budget], credits(estimate));
-          const end = () => {
-            if (real === null) ledger.release(reservation);
-            else ledger.settle(reservation, credits(real));
-          };
-          used += real ?? 0;
-          if (later) waiting.push(end);
-          else end();
-        }
-        for (const end of waiting) end();
-        expect(usedOf(ledger, budget)).toEqual([used, 0]);
-      }),
-      { numRuns: 40 },
-    );
-  });
-});
 
 describe("scopes", () => {
   test.each<[object, Partial<Subject>, boolean]>([
@@ -132,16 +62,6 @@ describe("scopes", () => {
       reservation: Reservation;
     };
     expect(reservation.entries.length).toBe(counts ? 1 : 0);
-  });
-
-  test("each session has its own amount; without a session the budget does not apply", () => {
-    const ledger = ledgerAt();
-    const budget = budgetOf({ per: "session", limit: 1 });
-    reserved(ledger, [budget]);
-    expect(isExceeded(ledger, [budget])).toBe(true);
-    expect(isExceeded(ledger, [budget], nothing, { ...anybody, session: "s-2" })).toBe(false);
-    for (let at = 0; at < 3; at += 1)
-      expect(isExceeded(ledger, [budget], nothing, { ...anybody, session: null })).toBe(false);
   });
 });
 

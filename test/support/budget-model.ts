@@ -1,53 +1,115 @@
-/** What budgets should allow, added up plainly. It knows the patterns `anna`, `b*`, `*`, the key `…/key-1` and the account `hub-1`. */
+/** What budgets should allow, added up plainly, as a person would. */
 import type { Subject } from "../../src/budgets/budgets";
 import type { Budget } from "../../src/config/budget-schema";
+import { dayMs } from "../../src/format";
 
-/** What the budgets should do, as a person would add it up. */
+/** What one holder used of a budget in one period. */
+interface Sum {
+  used: number;
+  unknown: number;
+}
+
+/** A request that runs. Null is an unknown price. */
+interface Held {
+  sums: { sum: Sum; budget: Budget; amount: number | null }[];
+  at: number;
+}
+
 export class BudgetModel {
-  readonly #sums: Map<string, { used: number; reserved: number }>[];
-  constructor(private readonly budgets: readonly Budget[]) {
-    this.#sums = budgets.map(() => new Map());
-  }
+  readonly #sums = new Map<string, Sum>();
+  readonly #held = new Set<Held>();
+  /** @param lifetimeMs After this time a request that runs holds nothing any more, by the clock that is given. */
+  constructor(
+    public budgets: Budget[],
+    public now: number,
+    readonly lifetimeMs: number,
+  ) {}
 
-  /** @returns The sums that count the request; undefined if it is refused. */
-  reserve(subject: Subject, amount: number) {
-    const counting = this.budgets.flatMap((budget, at) => {
-      const owner = ownerOf(budget, subject);
-      if (owner === undefined) return [];
-      const sum = this.#sums[at]!.get(owner) ?? { used: 0, reserved: 0 };
-      this.#sums[at]!.set(owner, sum);
-      return [{ budget, sum }];
+  /** @param credits Null if the price is unknown. @returns Undefined if it is refused. */
+  reserve(subject: Subject, credits: number | null): Held | undefined {
+    const counting = this.#counting(subject);
+    if (counting.length > 0) this.#expire();
+    const sums = counting.map((each) => ({ ...each, amount: amountIn(each.budget, credits) }));
+    const isOver = sums.some(({ budget, sum, amount }) => {
+      const left = limitFor(budget, subject) - sum.used - this.#reservedOf(sum);
+      return budget.then === "stop" && amount !== 0 && (amount === null ? left <= 0 : amount > left);
     });
-    const isOver = counting.some(
-      ({ budget, sum }) =>
-        budget.then === "stop" && amount > 0 && sum.used + sum.reserved + amount > limitFor(budget, subject),
-    );
     if (isOver) return undefined;
-    for (const { sum } of counting) sum.reserved += amount;
-    return counting.map(({ sum }) => sum);
+    const held = { sums, at: this.now };
+    this.#held.add(held);
+    return held;
   }
 
-  end(sums: { used: number; reserved: number }[], amount: number, real: number | null): void {
-    for (const sum of sums) {
-      sum.reserved -= amount;
-      sum.used += real ?? 0;
+  settle(held: Held, credits: number | null): void {
+    this.release(held);
+    for (const { sum, budget } of held.sums) {
+      const amount = amountIn(budget, credits);
+      if (amount === null) sum.unknown += 1;
+      else sum.used += amount;
     }
   }
 
-  sumsOf(at: number): number[] {
-    return [...this.#sums[at]!.values()].map(({ used }) => used).filter((used) => used > 0);
+  release(held: Held): void {
+    this.#held.delete(held);
+  }
+
+  /** The budgets that count a request, with what is used of them now. */
+  states(subject: Subject) {
+    this.#expire();
+    return this.#counting(subject).map(({ budget, sum }) => ({
+      name: budget.name,
+      ...sum,
+      reserved: this.#reservedOf(sum),
+    }));
+  }
+
+  #counting(subject: Subject) {
+    return this.budgets.flatMap((budget) => {
+      const owner = ownerOf(budget, subject);
+      if (owner === undefined) return [];
+      const key = JSON.stringify([budget.name, owner, periodOf(budget, this.now)]);
+      const sum = this.#sums.get(key) ?? { used: 0, unknown: 0 };
+      this.#sums.set(key, sum);
+      return [{ budget, sum }];
+    });
+  }
+
+  #reservedOf(of: Sum): number {
+    const amounts = [...this.#held].flatMap(({ sums }) => sums.filter(({ sum }) => sum === of));
+    return amounts.reduce((total, { amount }) => total + (amount ?? 0), 0);
+  }
+
+  /** One that was made later than now was made before the clock was set back. */
+  #expire(): void {
+    if (this.lifetimeMs === Number.POSITIVE_INFINITY) return;
+    for (const held of this.#held)
+      if (held.at > this.now || held.at + this.lifetimeMs <= this.now) this.#held.delete(held);
   }
 }
 
+const amountIn = ({ unit }: Budget, credits: number | null) => (unit === "requests" ? 1 : credits);
+
+function periodOf({ per }: Budget, at: number): string {
+  if (per === "session") return "";
+  return per === "week"
+    ? `${Math.floor((at / dayMs + 3) / 7)}`
+    : new Date(at).toISOString().slice(0, per === "day" ? 10 : 7);
+}
+
 /** Whose sum a request belongs to; undefined if the budget does not count it. */
-function ownerOf({ scope, each }: Budget, { member, key, account }: Subject): string | undefined {
-  if (scope.member !== undefined && !member) return undefined;
-  if (scope.member === "anna" && member?.name !== "anna") return undefined;
-  if (scope.member === "b*" && member?.name !== "ben") return undefined;
-  if (scope.key !== undefined && !(member && key?.endsWith("/key-1"))) return undefined;
-  if (scope.account !== undefined && account !== "hub-1") return undefined;
-  if (each === "member" || (each === undefined && scope.member === "anna")) return member?.id;
-  if (each === "key") return `${member?.id} ${key?.split("/").at(-1)}`;
+function ownerOf({ scope, each, per }: Budget, { member, key, account, session }: Subject): string | undefined {
+  const wanted = [
+    [scope.member, member?.name],
+    [scope.key, key],
+    [scope.account, account],
+  ] as const;
+  const matches = ([pattern, name]: (typeof wanted)[number]) =>
+    pattern === undefined || (name != null && new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(name));
+  if (!wanted.every(matches)) return undefined;
+  if (per === "session") return session === null ? undefined : `${session} ${member?.id}`;
+  if (each === "member" || (each === undefined && scope.member !== undefined && !scope.member.includes("*")))
+    return member?.id;
+  if (each === "key") return key === null ? undefined : `${member?.id} ${key.split("/").at(-1)}`;
   if (each === "account") return account ?? undefined;
   return "all";
 }

@@ -504,39 +504,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       ledger.close();
     });
 
-    test("of the first requests of a period, which come at once, none is refused", async () => {
-      const { stores, open } = await world();
-      const ledgers = [ledgerOf(stores), ledgerOf(await open())];
-      for (let round = 0; round < 12; round += 1) {
-        const budget = budgetOf({ name: `new-${round}`, limit: 100 });
-        const results = await Promise.all(
-          Array.from({ length: 12 }, (_, at) => ledgers[at % 2]!.reserve([budget], anybody, nothing)),
-        );
-        expect(results.filter((result) => "exceeded" in result)).toEqual([]);
-      }
-      for (const ledger of ledgers) ledger.close();
-    });
-
-    test("200 requests at once over two servers get exactly the limit", async () => {
-      const { stores, open } = await world();
-      const ledgers = [ledgerOf(stores), ledgerOf(await open())];
-      const budgets = [budgetOf({ limit: 50 }), budgetOf({ name: "b", limit: 70 })];
-      const results = await Promise.all(
-        Array.from({ length: 200 }, (_, at) =>
-          // Some ask in the other order.
-          ledgers[at % 2]!.reserve(at % 3 === 0 ? budgets.toReversed() : budgets, anybody, nothing),
-        ),
-      );
-      const granted = results.flatMap((result) => ("reservation" in result ? [result.reservation] : []));
-      expect(granted).toHaveLength(50);
-      await Promise.all(granted.map((reservation, at) => ledgers[at % 2]!.settle(reservation, nothing)));
-      expect((await ledgers[0]!.read(amountsOf(budgets))).map(({ used, reserved }) => [used, reserved])).toEqual([
-        [50, 0],
-        [50, 0],
-      ]);
-      for (const ledger of ledgers) ledger.close();
-    });
-
     test("sessions are counted apart, and only a hash of them is kept", async () => {
       const { stores } = await world();
       const ledger = ledgerOf(stores);
