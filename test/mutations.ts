@@ -1,0 +1,162 @@
+/**
+ * `MUTATION_SECONDS=600 bun run test:mutations [part of a path …]`: changes one operator or constant at a time in a copy of
+ * the tree, runs the tests that guard the changed file, and names each change that no test noticed. `mutants.ts` names the
+ * changes that may go unnoticed, with the reason. `SEED=…` draws the same changes in the same order.
+ */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { changesOf, type Mutant } from "./mutants/changes";
+import { unnoticed } from "./mutants/unnoticed";
+import { importGraph } from "./support/imports";
+import { limitMs } from "./support/limit";
+import { openChance, seed } from "./support/random";
+import { serveSharedPostgres } from "./support/shared-postgres";
+
+interface Room {
+  name: string;
+  files: RegExp;
+  /** The tests that are to notice a change; those that are nearest to the file by their imports run first. */
+  tests: RegExp;
+}
+
+const rooms: Room[] = [
+  {
+    name: "budgets",
+    files: /^src\/budgets\//,
+    tests: /^test\/(?:budgets\/|storage\/(?:contract|slices|settlements)\.)/,
+  },
+  {
+    name: "keys",
+    files: /^src\/keys\//,
+    tests: /^test\/(?:keys\/|storage\/(?:contract|members|member-keys|page-state)\.)/,
+  },
+  { name: "guard", files: /^src\/net\/guard/, tests: /^test\/(?:net\/guard|api\/access|attacks\/gate)\./ },
+  { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/|relay\/(?:accounts|failover)\.)/ },
+  { name: "rules", files: /^src\/dialects\/\w+\/rules\.ts$/, tests: /^test\/(?:dialects\/|relay\/rules\.)/ },
+];
+
+type Outcome = "noticed" | "unnoticed" | "named";
+
+const root = join(import.meta.dir, "..");
+const seconds = Number(process.env.MUTATION_SECONDS ?? 600);
+const chosen = process.argv.slice(2);
+
+const graph = await importGraph(root, "{src,test}/**/*.{ts,tsx}");
+const mutants = await sampled();
+await using postgres = await serveSharedPostgres();
+const env = { ...process.env, ...postgres.env, SEED: String(seed) };
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-mutants-"));
+const outcomes = new Map<Mutant, Outcome>();
+const started = performance.now();
+try {
+  const copies = Array.from({ length: Math.min(availableParallelism(), mutants.length) }, (_, at) => copyOfTree(at));
+  const guards = new Map(mutants.map(({ file }) => [file, testsOf(file)]));
+  await requireGreen(copies[0]!, [...new Set([...guards.values()].flat())]);
+  const endsAt = performance.now() + seconds * 1000;
+  const waiting = mutants.values();
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (const mutant of waiting) {
+        if (performance.now() > endsAt) return;
+        outcomes.set(mutant, await outcomeOf(mutant, copy, guards.get(mutant.file)!));
+      }
+    }),
+  );
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+printTable();
+
+/** All mutants of the chosen files, in a random order that takes turns between the files. */
+async function sampled(): Promise<Mutant[]> {
+  const { next } = openChance("mutations");
+  const drawn: { mutant: Mutant; turn: number }[] = [];
+  for (const file of [...graph.keys()].filter((each) => rooms.some((room) => room.files.test(each)))) {
+    if (chosen.length > 0 && !chosen.some((part) => file.includes(part))) continue;
+    const changes = changesOf(file, await Bun.file(join(root, file)).text());
+    const shuffled = changes.map((mutant) => ({ mutant, at: next() })).sort((one, other) => one.at - other.at);
+    drawn.push(...shuffled.map(({ mutant }, turn) => ({ mutant, turn: turn + next() })));
+  }
+  if (drawn.length === 0) throw new Error(`No file that is guarded has ${chosen.join(" or ")} in its path.`);
+  return drawn.sort((one, other) => one.turn - other.turn).map(({ mutant }) => mutant);
+}
+
+function copyOfTree(at: number): string {
+  const copy = join(folder, String(at));
+  mkdirSync(copy);
+  for (const each of ["src", "test", "package.json", "tsconfig.json", "bunfig.toml", "README.md", ".github"])
+    cpSync(join(root, each), join(copy, each), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  return copy;
+}
+
+/** Those that import the file by the fewest steps come first; a test that reaches it over a process comes last. */
+function testsOf(file: string): string[] {
+  const room = rooms.find(({ files }) => files.test(file))!;
+  const tests = [...graph.keys()].filter((each) => each.endsWith(".test.ts") && room.tests.test(each));
+  const distances = new Map([[file, 0]]);
+  for (const [reached, distance] of distances)
+    for (const [importer, imports] of graph)
+      if (imports.includes(reached) && !distances.has(importer)) distances.set(importer, distance + 1);
+  return tests.sort((one, other) => (distances.get(one) ?? 99) - (distances.get(other) ?? 99));
+}
+
+async function outcomeOf(mutant: Mutant, copy: string, tests: readonly string[]): Promise<Outcome> {
+  const path = join(copy, mutant.file);
+  const original = await Bun.file(path).text();
+  await Bun.write(path, mutant.text);
+  try {
+    for (const test of tests) if (!(await passes(copy, test))) return "noticed";
+  } finally {
+    await Bun.write(path, original);
+  }
+  if (unnoticed.some(({ file, change }) => file === mutant.file && change === mutant.change)) return "named";
+  console.log(`\nNo test noticed: ${mutant.file}:${mutant.line}\n  ${mutant.change}`);
+  return "unnoticed";
+}
+
+/** A mutant that never ends counts as noticed: its tests are ended after the time that one test may take. */
+async function passes(copy: string, test: string): Promise<boolean> {
+  const argv = [process.execPath, "test", "--isolate", "--bail", `--timeout=${limitMs}`, `./${test}`];
+  const child = Bun.spawn(argv, {
+    cwd: copy,
+    env,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+    timeout: 3 * limitMs,
+  });
+  return (await child.exited) === 0;
+}
+
+/** A test that fails without a change would notice every change. */
+async function requireGreen(copy: string, tests: readonly string[]): Promise<void> {
+  for (const test of tests)
+    if (!(await passes(copy, test))) throw new Error(`${test} fails without any change; mend it first.`);
+}
+
+function printTable(): void {
+  const rows = rooms.map(({ name, files }) => {
+    const tried = [...outcomes].filter(([{ file }]) => files.test(file)).map(([, outcome]) => outcome);
+    const count = (outcome: Outcome) => tried.filter((each) => each === outcome).length;
+    const all = mutants.filter(({ file }) => files.test(file)).length;
+    return {
+      name,
+      all,
+      tried: tried.length,
+      noticed: count("noticed"),
+      named: count("named"),
+      left: count("unnoticed"),
+    };
+  });
+  console.log(`\nSEED=${seed}, ${Math.round((performance.now() - started) / 1000)} s\n`);
+  console.log("room       changes    tried  noticed    named  unnoticed  noticed %");
+  for (const { name, all, tried, noticed, named, left } of rows.filter((row) => row.tried > 0)) {
+    const share = ((100 * noticed) / tried).toFixed(1);
+    const cells = [all, tried, noticed, named].map((cell) => String(cell).padStart(8));
+    console.log(`${name.padEnd(9)}${cells.join(" ")} ${String(left).padStart(10)} ${share.padStart(10)}`);
+  }
+  process.exitCode = rows.some(({ left }) => left > 0) ? 1 : 0;
+}
