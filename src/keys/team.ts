@@ -3,8 +3,8 @@
 /** A server of the team. */
 export interface KnownServer {
   id: string;
-  /** The name of its machine; null if an older version has not reported it. */
-  host: string | null;
+  /** The name of its machine. */
+  host: string;
   version: string;
   /** The ids of the keys that it can open secrets with. */
   sealKeys: readonly string[];

@@ -10,7 +10,7 @@ import type { Postgres } from "./connection";
 export interface Settlement {
   budget: string;
   /** The id of the holder; empty for an amount that all share. */
-  session: string;
+  holder: string;
   start_ms: number;
   amount: number;
   unknown: number;
@@ -19,7 +19,7 @@ export interface Settlement {
 /** Milliseconds that a page may wait for the amounts of many. */
 const readTimeoutMs = 30_000;
 
-export const periodOf = ([budget, session, start_ms]: LedgerEntry["key"]) => ({ budget, session, start_ms });
+export const periodOf = ([budget, holder, start_ms]: LedgerEntry["key"]) => ({ budget, holder, start_ms });
 
 export async function readHolders(
   postgres: Postgres,
@@ -31,15 +31,15 @@ export async function readHolders(
   const cap = storedAmount(budget, budget.limit);
   const listedFor = kind === "session" ? sessionListedFor / 1_000 : null;
   const rows = await postgres.ask(
-    (sql) => sql<(HolderRow & { count: number })[]>`SELECT session AS id, used::float8 AS used,
+    (sql) => sql<(HolderRow & { count: number })[]>`SELECT holder AS id, used::float8 AS used,
       reserved::float8 AS reserved, unknown::float8 AS unknown, (count(*) OVER ())::float8 AS count
       FROM dragoman.ledger LEFT JOIN jsonb_each_text(${JSON.stringify(limits)}::text::jsonb) AS own(id, cap)
-        ON own.id = lower(session)
+        ON own.id = lower(holder)
       WHERE budget = ${budgetId(budget)} AND start_ms = ${spanOf(budget.per, now).start}::bigint
-        AND session LIKE ${idPattern(kind)}
+        AND holder LIKE ${idPattern(kind)}
         AND (${listedFor}::float8 IS NULL OR changed_at >= now() - make_interval(secs => ${listedFor}::float8))
         AND used + reserved + unknown > 0 AND used >= ${atLeast}::float8 * coalesce(cap::float8, ${cap}::float8)
-      ORDER BY used / coalesce(cap::float8, ${cap}::float8) DESC, session LIMIT ${limit} OFFSET ${offset}`,
+      ORDER BY used / coalesce(cap::float8, ${cap}::float8) DESC, holder LIMIT ${limit} OFFSET ${offset}`,
     readTimeoutMs,
   );
   return { count: rows[0]?.count ?? 0, rows: rows.map(({ count: _, ...row }) => row) };
@@ -47,11 +47,11 @@ export async function readHolders(
 
 export async function readPeriods(postgres: Postgres): Promise<UsedPeriod[]> {
   const rows = await postgres.ask(
-    (sql) => sql<Settlement[]>`SELECT budget, session, start_ms::float8 AS start_ms, used::float8 AS amount,
+    (sql) => sql<Settlement[]>`SELECT budget, holder, start_ms::float8 AS start_ms, used::float8 AS amount,
       unknown::float8 AS unknown FROM dragoman.ledger`,
   );
-  return rows.map(({ budget, session, start_ms, amount, unknown }) => ({
-    key: [budget, session, start_ms],
+  return rows.map(({ budget, holder, start_ms, amount, unknown }) => ({
+    key: [budget, holder, start_ms],
     amount,
     unknown,
   }));
@@ -60,10 +60,10 @@ export async function readPeriods(postgres: Postgres): Promise<UsedPeriod[]> {
 export async function takeOverPeriods(postgres: Postgres, periods: readonly UsedPeriod[]): Promise<void> {
   const rows = JSON.stringify(periods.map(({ key, amount, unknown }) => ({ ...periodOf(key), amount, unknown })));
   await postgres.ask(
-    (sql) => sql`INSERT INTO dragoman.ledger (budget, session, start_ms, used, unknown)
-      SELECT budget, session, start_ms, amount, unknown FROM jsonb_to_recordset(${rows}::text::jsonb)
-        AS given(budget text, session text, start_ms bigint, amount bigint, unknown bigint)
-      ON CONFLICT (budget, session, start_ms) DO UPDATE SET used = greatest(ledger.used, excluded.used),
+    (sql) => sql`INSERT INTO dragoman.ledger (budget, holder, start_ms, used, unknown)
+      SELECT budget, holder, start_ms, amount, unknown FROM jsonb_to_recordset(${rows}::text::jsonb)
+        AS given(budget text, holder text, start_ms bigint, amount bigint, unknown bigint)
+      ON CONFLICT (budget, holder, start_ms) DO UPDATE SET used = greatest(ledger.used, excluded.used),
         unknown = greatest(ledger.unknown, excluded.unknown)`,
   );
 }

@@ -73,8 +73,8 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       (sql) => sql<
         PeriodRow[]
       >`SELECT place, used::float8 AS used, reserved::float8 AS reserved, unknown::float8 AS unknown
-        FROM jsonb_to_recordset(${places}::text::jsonb) AS given(place int, budget text, session text, start_ms bigint)
-        JOIN dragoman.ledger USING (budget, session, start_ms)`,
+        FROM jsonb_to_recordset(${places}::text::jsonb) AS given(place int, budget text, holder text, start_ms bigint)
+        JOIN dragoman.ledger USING (budget, holder, start_ms)`,
       reserveTimeoutMs,
     );
     const byPlace = new Map(rows.map((row) => [row.place, row]));

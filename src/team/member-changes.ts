@@ -19,7 +19,6 @@ import {
 } from "../keys/members";
 import { signOutAccounts } from "./accounts";
 import { announceChange } from "./changes";
-import { olderServers } from "./replica";
 
 export interface MemberRow {
   id: string;
@@ -113,7 +112,6 @@ export async function changeLimits(
 ): Promise<Member> {
   const revision = await announceChange(sql, "members");
   const member = await requireMember(sql, name);
-  if (models || keyDays) await requireKnownLimits(sql);
   const next = {
     models: models === undefined ? member.models : models,
     keyDays: keyDays === undefined ? member.keyDays : keyDays,
@@ -122,17 +120,6 @@ export async function changeLimits(
       models = ${next.models && JSON.stringify(next.models)}::text::jsonb
     WHERE id = ${member.id} RETURNING ${memberColumns(sql)}`;
   return memberOf(row!);
-}
-
-/** @throws ProxyError `conflict` if a server runs that may not know limits: it would serve the member without. */
-async function requireKnownLimits(sql: TransactionSQL): Promise<void> {
-  const hosts = await olderServers(sql);
-  if (hosts.length === 0) return;
-  throw new ProxyError(
-    "conflict",
-    `An older dragoman still runs on ${hosts.join(", ")}, which may not hold members to limits. Replace it, and set the limits then.`,
-    { code: "older_servers" },
-  );
 }
 
 /** @throws ProxyError `authentication`, `conflict`, `invalid_request` */

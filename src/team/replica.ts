@@ -6,7 +6,6 @@ import type { Logger } from "../logger";
 import { rememberSentFor } from "../notices/sent-notices";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
-import { schemaVersion } from "./schema";
 
 export interface Replica {
   readonly id: string;
@@ -42,13 +41,6 @@ export async function otherReplicas(postgres: Postgres, id: string): Promise<str
   return rows.map((row) => row.id);
 }
 
-/** The machines of servers that are alive and of a version which does not report what it knows of the schema. */
-export async function olderServers(sql: SQL): Promise<string[]> {
-  const rows = await sql<{ host: string }[]>`SELECT DISTINCT coalesce(host, 'a machine without a name') AS host
-    FROM dragoman.replicas WHERE schema_version IS NULL AND beat_at > now() - make_interval(secs => ${aliveForMs / 1_000})`;
-  return rows.map(({ host }) => host);
-}
-
 /** @throws ProxyError if the database is away. */
 export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
   const id = crypto.randomUUID();
@@ -60,8 +52,8 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
 
   const beat = async (): Promise<void> => {
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads, schema_version)
-        VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader}, ${schemaVersion})
+      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads)
+        VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader})
         ON CONFLICT (id) DO UPDATE SET beat_at = now(), leads = excluded.leads`,
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
@@ -128,9 +120,7 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
 
 /** Those of the last minute: one that was killed is not removed by itself. */
 export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
-  // By names in JSON: an older version's table lacks some.
-  sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", to_jsonb(replicas) ->> 'host' AS host,
-    coalesce((to_jsonb(replicas) -> 'leads')::boolean, false) AS "isLeader"
+  sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", host, leads AS "isLeader"
     FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
 
 /** Which each server holds while it is connected: the lock of one that is killed is free at once. */
@@ -155,8 +145,8 @@ const rememberSentSeconds = rememberSentFor / 1_000;
 async function doChores(postgres: Postgres): Promise<void> {
   const chores = [
     // Their server was killed. A reservation of the same budget would free them too, but there may be none.
-    `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, session, start_ms) IN
-      (SELECT budget, session, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
+    `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, holder, start_ms) IN
+      (SELECT budget, holder, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
     // A settlement that arrives again must not count again. It may wait on the disk of a server that was lost.
     `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
       AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND beat_at < now() - interval '1 minute')`,

@@ -31,8 +31,8 @@ const keptSeconds = 600;
 /** What is sealed. The code for GitHub is removed when the sign-in has ended. */
 interface SealedSignIn {
   id: string;
-  /** Where the code for GitHub may be sent, and whose the account becomes: as the columns say. Missing from an older version. */
-  of?: Pick<BegunSignIn, "host" | "app" | "member">;
+  /** Where the code for GitHub may be sent, and whose the account becomes: as the columns say. */
+  of: Pick<BegunSignIn, "host" | "app" | "member">;
   code: ShownCode;
   device?: WaitingSignIn["device"];
 }
@@ -73,7 +73,7 @@ export async function openPostgresSignIns(parts: ServerParts): Promise<SignInSto
     const key = row.sha256.toHex();
     const { host, app, member, state, replica: runsAt, expires_at_ms: expiresAt } = row;
     const { id, of, code, device }: SealedSignIn = JSON.parse(seals.open(row.sealed_body, aboutSignIn(key)));
-    if (of && !Bun.deepEquals(of, { host, app, member })) throw changedSignIn();
+    if (!Bun.deepEquals(of, { host, app, member })) throw changedSignIn();
     const begun = { id, host, app, member, code, expiresAt, state };
     held.set(key, { begun, device, replica: runsAt, until: performance.now() + row.kept_for });
     const isMine = state.name === "waiting" && runsAt === replica;

@@ -101,13 +101,13 @@ export async function readAmounts(
   { key }: LedgerEntry,
   timeoutMs?: number,
 ): Promise<PeriodAmounts> {
-  const [budget, session, start] = key;
+  const [budget, holder, start] = key;
   const [row] = await postgres.ask(
     (sql) => sql<PeriodAmounts[]>`SELECT used::float8 AS used, reserved::float8 AS reserved, unknown::float8 AS unknown,
       coalesce((SELECT jsonb_object_agg(replica, amount) FROM dragoman.reservations AS slices WHERE is_slice
-        AND state = 'running' AND (budget, session, start_ms) = (ledger.budget, ledger.session, ledger.start_ms)), '{}')
+        AND state = 'running' AND (budget, holder, start_ms) = (ledger.budget, ledger.holder, ledger.start_ms)), '{}')
         AS held
-      FROM dragoman.ledger WHERE (budget, session, start_ms) = (${budget}, ${session}, ${start}::bigint)`,
+      FROM dragoman.ledger WHERE (budget, holder, start_ms) = (${budget}, ${holder}, ${start}::bigint)`,
     timeoutMs,
   );
   return row ?? { used: 0, reserved: 0, unknown: 0, held: {} };

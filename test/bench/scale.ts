@@ -103,10 +103,9 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   const json = JSON.stringify(rows);
   const given = "AS given(id uuid, key text, login text, sealed text, sign_in text, at bigint)";
   const from = `FROM json_to_recordset($1::text::json) ${given}`;
-  await sql.unsafe(
-    `INSERT INTO dragoman.members (id, name, role, created_at_ms, revision) SELECT id, login, 'member', at, 1 ${from}`,
-    [json],
-  );
+  await sql.unsafe(`INSERT INTO dragoman.members (id, name, created_at_ms, revision) SELECT id, login, at, 1 ${from}`, [
+    json,
+  ]);
   await sql.unsafe(
     `INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revision)
       SELECT sha256(login::bytea), id, 'laptop', at, 1 ${from}`,

@@ -279,7 +279,7 @@ export async function dataWithTables(identity: Identity | undefined): Promise<st
   const hash = new Bun.CryptoHasher("sha256").update(new Date().toISOString().slice(0, 10));
   const source = join(import.meta.dir, "../../src/team");
   for (const path of (readdirSync(source, { recursive: true }) as string[]).sort())
-    if (path.endsWith(".ts")) hash.update(readFileSync(join(source, path)));
+    if (/\.(ts|sql)$/.test(path)) hash.update(readFileSync(join(source, path)));
   const ready = `${dirname(data)}-${hash.digest("hex").slice(0, 16)}`;
   if (existsSync(ready)) return join(ready, "data");
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(`${basename(dirname(data))}-`)))

@@ -194,7 +194,7 @@ describeWithPostgres("dragoman migrate", () => {
     // A team has worked with it since.
     await inTarget([entry({ started_at_ms: Date.now() })]);
     expect(await migrate(env, url)).toEqual({ code: 1, said: expect.stringContaining("requests of its own") });
-    await sql`INSERT INTO dragoman.replicas (id, version, seal_keys) VALUES (gen_random_uuid(), '1', '[]')`;
+    await sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys) VALUES (gen_random_uuid(), 'elsewhere', '1', '[]')`;
     expect(await migrate(env, url)).toEqual({ code: 1, said: expect.stringContaining("1 server of the database") });
     await sql.close();
   });

@@ -20,7 +20,7 @@ describeWithPostgres("settlements of a team", () => {
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
-  const settlement: Settlement = { budget: "all", session: "", start_ms: 0, amount: 7, unknown: 0 };
+  const settlement: Settlement = { budget: "all", holder: "", start_ms: 0, amount: 7, unknown: 0 };
   const settle = (id: string, replica: string) =>
     `SELECT dragoman.settle('${id}', '${replica}', '${JSON.stringify([settlement])}')`;
   const used = (url: string) => postgres.administer("SELECT used::int FROM dragoman.ledger", url);
@@ -44,7 +44,7 @@ describeWithPostgres("settlements of a team", () => {
     const url = await postgres.database();
     const [lost, lostId, left, leftId] = Array.from({ length: 4 }, () => crypto.randomUUID());
     await postgres.administer(
-      `INSERT INTO dragoman.replicas (id, version, seal_keys, beat_at) VALUES ('${lost}', '1', '[]', now() - interval '40 days');
+      `INSERT INTO dragoman.replicas (id, host, version, seal_keys, beat_at) VALUES ('${lost}', 'lost-host', '1', '[]', now() - interval '40 days');
        ${settle(lostId!, lost!)}; ${settle(leftId!, left!)};
        UPDATE dragoman.reservations SET changed_at = now() - interval '40 days'`,
       url,

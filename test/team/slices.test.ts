@@ -51,7 +51,7 @@ describeWithPostgres("a slice of a budget", () => {
       logger: () => logger,
       monotonic: () => now,
     });
-    await postgres.sql`INSERT INTO dragoman.ledger (budget, session, start_ms)
+    await postgres.sql`INSERT INTO dragoman.ledger (budget, holder, start_ms)
       VALUES ('requests/day/all', '', 1000), ('requests/day/all', '', 2000) ON CONFLICT DO NOTHING`;
     const at = async (ms: number) => {
       now = ms;

@@ -68,11 +68,10 @@ const team = about("team");
 
 function serverFindings({ servers, sealKey }: DatabaseReport): Finding[] {
   if (servers.length === 0) return [team.ok("No server is running.")];
-  const privateNames = servers.flatMap(({ host }) => host ?? []);
+  const privateNames = servers.map(({ host }) => host);
   const versions = new Set(servers.map(({ version }) => version));
   const lacking = servers.filter(({ sealKeys }) => sealKey !== null && !sealKeys.includes(sealKey));
-  // An older version does not report whether it leads.
-  const hasNoLeader = servers.every(({ host, isLeader }) => host !== null && !isLeader);
+  const hasNoLeader = servers.every(({ isLeader }) => !isLeader);
   const findings = [
     team.ok(`${plural(servers.length, "server")} running: ${servers.map(described).join(", ")}.`),
     ...(versions.size > 1
@@ -98,8 +97,7 @@ function serverFindings({ servers, sealKey }: DatabaseReport): Finding[] {
   return findings.map((finding) => ({ ...finding, privateNames }));
 }
 
-const described = ({ host, id, version, isLeader }: KnownServer) =>
-  `${host ?? id.slice(0, 8)} (${version}${isLeader ? ", leads" : ""})`;
+const described = ({ host, version, isLeader }: KnownServer) => `${host} (${version}${isLeader ? ", leads" : ""})`;
 
 /** Members that are named in a sentence. */
 const maxNamed = 10;

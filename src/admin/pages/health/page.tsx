@@ -141,7 +141,7 @@ const TeamServers = ({ team: { servers, waiting } }: { team: Team }) => (
             {servers.map(({ id, host, version, isLeader }) => (
               <tr>
                 <td>
-                  {host ?? <span class="unknown">unknown</span>} {isLeader && <span class="badge idle">leader</span>}
+                  {host} {isLeader && <span class="badge idle">leader</span>}
                 </td>
                 <td>{version}</td>
                 <td>

@@ -1,0 +1,183 @@
+-- All tables are in the Postgres schema `dragoman`, so that a pooler needs no setting. `_ms` columns are Unix times by the clock
+-- of a server; `timestamptz` ones are by the clock of the database, which decides what has expired for all servers.
+
+-- What changes together is numbered together: the row of a table is locked until its change is committed, so revisions are
+-- committed in their order. After a failover to a standby that lagged, numbers of lost changes are given to others, which have
+-- another mark.
+CREATE TABLE dragoman.revisions (
+  name text PRIMARY KEY,
+  revision bigint NOT NULL DEFAULT 0,
+  mark uuid NOT NULL DEFAULT gen_random_uuid()
+);
+INSERT INTO dragoman.revisions (name) VALUES
+  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('page_sessions'), ('sign_ins'), ('late_requests');
+
+-- Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
+CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
+  DECLARE number bigint; made uuid;
+  BEGIN
+    UPDATE dragoman.revisions SET revision = revision + 1, mark = gen_random_uuid() WHERE name = changed
+      RETURNING revision, mark INTO STRICT number, made;
+    PERFORM pg_notify('dragoman', json_build_object('table', changed, 'revision', number, 'mark', made)::text);
+    RETURN number;
+  END $$;
+
+-- The key that seals from now on. Every server must have it.
+CREATE TABLE dragoman.seal (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  key_id text NOT NULL
+);
+
+CREATE TABLE dragoman.config (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  sealed_body bytea NOT NULL,
+  seal_key_id text NOT NULL,
+  revision bigint NOT NULL
+);
+
+-- A removed member, key or account keeps its row, so that every server learns of the removal by its revision.
+CREATE TABLE dragoman.members (
+  id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+  name text NOT NULL,
+  models jsonb,
+  key_days int CHECK (key_days > 0),
+  created_at_ms bigint NOT NULL,
+  removed_at_ms bigint,
+  revision bigint NOT NULL
+);
+CREATE UNIQUE INDEX members_name ON dragoman.members (lower(name)) WHERE removed_at_ms IS NULL;
+CREATE INDEX members_revision ON dragoman.members (revision);
+
+-- Of an invitation link only the SHA-256 of its random value is kept.
+CREATE TABLE dragoman.invitations (
+  sha256 bytea PRIMARY KEY,
+  member uuid NOT NULL REFERENCES dragoman.members,
+  expires_at timestamptz NOT NULL,
+  used_at timestamptz,
+  -- An invitation that was withdrawn has expired too.
+  withdrawn_at timestamptz
+);
+CREATE INDEX invitations_member ON dragoman.invitations (member);
+
+-- `sha256` is that of the session's id. `credential` is the SHA-256 of the member's key, or what proves that a server began the
+-- owner's session. A session that was ended keeps its row until it would have expired, so that every server learns of the end by
+-- its revision.
+CREATE TABLE dragoman.page_sessions (
+  sha256 bytea PRIMARY KEY,
+  member uuid REFERENCES dragoman.members,
+  credential bytea,
+  expires_at timestamptz NOT NULL,
+  ended_at timestamptz,
+  revision bigint NOT NULL DEFAULT 0
+);
+CREATE INDEX page_sessions_revision ON dragoman.page_sessions (revision);
+
+CREATE TABLE dragoman.pending_changes (
+  sha256 bytea PRIMARY KEY,
+  sealed_body bytea NOT NULL,
+  seal_key_id text NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+
+-- The keys of members; those of the owner are in the config.
+CREATE TABLE dragoman.keys (
+  sha256 bytea PRIMARY KEY,
+  member uuid NOT NULL REFERENCES dragoman.members,
+  name text NOT NULL,
+  models jsonb,
+  created_at_ms bigint NOT NULL,
+  expires_at_ms bigint,
+  revoked_at_ms bigint,
+  revision bigint NOT NULL
+);
+CREATE UNIQUE INDEX keys_name ON dragoman.keys (member, lower(name)) WHERE revoked_at_ms IS NULL;
+CREATE INDEX keys_revision ON dragoman.keys (revision);
+
+-- One row for each login on a host, so it belongs to one member at most; to the owner where `member` is null. `paused` and
+-- `place` are of members' accounts; for the owner's, the config has both. An account without a place comes after those with one.
+CREATE TABLE dragoman.accounts (
+  key text PRIMARY KEY,
+  host text NOT NULL,
+  login text NOT NULL,
+  member uuid REFERENCES dragoman.members,
+  app text NOT NULL,
+  mode text NOT NULL,
+  sign_in text,
+  sealed_token bytea,
+  seal_key_id text,
+  paused boolean NOT NULL DEFAULT false,
+  place int,
+  added_at_ms bigint NOT NULL,
+  removed_at_ms bigint,
+  revision bigint NOT NULL,
+  CHECK (key = host || '/' || lower(login)),
+  CHECK ((sealed_token IS NULL) = (removed_at_ms IS NOT NULL)),
+  CHECK ((sealed_token IS NULL) = (seal_key_id IS NULL))
+);
+CREATE INDEX accounts_revision ON dragoman.accounts (revision);
+CREATE INDEX accounts_member ON dragoman.accounts (member);
+
+-- `arrived` is the transaction that stored a state or a quota, so that servers read what is not announced now and then.
+CREATE TABLE dragoman.account_states (
+  account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
+  sign_in text NOT NULL,
+  state jsonb,
+  quota jsonb,
+  replica uuid,
+  revision bigint NOT NULL,
+  arrived bigint
+);
+CREATE INDEX account_states_revision ON dragoman.account_states (revision);
+CREATE INDEX account_states_arrived ON dragoman.account_states (arrived);
+
+-- Copilot tokens that the servers share.
+CREATE TABLE dragoman.sessions (
+  account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
+  sealed_token bytea NOT NULL,
+  seal_key_id text NOT NULL,
+  base_url text NOT NULL,
+  fresh_until timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  stated_expires_at_ms bigint
+);
+
+-- `replica` asks GitHub for the outcome.
+CREATE TABLE dragoman.sign_ins (
+  sha256 bytea PRIMARY KEY,
+  host text NOT NULL,
+  app text NOT NULL,
+  member uuid REFERENCES dragoman.members,
+  sealed_body bytea NOT NULL,
+  seal_key_id text NOT NULL,
+  state jsonb NOT NULL,
+  replica uuid NOT NULL,
+  expires_at timestamptz NOT NULL,
+  kept_until timestamptz NOT NULL,
+  revision bigint NOT NULL
+);
+CREATE INDEX sign_ins_revision ON dragoman.sign_ins (revision);
+
+CREATE TABLE dragoman.affinity (
+  mark bigint PRIMARY KEY,
+  account text NOT NULL,
+  seen_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX affinity_seen_at ON dragoman.affinity (seen_at);
+
+CREATE TABLE dragoman.notices (
+  id text PRIMARY KEY,
+  is_open boolean NOT NULL DEFAULT false,
+  sent_at timestamptz NOT NULL DEFAULT now(),
+  tried_at timestamptz NOT NULL DEFAULT now(),
+  delivered jsonb NOT NULL DEFAULT '[]'
+);
+
+CREATE TABLE dragoman.replicas (
+  id uuid PRIMARY KEY,
+  host text NOT NULL,
+  version text NOT NULL,
+  seal_keys jsonb NOT NULL,
+  leads boolean NOT NULL DEFAULT false,
+  started_at timestamptz NOT NULL DEFAULT now(),
+  beat_at timestamptz NOT NULL DEFAULT now()
+);
