@@ -141,15 +141,6 @@ export function isEscaped(text: string, at: number): boolean {
   return (at - before) % 2 === 1;
 }
 
-/** Decodes the content of a JSON string, without its quotes; undefined if it is not valid. */
-export function unescaped(inside: string): string | undefined {
-  try {
-    return JSON.parse(`"${inside}"`);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * The error does not quote the text: it may be the page of a portal.
  * @param what The subject of the sentence: `GitHub Copilot's answer`.

@@ -1,7 +1,7 @@
 /** The interfaces of a dialect. */
 import type { ProxyError } from "../errors";
 import type { MarkPlace } from "../net/json-skeleton";
-import type { FrameStage, SseFrame } from "../net/sse";
+import type { SseFrame } from "../net/sse";
 import type { Sink, Stage } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
@@ -108,7 +108,7 @@ export interface Codec extends ClientCodec {
    * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;
    * frames after the terminal one are ignored.
    */
-  decodeStream(context?: Pick<ReplyContext, "replies">): FrameStage<ReplyEvent>;
+  decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
   /** Passes frames through with fixups; `onFixup` gets each fixup's name once. */
   fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
   /**
@@ -210,6 +210,4 @@ export interface ClientSink<In> extends Sink<In> {
   keepAlive(): void;
   /** Ends the stream with an error of the dialect. Does nothing after the terminal frame. */
   fail(error: ReplyError): void;
-  /** Reads the input of a call that was passed on unread, if the fixups depend on it. */
-  catchUp?(joined: SseFrame): void;
 }

@@ -3,10 +3,9 @@
  * A frame keeps its original bytes, so that an unchanged frame can be sent on exactly as it arrived.
  */
 
-import { isAscii, isUtf8 } from "node:buffer";
+import { isAscii } from "node:buffer";
 import { ProxyError } from "../errors";
 import { parseWithSource } from "../json";
-import type { FrameRun, FrameTemplate } from "./frame-template";
 import type { Sink } from "./stream";
 
 export interface SseFrame {
@@ -15,30 +14,7 @@ export interface SseFrame {
   data?: string;
   /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
-  /** Instead of `bytes`, what is sent, with its blank line, where dragoman has made it already. */
-  text?: string;
-  /** Set on one frame that stands for several consecutive frames that matched the template: the last one. */
-  template?: SseFrame;
-  /** Set on one frame that stands for several whose deltas alone are read: the text of each, as JSON has it between the quotes. */
-  texts?: readonly string[];
-  /**
-   * Set on a copy with edits in its text. A frame that differs from the original in its delta alone gets the same edits,
-   * and its delta is copied byte by byte.
-   */
-  copyOf?: SseFrame;
 }
-
-/** Where frames go. */
-export interface FrameSink extends Sink<SseFrame> {
-  /**
-   * The template of frames that need no handling: all that follow are pushed as one frame, neither decoded nor parsed.
-   * Called after each frame and before each chunk.
-   */
-  template?(): FrameTemplate | undefined;
-}
-
-/** A step of a stream that reads frames. */
-export type FrameStage<Out> = (next: Sink<Out>) => FrameSink;
 
 /** Maximum size of a frame, in bytes; a stream with a larger one fails. */
 export const frameLimit = 16 * 1024 * 1024;
@@ -48,7 +24,7 @@ export const frameLimit = 16 * 1024 * 1024;
  * A tail without a blank line is a frame only if its data is whole JSON; otherwise the stream was cut inside it.
  * @throws ProxyError `upstream` when a frame grows past {@link frameLimit}.
  */
-export function readSse(next: FrameSink): Sink<Uint8Array> {
+export function readSse(next: Sink<SseFrame>): Sink<Uint8Array> {
   const decoder = new TextDecoder(); // it also drops a byte order mark
   const held = heldBytes();
   return {
@@ -59,28 +35,13 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
       // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
       const text = latin1(buffer);
       const ascii = isAscii(buffer);
-      // Bytes that are no text are replaced where a frame is rewritten.
-      const isText = ascii || isUtf8(buffer);
-      const templateNow = () => {
-        const template = next.template?.();
-        return isText || template?.keepsBytes ? template : undefined;
-      };
-      let frameEnd: typeof anyFrameEnd | undefined;
-      let template = templateNow();
+      const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
       let start = 0;
       while (start < text.length) {
-        const run = template?.run(text, start);
-        if (run) {
-          next.push(frameOfRun(run, part(buffer, start, run.end), ascii));
-          start = run.end;
-          if (start === text.length) break;
-        }
-        frameEnd ??= text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
         const end = frameEnd(text, start);
         if (end === -1) break;
         const bytes = part(buffer, start, end);
         next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
-        template = templateNow();
         start = end;
       }
       held.keep(buffer, start);
@@ -92,21 +53,6 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
     },
   };
 }
-
-/**
- * One frame for all of a run.
- * @param ascii Whether each character is one of the text; else it is a byte of UTF-8.
- */
-function frameOfRun({ frame, edited, texts }: FrameRun, bytes: Uint8Array, ascii: boolean): SseFrame {
-  // No valid text contains U+0000, and to decode all at once is faster.
-  if (texts) return { texts: ascii ? texts : fromLatin1(texts.join("\0")).split("\0") };
-  const template = new TextFrame(ascii ? frame : fromLatin1(frame));
-  if (edited === undefined) return { bytes, template };
-  return ascii ? { text: edited, template } : { bytes: Buffer.from(edited, "latin1"), template };
-}
-
-/** The text of bytes that are one character each. */
-export const fromLatin1 = (bytes: string): string => Buffer.from(bytes, "latin1").toString();
 
 /** Whether the frame at the buffer's start may end in its last chunk, that is, whether one line end follows another. */
 function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {
@@ -139,21 +85,11 @@ export function jsonFrame(json: unknown, event?: string): SseFrame {
   return event === undefined ? { data: JSON.stringify(json) } : { event, data: JSON.stringify(json) };
 }
 
-/** A frame of which the text is known, its blank line included. It is read when somebody asks for its data. */
-export class TextFrame implements SseFrame {
-  constructor(readonly text: string) {}
-
-  get event(): string | undefined {
-    return readFrame(this.text, undefined).event;
-  }
-
-  get data(): string | undefined {
-    return readFrame(this.text, undefined).data;
-  }
-}
+/** A frame that is sent as this text. */
+export const rawFrame = (text: string): SseFrame => ({ bytes: encoder.encode(text) });
 
 /** A comment frame: it keeps a connection alive, and clients ignore it. */
-export const commentFrame = (text: string): SseFrame => ({ bytes: new TextEncoder().encode(`: ${text}\n\n`) });
+export const commentFrame = (text: string): SseFrame => rawFrame(`: ${text}\n\n`);
 
 /** Adjacent pieces in the same memory. */
 interface Run {
@@ -184,7 +120,7 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
       const { bytes } = frame;
       if (!bytes) {
         flushRun();
-        text += frame.text ?? frameText(frame);
+        text += frameText(frame);
       } else if (run && isNext(bytes, run)) {
         run.length += bytes.length;
       } else {

@@ -10,7 +10,6 @@ import { editedTo, editMembers } from "../net/json-edit";
 import type { SseFrame } from "../net/sse";
 import { concealedFrame } from "./conceal";
 import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
-import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { needsStream, type Target, whoOf } from "./target";
@@ -138,49 +137,25 @@ function collectReply(reply: ReplyParts): ReturnType<NonNullable<UpstreamCall["c
 }
 
 function streamStages({ codec, context, record }: ReplyParts, out: Parameters<UpstreamCall["stages"]>[0]) {
-  let lastSent: SseFrame | undefined;
-  const client = codec.fixStream(
-    context,
-    record.addFixup,
-  )({
-    push(frame) {
-      lastSent = frame;
-      out.push(frame);
-    },
-    end: () => out.end(),
-  });
+  const client = codec.fixStream(context, record.addFixup)(out);
   // A reply that the decoder cannot follow must not end as if it were complete.
   let error: ReplyError | undefined;
-  const reader = readAlong(codec.decodeStream(context), (event) => {
-    if (event.type === "error") error = event;
-    record.addEvent(event);
-  });
-  const catchUp = () => {
-    const joined = reader.catchUp();
-    if (joined) client.catchUp?.(joined);
-    if (error?.code === invalidEventCode) client.fail(error);
-  };
-  return {
-    client: {
-      keepAlive() {
-        catchUp();
-        // A keep-alive in between may change what has to be fixed in the next frame.
-        reader.forget();
-        client.keepAlive();
-      },
-      fail: client.fail,
+  const reader = codec.decodeStream(context)({
+    push(event) {
+      if (event.type === "error") error = event;
+      record.addEvent(event);
     },
+    end() {},
+  });
+  return {
+    client,
     feed: {
       push(frame: SseFrame) {
-        if (frame.template === undefined) catchUp();
         reader.push(frame);
         if (error?.code === invalidEventCode) client.fail(error);
         else client.push(error ? concealedFrame(frame, record.conceal) : frame);
-        reader.sent(frame, lastSent);
       },
-      template: reader.template,
       end() {
-        catchUp();
         reader.end();
         client.end();
       },

@@ -7,7 +7,6 @@ import { isObject } from "../json";
 import { jsonOf } from "../net/sse";
 import { concealedFrame } from "./conceal";
 import type { Incoming } from "./incoming";
-import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -31,8 +30,11 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
       const client = codec.fixStream(codec.replyContext(incoming.body), record.addFixup)(out);
       /** How the current frame ends the stream, if it does. */
       let end: ReplyEvent | undefined;
-      const reader = readAlong(codec.decodeStream(), (event) => {
-        if (event.type !== "error" || end?.type === "error") record.addEvent(event);
+      const reader = codec.decodeStream()({
+        push(event) {
+          if (event.type !== "error" || end?.type === "error") record.addEvent(event);
+        },
+        end() {},
       });
       const fail = (error: Omit<ReplyError, "type">) => {
         if (record.isOver) return;
@@ -45,15 +47,12 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
         feed: {
           push(frame) {
             if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(invalidEvent(who));
-            if (frame.template === undefined) reader.catchUp();
             end = codec.endIn?.(frame);
             reader.push(frame);
             // Where the decoder could not follow the stream, the record still gets its end.
             if (end && !record.isOver) record.addEvent(end);
             out.push(end?.type === "error" ? concealedFrame(frame, record.conceal) : frame);
-            reader.sent(frame, frame);
           },
-          template: reader.template,
           end: () => fail(cutReply),
         },
       };

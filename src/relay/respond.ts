@@ -6,7 +6,8 @@ import { isObject, notJson, parseWithSource } from "../json";
 import { type CallResponse, piecesOf, type ResponseBody, readBody, readStart } from "../net/body";
 import type { ClientConnection } from "../net/guard";
 import { pump } from "../net/pump";
-import { type FrameSink, gatherFrames, readSse } from "../net/sse";
+import { gatherFrames, readSse, type SseFrame } from "../net/sse";
+import type { Sink } from "../net/stream";
 import { upstreamErrorIn } from "../upstream/failure";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
@@ -64,7 +65,7 @@ async function collectStream({ response, call, record }: Reply): Promise<string>
 const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
 
 /** The upstream's answer is the whole reply. */
-const oneTurn = <Stages extends { feed: FrameSink }>(body: ResponseBody, stages: Stages) => ({
+const oneTurn = <Stages extends { feed: Sink<SseFrame> }>(body: ResponseBody, stages: Stages) => ({
   ...stages,
   body,
   bytes: readSse(stages.feed),

@@ -2,7 +2,7 @@
 import type { ClientSink, TranslationOptions } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { ResponseBody } from "../net/body";
-import type { FrameSink, SseFrame } from "../net/sse";
+import type { SseFrame } from "../net/sse";
 import type { Sink } from "../net/stream";
 
 export interface UpstreamCall {
@@ -23,11 +23,11 @@ export interface UpstreamCall {
   /** The text of a full reply for the client. @param text The upstream's reply. @param json The same, parsed. */
   full(text: string, json: JsonObject): string;
   /** Makes a full reply of a stream: its frames go into `feed`, then `text` returns the reply. */
-  collect?(): { feed: FrameSink; text(): string };
+  collect?(): { feed: Sink<SseFrame>; text(): string };
   /** The content type of the stream to the client, if it is not an event stream. */
   streamType?: string;
   /** The stages from the upstream's frames to the client's. */
-  stages(out: Sink<SseFrame>): { feed: FrameSink; client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
+  stages(out: Sink<SseFrame>): { feed: Sink<SseFrame>; client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
   /** Set if tools may run while the model answers: the reply then goes on with further answers of the upstream. */
   turns?: TurnedReply;
 }

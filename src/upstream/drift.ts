@@ -10,7 +10,8 @@ import { codecs } from "../dialects/codecs";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { isObject } from "../json";
 import { type Difference, differencesIn, plainName, type Shape } from "../json-shape";
-import { type FrameSink, parsedOf, type SseFrame } from "../net/sse";
+import { parsedOf, type SseFrame } from "../net/sse";
+import type { Sink } from "../net/stream";
 import type { BilledPrices } from "./billed-prices";
 import { isKnownHeader } from "./known-names";
 
@@ -44,7 +45,7 @@ export interface ReplyWatch {
   headers(headers: Headers): void;
   full(json: object): void;
   /** A stream on its way to `next`. */
-  frames(next: FrameSink): FrameSink;
+  frames(next: Sink<SseFrame>): Sink<SseFrame>;
 }
 
 /** An upstream that drifts has a handful of new names; more are noise. */
@@ -97,7 +98,6 @@ function watchReply(dialect: Dialect, note: Drift["note"], learn: (json: JsonObj
       if (kind !== "missing") note(kind === "value" ? "value" : "member", prefix + path, dialect);
   };
   const event = (frame: SseFrame) => {
-    if (frame.template !== undefined || frame.texts !== undefined) return;
     const json = parsedOf(frame);
     if (!isObject(json)) return;
     learn(json);
@@ -121,7 +121,6 @@ function watchReply(dialect: Dialect, note: Drift["note"], learn: (json: JsonObj
         event(frame);
       },
       end: () => next.end(),
-      ...(next.template ? { template: () => next.template!() } : {}),
     }),
   };
 }

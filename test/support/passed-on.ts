@@ -27,12 +27,9 @@ export interface PassedOn {
   fixups: string[];
   /** What the record got, without the deltas, of which it keeps nothing. */
   events: ReplyEvent[];
-  /** How many frames were read one by one. */
-  framesRead: number;
 }
 
-/** @param path `plain`: every frame is read. */
-export function passOn(dialect: Dialect, model: string, path: "fast" | "plain", more: object = {}): PassedOn {
+export function passOn(dialect: Dialect, model: string, more: object = {}): PassedOn {
   const facts = readModel({
     id: model,
     vendor: "OpenAI",
@@ -41,7 +38,7 @@ export function passOn(dialect: Dialect, model: string, path: "fast" | "plain", 
   })!;
   const body = { model, stream: true, ...prompts[dialect], ...more };
   const text = JSON.stringify(body);
-  const result = { fixups: [] as string[], events: [] as ReplyEvent[], framesRead: 0 };
+  const result = { fixups: [] as string[], events: [] as ReplyEvent[] };
   const record = {
     addFixup: (name: string) => void (result.fixups.includes(name) || result.fixups.push(name)),
     conceal: String,
@@ -59,14 +56,7 @@ export function passOn(dialect: Dialect, model: string, path: "fast" | "plain", 
   });
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
-  const source = readSse({
-    push(frame) {
-      if (frame.template === undefined) result.framesRead++;
-      feed.push(frame);
-    },
-    end: () => feed.end(),
-    ...(path === "fast" ? { template: () => feed.template?.() } : {}),
-  });
+  const source = readSse(feed);
   const sent: Uint8Array[] = [];
   const take = () => {
     const bytes = out.take();

@@ -128,7 +128,6 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     const push = (frame: SseFrame) => {
       if (ended) return;
-      if (frame.template !== undefined) last = frame.template;
       if (frame.data === undefined) return next.push(frame);
       if (frame.data === "[DONE]") return done(frame);
       // The SSE standard ignores an event with empty data, but clients parse it and fail.
@@ -148,8 +147,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       const { choices, error } = replies.fix(chunk);
       if (error) return fail(error);
       const data = fixMembers(choices ? JSON.stringify({ ...chunk, choices }) : text, chunk);
-      if (data === text) next.push(asEvent(frame, report));
-      else next.push(choices ? { data } : { data, copyOf: frame });
+      next.push(data === text ? asEvent(frame, report) : { data });
     };
 
     const done = (frame: SseFrame) => {
@@ -188,10 +186,6 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
         if (!ended) next.push(commentFrame("keep-alive"));
       },
       fail,
-      catchUp(joined) {
-        const chunk = jsonOf(joined);
-        if (isObject(chunk)) replies.fix(chunk);
-      },
     };
   };
 }

@@ -1,11 +1,10 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
-import { type FrameStage, jsonOf, type SseFrame } from "../../net/sse";
+import { jsonOf, type SseFrame } from "../../net/sse";
 import { collectInto, type Sink, type Stage } from "../../net/stream";
 import type { ReplyContext } from "../codec";
 import { cutReply, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
-import { readDeltas } from "../hub/delta-frames";
 import type { ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
 import { messageWriter } from "./message-blocks";
@@ -20,12 +19,7 @@ const stopReasons: Record<string, StopReason> = {
 };
 
 /** Reads chunks into events. `finish` waits for the end, because usage may follow the finish reason. */
-export const decodeStream = (context?: Pick<ReplyContext, "replies">): FrameStage<ReplyEvent> =>
-  // The input of a call is read: it tells where the call ends.
-  readDeltas(decodeFrames(context), "tool-call");
-
-/** Reads chunks into events, each with the parser. */
-export function decodeFrames(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent> {
+export function decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent> {
   return (next) => {
     const reply = replyReader(next, context?.replies);
     return {

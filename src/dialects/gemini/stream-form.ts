@@ -2,7 +2,7 @@
  * The two forms of a stream: events with `alt=sse`, else one JSON array. Google's packages read neither comments nor empty
  * events everywhere, so silence is filled with white space in front of the next JSON.
  */
-import { jsonFrame, type SseFrame, TextFrame } from "../../net/sse";
+import { jsonFrame, rawFrame, type SseFrame } from "../../net/sse";
 import type { Conversation, JsonObject } from "../hub/conversation";
 
 export interface StreamForm {
@@ -28,7 +28,7 @@ function eventForm(): StreamForm {
   const frame = (frame: SseFrame): SseFrame => {
     if (!isOpen) return frame;
     isOpen = false;
-    return new TextFrame(`${frame.data}\n\n`);
+    return rawFrame(`${frame.data}\n\n`);
   };
   return {
     frame,
@@ -36,7 +36,7 @@ function eventForm(): StreamForm {
     keepAlive() {
       const text = isOpen ? " " : "data: ";
       isOpen = true;
-      return new TextFrame(text);
+      return rawFrame(text);
     },
   };
 }
@@ -49,8 +49,8 @@ function arrayForm(): StreamForm {
     return text;
   };
   return {
-    frame: ({ data }) => new TextFrame(`${open()}${data}`),
-    last: (json) => new TextFrame(`${open()}${JSON.stringify(json)}]\n`),
-    keepAlive: () => new TextFrame("\n"),
+    frame: ({ data }) => rawFrame(`${open()}${data}`),
+    last: (json) => rawFrame(`${open()}${JSON.stringify(json)}]\n`),
+    keepAlive: () => rawFrame("\n"),
   };
 }

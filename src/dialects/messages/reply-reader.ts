@@ -1,10 +1,9 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
-import { type FrameStage, jsonOf, type SseFrame } from "../../net/sse";
+import { jsonOf, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
-import { readDeltas } from "../hub/delta-frames";
 import { omit, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
@@ -101,10 +100,7 @@ const signed = (proof: unknown): { signature?: Signature } =>
 // ── Stream ──
 
 /** Reads a stream. */
-export const decodeStream = (): FrameStage<ReplyEvent> => readDeltas(decodeFrames());
-
-/** Reads a stream and parses each frame. */
-export const decodeFrames = (): Stage<SseFrame, ReplyEvent> => (next) => {
+export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   const reader = new StreamReader(replyWriter(next));
   return {
     push(frame) {

@@ -74,7 +74,6 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     const push = (frame: SseFrame) => {
       if (ended || frame.data === "[DONE]") return;
-      if (frame.template !== undefined) numbers.last = frame.template;
       if (frame.data === undefined) return next.push(frame);
       if (!looksWhole(frame.data) && !isObject(jsonOf(frame))) return fail(invalidEvent);
       const type = eventType(frame);
@@ -88,7 +87,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     /** Passes a short event with edits in its text, because parsing each delta would cost more than everything else. */
     const passShort = (frame: SseFrame, data: string) =>
-      next.push(data === frame.data ? frame : { event: frame.event, data, copyOf: frame });
+      next.push(data === frame.data ? frame : { event: frame.event, data });
 
     const passWhole = (frame: SseFrame, type: string) => {
       const event = jsonOf(frame);

@@ -1,9 +1,8 @@
 /** Reads replies of the responses dialect, full or as a stream. */
 import { isObject } from "../../json";
-import { type FrameStage, jsonOf, type SseFrame } from "../../net/sse";
+import { jsonOf, type SseFrame } from "../../net/sse";
 import { collectInto, type Stage } from "../../net/stream";
 import { cutReply } from "../hub/block-lifecycle";
-import { readDeltas } from "../hub/delta-frames";
 import type { ReplyEvent } from "../hub/reply";
 import { invalidEvent, invalidReply } from "./errors";
 import { ItemReader } from "./item-reader";
@@ -19,10 +18,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
 }
 
 /** Reads a stream. */
-export const decodeStream = (): FrameStage<ReplyEvent> => readDeltas(decodeFrames());
-
-/** Reads a stream and parses each frame. */
-export function decodeFrames(): Stage<SseFrame, ReplyEvent> {
+export function decodeStream(): Stage<SseFrame, ReplyEvent> {
   return (next) => {
     const reader = new ItemReader(next);
     return {
