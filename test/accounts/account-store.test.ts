@@ -9,16 +9,16 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openAccountStore, type SavedAccount } from "../../src/accounts/account-store";
 import { ProxyError } from "../../src/errors";
+import { quickest } from "../support/quickest";
 import { keptLog } from "./bench";
 
 let home: string;
 let folder: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "dragoman-registry-"));
+  home = mkdtempSync(join(quickest(), "dragoman-registry-"));
   folder = join(home, "accounts");
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));

@@ -1,15 +1,15 @@
 /** The ledger in a file: which requests count, periods, processes that race or are killed, and damage. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Amounts, Reservation } from "../../src/budgets/entries";
 import { type LocalLedger, openLedger, reservationLifetime } from "../../src/budgets/ledger";
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+import { quickest } from "../support/quickest";
 
-const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
+const folder = mkdtempSync(join(quickest(), "dragoman-ledger-"));
 let files = 0;
 const open: LocalLedger[] = [];
 afterEach(() => {

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileIdentity, type Migration, moveAside, openDatabase } from "../../src/history/database";
+import { quickest } from "../support/quickest";
 
 const source = join(import.meta.dir, "../../src/history/database.ts");
 const first: Migration = (database) => {
@@ -19,7 +19,7 @@ let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = mkdtempSync(join(quickest(), "dragoman-"));
   path = join(folder, "admin.sqlite");
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

@@ -11,10 +11,10 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Entry, type Filters, type LocalHistory, openHistory } from "../../src/history/history";
 import { entry, noon } from "../support/history-rows";
+import { quickest } from "../support/quickest";
 import { unloadedNow } from "../support/unloaded";
 
 const posix = process.platform !== "win32";
@@ -28,7 +28,7 @@ let days: number;
 let rows: number;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = mkdtempSync(join(quickest(), "dragoman-"));
   path = join(folder, "admin.sqlite");
   warnings = [];
   opened = [];

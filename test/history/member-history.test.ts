@@ -1,17 +1,17 @@
 /** The history as one member reads it: how much of it at once. What it shows is in `admin/member-isolation.test.ts`. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type History, type LocalHistory, openHistory } from "../../src/history/history";
 import { historyOf } from "../../src/history/member-history";
 import { entry, noon } from "../support/history-rows";
+import { quickest } from "../support/quickest";
 import { unloadedNow } from "../support/unloaded";
 
 let folder: string;
 let local: LocalHistory;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = mkdtempSync(join(quickest(), "dragoman-"));
   const limits = { retentionDays: () => 14, maxRows: () => 1_000, warn() {}, now: () => noon };
   local = openHistory(join(folder, "history.sqlite"), limits);
   for (const member of ["anna", "ben"]) local.add(entry({ member }));

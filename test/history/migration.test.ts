@@ -2,15 +2,15 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { columnNames } from "../../src/history/entry";
 import { openHistory } from "../../src/history/history";
 import { migrations } from "../../src/history/migrations";
 import { entry, noon } from "../support/history-rows";
+import { quickest } from "../support/quickest";
 
 test("a history from before accounts had keys goes on with all its rows, their key unknown", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const folder = mkdtempSync(join(quickest(), "dragoman-"));
   const path = join(folder, "admin.sqlite");
   const { account_key: _, ...older } = entry({ request_id: "before", account_id: "octo" });
   const database = new Database(path, { strict: true });
@@ -41,7 +41,7 @@ test("a history from before accounts had keys goes on with all its rows, their k
 });
 
 test("a history from before the rollup loses its indexes and no row, and is added up in the background", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const folder = mkdtempSync(join(quickest(), "dragoman-"));
   const path = join(folder, "admin.sqlite");
   const database = new Database(path, { strict: true });
   for (const migrate of migrations.slice(0, 4)) migrate(database);

@@ -2,7 +2,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Filters, nameColumns } from "../../src/history/filters";
 import {
@@ -17,6 +16,7 @@ import {
 import { blockRows, bucketOf, bucketValue, type durations, measureNames, measures } from "../../src/history/rollup";
 import { dimensions } from "../../src/history/statistics";
 import { entry, noon } from "../support/history-rows";
+import { quickest } from "../support/quickest";
 import { type Chance, openChance } from "../support/random";
 
 const hour = 3_600_000;
@@ -30,7 +30,7 @@ let opened: LocalHistory[];
 let warnings: string[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = mkdtempSync(join(quickest(), "dragoman-"));
   path = join(folder, "admin.sqlite");
   limits = { days: 14, rows: 200_000 };
   opened = [];

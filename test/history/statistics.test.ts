@@ -2,12 +2,12 @@
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Filters, nameColumns } from "../../src/history/filters";
 import { type Dimension, type Entry, type LocalHistory, openHistory, type Totals } from "../../src/history/history";
 import { rowsQuery, scanQuery } from "../../src/history/page";
 import { entry, noon } from "../support/history-rows";
+import { quickest } from "../support/quickest";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -372,7 +372,7 @@ function nearly(totals: Totals, expected: Partial<Totals>): Totals {
 }
 
 function begin(): void {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = mkdtempSync(join(quickest(), "dragoman-"));
   path = join(folder, "admin.sqlite");
   days = 14;
   history = open();

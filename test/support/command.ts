@@ -1,7 +1,7 @@
 /** The program as a person or an editor starts it: a process of its own, in a folder and a home of its own. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { quickest } from "./quickest";
 import { unloadedNow } from "./unloaded";
 
 const source = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
@@ -27,7 +27,7 @@ export interface Surroundings {
 }
 
 export function run(args: string[], { env = {}, cwd, within = [] }: Surroundings = {}): Command {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-"));
   const child = Bun.spawn([...within, ...program, ...args], {
     cwd: cwd ?? home,
     env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...env },

@@ -3,13 +3,13 @@
  * Signals, terminals, the current folder, and what must not share memory with the test need `run`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { version } from "../../package.json";
 import { runCommand } from "../../src/cli/commands";
 import { flushLines } from "../../src/logger";
 import { run } from "./command";
+import { quickest } from "./quickest";
 
 export interface Ended {
   code: number;
@@ -47,7 +47,7 @@ export async function asProcess(args: readonly string[], env: Readonly<Record<st
 const homeIn = (home: string) => ({ PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data") });
 
 async function withHome<T>(work: (home: string) => Promise<T>): Promise<T> {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-"));
   try {
     return await work(home);
   } finally {

@@ -16,7 +16,6 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statfsSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -26,6 +25,7 @@ import { basename, dirname, join } from "node:path";
 import { SQL } from "bun";
 import { dayMs } from "../../src/format";
 import { freePort } from "./free-port";
+import { quickest } from "./quickest";
 import { unloadedNow } from "./unloaded";
 
 export interface TestPostgres extends AsyncDisposable {
@@ -256,14 +256,6 @@ const settings = {
   max_connections: "200",
   shared_buffers: "32MB",
 };
-
-/** A folder in memory, if the system has one with room: a database is copied there in a tenth of the time. */
-export function quickest(): string {
-  const memory = "/dev/shm";
-  if (!existsSync(memory)) return tmpdir();
-  const { bavail, bsize } = statfsSync(memory);
-  return bavail * bsize > 2 * 1024 ** 3 ? memory : tmpdir();
-}
 
 const durably = { fsync: "on", full_page_writes: "on" };
 

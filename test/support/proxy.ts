@@ -1,6 +1,5 @@
 /** A running proxy in a temporary home, in front of the scripted upstream. Everything is real HTTP on loopback. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../../src/app";
 import type { Awaitable } from "../../src/awaitable";
@@ -11,6 +10,7 @@ import type { LocalHistory, Row } from "../../src/history/history";
 import { type AppOptions, openApp } from "../../src/open-app";
 import { type Binding, handler, listen } from "../../src/server";
 import { type Front, startFront } from "./front";
+import { quickest } from "./quickest";
 import { unloadedNow } from "./unloaded";
 
 export interface RunningProxy extends AsyncDisposable {
@@ -52,7 +52,7 @@ export interface ProxyOptions {
 }
 
 export async function startProxy(options: ProxyOptions = {}): Promise<RunningProxy> {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-"));
   if (options.config) writeFileSync(join(home, "config.json"), JSON.stringify(options.config));
   const logins = options.accounts ?? ["octo-demo"];
   const accounts: DemoAccount[] = options.demo?.accounts ?? demoAccounts();

@@ -17,11 +17,11 @@ import {
   dataWithTables,
   missing,
   otherUser,
-  quickest,
   startPostgres,
   type TestPostgres,
   untilAgrees,
 } from "./postgres";
+import { quickest } from "./quickest";
 
 /** Databases of a server that other test files use too: it is neither stopped nor changed as a whole. */
 export type TestDatabases = Pick<TestPostgres, "database" | "administer"> & AsyncDisposable;

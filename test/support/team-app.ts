@@ -1,6 +1,5 @@
 /** A server of a team within this process, so that its parts can be looked at, in front of the demo as GitHub and Copilot. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
@@ -10,6 +9,7 @@ import { handler } from "../../src/server";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { addMember, type TestMember } from "./members";
 import { until } from "./proxy";
+import { quickest } from "./quickest";
 import type { TestDatabases } from "./shared-postgres";
 import { individuals, teamEnv } from "./teams";
 
@@ -37,7 +37,7 @@ export async function startTeamApp(
   postgres: TestDatabases,
   { env: more = {}, demo: given, idleSeconds = 10 }: TeamAppOptions = {},
 ): Promise<TeamApp> {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-"));
   const demo = given ?? startDemo({ pace: 0, accounts: [] });
   const env: Record<string, string> = {
     ...teamEnv(more.DRAGOMAN_DATABASE_URL ?? (await postgres.database()), demo),

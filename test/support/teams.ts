@@ -1,7 +1,6 @@
 /** Servers of a team, which share a Postgres, in front of the demo as GitHub and Copilot: in this process, or as processes. */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { awaken } from "../../src/cli/start/awaken";
@@ -16,6 +15,7 @@ import { listen } from "../../src/server";
 import { type Command, run } from "./command";
 import { saveAccounts, withTeamStores } from "./members";
 import type { PgBouncer } from "./pgbouncer";
+import { quickest } from "./quickest";
 import type { TestDatabases } from "./shared-postgres";
 
 export interface Team extends AsyncDisposable {
@@ -134,7 +134,7 @@ function callsOf(url: string, token?: string): Pick<TeamServer, "post" | "admin"
 
 /** What `dragoman start` opens. */
 async function openServer(env: Record<string, string>, trustedProxies?: string[]) {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-"));
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
   const stores = await openStores(environment, { follow: true });
   const lines: string[] = [];
