@@ -16,7 +16,7 @@ const hubs = new Set([
 /** They read tables or documents that every room adds to. */
 const always = ["test/house.test.ts", "test/docs.test.ts", "test/api/openapi.test.ts", "test/admin/twins.test.ts"];
 /** They load the machine, or take minutes: a whole run has them. */
-const slow = /^test\/(?:attacks|faults|ship|proof|bench|clients)\/|browser\.test\.ts$/;
+const slow = /^test\/(?:attacks|faults|proof|bench|clients)\//;
 
 const changed = changedFiles(process.argv[2]);
 const tests = await testsOf(changed);

@@ -30,16 +30,20 @@ interface Run {
   printed: string;
 }
 
-async function outcomeOf(files: Record<string, string>, env: Record<string, string> = {}): Promise<Run> {
+async function outcomeOf(
+  files: Record<string, string>,
+  env: Record<string, string> = {},
+  filters: string[] = [],
+): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-runner-"));
   try {
-    for (const name of ["attacks", "faults"]) mkdirSync(join(folder, "test", name), { recursive: true });
+    for (const name of ["attacks", "faults", "proof/load"]) mkdirSync(join(folder, "test", name), { recursive: true });
     for (const name of ["run.ts", "quarantine.ts"])
       copyFileSync(join(import.meta.dir, name), join(folder, "test", name));
     symlinkSync(join(import.meta.dir, "support"), join(folder, "test/support"));
     const all = { "attacks/a.test.ts": good, "faults/f.test.ts": good, "other.test.ts": good, ...files };
     for (const [path, text] of Object.entries(all)) writeFileSync(join(folder, "test", path), text);
-    const child = Bun.spawn([process.execPath, "test/run.ts"], {
+    const child = Bun.spawn([process.execPath, "test/run.ts", ...filters], {
       cwd: folder,
       stderr: "ignore",
       env: { ...process.env, SEED: undefined, MAY_LACK: undefined, ...env },
@@ -54,10 +58,24 @@ async function outcomeOf(files: Record<string, string>, env: Record<string, stri
 
 test("the runner prints each failure with its message before the last line, which counts everything", async () => {
   const { printed, ...rest } = await outcomeOf({ "wrong.test.ts": wrong, "attacks/b.test.ts": wrong });
-  const titles = ["failed, and fails alone too: test/wrong.test.ts", "failed: test/attacks/b.test.ts"];
-  expect(rest).toEqual({ code: 1, titles, last: "5 passed, 2 failed" });
+  const titles = [
+    "failed, and fails alone too: test/wrong.test.ts",
+    "failed, and fails alone too: test/attacks/b.test.ts",
+  ];
+  expect({ ...rest, titles: rest.titles.toSorted() }).toEqual({
+    code: 1,
+    titles: titles.toSorted(),
+    last: "5 passed, 2 failed",
+  });
   expect(printed).toContain("the number of things");
   expect(printed).toContain("Expected: 2");
+});
+
+test("a file of the proof tier runs only where it is named, and gets no second run", async () => {
+  const files = { "proof/load/heavy.test.ts": wrong };
+  expect(await outcomeOf(files)).toMatchObject({ code: 0, last: "3 passed, 0 failed" });
+  const titles = ["failed: test/proof/load/heavy.test.ts"];
+  expect(await outcomeOf(files, {}, ["test/proof"])).toMatchObject({ code: 1, titles, last: "1 passed, 1 failed" });
 });
 
 test.each(["", "1"])("a test that fails only beside others makes the run red (CLAUDECODE=%p)", async (CLAUDECODE) => {

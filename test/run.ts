@@ -1,8 +1,9 @@
 /**
  * Runs the tests and closes with one plain line: `N passed, N failed`, after what failed and why. Arguments choose files by
- * a part of their path; flags go to `bun test`. Files run side by side, one on each core, but for those that load the
- * machine themselves. The first failure makes the run red: a second, lone run of its file only says whether it fails there
- * too. `quarantine.ts` names the only tests that may fail.
+ * a part of their path; without one, all but the proof tier. Flags go to `bun test`. Files run side by side, one on each
+ * core; those of the proof tier load the machine and measure it, so they run one after the other. The first failure makes
+ * the run red: a second, lone run of its file only says whether it fails there too. `quarantine.ts` names the only tests
+ * that may fail.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,19 +12,17 @@ import { runTests, type TestResult } from "./support/report";
 import { serveSharedPostgres } from "./support/shared-postgres";
 
 const root = join(import.meta.dir, "..");
-/** They load the machine and measure what happens, so nothing else may run. */
-const alone = ["test/attacks/", "test/faults/", "test/proof/"];
+const proofTier = "test/proof/";
 /** With more failed files than this, something is wrong, and labels only take time. */
 const mostLabelled = 5;
 
 const seed = process.env.SEED ?? String(Math.trunc(Math.random() * 2 ** 31));
 const { filters, flags } = split(process.argv.slice(2));
 const all = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync(root)].sort();
-/** What takes long or measures is run where it is asked for. */
-const isAsked = (file: string) =>
-  filters.length === 0 ? !file.startsWith("test/proof/") : filters.some((filter) => file.includes(filter));
-const files = all.filter(isAsked);
-const isAlone = (file: string) => alone.some((folder) => file.startsWith(folder));
+const isProof = (file: string) => file.startsWith(proofTier);
+const files = all.filter((file) =>
+  filters.length === 0 ? !isProof(file) : filters.some((filter) => file.includes(filter)),
+);
 const sharesPostgres = (file: string) => readFileSync(join(root, file), "utf8").includes("sharedPostgres(");
 
 await using postgres = files.some(sharesPostgres) ? await serveSharedPostgres() : undefined;
@@ -32,10 +31,10 @@ const env = { SEED: seed, ...postgres?.env };
 const startedAt = performance.now();
 const results = [
   ...(await runTests(
-    files.filter((file) => !isAlone(file)),
+    files.filter((file) => !isProof(file)),
     { root, parallel: true, flags, env },
   )),
-  ...(await runTests(files.filter(isAlone), { root, parallel: false, flags, env })),
+  ...(await runTests(files.filter(isProof), { root, parallel: false, flags, env })),
 ].filter((result) => !isLeftOut(result));
 const failed = results.filter(({ outcome }) => outcome === "failed");
 const isPardoned = ({ file, name }: TestResult) =>
@@ -75,7 +74,7 @@ function print(title: string, { file, name, message }: TestResult): void {
 
 /** What a lone run of its file says of each failure. Nothing here makes a failure good. */
 async function labelsOf(failures: readonly TestResult[]): Promise<Map<string, string>> {
-  const again = [...new Set(failures.map(({ file }) => file))].filter((file) => file !== "" && !isAlone(file));
+  const again = [...new Set(failures.map(({ file }) => file))].filter((file) => file !== "" && !isProof(file));
   if (again.length === 0 || again.length > mostLabelled) return new Map();
   console.log(`\nOnce more, each alone, to see whether they fail there too: ${again.join(", ")}\n`);
   const second: TestResult[] = [];

@@ -26,7 +26,7 @@ export const documents = ["*.md", "{.github,src,test}/**/*.md"]
 
 export const textOfDocument = (document: string) => readFileSync(join(root, document), "utf8");
 
-const editorExample = join(import.meta.dir, "../ship/editor.mjs");
+const editorExample = join(import.meta.dir, "../../src/deploy/editor.mjs");
 
 const table = (head: string[], rows: string[][]) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cellText).join(" | ")} |`).join("\n");

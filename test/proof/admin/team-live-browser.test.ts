@@ -2,10 +2,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { openBrowser, openPage, violations } from "../support/browser";
-import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres } from "../support/postgres";
-import { individuals, startTeam, type TeamServer } from "../support/teams";
+import { openBrowser, openPage, violations } from "../../support/browser";
+import { addMember, withTeamStores } from "../../support/members";
+import { describeWithPostgres, startPostgres } from "../../support/postgres";
+import { individuals, startTeam, type TeamServer } from "../../support/teams";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);

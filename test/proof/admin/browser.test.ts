@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import type { Entry } from "../../src/history/history";
-import { cacheMisses } from "../../src/upstream/cache-watch";
-import { openBrowser } from "../support/browser";
-import { entry } from "../support/history-rows";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import type { Entry } from "../../../src/history/history";
+import { cacheMisses } from "../../../src/upstream/cache-watch";
+import { openBrowser } from "../../support/browser";
+import { entry } from "../../support/history-rows";
+import { type RunningProxy, startProxy } from "../../support/proxy";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
@@ -82,7 +82,7 @@ inBrowser("axe finds nothing to complain of", () => {
   test.each(["light", "dark"] as const)(
     "in any page, %s",
     async (colorScheme) => {
-      const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
+      const axe = await Bun.file(join(import.meta.dir, "../../../node_modules/axe-core/axe.min.js")).text();
       await using opened = await open("/admin", { colorScheme });
       const { page, faults } = opened;
       for (const path of places) {

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { formula, readSums, wingetManifests } from "./package-managers";
-import { repositoryOfBuild, stampOptions } from "./stamp";
-import { targets } from "./targets";
+import { formula, readSums, wingetManifests } from "../../src/deploy/package-managers";
+import { repositoryOfBuild, stampOptions } from "../../src/deploy/stamp";
+import { targets } from "../../src/deploy/targets";
 
 const repository = "https://github.com/someone/dragoman";
 const endings: Record<string, string> = { pe: ".exe" };
@@ -89,7 +89,7 @@ describe("the release workflow's step", () => {
   beforeAll(() => writeFileSync(join(folder, "SHA256SUMS"), sums));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const write = (...args: string[]) =>
-    Bun.spawnSync([process.execPath, join(import.meta.dir, "package-managers.ts"), ...args]);
+    Bun.spawnSync([process.execPath, join(import.meta.dir, "../../src/deploy/package-managers.ts"), ...args]);
 
   test("writes all of them beside the files", () => {
     expect(write("v1.2.3", repository, folder).exitCode).toBe(0);

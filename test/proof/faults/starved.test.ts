@@ -1,8 +1,8 @@
 /** A machine that has little to give: few files, a core it shares with others, no IPv6. */
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { type Command, run } from "../support/command";
-import { processorTimeOf, testWith } from "../support/sandbox";
+import { type Command, run } from "../../support/command";
+import { processorTimeOf, testWith } from "../../support/sandbox";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const post = (url: string, content: string, timeoutMs = 5000) =>

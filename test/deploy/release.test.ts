@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { engines, scripts, version } from "../../package.json";
-import { checkTag, notesFor } from "./release";
-import { targets } from "./targets";
+import { checkTag, notesFor } from "../../src/deploy/release";
+import { targets } from "../../src/deploy/targets";
 
 const root = join(import.meta.dir, "../..");
 

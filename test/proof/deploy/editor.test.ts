@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { program } from "../support/command";
-import { until } from "../support/proxy";
+import { program } from "../../support/command";
+import { until } from "../../support/proxy";
 
 // Each test starts processes, and the machine may be busy.
 const folder = mkdtempSync(join(tmpdir(), "dragoman-editor-"));
-const document = await Bun.file(join(import.meta.dir, "../../src/cli/README.md")).text();
+const document = await Bun.file(join(import.meta.dir, "../../../src/cli/README.md")).text();
 const example = /<!-- editor -->\n```js\n([\s\S]*?)```\n<!-- \/editor -->/.exec(document)![1]!;
 
 /** A folder with a `dragoman` in it, for the path. */

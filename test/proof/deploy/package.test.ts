@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { version } from "../../package.json";
-import { drive } from "./smoke";
+import { version } from "../../../package.json";
+import { drive } from "../../../src/deploy/smoke";
 
-const root = join(import.meta.dir, "../..");
+const root = join(import.meta.dir, "../../..");
 let folder: string;
 let tarball: string;
 let listing: string[];
@@ -43,7 +43,7 @@ beforeAll(async () => {
   // Packing changes package.json for a moment: not in the tree that others read.
   const tree = join(folder, "tree");
   mkdirSync(tree);
-  for (const name of ["package.json", "tsconfig.json", "bunfig.toml", "README.md", "LICENSE", "src", "test/ship"])
+  for (const name of ["package.json", "tsconfig.json", "bunfig.toml", "README.md", "LICENSE", "src"])
     cpSync(join(root, name), join(tree, name), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(tree, "node_modules"));
   mkdirSync(join(tree, "dist"));

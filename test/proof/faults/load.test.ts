@@ -1,12 +1,12 @@
 /** More at once than anybody sends: who is let in is served whole, everybody else is told at once. */
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { type Github, scriptedGithub } from "../cli/bench";
-import { type Command, run } from "../support/command";
-import { idleServer, waitOf } from "../support/idle";
-import { until } from "../support/proxy";
-import { keptWaiting, limitedGroup, type MemoryLimit, memoryOf, testWith } from "../support/sandbox";
-import { unloadedNow } from "../support/unloaded";
+import { type Github, scriptedGithub } from "../../cli/bench";
+import { type Command, run } from "../../support/command";
+import { idleServer, waitOf } from "../../support/idle";
+import { until } from "../../support/proxy";
+import { keptWaiting, limitedGroup, type MemoryLimit, memoryOf, testWith } from "../../support/sandbox";
+import { unloadedNow } from "../../support/unloaded";
 
 const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello" }] });
 const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

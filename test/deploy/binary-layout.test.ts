@@ -1,9 +1,9 @@
 /** The checker of executables: what it says of this machine's own, and of ones that are not what they should be. */
 import { describe, expect, test } from "bun:test";
-import { anatomyOf } from "./binary-layout";
-import { faultsIn } from "./build";
-import { signAdHoc, signatureOf } from "./mach-o";
-import { fileName, type Target, targets } from "./targets";
+import { anatomyOf } from "../../src/deploy/binary-layout";
+import { faultsIn } from "../../src/deploy/build";
+import { signAdHoc, signatureOf } from "../../src/deploy/mach-o";
+import { fileName, type Target, targets } from "../../src/deploy/targets";
 
 const own = await Bun.file(process.execPath).bytes();
 const formats: Record<string, string> = { linux: "elf", darwin: "mach-o", win32: "pe" };

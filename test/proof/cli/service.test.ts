@@ -5,21 +5,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DOMParser, type Element } from "@xmldom/xmldom";
 import { parse as parsePlist } from "plist";
-import { installationOf } from "../../src/cli/installation";
-import { type ServiceDefinition, serviceVariables, shownValue } from "../../src/cli/service/definition";
-import { launchdFile } from "../../src/cli/service/launchd";
-import { followFile, lastLines } from "../../src/cli/service/log-lines";
-import { managerFor } from "../../src/cli/service/managers";
-import { systemdFiles } from "../../src/cli/service/systemd";
-import { taskFile } from "../../src/cli/service/task-scheduler";
-import { readEnvironment } from "../../src/config/environment";
-import { run } from "../support/command";
-import { freePort } from "../support/free-port";
-import { inProcess } from "../support/in-process";
-import { until } from "../support/proxy";
-import { describeWith } from "../support/sandbox";
-import { startUserManager, type UserManager } from "../support/systemd";
-import { unloadedNow } from "../support/unloaded";
+import { installationOf } from "../../../src/cli/installation";
+import { type ServiceDefinition, serviceVariables, shownValue } from "../../../src/cli/service/definition";
+import { launchdFile } from "../../../src/cli/service/launchd";
+import { followFile, lastLines } from "../../../src/cli/service/log-lines";
+import { managerFor } from "../../../src/cli/service/managers";
+import { systemdFiles } from "../../../src/cli/service/systemd";
+import { taskFile } from "../../../src/cli/service/task-scheduler";
+import { readEnvironment } from "../../../src/config/environment";
+import { run } from "../../support/command";
+import { freePort } from "../../support/free-port";
+import { inProcess } from "../../support/in-process";
+import { until } from "../../support/proxy";
+import { describeWith } from "../../support/sandbox";
+import { startUserManager, type UserManager } from "../../support/systemd";
+import { unloadedNow } from "../../support/unloaded";
 
 describeWith("systemd", "under systemd, for an ordinary user", () => {
   let manager: UserManager;
@@ -384,7 +384,7 @@ describe("the log file", () => {
   test("begins again when it is full; the reader follows", async () => {
     const path = join(folder, "b.log");
     const script = `
-      const { logToFile } = await import(${JSON.stringify(join(import.meta.dir, "../../src/cli/start/log-file.ts"))});
+      const { logToFile } = await import(${JSON.stringify(join(import.meta.dir, "../../../src/cli/start/log-file.ts"))});
       logToFile(${JSON.stringify(path)}, 1000);
       process.stderr.write("old ".repeat(300) + "\\n");
       process.stdin.on("data", (text) => process.stderr.write(text));`;

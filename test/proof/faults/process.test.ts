@@ -4,12 +4,12 @@ import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { failureCount } from "../../src/cli/start/start";
-import { createLogger } from "../../src/logger";
-import { run } from "../support/command";
-import { entry } from "../support/history-rows";
-import { startProxy, until } from "../support/proxy";
-import { unloadedNow } from "../support/unloaded";
+import { failureCount } from "../../../src/cli/start/start";
+import { createLogger } from "../../../src/logger";
+import { run } from "../../support/command";
+import { entry } from "../../support/history-rows";
+import { startProxy, until } from "../../support/proxy";
+import { unloadedNow } from "../../support/unloaded";
 
 const model = "gpt-5-mini";
 const words = (content: string) => [{ role: "user", content }];
