@@ -15,8 +15,8 @@ export type { Overview, PromptHead } from "./overview";
 /** What a dialect's clients need: their requests are read, and replies and errors are written. */
 export interface ClientCodec {
   /**
-   * Where texts of a large request may stay marks of a {@link Skeleton}: everything here that reads or changes a request
-   * carries them along and looks at their beginning only.
+   * Where texts of a large request may stay marks of a skeleton: as a `LongText`, which is carried along and of which only
+   * the beginning is read.
    */
   longTexts: MarkPlace;
   /** @throws ProxyError `invalid_request` if the request is empty and would be refused upstream. */

@@ -2,6 +2,7 @@
  * Estimates a conversation's tokens with the local vocabulary: all kinds of parts count, images by their size, and
  * base64 data is never tokenized. The estimate errs high, so that a client compacts in time.
  */
+import { type ReadText, readUnmarked } from "../net/json-skeleton";
 import type { Conversation, Part, Tool } from "./hub/conversation";
 import { outputText } from "./hub/server-turns";
 import { imageTokens } from "./image-size";
@@ -27,13 +28,11 @@ export interface PromptParts {
   length: number;
 }
 
-const unchanged = (text: string) => text;
-
 /**
  * Takes the conversation apart. Nothing is counted yet but what is no text.
  * @param whole Makes a text whole that stands for a long one.
  */
-export function promptPartsOf({ turns, tools, format }: Conversation, whole = unchanged): PromptParts {
+export function promptPartsOf({ turns, tools, format }: Conversation, whole = readUnmarked): PromptParts {
   const parts: PromptParts = { texts: [], tools: tools.map(toolText), fixed: 0, media: 0, length: 0 };
   if (format?.schema !== undefined) parts.tools.push(JSON.stringify(format.schema));
   for (const turn of turns) for (const part of turn.parts) addPart(part, parts, whole);
@@ -57,7 +56,7 @@ export async function estimateTokens(
 }
 
 /** Adds the part's texts, and the tokens of everything else. */
-function addPart(part: Part, to: PromptParts, whole: (text: string) => string): void {
+function addPart(part: Part, to: PromptParts, whole: ReadText): void {
   switch (part.kind) {
     case "text":
     case "thinking":

@@ -10,4 +10,8 @@ export const keepsText = (beginning: string): boolean =>
 /** A PDF; a text file is decoded for some upstreams. */
 export const keepsFile = (beginning: string): boolean => beginning.startsWith("data:application/pdf;base64,");
 
+/** The base64 of a PNG, JPEG, GIF, WebP or PDF file; a text file is decoded for some upstreams. */
+export const keepsMedia = (beginning: string): boolean =>
+  /^(?:iVBORw0KGgo|\/9j\/|R0lGOD|UklGR|JVBERi0)/.test(beginning);
+
 const dataStart = /^data:.{0,280};base64,/s;

@@ -1,6 +1,7 @@
 /** What the chat and the responses dialect have in common. */
 import { kinds, type ProxyError } from "../errors";
 import { entryOf } from "../json";
+import { beginningOf, joinTexts, type LongText, textFrom } from "../net/json-skeleton";
 import type { CacheHints } from "./codec";
 import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
 import { arrayAt, textAt } from "./hub/json";
@@ -37,18 +38,19 @@ export function addCacheKey(body: JsonObject, cache: CacheHints | undefined): st
 /** The content of a data URL. */
 interface Data {
   mediaType: string;
-  base64: string;
+  base64: LongText;
 }
 
 /** Reads `data:<media type>;base64,<data>` without copying the data; undefined for any other URL. */
-export function dataOf(url: string): Data | undefined {
-  const end = url.startsWith("data:") ? url.slice(0, 300).indexOf(";base64,") : -1;
+export function dataOf(url: LongText): Data | undefined {
+  const beginning = beginningOf(url).slice(0, 300);
+  const end = beginning.startsWith("data:") ? beginning.indexOf(";base64,") : -1;
   if (end === -1) return undefined;
-  return { mediaType: url.slice("data:".length, end), base64: url.slice(end + ";base64,".length) };
+  return { mediaType: beginning.slice("data:".length, end), base64: textFrom(url, end + ";base64,".length) };
 }
 
 /** The data URL. */
-export const dataUrl = ({ mediaType, base64 }: Data): string => `data:${mediaType};base64,${base64}`;
+export const dataUrl = ({ mediaType, base64 }: Data): LongText => joinTexts(`data:${mediaType};base64,`, base64);
 
 const extensions: Record<string, string> = { "text/plain": "txt", "text/markdown": "md" };
 

@@ -3,6 +3,7 @@
  * known for a request that cannot be translated.
  */
 import { isObject } from "../json";
+import type { LongText } from "../net/json-skeleton";
 
 export interface Overview {
   /** Who spoke last; system messages do not count, because some clients append them. */
@@ -12,7 +13,7 @@ export interface Overview {
     /** There is a tool's output, of any kind. */
     results: boolean;
     /** The texts of the user's messages. */
-    texts: string[];
+    texts: LongText[];
     /** The user's messages contain something else: an image, a file. */
     media: boolean;
   };

@@ -8,11 +8,38 @@
  */
 import { isEscaped } from "../json";
 
+declare const isLong: unique symbol;
+
+/**
+ * A text of a request. In a large request it may be its beginning with a mark for the rest, so the compiler lets nobody
+ * read it but {@link beginningOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
+ */
+export type LongText = string | { readonly [isLong]: true };
+
+/** Reads a text to its end. */
+export type ReadText = (text: LongText) => string;
+
+/** Reads the texts of a request that has no marks. */
+export const readUnmarked: ReadText = (text) => text as string;
+
+/** The text, up to the mark if it has one. */
+export function beginningOf(text: LongText): string {
+  const value = text as string;
+  const mark = value.indexOf(markStart);
+  return mark === -1 ? value : value.slice(0, mark);
+}
+
+/** One text after the other. */
+export const joinTexts = (...texts: LongText[]): LongText => texts.join("");
+
+/** The text from a place in its beginning on. */
+export const textFrom = (text: LongText, start: number): LongText => (text as string).slice(start);
+
 export interface Skeleton {
   /** The JSON, with marks. Every other byte is as it was sent. */
   readonly text: string;
   /** A string from the parsed skeleton as the client sent it. */
-  whole(value: string): string;
+  whole: ReadText;
   /**
    * JSON that was made of the skeleton or its values, with the texts put back.
    * @throws Error if a mark is in JSON within a string: its text would need another layer of escapes.
@@ -55,7 +82,9 @@ export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
   return {
     text: pieces.join(""),
     whole: (value) =>
-      value.replace(markInString, (_, number: string) => JSON.parse(`"${textOf(bytes, ...cutOf(number))}"`)),
+      readUnmarked(value).replace(markInString, (_, number: string) =>
+        JSON.parse(`"${textOf(bytes, ...cutOf(number))}"`),
+      ),
     fill(json) {
       const filled: Uint8Array[] = [];
       let written = 0;

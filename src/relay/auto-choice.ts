@@ -11,7 +11,7 @@ import type { ClientDialect, Conversation, Turn } from "../dialects/hub/conversa
 import { asProxyError, ProxyError } from "../errors";
 import { type ClientKey, mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
 import { editMembers } from "../net/json-edit";
-import { skeletonOf } from "../net/json-skeleton";
+import { type ReadText, skeletonOf } from "../net/json-skeleton";
 import type { AutoChoice, AutoQuestion } from "../upstream/auto";
 import { autoModel } from "../upstream/auto-model";
 import type { Model } from "../upstream/model";
@@ -32,8 +32,7 @@ export interface AutoRequest {
   facts: Facts;
   /** Undefined if the request cannot be decoded. */
   conversation: Conversation | undefined;
-  /** A text of the conversation as the client sent it. */
-  whole(text: string): string;
+  whole: ReadText;
   /** The client's session. */
   session: string | undefined;
   /** The account whose signatures the conversation holds. */
@@ -230,10 +229,11 @@ const newestWords = ({ conversation, whole }: AutoRequest): string =>
     .find((words) => words !== "") ?? "";
 
 /** What a person wrote in a turn, without what the client added. */
-const wordsOf = ({ role, parts }: Turn, whole: (text: string) => string): string =>
+const wordsOf = ({ role, parts }: Turn, whole: ReadText): string =>
   role !== "user"
     ? ""
     : parts
-        .flatMap((part) => (part.kind === "text" && !isClientsOwn(part.text) ? [whole(part.text)] : []))
+        .flatMap((part) => (part.kind === "text" ? [whole(part.text)] : []))
+        .filter((text) => !isClientsOwn(text))
         .join("\n")
         .trim();

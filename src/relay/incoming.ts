@@ -138,8 +138,7 @@ export function readFacts(
   headers: Headers,
 ): Facts {
   const overview = codec.overview(body);
-  if (skeleton) overview.since.texts = overview.since.texts.map(skeleton.whole);
-  const { initiator, reason } = initiatorOf(overview, headers);
+  const { initiator, reason } = initiatorOf(overview, headers, skeleton?.whole);
   return { initiator, reason, vision: overview.image };
 }
 

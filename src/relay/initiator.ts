@@ -1,5 +1,6 @@
 /** Whether a person or the client itself made the request. The upstream bills some plans by it; the history shows it. */
 import type { Overview } from "../dialects/codecs";
+import { readUnmarked } from "../net/json-skeleton";
 
 export interface Initiator {
   initiator: "user" | "agent";
@@ -14,14 +15,19 @@ export interface Initiator {
  * opencode's request for a title stays `user`: it differs from a person's turn only in its text, "Generate a title for
  * this conversation:", which a person can write as well. `dragoman connect` gives it a model that costs no quota.
  */
-export function initiatorOf({ last, since, isForcedTool }: Overview, headers: Headers): Initiator {
-  if (isForcedTool && since.texts.some((text) => toolRequest.test(text))) return agent("a tool of the client's own");
+export function initiatorOf(
+  { last, since, isForcedTool }: Overview,
+  headers: Headers,
+  whole = readUnmarked,
+): Initiator {
+  const written = since.texts.map(whole);
+  if (isForcedTool && written.some((text) => toolRequest.test(text))) return agent("a tool of the client's own");
   if (subagentHeaders.some((name) => headers.has(name))) return agent("a subagent's request");
   if (last === "nobody") return user("there is no turn");
   if (last === "model") return user("the last turn is the model's own");
-  const texts = since.texts.filter((text) => !isClientsOwn(text));
+  const texts = written.filter((text) => !isClientsOwn(text));
   const { results } = since;
-  if (texts.length === 0 && !since.media && since.texts.length > 0)
+  if (texts.length === 0 && !since.media && written.length > 0)
     return agent(results ? "tool results, and the client's own texts beside them" : "the client's own texts alone");
   if (!results) return user("a person's turn");
   if (texts.every((text) => mediaOfResults.has(text.trim())) && (texts.length > 0 || !since.media))

@@ -1,4 +1,5 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
+
 import { type App, callLimits } from "../app";
 import { type ClientCodec, type Codec, type CompactionCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
@@ -6,6 +7,7 @@ import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/body";
 import type { ClientConnection } from "../net/guard";
+import { readUnmarked } from "../net/json-skeleton";
 import { type AutoChoice, autoTokenHeader } from "../upstream/auto";
 import { autoOnlyCode } from "../upstream/auto-model";
 import type { Prompt } from "../upstream/token-counts";
@@ -119,7 +121,7 @@ async function byAuto(
   const toAuto: AutoRequest = {
     ...{ client: dialect, key: chained.key, facts, isSummary: reshape !== undefined, record, preferredAccount },
     conversation: conversation(),
-    whole: incoming.skeleton?.whole ?? ((text) => text),
+    whole: incoming.skeleton?.whole ?? readUnmarked,
     session: clientSession(request.headers, bodySession),
     unfit: first && ((target) => whyUnfit(parts, chained, first, target)),
   };

@@ -2,11 +2,13 @@
  * The input tokens of a conversation: an estimate by the local vocabulary, until enough of a model's exchanges have shown
  * how its own tokenizer counts. All counting is done by the tokenizer's worker.
  */
+
 import type { Config } from "../config/schema";
 import { type PromptParts, promptPartsOf } from "../dialects/estimate";
 import type { Conversation } from "../dialects/hub/conversation";
 import type { Tokenizer } from "../dialects/tokenizer";
 import type { Logger } from "../logger";
+import type { ReadText } from "../net/json-skeleton";
 import {
   enoughExchanges,
   type LocalCount,
@@ -31,8 +33,8 @@ export interface TokenCount {
 export interface Prompt {
   /** Undefined if the request cannot be decoded; it is not counted then. */
   conversation(): Conversation | undefined;
-  /** Makes a text whole that stands for a long one; missing if there are none. */
-  whole?(text: string): string;
+  /** Missing if no text is marked. */
+  whole?: ReadText;
 }
 
 export interface TokenCounts {

@@ -214,6 +214,17 @@ describe("one choice per conversation", () => {
     expect((asked(proxy, "/auto")[0]!.body as { prompt: string }).prompt).toBe("hello");
   });
 
+  test("what a client adds is told from the person's words in a large request too", async () => {
+    await using proxy = await withAccounts(["pro"]);
+    for (const reminder of ["it is Monday. ", "it is Tuesday. "])
+      await send(proxy, [
+        { role: "user", content: `<system-reminder>${reminder.repeat(6_000)}</system-reminder>` },
+        { role: "user", content: "hello" },
+      ]);
+    expect(asked(proxy, "/auto")).toHaveLength(1);
+    expect((asked(proxy, "/auto")[0]!.body as { prompt: string }).prompt).toBe("hello");
+  });
+
   test("a conversation that a client has compacted gets a new choice", async () => {
     await using proxy = await withAccounts(["pro"]);
     await send(proxy, turns("one", "yes", "two", "yes", "three"));

@@ -1,6 +1,8 @@
 /** Chat completion requests: a list of messages. */
+
 import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
+import { joinTexts, type LongText } from "../../net/json-skeleton";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
@@ -237,7 +239,7 @@ function encodeTurn(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonOb
 }
 
 function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
-  const refusals: string[] = [];
+  const refusals: LongText[] = [];
   let thoughts: string[] = [];
   const calls: JsonObject[] = [];
   const spoken: Part[] = [];
@@ -267,7 +269,7 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     ...extras,
     role: "assistant",
     content: content.length === 0 ? null : serialized(content, model),
-    refusal: refusals.length > 0 ? refusals.join("") : undefined,
+    refusal: refusals.length > 0 ? joinTexts(...refusals) : undefined,
     [model.provider?.thinking ?? "reasoning_text"]: readable.join("") || undefined,
     reasoning_opaque: model.provider ? undefined : opaque,
     tool_calls: calls.length > 0 ? calls : undefined,

@@ -1,6 +1,8 @@
 /** The parts of a content. */
+
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
+import { joinTexts } from "../../net/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,
@@ -55,7 +57,8 @@ export function addModelParts(parts: unknown[], path: string, calls: CallIds, tu
     if (fields.thought === true) return;
     for (const part of decodePart(fields, at, calls)) {
       const before = turn.at(-1);
-      if (part.kind === "text" && before?.kind === "text" && !before.extras && !part.extras) before.text += part.text;
+      if (part.kind === "text" && before?.kind === "text" && !before.extras && !part.extras)
+        before.text = joinTexts(before.text, part.text);
       else turn.push(part);
     }
   });

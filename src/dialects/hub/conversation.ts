@@ -4,6 +4,7 @@
  * Two-dialect rule: a concept gets a field here if two dialects support it. What only one dialect has is kept in the
  * `extras` of the object it belongs to, under its wire name, or as a `foreign` part or tool.
  */
+import type { LongText } from "../../net/json-skeleton";
 import type { ServerToolCall, ServerToolOffer, ServerToolResult } from "./server-tools";
 
 export const dialects = ["chat", "responses", "messages"] as const;
@@ -117,21 +118,21 @@ interface PartBase extends WithExtras {
 
 export interface TextPart extends PartBase {
   kind: "text";
-  text: string;
+  text: LongText;
   /** The text is the model's refusal. */
   refusal?: true;
 }
 
 export interface ImagePart extends PartBase {
   kind: "image";
-  source: { url: string } | { mediaType: string; base64: string };
+  source: { url: LongText } | { mediaType: string; base64: LongText };
 }
 
 export interface FilePart extends PartBase {
   kind: "file";
   name?: string;
   mediaType: string;
-  base64: string;
+  base64: LongText;
 }
 
 /** A file that the upstream has to fetch. */

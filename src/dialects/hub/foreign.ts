@@ -1,6 +1,8 @@
 /** Replaces dialect-specific parts for an upstream of another dialect. */
+
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
+import { beginningOf } from "../../net/json-skeleton";
 import type { Dialect, ForeignPart, Part, Turn } from "./conversation";
 
 /**
@@ -30,7 +32,7 @@ const saysNothing = new Set(["mcp_list_tools", "item_reference"]);
 /** A model that sees nothing, or a note, in place of what was said answers as if it had not been said. */
 function refuseLost(parts: Part[], target: Dialect): void {
   const isLeft = (part: Part): boolean => {
-    if (part.kind === "text") return /\S/.test(part.text);
+    if (part.kind === "text") return /\S/.test(beginningOf(part.text));
     if (part.kind !== "foreign") return part.kind !== "thinking";
     return part.dialect === target || part.toolSearch !== undefined || (part.instead?.some(isLeft) ?? false);
   };

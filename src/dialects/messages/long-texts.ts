@@ -1,11 +1,11 @@
 /** Where a messages request's long texts need not be read: nothing looks past their beginning. */
 import type { MarkPlace } from "../../net/json-skeleton";
-import { keepsText } from "../long-texts";
+import { keepsMedia, keepsText } from "../long-texts";
 import { isBilled } from "./traverse";
 
 const block: MarkPlace["members"] = {
   text: { keeps: keepsText },
-  source: { members: { data: { keeps: keepsText } } },
+  source: { members: { data: { keeps: keepsMedia } } },
 };
 
 /** The content of a message, with that of a tool's result. */

@@ -1,5 +1,7 @@
 /** The content of a message: a list of blocks. */
+
 import { isObject } from "../../json";
+import { readUnmarked } from "../../net/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,
@@ -236,7 +238,9 @@ function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
     return restoreCacheMark(omitUndefined({ type: "document", source, title }), part);
   }
   if (/^text\/|^application\/json$/.test(mediaType)) {
-    const source = { type: "text", media_type: "text/plain", data: Buffer.from(base64, "base64").toString() };
+    // No dialect lets the data of a text file be marked: `long-texts.ts`.
+    const data = Buffer.from(readUnmarked(base64), "base64").toString();
+    const source = { type: "text", media_type: "text/plain", data };
     return restoreCacheMark(omitUndefined({ type: "document", source, title }), part);
   }
   dropped.add(`file of type ${mediaType}`);

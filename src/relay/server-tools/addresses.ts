@@ -1,5 +1,7 @@
 /** Which addresses stand in a conversation: only they are read. */
+
 import type { Part, Turn } from "../../dialects/hub/conversation";
+import { type LongText, readUnmarked } from "../../net/json-skeleton";
 
 /** Characters of an address as it is written. */
 const longestWritten = 2_000;
@@ -12,9 +14,8 @@ const turnMs = 5;
  * Whether the person, a tool or a search has given the address. What only the model has written does not count: it could
  * send what it knows to a server of someone else.
  * @param wanted Without a fragment.
- * @param whole The whole of a text that is only marked in the turns.
  */
-export async function isGiven(wanted: URL, turns: readonly Turn[], whole = (text: string) => text): Promise<boolean> {
+export async function isGiven(wanted: URL, turns: readonly Turn[], whole = readUnmarked): Promise<boolean> {
   let turnEnds = performance.now() + turnMs;
   for (const { text, url } of given(turns)) {
     if (url !== undefined && isSame(url, wanted)) return true;
@@ -29,13 +30,13 @@ export async function isGiven(wanted: URL, turns: readonly Turn[], whole = (text
   return false;
 }
 
-function* given(turns: readonly Turn[]): Generator<{ text?: string; url?: string }> {
+function* given(turns: readonly Turn[]): Generator<{ text?: LongText; url?: string }> {
   for (const { role, parts } of turns)
     for (const part of parts)
       if (role !== "assistant" || part.kind === "server-result" || part.kind === "foreign") yield* givenIn(part);
 }
 
-function* givenIn(part: Part): Generator<{ text?: string; url?: string }> {
+function* givenIn(part: Part): Generator<{ text?: LongText; url?: string }> {
   if (part.kind === "text") yield { text: part.text };
   else if (part.kind === "tool-result") for (const inner of part.parts) yield* givenIn(inner);
   else if (part.kind === "file-link") yield { url: part.url };

@@ -7,6 +7,7 @@ import { goOn, type OfferedTools, offerFunctions } from "../../dialects/hub/serv
 import { deferTools, hasToolSearch } from "../../dialects/hub/tool-search";
 import { withNativeSearch } from "../../dialects/native-search";
 import type { ResponseBody } from "../../net/body";
+import type { ReadText } from "../../net/json-skeleton";
 import type { Sink } from "../../net/stream";
 import type { RequestRecord } from "../request-record";
 import type { ChatTarget } from "../target";
@@ -68,8 +69,8 @@ export interface LoopRequest {
   parts: ToolParts;
   offered: OfferedTools;
   record: RequestRecord;
-  /** The whole of a text that is only marked in the conversation. */
-  whole?(text: string): string;
+  /** Missing if no text is marked. */
+  whole?: ReadText;
   /** Asks the upstream to go on. @param events Where the events of its answer go. */
   ask(conversation: Conversation, events: Sink<ReplyEvent>): Promise<UpstreamTurn>;
 }

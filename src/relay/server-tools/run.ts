@@ -1,7 +1,9 @@
 /** What a tool that runs here gets, and what it gives. */
+
 import type { App } from "../../app";
 import type { Turn } from "../../dialects/hub/conversation";
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../dialects/hub/server-tools";
+import type { ReadText } from "../../net/json-skeleton";
 import type { FailoverParts } from "../failover";
 import type { Facts } from "../incoming";
 import type { RequestRecord } from "../request-record";
@@ -17,8 +19,8 @@ export interface ToolContext {
   record: RequestRecord;
   /** What the conversation holds by now; missing where there is none. */
   turns?(): readonly Turn[];
-  /** The whole of a text that is only marked in the turns. */
-  whole?(text: string): string;
+  /** Missing if no text is marked. */
+  whole?: ReadText;
 }
 
 /** Runs one call. Never throws: a failure is an output as well. */
