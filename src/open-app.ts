@@ -69,7 +69,7 @@ export interface AppOptions {
 /** @throws ProxyError if the data folder or the config cannot be used. */
 export function openApp(options: AppOptions): App {
   const { environment, version, demo, adminAuth = "remote", allowOpen = true, logFormat, write, clock = {} } = options;
-  const { now = Date.now } = clock;
+  const { now = Date.now, monotonic = () => performance.now() } = clock;
   const notes: string[] = [];
   ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
   removeLeftovers(environment.home);
@@ -118,7 +118,7 @@ export function openApp(options: AppOptions): App {
     ...{ budgets, config, history, logger, losses, sent, isLeader, version, now },
   });
   const billedPrices = openBilledPrices();
-  const drift = openDrift(now, clock.monotonic, billedPrices.learn);
+  const drift = openDrift(now, monotonic, billedPrices.learn);
   const isShared = stores.accountShare !== undefined;
   const auto = openAuto({ copilot, logger, now });
   const scopeParts = {
@@ -132,6 +132,7 @@ export function openApp(options: AppOptions): App {
     limits: listLimits(limits),
     isShared,
     now,
+    monotonic,
   };
   const owner = openScope(scopeParts, accounts);
   const memberApps = new BoundedMap<string, App>(maxMemberApps);
@@ -142,7 +143,7 @@ export function openApp(options: AppOptions): App {
     path: environment.tokenFactorsFile,
     logger,
     now,
-    monotonic: clock.monotonic ?? (() => performance.now()),
+    monotonic,
   });
   const signIns = openSignIns({
     hosts,

@@ -6,7 +6,7 @@ import type { Auto } from "./auto";
 import { autoId, autoModel, hasOnlyAuto } from "./auto-model";
 import { type DeniedModels, openDeniedModels } from "./denied-models";
 import type { Model } from "./model";
-import { type CachedModelList, type ModelListCacheOptions, openModelListCache } from "./model-list-cache";
+import { type CachedModelList, ModelListCache, type ModelListCacheOptions } from "./model-list-cache";
 
 export interface Catalogue {
   /**
@@ -39,8 +39,6 @@ export interface Catalogue {
   listOf(account: Account): readonly Model[];
   /** Whether the account has nothing but Auto, so that named models are refused; false as long as its list is unknown. */
   isAutoOnly(account: Account): boolean;
-  /** Fetches the lists again at their next use. */
-  expire(): void;
 }
 
 export interface CurrentModels {
@@ -51,12 +49,11 @@ export interface CurrentModels {
   age: number;
 }
 
-export interface CatalogueOptions extends Omit<ModelListCacheOptions, "now"> {
+export interface CatalogueOptions extends ModelListCacheOptions {
   /** For the error if no account is signed in. */
   pool: Pick<Pool, "whyNone">;
   /** What was found out by asking for Auto; else only the lists tell who has it. */
   auto?: Pick<Auto, "revision" | "worksFor">;
-  now?(): number;
 }
 
 /** Milliseconds until {@link Catalogue.current} uses the cached lists. */
@@ -66,10 +63,10 @@ const othersTimeoutMs = 3_000;
 
 type List = CachedModelList | undefined;
 
-export function openCatalogue({ pool, auto, now = Date.now, ...options }: CatalogueOptions): Catalogue {
+export function openCatalogue({ pool, auto, ...options }: CatalogueOptions): Catalogue {
   const { accounts } = options;
-  const cache = openModelListCache({ ...options, now });
-  const denials = openDeniedModels({ logger: options.logger, now });
+  const cache = new ModelListCache(options);
+  const denials = openDeniedModels(options);
   const lists = (account: Account, modelId: string) => cache.get(account)?.enabled.has(modelId) ?? true;
   const mayServe = (account: Account, modelId: string) =>
     lists(account, modelId) && !denials.isDenied(account, modelId);
@@ -85,6 +82,8 @@ export function openCatalogue({ pool, auto, now = Date.now, ...options }: Catalo
     }
     return union.models;
   }
+
+  const listsOf = (all: Account[]): List[] => all.map((account) => cache.get(account));
 
   const isAutoOnly = (account: Account) => hasOnlyAuto(account, cache.get(account)?.isAutoOnly ?? false);
 
@@ -102,27 +101,29 @@ export function openCatalogue({ pool, auto, now = Date.now, ...options }: Catalo
   return {
     async models() {
       const all = signedIn();
-      const cached = all.map(cache.get);
-      if (cached.every((list) => list && cache.isFresh(list))) return unionOf(cached);
+      if (all.every((account) => cache.isFresh(account))) return unionOf(listsOf(all));
       const others = Math.max(0, othersTimeoutMs - cache.waitedFor(all));
-      const results = await settledInTime(all.map(cache.load), { others });
+      const results = await settledInTime(
+        all.map((account) => cache.load(account)),
+        { others },
+      );
       const models = unionOf(results.map(listIn));
       if (models.length === 0) throwFirst(results);
       return models;
     },
     async modelsForMissing() {
-      const results = await settledInTime(accounts().map(cache.loadForMissing), {
-        others: othersTimeoutMs,
-        total: othersTimeoutMs,
-      });
+      const results = await settledInTime(
+        accounts().map((account) => cache.loadForMissing(account)),
+        { others: othersTimeoutMs, total: othersTimeoutMs },
+      );
       const isNew = results.some((result) => result?.status === "fulfilled" && result.value !== undefined);
-      return isNew ? unionOf(accounts().map(cache.get)) : undefined;
+      return isNew ? unionOf(listsOf(accounts())) : undefined;
     },
     presentModels() {
       const all = accounts();
       const isPresent = (account: Account, at: number) => {
         const list = cache.get(account);
-        return list !== undefined && list === union.of[at] && cache.isFresh(list);
+        return list !== undefined && list === union.of[at] && cache.isFresh(account);
       };
       if (all.length === 0 || all.length !== union.of.length || !all.every(isPresent)) return undefined;
       return unionOf(union.of);
@@ -132,8 +133,11 @@ export function openCatalogue({ pool, auto, now = Date.now, ...options }: Catalo
     },
     async current() {
       const all = signedIn();
-      const total = all.some(cache.get) ? currentTimeoutMs : undefined;
-      const results = await settledInTime(all.map(cache.loadCurrent), { others: othersTimeoutMs, total });
+      const total = all.some((account) => cache.get(account)) ? currentTimeoutMs : undefined;
+      const results = await settledInTime(
+        all.map((account) => cache.loadCurrent(account)),
+        { others: othersTimeoutMs, total },
+      );
       const loaded = all.map((account, at) => ({ account, list: listIn(results[at]) }));
       // A failed account has no models, unless all accounts have failed.
       const usable = loaded.filter(({ account, list }) => list || account.state.name !== "failed");
@@ -144,7 +148,7 @@ export function openCatalogue({ pool, auto, now = Date.now, ...options }: Catalo
       return {
         models,
         stale: counted.some(({ list }) => !list),
-        age: Math.max(...lists.map((list) => (list ? cache.ageOf(list) : 0))),
+        age: Math.max(...counted.map(({ account }) => cache.ageOf(account))),
       };
     },
     offers: (account, modelId) =>
@@ -153,10 +157,9 @@ export function openCatalogue({ pool, auto, now = Date.now, ...options }: Catalo
         : mayServe(account, modelId) ||
           (lists(account, modelId) && !accounts().some((other) => other !== account && mayServe(other, modelId))),
     denials,
-    drop: cache.drop,
+    drop: (account, modelId) => cache.drop(account, modelId),
     listOf: (account) => cache.get(account)?.models ?? [],
     isAutoOnly,
-    expire: () => accounts().forEach(cache.expire),
   };
 }
 

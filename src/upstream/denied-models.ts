@@ -32,12 +32,18 @@ const listedWords: Record<Listed, string> = {
 /** Milliseconds for which a refusal counts. */
 const countsFor = hourMs;
 
-/** When the account was refused the model; null if it served it since. */
+interface Options {
+  logger: Logger;
+  /** Milliseconds. */
+  monotonic(): number;
+}
+
+/** When the account was refused the model, by the monotonic clock; null if it served it since. */
 type Outcomes = Map<string, number | null>;
 
-export function openDeniedModels({ logger, now }: { logger: Logger; now(): number }): DeniedModels {
+export function openDeniedModels({ logger, monotonic }: Options): DeniedModels {
   const accounts = new WeakMap<Account, Outcomes>();
-  const counts = (at: number | null | undefined) => typeof at === "number" && Math.abs(now() - at) < countsFor;
+  const counts = (at: number | null | undefined) => typeof at === "number" && monotonic() - at < countsFor;
 
   function outcomesOf(account: Account): Outcomes {
     const known = accounts.get(account);
@@ -61,7 +67,7 @@ export function openDeniedModels({ logger, now }: { logger: Logger; now(): numbe
         const instead = offered ? ` It would serve: ${offered.join(", ")}.` : "";
         logger.warn(`GitHub refused ${account.id} the model ${model}, ${listedWords[listed]}.${instead}`);
       }
-      outcomes.set(model, now());
+      outcomes.set(model, monotonic());
     },
     served(account, model) {
       const outcomes = outcomesOf(account);

@@ -1,179 +1,164 @@
-/** The model list of each account, cached. One fetch runs per account at a time, however many requests need the list. */
-
+/** The model list of each account, cached, with the models that only an earlier list had. */
 import type { Account } from "../accounts/account";
 import { isSuspension } from "../accounts/suspension";
 import { dayMs } from "../format";
 import type { Logger } from "../logger";
 import { picksNone } from "./auto-model";
+import { ListCache } from "./list-cache";
 import type { Model } from "./model";
 import { fetchModelList, type ModelListOptions } from "./model-list";
 
 export interface CachedModelList {
   /** Those of the last list, and those of earlier ones that are kept. */
   models: Model[];
-  /** When each model was last listed, as a ms timestamp. */
+  /** When each model was last listed, by the monotonic clock. */
   lastListed: ReadonlyMap<string, number>;
   /** Ids of the enabled models. */
   enabled: ReadonlySet<string>;
   /** By its flags, the account has nothing but Auto: no chat model is picked. */
   isAutoOnly: boolean;
-  fetchedAt: number;
-}
-
-export interface ModelListCache {
-  /** The cached list, however old; undefined if none was fetched yet. */
-  get(account: Account): CachedModelList | undefined;
-  /**
-   * A list for requests. A cached one is returned at once for up to a day; after 10 minutes a new one is fetched in the
-   * background. An older one is returned only if a new one cannot be fetched.
-   * @throws ProxyError if no list can be fetched and none is cached
-   */
-  load(account: Account): Promise<CachedModelList>;
-  /** A list that is at most 10 s old. @throws ProxyError if it cannot be fetched */
-  loadCurrent(account: Account): Promise<CachedModelList>;
-  /**
-   * A list that is fetched for a name that no list has, because lists differ from call to call: at most one a minute,
-   * however many names are missing; undefined if it is not time for one, or it cannot be fetched.
-   */
-  loadForMissing(account: Account): Promise<CachedModelList | undefined>;
-  isFresh(list: CachedModelList): boolean;
-  /** Milliseconds. */
-  ageOf(list: CachedModelList): number;
-  /** Milliseconds since the first of the fetches that are still running; 0 if none is. */
-  waitedFor(accounts: readonly Account[]): number;
-  /** A new list is fetched at the next use. */
-  expire(account: Account): void;
-  /** The account was refused this model: it is not kept any longer if the last list lacks it. */
-  drop(account: Account, modelId: string): void;
 }
 
 export interface ModelListCacheOptions extends ModelListOptions {
   accounts(): Account[];
   logger: Logger;
+  /** Milliseconds. */
+  monotonic(): number;
 }
 
 /** Milliseconds. */
 const currentFor = 10_000;
-const freshFor = 10 * 60_000;
-const usableFor = dayMs;
-const retryAfter = 30_000;
 const missingAgainAfter = 60_000;
 /** Lists of one account differ from call to call, and a model that one of them lacks serves (zed, 2026-09). */
 const keepAbsentFor = dayMs;
 
-export function openModelListCache(options: ModelListCacheOptions): ModelListCache {
-  const { accounts, logger, now } = options;
-  const lists = new WeakMap<Account, CachedModelList>();
-  /** `since` is a time of the monotonic clock. */
-  const fetches = new WeakMap<Account, { list: Promise<CachedModelList>; since: number }>();
-  const failures = new WeakMap<Account, { at: number; thrown: unknown }>();
+export class ModelListCache {
+  readonly #options: ModelListCacheOptions;
+  readonly #lists: ListCache<Account, CachedModelList>;
   /** The last fetch for a missing name. Whoever misses another one meanwhile waits for the same list. */
-  const extra = new WeakMap<Account, { at: number; list: Promise<CachedModelList | undefined> }>();
+  readonly #extra = new WeakMap<Account, { at: number; list: Promise<CachedModelList | undefined> }>();
+  /** Ids of models that the log has named. */
+  readonly #warned = new Set<string>();
 
-  /** If the clock was set back, a list does not become younger. */
-  const ageOf = (list: CachedModelList) => Math.abs(now() - list.fetchedAt);
+  constructor(options: ModelListCacheOptions) {
+    this.#options = options;
+    this.#lists = new ListCache(options.monotonic);
+  }
 
-  function fetchOnce(account: Account): Promise<CachedModelList> {
-    const running = fetches.get(account);
-    if (running) return running.list;
-    const list = fetchModelList(account, options)
-      .then((models) => keep(account, models))
-      .catch((thrown) => {
-        failures.set(account, { at: now(), thrown });
-        // The change of the account's state is in the log already.
-        if (account.state.name !== "failed" && !isSuspension(thrown))
-          logger.warn(`The model list of ${account.id} could not be fetched.`, thrown);
-        throw thrown;
-      })
-      .finally(() => fetches.delete(account));
-    fetches.set(account, { list, since: performance.now() });
+  /** The cached list, however old; undefined if none was fetched yet. */
+  get(account: Account): CachedModelList | undefined {
+    return this.#lists.get(account);
+  }
+
+  /**
+   * A list for requests. A cached one is returned at once for up to a day; after 10 minutes a new one is fetched in the
+   * background. An older one is returned only if a new one cannot be fetched.
+   * @throws ProxyError if no list can be fetched and none is cached
+   */
+  async load(account: Account): Promise<CachedModelList> {
+    const lists = this.#lists;
+    const cached = lists.get(account);
+    if (cached && lists.isFresh(account)) return cached;
+    const failure = lists.recentFailure(account);
+    if (failure) {
+      if (cached) return cached;
+      // Without the models of this account, requests are served by the others.
+      if (this.#options.accounts().some((other) => lists.get(other))) throw failure.thrown;
+    }
+    const fetched = this.#fetch(account);
+    if (!cached) return fetched;
+    const list = fetched.catch(() => cached); // already in the log
+    return lists.isUsable(account) ? cached : list;
+  }
+
+  /** A list that is at most 10 s old. @throws ProxyError if it cannot be fetched */
+  async loadCurrent(account: Account): Promise<CachedModelList> {
+    const cached = this.#lists.get(account);
+    return cached && this.#lists.ageOf(account) < currentFor ? cached : this.#fetch(account);
+  }
+
+  /**
+   * A list that is fetched for a name that no list has, because lists differ from call to call: at most one a minute,
+   * however many names are missing; undefined if it is not time for one, or it cannot be fetched.
+   */
+  async loadForMissing(account: Account): Promise<CachedModelList | undefined> {
+    const now = this.#options.monotonic();
+    const last = this.#extra.get(account);
+    if (last && now - last.at < missingAgainAfter)
+      return this.#lists.waitedFor(account) === undefined ? undefined : last.list;
+    const list = this.#fetch(account).catch(() => undefined); // already in the log
+    this.#extra.set(account, { at: now, list });
     return list;
   }
 
-  /** Ids of models that the log has named. */
-  const warned = new Set<string>();
+  isFresh(account: Account): boolean {
+    return this.#lists.isFresh(account);
+  }
 
-  function keep(account: Account, models: Model[]): CachedModelList {
-    warnOfUnknownBoundaries(models);
-    const list = withKept(models, lists.get(account));
-    lists.set(account, list);
-    return list;
+  /** Milliseconds; 0 without a list. */
+  ageOf(account: Account): number {
+    return this.get(account) ? this.#lists.ageOf(account) : 0;
+  }
+
+  /** Milliseconds since the first of the fetches that are still running; 0 if none is. */
+  waitedFor(accounts: readonly Account[]): number {
+    return Math.max(0, ...accounts.map((account) => this.#lists.waitedFor(account) ?? 0));
+  }
+
+  /** The account was refused this model: it is not kept any longer if the last list lacks it. */
+  drop(account: Account, modelId: string): void {
+    const list = this.get(account);
+    if (!list?.models.some(({ id, isAbsent }) => id === modelId && isAbsent)) return;
+    const models = list.models.filter(({ id }) => id !== modelId);
+    this.#lists.replace(account, listOf(models, list.lastListed));
+  }
+
+  #fetch(account: Account): Promise<CachedModelList> {
+    return this.#lists.fetch(account, () => this.#listNow(account));
+  }
+
+  async #listNow(account: Account): Promise<CachedModelList> {
+    try {
+      const models = await fetchModelList(account, this.#options);
+      this.#warnOfUnknownBoundaries(models);
+      return this.#withKept(models, this.get(account));
+    } catch (thrown) {
+      // The change of the account's state is in the log already.
+      if (account.state.name !== "failed" && !isSuspension(thrown))
+        this.#options.logger.warn(`The model list of ${account.id} could not be fetched.`, thrown);
+      throw thrown;
+    }
   }
 
   /** The list, and after it the models of the earlier one that it lacks. */
-  function withKept(listed: Model[], earlier: CachedModelList | undefined): CachedModelList {
-    const lastListed = new Map(listed.map(({ id }) => [id, now()]));
+  #withKept(listed: Model[], earlier: CachedModelList | undefined): CachedModelList {
+    const now = this.#options.monotonic();
+    const lastListed = new Map(listed.map(({ id }) => [id, now]));
     const kept: Model[] = [];
     for (const model of earlier?.models ?? []) {
-      if (lastListed.has(model.id)) continue;
-      // If the clock was set back, the time of keeping begins anew.
-      const seenAt = Math.min(earlier?.lastListed.get(model.id) ?? 0, now());
-      if (now() - seenAt >= keepAbsentFor) continue;
+      const seenAt = earlier!.lastListed.get(model.id)!;
+      if (lastListed.has(model.id) || now - seenAt >= keepAbsentFor) continue;
       lastListed.set(model.id, seenAt);
       kept.push({ ...model, isAbsent: true });
     }
-    return listOf([...listed, ...kept], lastListed, now());
+    return listOf([...listed, ...kept], lastListed);
   }
 
-  function warnOfUnknownBoundaries(models: Model[]): void {
-    const found = models.filter(({ id, price }) => price.isBoundaryUnknown && !warned.has(id)).map(({ id }) => id);
+  #warnOfUnknownBoundaries(models: Model[]): void {
+    const found = models
+      .filter(({ id, price }) => price.isBoundaryUnknown && !this.#warned.has(id))
+      .map(({ id }) => id);
     if (found.length === 0) return;
-    for (const id of found) warned.add(id);
-    logger.warn(
+    for (const id of found) this.#warned.add(id);
+    this.#options.logger.warn(
       `GitHub Copilot lists a dearer price for long prompts of ${found.join(", ")}, but not from where on. Costs are computed with the dearer price, and long prompts are not refused: maxPromptTokens of the config can set where.`,
     );
   }
-
-  return {
-    get: (account) => lists.get(account),
-    async load(account) {
-      const cached = lists.get(account);
-      if (cached && ageOf(cached) < freshFor) return cached;
-      const failure = failures.get(account);
-      if (failure && now() - failure.at < retryAfter) {
-        if (cached) return cached;
-        // Without the models of this account, requests are served by the others.
-        if (accounts().some((other) => lists.has(other))) throw failure.thrown;
-      }
-      const fetched = fetchOnce(account);
-      if (!cached) return fetched;
-      const list = fetched.catch(() => cached); // already in the log
-      return ageOf(cached) < usableFor ? cached : list;
-    },
-    async loadCurrent(account) {
-      const cached = lists.get(account);
-      return cached && ageOf(cached) < currentFor ? cached : fetchOnce(account);
-    },
-    async loadForMissing(account) {
-      const last = extra.get(account);
-      if (last && Math.abs(now() - last.at) < missingAgainAfter) return fetches.has(account) ? last.list : undefined;
-      const list = fetchOnce(account).catch(() => undefined); // already in the log
-      extra.set(account, { at: now(), list });
-      return list;
-    },
-    isFresh: (list) => ageOf(list) < freshFor,
-    ageOf,
-    waitedFor(of) {
-      const since = of.map((account) => fetches.get(account)?.since ?? Infinity);
-      return Math.max(0, performance.now() - Math.min(...since));
-    },
-    drop(account, modelId) {
-      const list = lists.get(account);
-      if (!list?.models.some(({ id, isAbsent }) => id === modelId && isAbsent)) return;
-      const models = list.models.filter(({ id }) => id !== modelId);
-      lists.set(account, listOf(models, list.lastListed, list.fetchedAt));
-    },
-    expire(account) {
-      const list = lists.get(account);
-      if (list) list.fetchedAt = Math.min(list.fetchedAt, now() - freshFor);
-    },
-  };
 }
 
-const listOf = (models: Model[], lastListed: CachedModelList["lastListed"], fetchedAt: number): CachedModelList => ({
+const listOf = (models: Model[], lastListed: CachedModelList["lastListed"]): CachedModelList => ({
   models,
   lastListed,
   enabled: new Set(models.filter((model) => model.enabled).map(({ id }) => id)),
   isAutoOnly: picksNone(models),
-  fetchedAt,
 });

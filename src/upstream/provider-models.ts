@@ -5,6 +5,7 @@ import type { Logger } from "../logger";
 import type { CallLimits } from "../net/clock";
 import { withTimeLimit } from "../net/time-limit";
 import { isKnownFor, namedAbilities } from "./known-models";
+import { ListCache } from "./list-cache";
 import type { Model } from "./model";
 import type { Price } from "./price-list";
 import type { Provider, Providers } from "./provider";
@@ -22,8 +23,6 @@ export interface ProviderModels {
   isListed(provider: string, id: string): boolean;
   /** The models of all providers. A provider that does not answer is left out, or has its last list. */
   all(): Promise<ProvidedModels>;
-  /** Fetches the lists again at their next use. */
-  expire(): void;
 }
 
 /** A model of a provider; its id in lists and in the history begins with the provider's name. */
@@ -46,77 +45,47 @@ interface Options {
   providers: Providers;
   logger: Logger;
   limits: CallLimits;
-  now(): number;
+  /** Milliseconds. */
+  monotonic(): number;
 }
 
-/** Milliseconds. */
-const freshFor = 10 * 60_000;
-const retryAfter = 30_000;
-/** How long a request waits for a list, and how long a list of all models does. */
+/** Milliseconds: how long a request waits for a list, and how long a list of all models does. */
 const requestTimeoutMs = 1_000;
 const listTimeoutMs = 3_000;
 /** A longer list is not offered to tools as a whole. */
 const maxPicked = 50;
 
-interface List {
-  models: ReadonlyMap<string, ProviderModelFacts>;
-  fetchedAt: number;
-}
-
-interface Fetching {
-  list?: List;
-  /** `since` is a time of the monotonic clock. */
-  running?: { done: Promise<void>; since: number };
-  failedAt?: number;
-}
-
-export function openProviderModels({ providers, logger, limits, now }: Options): ProviderModels {
+export function openProviderModels({ providers, logger, limits, monotonic }: Options): ProviderModels {
   /** By the provider in the config: a changed config begins anew. */
-  const lists = new WeakMap<ProviderConfig, Fetching>();
-
-  const stateOf = ({ settings }: Provider): Fetching => {
-    const state = lists.get(settings) ?? {};
-    lists.set(settings, state);
-    return state;
-  };
-  const isFresh = ({ list }: Fetching) => list !== undefined && Math.abs(now() - list.fetchedAt) < freshFor;
-  const hasFailed = ({ failedAt }: Fetching) => failedAt !== undefined && Math.abs(now() - failedAt) < retryAfter;
+  const lists = new ListCache<ProviderConfig, ReadonlyMap<string, ProviderModelFacts>>(monotonic);
 
   /** Fetches the list, unless it is known or has just failed. Waits at most this long after the fetch began. Never rejects. */
   async function load(provider: Provider, timeoutMs: number): Promise<void> {
-    const state = stateOf(provider);
-    if (isFresh(state) || hasFailed(state)) return;
-    state.running ??= { done: fetchList(provider, state), since: performance.now() };
-    const { done, since } = state.running;
-    await withTimeLimit(done, Math.max(0, timeoutMs - (performance.now() - since)), () => undefined);
+    const { settings } = provider;
+    if (lists.isFresh(settings) || lists.recentFailure(settings)) return;
+    const done = lists.fetch(settings, () => fetchList(provider)).catch(() => undefined); // already in the log
+    await withTimeLimit(done, Math.max(0, timeoutMs - (lists.waitedFor(settings) ?? 0)), () => undefined);
   }
 
-  const fetchList = (provider: Provider, state: Fetching): Promise<void> =>
-    fetchProviderModels(provider, limits)
-      .then(
-        (models) => {
-          state.list = { models: new Map(models.map((model) => [model.id, model])), fetchedAt: now() };
-          state.failedAt = undefined;
-        },
-        (thrown) => {
-          state.failedAt = now();
-          logger.warn(`The model list of the provider ${provider.name} could not be fetched.`, thrown);
-        },
-      )
-      .finally(() => {
-        state.running = undefined;
-      });
+  async function fetchList(provider: Provider): Promise<ReadonlyMap<string, ProviderModelFacts>> {
+    try {
+      return new Map((await fetchProviderModels(provider, limits)).map((model) => [model.id, model]));
+    } catch (thrown) {
+      logger.warn(`The model list of the provider ${provider.name} could not be fetched.`, thrown);
+      throw thrown;
+    }
+  }
 
   function known(provider: Provider, id: string): ProviderModel {
-    const { list } = stateOf(provider);
+    const list = lists.get(provider.settings);
     const own = configured(provider.settings).find((model) => model.id === id);
-    const isPicked = own !== undefined || (list?.models.size ?? 0) <= maxPicked;
-    return providerModel(provider, { ...list?.models.get(id), ...own, id }, isPicked);
+    const isPicked = own !== undefined || (list?.size ?? 0) <= maxPicked;
+    return providerModel(provider, { ...list?.get(id), ...own, id }, isPicked);
   }
 
   function idsOf(provider: Provider): string[] {
     if (provider.settings.models) return configured(provider.settings).map(({ id }) => id);
-    return [...(stateOf(provider).list?.models.keys() ?? [])];
+    return [...(lists.get(provider.settings)?.keys() ?? [])];
   }
 
   return {
@@ -124,8 +93,7 @@ export function openProviderModels({ providers, logger, limits, now }: Options):
       const found = providers.findByModel(name);
       if (!found) return undefined;
       const { provider, model } = found;
-      const { list } = stateOf(provider);
-      if (list || provider.settings.models) {
+      if (lists.get(provider.settings) || provider.settings.models) {
         // A list that is out of date is fetched again in the background.
         if (!provider.settings.models) void load(provider, 0);
         return known(provider, model);
@@ -142,15 +110,12 @@ export function openProviderModels({ providers, logger, limits, now }: Options):
       const every = providers.names().map((name) => providers.find(name));
       const listed = every.filter(({ settings }) => !settings.models);
       await Promise.all(listed.map((provider) => load(provider, listTimeoutMs)));
-      const unlisted = new Set(listed.filter((provider) => !isFresh(stateOf(provider))).map(({ name }) => name));
+      const unlisted = new Set(listed.filter((provider) => !lists.isFresh(provider.settings)).map(({ name }) => name));
       return {
         models: every.flatMap((provider) => idsOf(provider).map((id) => known(provider, id).model)),
         stale: unlisted.size > 0,
         complete: new Set(every.filter(({ name }) => !unlisted.has(name)).map(({ name }) => name)),
       };
-    },
-    expire() {
-      for (const name of providers.names()) lists.delete(providers.find(name).settings);
     },
   };
 }

@@ -42,11 +42,13 @@ export interface ScopeParts {
   /** Other servers have these accounts too. */
   isShared: boolean;
   now(): number;
+  /** Milliseconds. */
+  monotonic(): number;
 }
 
 /** @param signInHint What to do while no account is signed in; by default what the owner does. */
 export function openScope(parts: ScopeParts, accounts: () => Account[], signInHint?: string): Scope {
-  const { auto, config, copilot, drift, losses, logger, version, limits, isShared, now } = parts;
+  const { auto, config, copilot, drift, losses, logger, version, limits, isShared, now, monotonic } = parts;
   const freeInOrder = () => config.current.freeModelRouting === "in-order";
   const pool = openPool({ accounts, freeInOrder, isShared, signInHint, now });
   const providers = openProviders(config, version, now);
@@ -58,7 +60,7 @@ export function openScope(parts: ScopeParts, accounts: () => Account[], signInHi
     pool,
     breaker: openBreaker(accounts, now),
     providers,
-    providerModels: openProviderModels({ providers, logger, limits, now }),
+    providerModels: openProviderModels({ providers, logger, limits, monotonic }),
     catalogue: openCatalogue({
       accounts: () => unpaused(accounts()),
       pool,
@@ -67,6 +69,7 @@ export function openScope(parts: ScopeParts, accounts: () => Account[], signInHi
       logger,
       limits,
       now,
+      monotonic,
       unknownField: (name) => drift.note("model field", name, "models"),
       inspect: losses.inspectModels,
     }),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { offerOnly } from "../support/catalogue";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
 
 let proxy: RunningProxy;
 let client: OpenAI;
@@ -107,7 +107,7 @@ describe("the list is the upstream's own, now", () => {
 
   test("asked once for many callers at a time, and once in 10 s", async () => {
     let now = Date.now();
-    await using fresh = await startProxy({ clock: { now: () => now } });
+    await using fresh = await startProxy({ clock: { monotonic: () => now } });
     await Promise.all(Array.from({ length: 20 }, () => listOf(fresh)));
     now += 9_000;
     expect(await listOf(fresh)).toMatchObject({ told: "current", age: 9 });
@@ -118,25 +118,43 @@ describe("the list is the upstream's own, now", () => {
   });
 
   test("a model that came is seen after 10 s at most, by a clock set back too; one that went is kept for a day", async () => {
-    let now = Date.now();
-    await using fresh = await startProxy({ clock: { now: () => now } });
-    for (const [step, models, expected] of [
-      [0, ["gpt-5-mini"], 1],
-      [11_000, ["gpt-5-mini", "gpt-4o"], 2],
-      [-3_600_000, ["gpt-5-mini", "gpt-4.1"], 3],
-      [25 * 3_600_000, ["gpt-5-mini"], 1],
+    let [now, monotonic] = [Date.now(), 0];
+    await using fresh = await startProxy({ clock: { now: () => now, monotonic: () => monotonic } });
+    for (const [step, set, models, expected] of [
+      [0, 0, ["gpt-5-mini"], 1],
+      [11_000, 0, ["gpt-5-mini", "gpt-4o"], 2],
+      [11_000, -3_600_000, ["gpt-5-mini", "gpt-4.1"], 3],
+      [25 * 3_600_000, 0, ["gpt-5-mini"], 1],
     ] as const) {
-      now += step;
+      monotonic += step;
+      now += step + set;
       const offers = Object.fromEntries(models.map((id) => [id, ["/chat/completions" as const]]));
       offerOnly(fresh.demo, offers, 2);
       expect(await listOf(fresh)).toEqual({ count: expected, told: "current", age: 0 });
     }
   });
 
+  test("a list that could not be fetched is asked for again after 30 s, though the clock was set back an hour", async () => {
+    let [now, monotonic] = [Date.now(), 0];
+    await using fresh = await startProxy({ clock: { now: () => now, monotonic: () => monotonic } });
+    const ask = () =>
+      fresh.post("/v1/chat/completions", { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
+    expect((await ask()).status).toBe(200);
+    now += 11 * 60_000;
+    monotonic += 11 * 60_000;
+    fresh.demo.intercept("/models", () => new Response("outage", { status: 500 }));
+    expect((await ask()).status).toBe(200);
+    await until(() => fresh.lines.join("").includes("could not be fetched"));
+    monotonic += 31_000;
+    now += 31_000 - 3_600_000;
+    expect((await ask()).status).toBe(200);
+    await until(() => asked(fresh) === 3);
+  });
+
   test("an upstream that fails or stalls leaves the last list, which says so and how old it is, until it answers", async () => {
     let now = Date.now();
     const env = { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" };
-    await using fresh = await startProxy({ fronted: true, env, clock: { now: () => now } });
+    await using fresh = await startProxy({ fronted: true, env, clock: { monotonic: () => now } });
     const { count } = await listOf(fresh);
     now += 60_000;
     fresh.demo.intercept("/models", () => new Response("outage", { status: 500 }));
@@ -148,7 +166,7 @@ describe("the list is the upstream's own, now", () => {
 
   test("models of failed accounts are not listed if another account can serve", async () => {
     let now = Date.now();
-    await using both = await startProxy({ accounts: ["octo-demo", "plus-demo"], clock: { now: () => now } });
+    await using both = await startProxy({ accounts: ["octo-demo", "plus-demo"], clock: { monotonic: () => now } });
     expect((await listOf(both)).told).toBe("current");
     now += 11_000;
     both.app.accounts[1]!.mark({ name: "failed", reason: "It was revoked." });
@@ -157,7 +175,7 @@ describe("the list is the upstream's own, now", () => {
 
   test("requests do not wait for it: a remembered list serves them at once", async () => {
     let now = Date.now();
-    await using fresh = await startProxy({ fronted: true, clock: { now: () => now } });
+    await using fresh = await startProxy({ fronted: true, clock: { monotonic: () => now } });
     await listOf(fresh);
     now += 11 * 60_000;
     // For ever: the request below would wait as long.
@@ -167,9 +185,10 @@ describe("the list is the upstream's own, now", () => {
   });
 
   test("a failing refresh keeps the old one", async () => {
-    await using fresh = await startProxy();
+    let now = 0;
+    await using fresh = await startProxy({ clock: { monotonic: () => now } });
     const before = await (await fetch(`${fresh.url}/v1/models`)).json();
-    fresh.app.catalogue.expire();
+    now += 11_000;
     fresh.demo.intercept("/models", () => new Response("outage", { status: 500 }), 5);
     for (let turn = 0; turn < 3; turn++) expect(await (await fetch(`${fresh.url}/v1/models`)).json()).toEqual(before);
     expect(fresh.lines.join("")).toContain("model list of octo-demo could not be fetched");

@@ -9,8 +9,11 @@ const flash = "gemini-3.1-pro-preview";
 
 /** An upstream whose first list has the model, and the next one lacks it. */
 async function start(unsteady = [flash]) {
-  const clock = { at: Date.parse("2026-11-01T00:00:00Z") };
-  const proxy = await startProxy({ demo: { unsteady }, clock: { now: () => clock.at } });
+  const clock = { at: Date.parse("2026-11-01T00:00:00Z"), set: 0 };
+  const proxy = await startProxy({
+    demo: { unsteady },
+    clock: { now: () => clock.at + clock.set, monotonic: () => clock.at },
+  });
   return {
     proxy,
     clock,
@@ -60,7 +63,8 @@ describe("a model that the last list lacks", () => {
   test("is kept if the clock was set back meanwhile", async () => {
     await using upstream = await start();
     expect(await upstream.isListed()).toBe(true);
-    upstream.clock.at -= 40 * 24 * hours;
+    upstream.clock.at += 1 * minutes;
+    upstream.clock.set -= 40 * 24 * hours;
     expect(await upstream.isListed()).toBe(true);
     expect(await upstream.shown()).toMatchObject({ absent: true });
   });

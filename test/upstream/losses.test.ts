@@ -63,7 +63,7 @@ async function open(name: SetupName, clock: Clock, rename?: Rename): Promise<Run
   return startProxy({
     demo: { generation, accounts, rename, now: clock.now },
     config: { notices: { webhookUrl: webhook.url.href }, ...config },
-    clock: { now: clock.now },
+    clock: { now: clock.now, monotonic: clock.now },
   });
 }
 
@@ -108,7 +108,6 @@ async function numbersAfter(where: AnswerKind, setup: Setup, proxy: RunningProxy
   const [account] = app.accounts;
   switch (where) {
     case "models": {
-      app.catalogue.expire();
       const listed = await app.catalogue.current().catch(() => ({ models: [] as Model[] }));
       return Object.fromEntries(listed.models.map((model) => [model.id, numbersOfModel(model)]));
     }

@@ -200,7 +200,7 @@ test("a list is fetched once in ten minutes, in the background of requests, and 
   let context = 1000;
   await using provider = serving(() => Response.json({ data: [{ id: "m", context_length: context }] }));
   await using proxy = await startProxy({
-    clock: { now: () => now },
+    clock: { monotonic: () => now },
     config: { providers: { p: { type: "chat", baseUrl: provider.url } } },
   });
   const contextNow = async () => (await listOf(proxy)).provided[0]!.max_context_window_tokens;

@@ -125,7 +125,8 @@ function modelsOf(account: Account, { environment, version, logger }: CheckConte
   const accounts = () => [account];
   const copilot = openCopilot({ current: configOrDefault(environment.configFile) }, version);
   const pool = openPool({ accounts, freeInOrder: () => true, now: Date.now });
-  return openCatalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs) }).models();
+  const clocks = { now: Date.now, monotonic: () => performance.now() };
+  return openCatalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs), ...clocks }).models();
 }
 
 /** What the config file says; the defaults if it cannot be read, which another check reports. */
