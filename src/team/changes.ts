@@ -194,7 +194,11 @@ export async function announceChange(sql: TransactionSQL, table: FollowedTable):
 
 /** Sends a message to those who follow its topic with `Changes.on`, on all servers; in a transaction, when that is committed. */
 export const notifyServers = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
-  sql`SELECT pg_notify(${channel}, ${JSON.stringify(message)})`;
+  sql`SELECT ${notification(sql, message)}`;
+
+/** The same as a part of a statement. */
+export const notification = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
+  sql`pg_notify(${channel}, ${JSON.stringify(message)})`;
 
 /** The number of a table's newest change, and a random mark of that change. */
 interface Revision {

@@ -30,16 +30,7 @@ interface ReplicaParts {
 const beatEvery = 5_000;
 const choresEvery = 60_000;
 /** A server that has missed two reports is gone. */
-const aliveForMs = 2.4 * beatEvery;
-
-/** The ids of the other servers that have reported lately that they are alive. @throws ProxyError if the database is away. */
-export async function otherReplicas(postgres: Postgres, id: string): Promise<string[]> {
-  const rows = await postgres.ask(
-    (sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.replicas
-      WHERE id <> ${id} AND beat_at > now() - make_interval(secs => ${aliveForMs / 1_000})`,
-  );
-  return rows.map((row) => row.id);
-}
+export const aliveForMs = 2.4 * beatEvery;
 
 /** @throws ProxyError if the database is away. */
 export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
@@ -159,6 +150,8 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
     "DELETE FROM dragoman.pending_changes WHERE expires_at < now()",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
+    // Their server was killed while somebody looked.
+    "DELETE FROM dragoman.running WHERE replica NOT IN (SELECT id FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute')",
     // As long as what was used, since the settlements of a lost server are told by it.
     "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '400 days'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,

@@ -32,7 +32,7 @@ import type { StoreParts } from "./parts";
 import { openPostgresPendingChanges } from "./pending-changes";
 import { requireOwnConnection } from "./pooler";
 import { joinReplicas, type Replica } from "./replica";
-import { openPostgresRunning, type PostgresRunning } from "./running/running";
+import { TeamRunning } from "./running";
 import { migrate } from "./schema";
 import { openSeals, type Seals } from "./seal";
 import { agreeOnKey } from "./seal-rotation";
@@ -155,7 +155,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
   let history: PostgresHistory | undefined;
   let ledger: PostgresLedger | undefined;
   let affinity: PostgresAffinity | undefined;
-  let running: PostgresRunning | undefined;
+  let running: TeamRunning | undefined;
   return {
     postgres,
     seals,
@@ -184,7 +184,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     openRunning(inFlight) {
       // A command that ends at once serves nothing, and asks nobody.
       if (!replica) return runningHere(inFlight);
-      running = openPostgresRunning({ ...parts, inFlight, replica: replica.id });
+      running = new TeamRunning({ ...parts, inFlight, replica: replica.id });
       return running;
     },
     openSentNotices: () => postgresSentNotices(postgres),

@@ -9,9 +9,8 @@ import { readEnvironment } from "../../src/config/environment";
 import type { ProxyError } from "../../src/errors";
 import { type InFlight, type InFlightRequest, openInFlight } from "../../src/history/in-flight";
 import type { RunningEvent, RunningRequests } from "../../src/history/running-requests";
-import { payloadsOf, readRunningMessage } from "../../src/team/running/messages";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
-import { entry } from "../support/history-rows";
+import { entry, runningState } from "../support/history-rows";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { openChance } from "../support/random";
@@ -27,14 +26,6 @@ interface Server {
   change(id: string, more: Partial<InFlightRequest>): void;
   end(id: string): void;
   stopped: ProxyError[];
-}
-
-/** As the relay reports it. */
-function stateOf(id: string): InFlightRequest {
-  const { duration_ms, http_status, stop_reason, error_type, error_message, ...rest } = entry({ request_id: id });
-  const { session, cache_miss, fixups, dropped, tokens_estimated, nano_credits, premium_units, ...more } = rest;
-  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, ...state } = more;
-  return { ...state, started_at_ms: Date.now() };
 }
 
 const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
@@ -74,8 +65,11 @@ describeWithPostgres("the running requests of a team", () => {
       stopped: [],
       begin(more = {}) {
         const id = crypto.randomUUID();
-        states.set(id, { ...stateOf(id), ...more });
-        const stop = (why: ProxyError) => void server.stopped.push(why);
+        states.set(id, runningState({ request_id: id, ...more }));
+        const stop = (why: ProxyError) => {
+          server.stopped.push(why);
+          server.end(id);
+        };
         inFlight.begin(id, { member: states.get(id)!.member, tell: () => states.get(id)!, stop });
         return id;
       },
@@ -98,20 +92,6 @@ describeWithPostgres("the running requests of a team", () => {
     }
     return unloadedNow() - begun;
   };
-  const notifications = async (work: () => Promise<unknown>): Promise<{ count: number; bytes: number }> => {
-    const sql = new SQL(url, { max: 1 });
-    const heard = { count: 0, bytes: 0 };
-    for (const channel of ["dragoman", "dragoman_running"])
-      await sql.listen(channel, (payload) => {
-        heard.count += 1;
-        heard.bytes += payload.length;
-      });
-    await work();
-    await Bun.sleep(50);
-    await sql.close({ timeout: 0 });
-    return heard;
-  };
-
   test("one look lists what runs on all, and a member's only their own", async () => {
     const [one, two, three] = await team(3);
     const all = [one!.begin(), two!.begin({ member: anna }), three!.begin({ member: ben })].sort();
@@ -185,17 +165,14 @@ describeWithPostgres("the running requests of a team", () => {
     expect(heard.some(({ type }) => type === "renewed")).toBe(true);
   });
 
-  test("nothing is sent while nobody watches, and a page that was opened once is forgotten", async () => {
+  test("nothing is written while nobody looks, and what was written for a page that was opened once is removed", async () => {
     const [one, two] = await team(2);
-    const work = async () => {
-      for (let count = 0; count < 50; count += 1) two!.end(two!.begin());
-      await Bun.sleep(300);
-    };
-    expect((await notifications(work)).count).toBe(0);
-    expect((await one!.running.list()).count).toBe(0);
-    expect((await notifications(work)).count).toBeGreaterThan(0);
-    // Some seconds for the page, and some for the last order.
-    await soon(async () => (await notifications(work)).count === 0, 15_000);
+    const rows = () => postgres.administer("SELECT 1 FROM dragoman.running", url);
+    two!.begin();
+    expect(await rows()).toHaveLength(0);
+    expect((await one!.running.list()).count).toBe(1);
+    expect(await rows()).toHaveLength(1);
+    await until(async () => (await rows()).length === 0);
   });
 
   test("while the database is away, what runs here is still known, and it is said that the rest is not", async () => {
@@ -302,63 +279,5 @@ describeWithPostgres("the running requests of a team", () => {
     for (const { server, id } of many) server.end(id);
     await until(() => here.running.known().count === 3);
     expect(ids(here.running.known().running)).toEqual(few.toSorted());
-  });
-
-  test("14 servers and 3,000 running requests: one watcher costs little, and the list says what it leaves out", async () => {
-    const all = await team(14);
-    const each = Math.ceil(3_000 / all.length);
-    for (const server of all) for (let count = 0; count < each; count += 1) server.begin({ started_at_ms: count });
-    const busy = () => process.cpuUsage().user + process.cpuUsage().system;
-    let cpu = 0;
-    const first = await notifications(async () => {
-      const began = performance.now();
-      const list = await all[0]!.running.list();
-      console.log(`The list was there after ${(performance.now() - began).toFixed(0)} ms.`);
-      expect(list.gap).toBeUndefined();
-      expect([list.running.length, list.count]).toEqual([400, each * all.length]);
-    });
-    all[0]!.running.watch(() => {});
-    let turns = 0;
-    const steady = await notifications(async () => {
-      const before = busy();
-      // 250 requests a second end, and as many begin.
-      for (const end = performance.now() + 2_000; performance.now() < end; turns += 1) {
-        const server = all[turns % all.length]!;
-        const id = server.inFlight.running()[0]!.request_id;
-        server.end(id);
-        const next = server.begin();
-        server.change(next, { first_byte_ms: 5 });
-        await Bun.sleep(4);
-      }
-      cpu = (busy() - before) / 1_000;
-    });
-    console.log(
-      `To begin: ${first.count} messages of ${first.bytes} bytes. In 2 s with ${turns} requests: ${steady.count} of ${steady.bytes}, ${cpu.toFixed(0)} ms of CPU for all servers.`,
-    );
-    expect(first.bytes).toBeLessThan(1_000_000);
-    expect(steady.bytes / 2).toBeLessThan(600_000);
-  });
-
-  test("a message has at most 7,999 bytes, whatever the requests are called", () => {
-    const names = ["\u0000", "\ud800", "語", '"', "x"];
-    for (const name of names) {
-      const long = name.repeat(4_000);
-      const texts = { path: long, client_model: long, client_name: long, upstream_model: long, initiator_reason: long };
-      const requests = Array.from({ length: 20 }, () =>
-        entry({
-          ...texts,
-          error_message: long,
-          attempts: JSON.stringify([long, long]),
-          request_id: crypto.randomUUID(),
-        }),
-      );
-      const items = requests.flatMap((request) => [{ running: request }, { ended: request }]);
-      const payloads = payloadsOf(crypto.randomUUID(), 0, items);
-      for (const payload of payloads) expect(Buffer.byteLength(payload)).toBeLessThan(8_000);
-      const read = payloads.flatMap((payload) => readRunningMessage(payload)!.items);
-      expect(
-        read.map((item) => ("running" in item ? item.running : "ended" in item ? item.ended : undefined)?.request_id),
-      ).toEqual(requests.flatMap(({ request_id }) => [request_id, request_id]));
-    }
   });
 });

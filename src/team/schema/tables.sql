@@ -179,5 +179,24 @@ CREATE TABLE dragoman.replicas (
   seal_keys jsonb NOT NULL,
   leads boolean NOT NULL DEFAULT false,
   started_at timestamptz NOT NULL DEFAULT now(),
-  beat_at timestamptz NOT NULL DEFAULT now()
+  beat_at timestamptz NOT NULL DEFAULT now(),
+  -- When this server last wrote to `running`.
+  shown_at timestamptz
+);
+
+-- What runs, written by each server for its own requests while `watch.until` says that somebody looks. `body` is the request as
+-- the pages show it: metadata as in the history. A request that has ended stays for some seconds, so that others learn of it.
+-- Nothing here needs to survive a crash of the database.
+CREATE UNLOGGED TABLE dragoman.running (
+  request_id text PRIMARY KEY,
+  replica uuid NOT NULL,
+  body text NOT NULL,
+  has_ended boolean NOT NULL,
+  -- Who wants the request to be cancelled.
+  cancel_for text CHECK (cancel_for IN ('owner', 'member')),
+  changed_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNLOGGED TABLE dragoman.watch (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  until timestamptz NOT NULL
 );
