@@ -4,7 +4,7 @@ import { describeWithPostgres } from "../support/postgres";
 import { startProxy } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const chat = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
 /** The text of the alerts. */
@@ -74,8 +74,7 @@ describeWithPostgres("in a team", () => {
     await response.text();
     team.app.forMember(ben.id).accounts[0]!.mark({ name: "failed", reason: "GitHub refuses it." });
 
-    const deadline = unloadedNow() + 5_000;
-    while (!(await overview(anna.key)).includes("budget Each") && unloadedNow() < deadline) await Bun.sleep(50);
+    await until(async () => (await overview(anna.key)).includes("budget Each"), "the page names the budget");
     const [owners, annas, bens] = [await overview(), await overview(anna.key), await overview(ben.key)];
     expect(annas).toContain("The budget Each is used up. Further requests are refused. It resets at");
     expect(annas).not.toContain("ben");

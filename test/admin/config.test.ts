@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { Stored } from "../../src/config/patch";
 import { configKeys } from "../../src/config/secrets";
 import { startProvider, type TestProvider } from "../support/provider";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 let proxy: RunningProxy;
 let provider: TestProvider;
@@ -311,7 +312,7 @@ test("what was changed counts at once: accounts in order, the multiplier of esti
   const estimate = await count();
   await post({ freeModelRouting: "in-order", tokenEstimateMultiplier: 2.3, maxRows: 3 }, {}, other);
   expect(await count()).toBeGreaterThan(estimate * 1.9);
-  await until(() => other.history.count() === 3);
+  await until(() => other.history.count() === 3, "all three rows are written");
   expect([...(await served())]).toEqual(["octo-demo"]);
 });
 

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { openInFlight } from "../../src/history/in-flight";
 import { entry } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 const sample = entry();
 
@@ -22,7 +23,7 @@ const watch = (proxy: RunningProxy, path?: string, headers?: Record<string, stri
 const cancel = (proxy: RunningProxy, id: string, init: RequestInit = {}) =>
   proxy.post(`/api/admin/live/${id}/cancel`, "{}", init);
 const oneRunning = async (proxy: RunningProxy) => {
-  await until(() => proxy.app.inFlight.running().length === 1);
+  await until(() => proxy.app.inFlight.running().length === 1, "the request runs");
   return proxy.app.inFlight.running()[0]!.request_id;
 };
 
@@ -47,7 +48,7 @@ describe("the feed of somebody who has signed in", () => {
   };
   const follow = async (proxy: RunningProxy, headers: Record<string, string>) => {
     const feed = await watch(proxy, "/admin/requests/live", headers);
-    await until(() => feed.heard.length === 1);
+    await until(() => feed.heard.length === 1, "the feed has begun");
     return feed;
   };
   const hello = (proxy: RunningProxy) =>
@@ -64,9 +65,12 @@ describe("the feed of somebody who has signed in", () => {
     const page = await (await fetch(`${proxy.url}/admin`, { headers: leaving })).text();
     const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
     expect((await send(proxy, "/admin/sign-out", { form_token }, leaving)).status).toBe(303);
-    await until(() => ended.ended);
+    await until(() => ended.ended, "the feed has ended");
     await hello(proxy);
-    await until(() => [other, api].every(({ heard }) => heard.some(({ event }) => event === "finished")));
+    await until(
+      () => [other, api].every(({ heard }) => heard.some(({ event }) => event === "finished")),
+      "the others heard of the end",
+    );
     expect([ended.heard.length, other.ended, api.ended]).toEqual([1, false, false]);
     expect((await fetch(`${proxy.url}/admin/requests/live`, { headers: leaving })).status).toBe(401);
     await Promise.all([other, api].map(({ leave }) => leave()));
@@ -78,7 +82,7 @@ describe("the feed of somebody who has signed in", () => {
     const feed = await follow(proxy, await signIn(proxy));
     clock.at += 12 * 3600_000;
     await hello(proxy);
-    await until(() => feed.ended);
+    await until(() => feed.ended, "the feed has ended");
     expect(feed.heard.map(({ event }) => event)).toEqual(["snapshot"]);
   });
 
@@ -86,7 +90,7 @@ describe("the feed of somebody who has signed in", () => {
     await using proxy = await startProxy({ env: { ADMIN_TOKEN: token } });
     const feed = await follow(proxy, await signIn(proxy));
     for (let count = 0; count < 64; count += 1) await signIn(proxy);
-    await until(() => feed.ended);
+    await until(() => feed.ended, "the feed has ended");
   });
 });
 
@@ -95,7 +99,7 @@ describe("the feed", () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     expect(feed.response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
-    await until(() => feed.heard.length === 1);
+    await until(() => feed.heard.length === 1, "the feed has begun");
     expect(feed.heard[0]).toEqual({
       event: "snapshot",
       data: { now_ms: expect.any(Number), running: [], missed: false },
@@ -103,7 +107,7 @@ describe("the feed", () => {
 
     const response = await proxy.post("/v1/messages", ask("[demo: silence 0.6] Hello CANARY"), agent);
     const id = response.headers.get("x-request-id")!;
-    await until(() => feed.about(id).length > 0);
+    await until(() => feed.about(id).length > 0, "the feed shows the request");
     expect(feed.about(id)[0]).toEqual({
       event: "running",
       data: {
@@ -135,11 +139,11 @@ describe("the feed", () => {
       item: { request_id: id, account_id: "octo-demo" },
     });
     const late = await watch(proxy);
-    await until(() => late.heard.length > 0);
+    await until(() => late.heard.length > 0, "the late feed has begun");
     expect(late.heard[0]!.data.running).toMatchObject([{ request_id: id }]);
 
     await response.text();
-    await until(() => feed.heard.some(({ event }) => event === "finished"));
+    await until(() => feed.heard.some(({ event }) => event === "finished"), "the feed heard of the end");
     expect(feed.about(id).at(-1)).toMatchObject({
       event: "finished",
       data: { request_id: id, http_status: 200, stream: true, error_type: null, output_tokens: expect.any(Number) },
@@ -154,7 +158,7 @@ describe("the feed", () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     for (let count = 0; count < 5; count++) await proxy.post("/v1/messages", "{");
-    await until(() => feed.heard.length === 6);
+    await until(() => feed.heard.length === 6, "the feed has heard six events");
     expect(feed.heard.slice(1).map(({ event, data }) => [event, data.http_status])).toEqual(
       Array(5).fill(["finished", 400]),
     );
@@ -180,11 +184,11 @@ describe("the feed", () => {
   test("ends when the process drains, so that a page left open does not hold it up", async () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
-    await until(() => feed.heard.length === 1);
+    await until(() => feed.heard.length === 1, "the feed has begun");
     proxy.app.running.close();
-    await until(() => feed.ended);
+    await until(() => feed.ended, "the feed has ended");
     const after = await watch(proxy);
-    await until(() => after.ended);
+    await until(() => after.ended, "the second feed has ended");
     expect(after.heard).toHaveLength(1);
   });
 
@@ -237,7 +241,7 @@ describe("cancelling", () => {
         text += Buffer.from(step.value).toString();
       expect(text).toContain("The owner of this proxy cancelled the request.");
       expect(isTruthful(text)).toBe(true);
-      await until(() => proxy.demo.open === 0);
+      await until(() => proxy.demo.open === 0, "the upstream's connections are closed");
       expect(proxy.rows()).toMatchObject([
         { request_id: id, http_status: 200, error_type: "cancelled", stop_reason: null },
       ]);
@@ -260,7 +264,10 @@ describe("cancelling", () => {
       );
     const asked = proxy.post("/v1/chat/completions", ask(prompt, more));
     const id = await oneRunning(proxy);
-    await until(() => proxy.demo.journal.some(({ path }) => path === "/chat/completions"));
+    await until(
+      () => proxy.demo.journal.some(({ path }) => path === "/chat/completions"),
+      "the request has reached the upstream",
+    );
     await Bun.sleep(50);
     expect((await cancel(proxy, id)).status).toBe(200);
     const response = await asked;
@@ -268,7 +275,7 @@ describe("cancelling", () => {
     expect(await response.json()).toMatchObject({
       error: { code: "cancelled", message: expect.stringContaining("owner") },
     });
-    if (!name.includes("silent")) await until(() => proxy.demo.open === 0);
+    if (!name.includes("silent")) await until(() => proxy.demo.open === 0, "the upstream's connections are closed");
     expect(proxy.rows()).toMatchObject([
       { request_id: id, http_status: 424, error_type: "cancelled", account_id: "octo-demo" },
     ]);

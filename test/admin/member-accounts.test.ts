@@ -5,7 +5,7 @@ import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 describeWithPostgres("a member's own accounts", () => {
   let postgres: TestDatabases;
@@ -44,11 +44,8 @@ describeWithPostgres("a member's own accounts", () => {
     return items.map(({ account_id, state }) => `${account_id} ${state}`);
   }
 
-  async function until(server: TeamServer, who: TestMember, wanted: string[]): Promise<void> {
-    const deadline = unloadedNow() + 1_000;
-    while ((await shown(server, who)).join() !== wanted.join() && unloadedNow() < deadline) await Bun.sleep(10);
-    expect(await shown(server, who)).toEqual(wanted);
-  }
+  const untilShown = (server: TeamServer, who: TestMember, wanted: string[]) =>
+    until(async () => (await shown(server, who)).join() === wanted.join(), `the accounts are ${wanted.join(", ")}`);
 
   /** The login whose account serves a premium request. */
   async function served(server: TeamServer, { key }: TestMember): Promise<string> {
@@ -69,7 +66,7 @@ describeWithPostgres("a member's own accounts", () => {
       200,
       { account_keys: ["anna-three", "anna-two", "anna-one"].map(keyOf) },
     ]);
-    await until(two, anna, ["anna-three ready", "anna-two ready", "anna-one ready"]);
+    await untilShown(two, anna, ["anna-three ready", "anna-two ready", "anna-one ready"]);
     expect(await served(two, anna)).toBe("anna-three");
   });
 
@@ -89,10 +86,10 @@ describeWithPostgres("a member's own accounts", () => {
       expect([path, answer.status]).toEqual([path, 303]);
     };
     await submit("/admin/accounts/pause", { account_key: keyOf("anna-three"), paused: "1" });
-    await until(two, anna, ["anna-three paused", "anna-two ready", "anna-one ready"]);
+    await untilShown(two, anna, ["anna-three paused", "anna-two ready", "anna-one ready"]);
     expect(await served(two, anna)).toBe("anna-two");
     await submit("/admin/accounts/move", { account_key: keyOf("anna-two"), by: "1" });
-    await until(two, anna, ["anna-three paused", "anna-one ready", "anna-two ready"]);
+    await untilShown(two, anna, ["anna-three paused", "anna-one ready", "anna-two ready"]);
     expect(await served(two, anna)).toBe("anna-one");
   });
 
@@ -126,7 +123,7 @@ describeWithPostgres("a member's own accounts", () => {
     expect(removed.status).toBe(200);
     const { config } = await one.admin("/config");
     expect(JSON.stringify(config)).toContain(keyOf("ben-one"));
-    await until(two, ben, ["ben-two ready"]);
+    await untilShown(two, ben, ["ben-two ready"]);
   });
 
   test("keep it when they are signed in again, and lose it when they are removed", async () => {
@@ -139,9 +136,9 @@ describeWithPostgres("a member's own accounts", () => {
         return store.add({ ...saved, mode: "exchange", githubToken, member: anna.id });
       });
     expect(await again(signedIn!.githubToken)).toBe("replaced");
-    await until(two, anna, ["anna-three paused", "anna-one ready", "anna-two ready"]);
+    await untilShown(two, anna, ["anna-three paused", "anna-one ready", "anna-two ready"]);
     await api(one, anna, "/accounts/remove", { account_key: keyOf("anna-three") });
     expect(await again(signedIn!.githubToken)).toBe("added");
-    await until(two, anna, ["anna-one ready", "anna-two ready", "anna-three ready"]);
+    await untilShown(two, anna, ["anna-one ready", "anna-two ready", "anna-three ready"]);
   });
 });

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 describeWithPostgres("a member at the admin API", () => {
   let postgres: TestDatabases;
@@ -28,11 +28,12 @@ describeWithPostgres("a member at the admin API", () => {
       anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
       ben = await addMember(stores, team, "ben", individuals("ben-demo"));
     });
-    for (const each of [key, anna.key, ben.key]) await until(async () => (await chat(each)).status === 200);
+    for (const each of [key, anna.key, ben.key])
+      await until(async () => (await chat(each)).status === 200, "the key is known");
     await until(async () => {
       rows = (await server.admin("/requests")).items;
       return new Set(rows.map(({ key_name }) => key_name)).size === 3;
-    });
+    }, "a row of each key is written");
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();

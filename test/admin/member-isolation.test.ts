@@ -14,9 +14,9 @@ import type { Entry } from "../../src/history/history";
 import { entry } from "../support/history-rows";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 /** What a member may begin without naming anything of anybody else; each is the member's own. */
 const ownBeginnings = [
@@ -386,7 +386,7 @@ describeWithPostgres("a member of a team", () => {
     await addRows([...late, ...late.map((row) => ({ ...row, request_id: crypto.randomUUID() }))]);
     const carl = await withTeamStores(team, (stores) => addMember(stores, team, "carl", individuals("carl-hub")));
     const ask = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": carl.key } });
-    await until(async () => (await ask()).status === 200);
+    await until(async () => (await ask()).status === 200, "the key is known");
     expect(await all()).toEqual(before);
   });
 

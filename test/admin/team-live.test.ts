@@ -4,10 +4,9 @@ import { runningState } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { startTeamApp } from "../support/team-app";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 describeWithPostgres("the running requests of a team", () => {
   let postgres: TestPostgres;
@@ -27,7 +26,8 @@ describeWithPostgres("the running requests of a team", () => {
       ben = await addMember(stores, team, "ben", individuals("ben-demo"));
     });
     for (const server of servers)
-      for (const each of [owner, anna, ben]) await until(async () => (await ask(server, each, "Hello")).status === 200);
+      for (const each of [owner, anna, ben])
+        await until(async () => (await ask(server, each, "Hello")).status === 200, "the server knows the key");
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
@@ -57,21 +57,19 @@ describeWithPostgres("the running requests of a team", () => {
     return { cookie: answer.headers.get("set-cookie")!.split(";")[0]! };
   };
 
-  test("what runs on one server is seen at the other within a second, and cancelled from there", async () => {
+  test("what runs on one server is seen at the other, and cancelled from there", async () => {
     const [here, there] = [servers[0]!, servers[1]!];
     const feed = await watchFeed(here.url);
-    await until(() => feed.heard.length > 0);
-    const beganAt = unloadedNow();
+    await until(() => feed.heard.length > 0, "the feed has begun");
     const one = await run(there, owner);
-    await until(() => feed.running.includes(one.id));
-    expect(unloadedNow() - beganAt).toBeLessThan(1_000);
+    await until(() => feed.running.includes(one.id), "the feed shows the request");
     expect(await here.admin(`/requests/${one.id}`)).toMatchObject({ running: true, item: { request_id: one.id } });
     expect((await here.admin("/meta")).running_count).toBe(1);
     expect((await there.admin("/meta")).running_count).toBe(1);
 
     expect((await cancel(here, undefined, one.id)).status).toBe(200);
     expect(await one.text).toContain('"code":"cancelled"');
-    await until(() => feed.about(one.id).some(({ event }) => event === "finished"));
+    await until(() => feed.about(one.id).some(({ event }) => event === "finished"), "the feed heard of the end");
     expect(feed.about(one.id).at(-1)!.data).toMatchObject({ error_type: "cancelled", key_name: "owner-key" });
     const { item } = await here.admin(`/requests/${one.id}`);
     expect(item).toMatchObject({ error_type: "cancelled", http_status: 200 });
@@ -83,8 +81,7 @@ describeWithPostgres("the running requests of a team", () => {
     const [here, there] = [servers[0]!, servers[1]!];
     const one = await run(there, anna);
     const page = async (path: string) => (await fetch(`${here.url}${path}`)).text();
-    const began = unloadedNow();
-    while (!(await page("/admin/requests")).includes(one.id)) expect(unloadedNow() - began).toBeLessThan(1_000);
+    await until(async () => (await page("/admin/requests")).includes(one.id), "the page lists the request");
     expect(await page("/admin")).toContain("1 request running");
     const shown = await page(`/admin/requests/${one.id}`);
     expect(shown).toContain("In progress");
@@ -104,9 +101,9 @@ describeWithPostgres("the running requests of a team", () => {
     const mine = await run(here, anna);
     const feed = await watchFeed(here.url, "/api/admin/live", bearer(anna));
     const all = await watchFeed(here.url);
-    await until(() => feed.heard.length > 0 && feed.running.length === 2);
+    await until(() => feed.heard.length > 0 && feed.running.length === 2, "the feed shows both requests");
     expect(feed.running).toEqual([mine.id, own.id].sort());
-    await until(() => all.running.length === 4);
+    await until(() => all.running.length === 4, "the owner's feed shows all");
     const cookie = await cookieOf(here, anna.key);
     const list = await (await fetch(`${here.url}/admin/requests`, { headers: cookie })).text();
     for (const { id } of [own, mine]) expect(list).toContain(id);
@@ -127,10 +124,10 @@ describeWithPostgres("the running requests of a team", () => {
     }
     expect((await cancel(here, anna, own.id)).status).toBe(200);
     expect(await own.text).toContain("The member whose key it uses cancelled the request.");
-    await until(() => feed.about(own.id).some(({ event }) => event === "finished"));
+    await until(() => feed.about(own.id).some(({ event }) => event === "finished"), "the feed heard of the end");
     for (const { id } of [mine, another, owners]) expect((await cancel(here, undefined, id)).status).toBe(200);
     expect(await another.text).toContain("The owner of this proxy cancelled the request.");
-    await until(() => feed.about(mine.id).some(({ event }) => event === "finished"));
+    await until(() => feed.about(mine.id).some(({ event }) => event === "finished"), "the feed heard of the end");
     expect(feed.text).not.toMatch(new RegExp(`${another.id}|${owners.id}|ben|octo`));
     await Promise.all([feed.leave(), all.leave(), mine.text, owners.text]);
   });
@@ -147,7 +144,7 @@ describeWithPostgres("the running requests of a team", () => {
     await Promise.all([...feeds, other].map((feed) => feed.leave()));
   });
 
-  test("a revoked key ends its streams on every server within a second, and those of pages that it opened", async () => {
+  test("a revoked key ends its streams on every server, and those of pages that it opened", async () => {
     const feeds = await Promise.all(
       servers.flatMap((server) => [
         watchFeed(server.url, "/api/admin/live", bearer(ben)),
@@ -155,12 +152,10 @@ describeWithPostgres("the running requests of a team", () => {
       ]),
     );
     const staying = await watchFeed(servers[1]!.url, "/api/admin/live", bearer(anna));
-    await until(() => [...feeds, staying].every(({ heard }) => heard.length > 0));
-    const revokedAt = unloadedNow();
+    await until(() => [...feeds, staying].every(({ heard }) => heard.length > 0), "all feeds have begun");
     const revoke = `/api/admin/keys/${encodeURIComponent("ben/key-1")}/revoke`;
     expect((await servers[0]!.post(revoke, {}, bearer(ben))).status).toBe(200);
-    await until(() => feeds.every(({ ended }) => ended));
-    expect(unloadedNow() - revokedAt).toBeLessThan(1_000);
+    await until(() => feeds.every(({ ended }) => ended), "the feeds of the revoked key have ended");
     expect(staying.ended).toBe(false);
     await staying.leave();
   });
@@ -181,30 +176,27 @@ describeWithPostgres("the running requests of a team", () => {
     const third = await team.process();
     const feed = await watchFeed(servers[0]!.url);
     const last = await run(third, owner);
-    await until(() => feed.running.includes(last.id));
+    await until(() => feed.running.includes(last.id), "the feed shows the request");
     third.command.process.kill("SIGTERM");
-    await until(() => feed.gap === undefined);
-    await Bun.sleep(700);
-    expect(feed.running).toContain(last.id);
+    await until(() => feed.gap === undefined, "every server answers the feed");
     const late = await watchFeed(servers[1]!.url);
-    await until(() => late.running.includes(last.id));
+    await until(() => late.running.includes(last.id), "the late feed shows the request");
+    expect(feed.running).toContain(last.id);
     expect((await cancel(servers[1]!, undefined, last.id)).status).toBe(200);
     expect(await last.text).toContain('"code":"cancelled"');
     await third.command.exited;
-    await until(() => !feed.running.includes(last.id) && feed.gap === undefined);
+    await until(() => !feed.running.includes(last.id) && feed.gap === undefined, "the feed shows the request no more");
     await Promise.all([feed.leave(), late.leave()]);
   });
 
-  test("a server that is killed: what it ran vanishes within some seconds, and until then it is said who is silent", async () => {
+  test("a server that is killed: what it ran vanishes, and until then it is said who is silent", async () => {
     const third = await team.process();
     const feed = await watchFeed(servers[0]!.url);
     const lost = await run(third, owner);
     lost.text.catch(() => {}); // the connection breaks
-    await until(() => feed.running.includes(lost.id));
+    await until(() => feed.running.includes(lost.id), "the feed shows the request");
     third.command.process.kill("SIGKILL");
-    const killedAt = unloadedNow();
-    await until(() => !feed.running.includes(lost.id), 10_000);
-    expect(unloadedNow() - killedAt).toBeLessThan(8_500);
+    await until(() => !feed.running.includes(lost.id), "what the killed server ran has vanished");
     expect(feed.gap).toContain("did not answer");
     const page = await (await fetch(`${servers[1]!.url}/admin/requests`)).text();
     expect(page).toContain("1 server of 3 did not answer");
@@ -215,10 +207,10 @@ describeWithPostgres("the running requests of a team", () => {
     const [here, there] = [servers[0]!, servers[1]!];
     const [own, other] = await Promise.all([run(here, owner), run(there, owner)]);
     const feed = await watchFeed(here.url);
-    await until(() => feed.heard.length > 0 && feed.running.length === 2);
+    await until(() => feed.heard.length > 0 && feed.running.length === 2, "the feed shows both requests");
     await postgres.stop();
     await fetch(`${here.url}/admin/requests`);
-    await until(() => feed.running.length === 1, 3_000);
+    await until(() => feed.running.length === 1, "the feed shows its own server only");
     expect(feed.gap).toContain("The database cannot be used now");
     const answer = await fetch(`${here.url}/admin/requests`);
     const page = await answer.text();
@@ -229,7 +221,7 @@ describeWithPostgres("the running requests of a team", () => {
     expect((await cancel(here, undefined, own.id)).status).toBe(200);
     await own.text;
     await postgres.start();
-    await until(() => feed.running.includes(other.id), 10_000);
+    await until(() => feed.running.includes(other.id), "the feed shows the other server again");
     expect((await cancel(here, undefined, other.id)).status).toBe(200);
     await Promise.all([other.text, feed.leave()]);
   });

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Command, run } from "./command";
-import { until } from "./proxy";
 import { sendRaw } from "./raw-socket";
+import { until } from "./until";
 
 /** Where the program's machine is on the wire, and the other one. */
 export const addresses = { here: "10.77.0.1", there: "10.77.0.2" };
@@ -78,6 +78,6 @@ export async function startNetworked(options: string[], { env = {}, loopback = "
     },
   };
   const isThere = (name: string) => Bun.spawnSync(["test", "-S", socket(name)]).success;
-  await until(() => isThere("here") && isThere("there"), 20_000);
+  await until(() => isThere("here") && isThere("there"), "both networks are there");
   return networked;
 }

@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program } from "./command";
-import { until } from "./proxy";
+import { until } from "./until";
 
 /** A user that no system has, another one in each process: the journal and the control groups know a service by its user. */
 const uid = 1_000_000 + process.pid;
@@ -64,7 +64,10 @@ export async function startUserManager(): Promise<UserManager> {
     rmSync(home, { recursive: true, force: true });
   };
   try {
-    await until(() => existsSync(`/proc/${manager.pid}/root/run/user/${uid}/systemd/private`), 10_000);
+    await until(
+      () => existsSync(`/proc/${manager.pid}/root/run/user/${uid}/systemd/private`),
+      "the service manager answers",
+    );
     journal = Number(readFileSync(`/proc/${manager.pid}/root/run/journald.pid`, "utf8"));
     // In a volatile journal all users share one file.
     Bun.spawnSync([...inside, "chown", "-R", String(uid), "/run/log/journal"]);

@@ -8,10 +8,10 @@ import { openApp } from "../../src/open-app";
 import { handler } from "../../src/server";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { addMember, type TestMember } from "./members";
-import { until } from "./proxy";
 import { quickest } from "./quickest";
 import type { TestDatabases } from "./shared-postgres";
 import { individuals, teamEnv } from "./teams";
+import { until } from "./until";
 
 export interface TeamApp extends AsyncDisposable {
   url: string;
@@ -52,7 +52,7 @@ export async function startTeamApp(
     ...{ url: server.url.origin, app, demo, stores, env, lines },
     async addMember(name, ...logins) {
       const member = await addMember(stores, { demo }, name, individuals(...logins));
-      await until(() => app.forMember(member.id).accounts.length === logins.length);
+      await until(() => app.forMember(member.id).accounts.length === logins.length, "the server knows the accounts");
       return member;
     },
     async [Symbol.asyncDispose]() {

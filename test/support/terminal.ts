@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program } from "./command";
-import { until } from "./proxy";
+import { until } from "./until";
 
 export interface AtTerminal extends AsyncDisposable {
   home: string;
@@ -12,7 +12,7 @@ export interface AtTerminal extends AsyncDisposable {
   /** The same without colours and cursor movements. */
   screen(): string;
   type(keys: string): void;
-  shows(text: string | RegExp, timeoutMs?: number): Promise<void>;
+  shows(text: string | RegExp): Promise<void>;
   exited: Promise<number>;
 }
 
@@ -38,10 +38,12 @@ export function atTerminal(args: string[], env: Record<string, string> = {}, hom
     written: () => written,
     screen,
     type: (keys) => void child.terminal!.write(keys),
-    shows: (text, timeoutMs = 10_000) =>
-      until(() => (typeof text === "string" ? screen().includes(text) : text.test(screen())), timeoutMs).catch(() => {
-        throw new Error(`It never showed ${text}:\n${screen()}`);
-      }),
+    shows: (text) =>
+      until(() => (typeof text === "string" ? screen().includes(text) : text.test(screen())), "it is shown").catch(
+        () => {
+          throw new Error(`It never showed ${text}:\n${screen()}`);
+        },
+      ),
     exited: child.exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");

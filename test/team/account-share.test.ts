@@ -12,8 +12,8 @@ import type { PostgresAccountShare } from "../../src/team/account-share";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { until } from "../support/until";
 
 const token = "ghu_anna0123456789";
 const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
@@ -74,7 +74,7 @@ describeWithPostgres("what servers share of an account", () => {
     const [one, other] = await team(2);
     const [own, heard] = [heardBy(one!), heardBy(other!)];
     one!.accountShare.publish(anna, { state: limited });
-    await until(() => heard.length === 1);
+    await until(() => heard.length === 1, "the other server has heard of the account");
     expect(heard).toEqual([{ state: limited }]);
     expect((await server()).accountShare.known(anna)).toEqual({ state: limited });
     expect(own).toEqual([]);
@@ -85,11 +85,14 @@ describeWithPostgres("what servers share of an account", () => {
     const heard = heardBy(other!);
     one!.accountShare.publish(anna, { state: limited });
     one!.accountShare.publish(anna, { quota });
-    await until(() => heard.some((found) => found.quota !== undefined));
+    await until(() => heard.some((found) => found.quota !== undefined), "the other server has heard of the quota");
     expect(other!.accountShare.known(anna)).toEqual({ state: limited, quota });
     const ready = { account: { name: "ready" }, models: {} } as const;
     other!.accountShare.publish(anna, { state: ready });
-    await until(() => one!.accountShare.known(anna).state?.account.name === "ready");
+    await until(
+      () => one!.accountShare.known(anna).state?.account.name === "ready",
+      "the account is ready there again",
+    );
     expect(one!.accountShare.known(anna)).toEqual({ state: ready, quota });
   });
 
@@ -115,14 +118,14 @@ describeWithPostgres("what servers share of an account", () => {
     await other!.accountShare.flush();
     other!.accountShare.publish(anna, { quota: { ...usedUp, at: 2_500 } });
     await other!.accountShare.flush();
-    await until(() => told.length > 0);
+    await until(() => told.length > 0, "the other server was told");
     expect([told, await revision()]).toEqual([[{ quota: usedUp }], before + 1]);
     // It stays used up, also for a server that has not read back yet what it told itself.
     other!.accountShare.publish(anna, { quota: { ...usedUp, at: 3_000 } });
     await other!.accountShare.flush();
     expect(await revision()).toBe(before + 1);
     other!.accountShare.publish(anna, { quota: { ...quota, at: 4_000 } });
-    await until(() => told.length === 2);
+    await until(() => told.length === 2, "the other server was told twice");
     expect((await server()).accountShare.known(anna)).toEqual({ quota: { ...quota, at: 4_000 } });
   });
 
@@ -132,7 +135,7 @@ describeWithPostgres("what servers share of an account", () => {
     for (const server of [one!, other!]) {
       const heard = heardBy(server === one ? other! : one!);
       server.accountShare.publish(anna, { state: suspended });
-      await until(() => heard.length === 1);
+      await until(() => heard.length === 1, "the other server has heard of the account");
     }
     await signIn(other!, "ghu_anna_anew_0123456789");
     const anew = { ...anna, signIn: signInOf("ghu_anna_anew_0123456789") };
@@ -140,7 +143,7 @@ describeWithPostgres("what servers share of an account", () => {
     // What somebody still finds out with the old sign-in does not count.
     one!.accountShare.publish(anna, { state: suspended });
     one!.accountShare.publish(anew, { state: limited });
-    await until(() => other!.accountShare.known(anew).state !== undefined);
+    await until(() => other!.accountShare.known(anew).state !== undefined, "the other server knows the new account");
     expect(other!.accountShare.known(anew)).toEqual({ state: limited });
   });
 
@@ -153,7 +156,7 @@ describeWithPostgres("what servers share of an account", () => {
     await signIn(one!);
     one!.accountShare.publish(anna, { quota });
     one!.accountShare.publish(anna, { state: limited });
-    await until(() => heard.length > 0);
+    await until(() => heard.length > 0, "the other server has heard of it");
     expect(other!.accountShare.known(nobody)).toEqual({});
     expect([...(await one!.postgres.sql`SELECT account FROM dragoman.account_states`)]).toEqual([
       { account: anna.key },

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sha256 } from "../../src/net/credentials";
 import type { TestMember } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { startTeamApp, type TeamApp } from "../support/team-app";
+import { until } from "../support/until";
 
 describeWithPostgres("a failover", () => {
   let postgres: TestPostgres;
@@ -27,8 +27,12 @@ describeWithPostgres("a failover", () => {
   const isValid = async (server: TeamApp, key: string) =>
     (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status !== 401;
   const untilAllSay = (key: string, valid: boolean) =>
-    until(async () => (await Promise.all(servers.map((each) => isValid(each, key)))).every((each) => each === valid));
-  const untilAll = (holds: (server: TeamApp) => boolean) => until(() => servers.every(holds), 5_000);
+    until(
+      async () => (await Promise.all(servers.map((each) => isValid(each, key)))).every((each) => each === valid),
+      "every server agrees whether the key is valid",
+    );
+  const untilAll = (holds: (server: TeamApp) => boolean) =>
+    until(() => servers.every(holds), "it holds on every server");
   const newKey = ({ id, key }: TestMember, name: string) =>
     one!.app.members!.createKey(id, { name, models: null, expiresAt: null, by: sha256(key) });
 
@@ -39,11 +43,13 @@ describeWithPostgres("a failover", () => {
     const lost = await newKey(anna, "lost");
     await untilAllSay(lost, true);
     await failOver();
-    await until(() =>
-      one!.app.members!.revokeKey(anna.id, "laptop").then(
-        () => true,
-        () => false,
-      ),
+    await until(
+      () =>
+        one!.app.members!.revokeKey(anna.id, "laptop").then(
+          () => true,
+          () => false,
+        ),
+      "the key can be revoked",
     );
     await untilAllSay(key, false);
     await untilAllSay(lost, false);
@@ -58,11 +64,13 @@ describeWithPostgres("a failover", () => {
     await one!.app.config.change({ auth: { apiKeys: ["owner-key-1", "owner-key-2"] } });
     for (const each of [ben.key, carl.key, key, "owner-key-1"]) await untilAllSay(each, true);
     const failOver = await postgres.laggingStandby(url());
-    await until(() =>
-      one!.app.members!.revokeKey(ben.id, "laptop").then(
-        () => true,
-        () => false,
-      ),
+    await until(
+      () =>
+        one!.app.members!.revokeKey(ben.id, "laptop").then(
+          () => true,
+          () => false,
+        ),
+      "the key can be revoked",
     );
     await one!.app.members!.remove("carl");
     await one!.app.accountStore.remove("ben-demo");
@@ -78,7 +86,10 @@ describeWithPostgres("a failover", () => {
         (SELECT count(*)::int FROM dragoman.accounts WHERE removed_at_ms IS NULL) AS accounts,
         (SELECT count(*)::int FROM dragoman.page_sessions WHERE ended_at IS NULL) AS sessions`);
     expect(await rows()).toEqual([{ keys: 1, members: 1, accounts: 2, sessions: 1 }]);
-    await until(async () => Bun.deepEquals(await rows(), [{ keys: 0, members: 0, accounts: 0, sessions: 0 }]));
+    await until(
+      async () => Bun.deepEquals(await rows(), [{ keys: 0, members: 0, accounts: 0, sessions: 0 }]),
+      "nothing is left of the member",
+    );
     const third = await startTeamApp(postgres, { env: one!.env, demo: one!.demo });
     servers.push(third);
     for (const each of gone) await untilAllSay(each, false);

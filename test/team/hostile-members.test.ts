@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 describeWithPostgres("a member who means harm", () => {
   let postgres: TestDatabases;
@@ -16,7 +16,8 @@ describeWithPostgres("a member who means harm", () => {
     team = await startTeam(postgres);
     servers = [await team.process(), await team.process()];
     eve = await withTeamStores(team, (stores) => addMember(stores, team, "eve", individuals("eve-hub")));
-    for (const server of servers) await until(async () => (await ask(server, "/accounts")).status === 200);
+    for (const server of servers)
+      await until(async () => (await ask(server, "/accounts")).status === 200, "the server knows the member");
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
@@ -70,7 +71,7 @@ describeWithPostgres("a member who means harm", () => {
     const key: string = json.key;
     const isKnown = async (server: TeamServer) =>
       (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status === 200;
-    for (const server of servers) while (!(await isKnown(server))) await Bun.sleep(5);
+    for (const server of servers) await until(() => isKnown(server), "the server knows the key");
     const { promise: revoked, resolve: goOn } = Promise.withResolvers<void>();
     const slowly = (path: string, body: object, type = "application/json", cookie = "") => {
       const text = body instanceof URLSearchParams ? body.toString() : JSON.stringify(body);
@@ -105,9 +106,10 @@ describeWithPostgres("a member who means harm", () => {
       form("/admin/keys", { form_token, name: "heir" }, cookie),
       slowly("/v1/alpha/search", { id: "a", model: "m", commands: { search_query: [{ q: "dragoman" }] } }),
     ];
-    await Bun.sleep(100);
+    // They have begun when a later request has been answered.
+    expect(await isKnown(one)).toBe(true);
     expect((await ask(other, "/keys/slow/revoke", {})).status).toBe(200);
-    while (await isKnown(one)) await Bun.sleep(5);
+    await until(async () => !(await isKnown(one)), "the server refuses the key");
     const before = team.demo.journal.length;
     goOn();
     expect((await Promise.all(begun)).map(({ status }) => status)).toEqual(begun.map(() => 401));
@@ -125,10 +127,10 @@ describeWithPostgres("a member who means harm", () => {
       await answer.text();
       return answer.status;
     };
-    while ((await send(ivy.key)) !== 200) await Bun.sleep(10);
+    await until(async () => (await send(ivy.key)) === 200, "Ivy is served");
     expect(await send(eve.key)).toBe(200);
     const newest = async () => (await ask(server, "/requests")).json.items[0];
-    while ((await newest())?.client_name !== "same-client/1.0") await Bun.sleep(20);
+    await until(async () => (await newest())?.client_name === "same-client/1.0", "the row is written");
     expect(await newest()).toMatchObject({ cached_tokens: 0, cache_miss: null });
   });
 
@@ -156,7 +158,7 @@ describeWithPostgres("a member who means harm", () => {
         if (model === "gpt-5-mini") expect(error.message).toContain("claude-haiku-4.5");
       }
       const rows = async () => (await ask(server, "/requests")).json.items;
-      await until(async () => (await rows())[0]?.client_model === "ollama/secret-7b");
+      await until(async () => (await rows())[0]?.client_model === "ollama/secret-7b", "the row is written");
       const chained = (await rows()).find((row: Any) => row.client_model === "gpt-5-mini" && row.fallbacks.length > 0);
       expect(chained.fallbacks.map(({ model }: Any) => model)).toEqual(["gpt-5-mini", "claude-haiku-4.5"]);
     } finally {
@@ -182,7 +184,7 @@ describeWithPostgres("a member who means harm", () => {
       socket.write([...head, `x-api-key: ${eve.key}`, `content-length: ${body.length}`, "", body].join("\r\n"));
       return { socket, status: (await promise).slice(9, 12) };
     };
-    await until(async () => (await send(ada.key)).status === 200);
+    await until(async () => (await send(ada.key)).status === 200, "Ada is served");
     const running = await Promise.all(Array.from({ length: 300 }, begin));
     expect(running.filter(({ status }) => status !== "200")).toEqual([]);
     const more = await send(eve.key);
@@ -190,7 +192,7 @@ describeWithPostgres("a member who means harm", () => {
     expect(more.text).toContain("300 of your requests are running at this server");
     expect((await send(ada.key)).status).toBe(200);
     for (const { socket } of running) socket.end();
-    await until(async () => (await send(eve.key)).status === 200);
+    await until(async () => (await send(eve.key)).status === 200, "Eve is served");
   });
 
   test("does not have fields removed from the requests of others by provoking that one is refused", async () => {
@@ -206,7 +208,7 @@ describeWithPostgres("a member who means harm", () => {
       await answer.text();
       return answer.status;
     };
-    await until(async () => (await send(uma, "Hello")) === 200);
+    await until(async () => (await send(uma, "Hello")) === 200, "Uma is served");
     expect(await send(eve, "[demo: 400-field once] Hello")).toBe(200);
     const has = async (who: TestMember) => {
       const before = team.demo.journal.length;
@@ -232,6 +234,7 @@ describeWithPostgres("a member who means harm", () => {
     };
     await until(
       async () => (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": leo.key } })).status === 200,
+      "the server knows Leo's key",
     );
     const sockets = [];
     for (let count = 0; count < 101; count += 1) sockets.push(await open(eve));
@@ -243,7 +246,7 @@ describeWithPostgres("a member who means harm", () => {
       const { socket, isOpen } = await open(eve);
       socket.close();
       return isOpen;
-    });
+    }, "the socket opens");
   });
 
   test("does not fill a server's memory with large bodies, whatever they are sent to and however", async () => {
@@ -255,7 +258,7 @@ describeWithPostgres("a member who means harm", () => {
       await answer.text();
       return answer.status;
     };
-    await until(async () => (await status(mia)) === 200);
+    await until(async () => (await status(mia)) === 200, "Mia is served");
     const paths = [
       "chat/completions",
       "messages",
@@ -299,7 +302,7 @@ describeWithPostgres("a member who means harm", () => {
         ]);
         expect(await status(mia)).toBe(200);
         for (const socket of sockets) socket.end();
-        await until(async () => (await status(eve)) === 200);
+        await until(async () => (await status(eve)) === 200, "Eve is served");
       }
   });
 });

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { routeRoles } from "../../src/admin/access/roles";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 const adminToken = "admin-token-of-these-tests";
 const host = "dragoman.company.example";
@@ -35,7 +35,10 @@ describeWithPostgres("the pages of a team", () => {
     stranger = { team: another, server: await another.server({ trustedProxies, env }) };
     for (const server of servers)
       for (const { key } of [anna, eve])
-        await until(async () => (await send(server, "/v1/models", { headers: { "x-api-key": key } })).status === 200);
+        await until(
+          async () => (await send(server, "/v1/models", { headers: { "x-api-key": key } })).status === 200,
+          "the server knows the key",
+        );
   }, 60_000);
   afterAll(async () => {
     await stranger.team[Symbol.asyncDispose]();
@@ -140,7 +143,7 @@ describeWithPostgres("the pages of a team", () => {
     expect(left.headers.get("set-cookie")).toMatch(
       /^__Host-[^;]+=; Path=\/; HttpOnly; SameSite=Strict; Max-Age=0; Secure$/,
     );
-    await until(async () => (await who(pair(annas))) === undefined);
+    await until(async () => (await who(pair(annas))) === undefined, "the session has ended");
   });
 
   test("a session is begun anew by each sign-in, whatever cookie came with it", async () => {

@@ -4,9 +4,9 @@ import { randomBytes } from "node:crypto";
 import { textOfDocument } from "../support/docs";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 describeWithPostgres("a lost seal key", () => {
   let postgres: TestDatabases;
@@ -34,8 +34,8 @@ describeWithPostgres("a lost seal key", () => {
     const limits = async (server: TeamServer) => (await server.admin("/config")).config.maxPromptTokens;
     await before.admin("/config", { maxPromptTokens: { "gpt-5": 1_000 } });
     expect(await limits(before)).toEqual({ "gpt-5": 1_000 });
-    await until(async () => (await chat(before)).status === 200);
-    await until(async () => (await before.admin("/requests")).items.length > 0);
+    await until(async () => (await chat(before)).status === 200, "the request is served");
+    await until(async () => (await before.admin("/requests")).items.length > 0, "its row is written");
     await before[Symbol.asyncDispose]();
 
     team.env.DRAGOMAN_SEAL_KEY = randomBytes(32).toString("base64");
@@ -53,6 +53,6 @@ describeWithPostgres("a lost seal key", () => {
     const own = await fetch(`${after.url}/api/admin/accounts`, { headers });
     expect([own.status, await own.json()]).toEqual([200, { items: [] }]);
     await withTeamStores(team, (stores) => saveAccounts(stores, accounts, anna.id));
-    await until(async () => (await chat(after)).status === 200);
+    await until(async () => (await chat(after)).status === 200, "the request is served again");
   });
 });

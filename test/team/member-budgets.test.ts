@@ -2,8 +2,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 const ask = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
 const send = (server: TeamServer, { key }: { key: string }, more = {}) =>
@@ -46,14 +46,14 @@ describeWithPostgres("a budget for each member", () => {
     await until(async () => {
       const lists = await Promise.all(all.map((server) => server.admin(`/budgets?budget=${name}`)));
       return lists.every(({ items }) => items.length === 1);
-    }, 3_000);
+    }, "every server knows the budget");
   };
   /** At once, or as soon as no server holds anything of it any more. */
   const refusedWith = (server: TeamServer, member: TestMember, sentence: string) =>
     until(async () => {
       const response = await send(server, member);
       return response.status === 429 && (await messageOf(response)).includes(sentence);
-    }, 3_000);
+    }, "the request is refused with this sentence");
   const removeBudget = (name: string) => all[0]!.admin("/budgets/remove", { name });
 
   test("400 races on one member's amount over three servers grant exactly the limit, and leave another's alone", async () => {
@@ -62,13 +62,13 @@ describeWithPostgres("a budget for each member", () => {
     const granted = answers.filter(({ status }) => status === 200).length;
     expect([granted, answers.filter(({ status }) => status === 429).length]).toEqual([60, 340]);
     for (const server of all) expect((await send(server, anna)).status).toBe(429);
-    await until(async () => (await usedBy(all[1]!, "races")).anna === 60, 3_000);
+    await until(async () => (await usedBy(all[1]!, "races")).anna === 60, "Anna has used 60");
     const others = await Promise.all(Array.from({ length: 50 }, (_, at) => send(all[at % 3]!, ben)));
     expect(others.filter(({ status }) => status === 200)).toHaveLength(40);
-    await until(async () => (await usedBy(all[2]!, "races")).ben === 40, 3_000);
+    await until(async () => (await usedBy(all[2]!, "races")).ben === 40, "Ben has used 40");
     // The owner's own requests are nobody's.
     const { key } = await all[0]!.admin("/keys", { name: "owner-key" });
-    await until(async () => (await send(all[1]!, { key })).status === 200, 2_000);
+    await until(async () => (await send(all[1]!, { key })).status === 200, "the request is served");
     expect(await usedBy(all[1]!, "races")).toEqual({ anna: 60, ben: 40 });
     await removeBudget("races");
   });
@@ -78,7 +78,7 @@ describeWithPostgres("a budget for each member", () => {
     const invite = () => withTeamStores(team, (stores) => addMember(stores, team, "cleo", individuals("cleo-hub")));
     const statuses = async (server: TeamServer, member: TestMember) => {
       const models = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": member.key } });
-      await until(async () => (await models()).status === 200, 3_000);
+      await until(async () => (await models()).status === 200, "the models are listed");
       const found: number[] = [];
       for (let count = 0; count < 3; count += 1) found.push((await send(server, member)).status);
       return found;
@@ -114,7 +114,7 @@ describeWithPostgres("a budget for each member", () => {
     };
     await (await send(all[0]!, anna)).text();
     for (let count = 0; count < 2; count += 1) await (await send(all[1]!, ben)).text();
-    await until(async () => (await usedBy(all[0]!, "own")).ben === 2, 3_000);
+    await until(async () => (await usedBy(all[0]!, "own")).ben === 2, "Ben has used 2");
     const response = await send(all[0]!, anna);
     const remaining = response.headers.get("x-dragoman-budget-remaining")!.split(", ");
     const left = Object.fromEntries(remaining.map((each) => each.replace(" requests", "").split("=")));
@@ -123,7 +123,7 @@ describeWithPostgres("a budget for each member", () => {
     for (const [name, most] of Object.entries({ own: 5, keys: 6, hubs: 4, "of-anna": 3 }))
       expect(Number(left[name])).toBeWithin(most - 3, most + 1);
     await response.text();
-    await until(async () => (await usedBy(all[0]!, "own")).anna === 2, 3_000);
+    await until(async () => (await usedBy(all[0]!, "own")).anna === 2, "Anna has used 2");
 
     // Everybody's is used up: one refusal for all, without amounts.
     const refused = await send(all[0]!, anna);
@@ -159,10 +159,10 @@ describeWithPostgres("a budget for each member", () => {
     await until(async () => {
       const last = await send(all[0]!, anna);
       return last.status === 429;
-    }, 5_000);
+    }, "the request is refused");
     await refusedWith(all[0]!, anna, "The budget `of-anna` is used up: 5 of 5 requests used");
     await removeBudget("of-anna");
-    await until(async () => (await send(all[0]!, anna)).status === 200, 2_000);
+    await until(async () => (await send(all[0]!, anna)).status === 200, "the request is served again");
     await refusedWith(all[0]!, anna, "The budget `hubs` of anna-hub is used up: 6 of 6");
 
     const page = await pageOf(all[0]!, anna);
@@ -187,7 +187,7 @@ describeWithPostgres("a budget for each member", () => {
     await addBudget({ name: "leaving", limit: 9, each: "member" });
     const dora = await withTeamStores(team, (stores) => addMember(stores, team, "dora", individuals("dora-hub")));
     const models = () => fetch(`${all[0]!.url}/v1/models`, { headers: { "x-api-key": dora.key } });
-    await until(async () => (await models()).status === 200, 3_000);
+    await until(async () => (await models()).status === 200, "the models are listed");
     const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
     team.demo.intercept("/chat/completions", () => {
       reached.resolve();
@@ -197,7 +197,7 @@ describeWithPostgres("a budget for each member", () => {
     await reached.promise;
     await withTeamStores(team, (stores) => stores.members.remove("dora"));
     // A chat that is still served would be counted too.
-    await until(async () => (await models()).status === 401, 2_000);
+    await until(async () => (await models()).status === 401, "the key is refused");
     gate.resolve(undefined);
     const response = await running;
     expect([response.status, response.headers.get("x-dragoman-budget-remaining")]).toEqual([
@@ -208,7 +208,7 @@ describeWithPostgres("a budget for each member", () => {
       const { items } = await all[0]!.admin("/budgets?budget=leaving");
       const [holder] = items[0].holders.items;
       return holder?.member === dora.id && holder.name === null && holder.used === 1;
-    }, 3_000);
+    }, "the one who left is listed without a name");
   });
 
   test("a member whose key a budget binds may not read the token, which no budget counts", async () => {
@@ -229,7 +229,7 @@ describeWithPostgres("a budget for each member", () => {
       const holders: { reserved: number }[] = items[0].holders.items;
       // Two per cent of what is left.
       return holders.length === 2 && holders.every(({ reserved }) => reserved >= 9);
-    }, 5_000);
+    }, "both have a slice");
     await postgres.stop();
     const served = { anna: 0, ben: 0 };
     for (const [name, member, times] of [
@@ -247,7 +247,7 @@ describeWithPostgres("a budget for each member", () => {
     await until(async () => {
       const used = await usedBy(all[1]!, "away").catch(() => ({}) as Record<string, number>);
       return used.anna === served.anna + 1 && used.ben === served.ben + 1;
-    }, 10_000);
+    }, "what was served is in the ledger");
     await removeBudget("away");
   });
 });

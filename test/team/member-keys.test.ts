@@ -5,7 +5,7 @@ import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const dayMs = 86_400_000;
 
@@ -37,12 +37,8 @@ describeWithPostgres("keys of members", () => {
     ask(server, key, "/v1/chat/completions", { model, messages: [{ role: "user", content: "Hello" }], ...more });
   const listed = async (server: TeamServer, key: string): Promise<string[]> =>
     (await ask(server, key, "/v1/models")).json.data.map(({ id }: Any) => id);
-  /** Milliseconds until it holds on each server. */
-  async function untilOnBoth(holds: (server: TeamServer) => Promise<boolean>): Promise<number> {
-    const began = unloadedNow();
-    for (const server of servers)
-      while (!(await holds(server))) if (unloadedNow() - began > 5_000) throw new Error("It never held.");
-    return unloadedNow() - began;
+  async function untilOnBoth(holds: (server: TeamServer) => Promise<boolean>): Promise<void> {
+    for (const server of servers) await until(() => holds(server), "it holds on every server");
   }
   async function join(name: string): Promise<TestMember> {
     const member = await withTeamStores(team, (stores) => addMember(stores, team, name, individuals(`${name}-demo`)));
@@ -50,7 +46,7 @@ describeWithPostgres("keys of members", () => {
     return member;
   }
 
-  test("a member's models bind each key on every server within a second, wherever a model is named", async () => {
+  test("a member's models bind each key on every server, wherever a model is named", async () => {
     const { key } = await join("anna");
     const [one, other] = servers;
     await one.admin("/config", {
@@ -64,9 +60,7 @@ describeWithPostgres("keys of members", () => {
     expect((await chat(other, laptop, "claude-sonnet-4.6")).json.error.code).toBe("model_not_allowed");
 
     await withTeamStores(team, ({ members }) => members.setLimits("ANNA", { models: ["claude-*"] }));
-    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 403)).toBeLessThan(
-      1_000,
-    );
+    await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 403);
     for (const server of servers) {
       expect((await listed(server, key)).filter((model) => !model.startsWith("claude-"))).toEqual([]);
       // The key's own models and the member's have nothing in common any more.
@@ -100,9 +94,7 @@ describeWithPostgres("keys of members", () => {
     expect(items.map(({ name, models }: Any) => [name, models])).toContainEqual(["anna/haiku", ["claude-haiku-*"]]);
 
     await withTeamStores(team, ({ members }) => members.setLimits("anna", { models: null }));
-    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 200)).toBeLessThan(
-      1_000,
-    );
+    await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 200);
   });
 
   test("a member's longest life ends keys that exist, and bounds new ones", async () => {
@@ -125,15 +117,11 @@ describeWithPostgres("keys of members", () => {
           revision = dragoman.announce_change('keys') WHERE member = ${id} AND name = 'key-1'`;
       }),
     );
-    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 401)).toBeLessThan(
-      1_000,
-    );
+    await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 401);
     const { json } = await chat(servers[0], key, "gpt-5-mini");
     expect([json.error.code, json.error.message]).toEqual(["expired_api_key", expect.stringContaining("page Keys")]);
     await set(null);
-    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 200)).toBeLessThan(
-      1_000,
-    );
+    await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 200);
   });
 
   test("a key with limits of its own makes no key that may do more, on pages and by the API", async () => {
@@ -214,9 +202,7 @@ describeWithPostgres("keys of members", () => {
     const { json } = await ask(servers[0], key, "/api/admin/keys", { name: "phone" });
     await untilOnBoth(async (server) => (await chat(server, json.key, "gpt-5-mini")).status === 200);
     expect((await ask(servers[1], key, "/api/admin/keys/phone/revoke", {})).status).toBe(200);
-    expect(
-      await untilOnBoth(async (server) => (await chat(server, json.key, "gpt-5-mini")).status === 401),
-    ).toBeLessThan(1_000);
+    await untilOnBoth(async (server) => (await chat(server, json.key, "gpt-5-mini")).status === 401);
     expect((await ask(servers[0], key, "/api/admin/keys", { name: "phone" })).status).toBe(200);
   });
 
@@ -235,9 +221,7 @@ describeWithPostgres("keys of members", () => {
     expect(await servers[1].admin(`/keys/${encodeURIComponent(name.toUpperCase())}/revoke`, {})).toEqual({
       revoked: true,
     });
-    expect(await untilOnBoth(async (server) => (await chat(server, made, "gpt-5-mini")).status === 401)).toBeLessThan(
-      1_000,
-    );
+    await untilOnBoth(async (server) => (await chat(server, made, "gpt-5-mini")).status === 401);
     // The invitation was not used up by the failure.
     const accepted = await fetch(`${servers[0].url}/admin/join/${link.code}/key`, { method: "POST" });
     expect([accepted.status, await accepted.text()]).toEqual([200, expect.stringContaining("drg_")]);

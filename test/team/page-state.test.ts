@@ -16,7 +16,7 @@ import { rotateSeals } from "../../src/team/seal-rotation";
 import type { PostgresStores } from "../../src/team/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { waitingSignIn } from "../support/sign-ins";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const adminToken = "an admin token";
 const owner: NewSession = { member: null, secret: adminToken };
@@ -121,9 +121,9 @@ describeWithPostgres("in Postgres", () => {
     const views = await Promise.all([state, other.state].flatMap(({ sessions }) => ids.map((id) => sessions.find(id))));
     expect(views.map((view) => view?.member)).toEqual([...keys, ...keys].map(({ member }) => member));
     await members!.revokeKey(keys[0]!.member, "key-1");
-    await soon(() => views[0]!.ended.aborted && views[3]!.ended.aborted);
+    await until(() => views[0]!.ended.aborted && views[3]!.ended.aborted, "both views of the session have ended");
     await members!.remove("ben");
-    await soon(() => views[2]!.ended.aborted && views[5]!.ended.aborted);
+    await until(() => views[2]!.ended.aborted && views[5]!.ended.aborted, "both views of the other session have ended");
     for (const { sessions } of [state, other.state])
       expect((await Promise.all(ids.map((id) => sessions.find(id)))).map((view) => view?.holds)).toEqual([
         undefined,
@@ -208,7 +208,10 @@ describeWithPostgres("in Postgres", () => {
     } finally {
       await server.start();
     }
-    await soon(async () => (await Promise.resolve(state.sessions.begin(owner)).catch(() => undefined)) !== undefined);
+    await until(
+      async () => (await Promise.resolve(state.sessions.begin(owner)).catch(() => undefined)) !== undefined,
+      "sessions can begin again",
+    );
   });
 
   test("neither ids nor what is typed into a form are in the tables", async () => {
@@ -229,15 +232,6 @@ describeWithPostgres("in Postgres", () => {
 });
 
 type Open = (env: Record<string, string>) => Promise<Stores>;
-
-/** What another server has changed is seen within a second. */
-async function soon(claim: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = unloadedNow() + 1_200;
-  while (!(await claim())) {
-    if (unloadedNow() > deadline) throw new Error(`Not so after a second: ${claim}`);
-    await Bun.sleep(5);
-  }
-}
 
 function contract(make: (open: Open) => Promise<World>): void {
   const opened: Stores[] = [];
@@ -273,7 +267,7 @@ function contract(make: (open: Open) => Promise<World>): void {
       expect([here!.member, there!.member]).toEqual([null, null]);
       await state.sessions.end(id);
       expect([here!.holds, here!.ended.aborted]).toEqual([false, true]);
-      await soon(() => there!.ended.aborted);
+      await until(() => there!.ended.aborted, "the view on the other server has ended");
       expect([there!.holds, await holds(other.sessions, id), await holds(state.sessions, second)]).toEqual([
         false,
         false,

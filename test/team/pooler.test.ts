@@ -4,10 +4,9 @@ import { SQL } from "bun";
 import { run } from "../support/command";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { describeWith } from "../support/sandbox";
 import { startTeam } from "../support/teams";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
@@ -29,7 +28,10 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
       const all = await Promise.all([team.process(), team.process()]);
       const limit = 900;
       await all[0]!.admin("/budgets", { name: "team", unit: "requests", limit, per: "month" });
-      await until(async () => (await all[1]!.admin("/budgets")).items?.length === 1);
+      await until(
+        async () => (await all[1]!.admin("/budgets")).items?.length === 1,
+        "the other server knows the budget",
+      );
       const ids: string[] = [];
       const send = async (at: number) => {
         const response = await all[at % 2]!.post("/v1/chat/completions", ask("Hello"));
@@ -40,40 +42,36 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
       expect(await Promise.all(Array.from({ length: 16 }, (_, at) => send(at)))).toEqual(new Array(16).fill(200));
       expect(team.demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token")).toHaveLength(1);
       // Each server has reserved two per cent ahead.
-      await until(async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 34);
+      await until(
+        async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 34,
+        "the server has reserved ahead",
+      );
 
-      let stop = false;
-      const loads = Array.from({ length: 6 }, async (_, at) => {
-        const statuses = [];
-        for (; !stop; await Bun.sleep(250)) statuses.push(await send(at));
-        return statuses;
-      });
-      await Bun.sleep(200);
+      const six = () => Promise.all(Array.from({ length: 6 }, (_, at) => send(at)));
+      const crossing = six();
       await pooler.stop();
-      await Bun.sleep(300);
+      const statuses = [...(await crossing), ...(await six())];
       await pooler.start();
-      await Bun.sleep(800);
-      stop = true;
-      const statuses = (await Promise.all(loads)).flat();
+      for (let round = 0; round < 3; round += 1) statuses.push(...(await six()));
       expect(statuses).toEqual(new Array(statuses.length).fill(200));
       const used = ids.length;
-      await until(async () => (await all[1]!.admin("/budgets")).items?.[0]?.used === used);
+      await until(async () => (await all[1]!.admin("/budgets")).items?.[0]?.used === used, "the budget is exact");
       await Promise.all(Array.from({ length: limit - used + 20 }, (_, at) => send(at)));
       // What a busy server has not given back in time is refused at first, and served a moment later.
       await until(async () => {
         await Promise.all([send(0), send(1)]);
         return ids.length >= limit;
-      });
+      }, "the whole rest is granted");
       expect([await send(0), await send(1), ids.length]).toEqual([429, 429, limit]);
       const sql = new SQL(team.env.DRAGOMAN_DATABASE_DIRECT_URL!, { max: 1 });
       const rows = () => sql`SELECT request_id FROM dragoman.requests WHERE http_status = 200`;
-      await until(async () => (await rows()).length === limit);
+      await until(async () => (await rows()).length === limit, "every row is written");
       const stored = (await rows()).map(({ request_id }: { request_id: string }) => request_id);
       await sql.close();
       expect(stored.sort()).toEqual(ids.sort());
     });
 
-    test("a key is refused everywhere within a second after it was revoked", async () => {
+    test("a key is refused everywhere after it was revoked", async () => {
       await using team = await startTeam(postgres, { pooler });
       const all = await Promise.all([team.process(), team.process()]);
       await all[0]!.admin("/keys", { name: "spare" });
@@ -82,11 +80,9 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
         Promise.all(
           all.map((server) => server.post("/v1/chat/completions", ask("Hello"), { authorization: `Bearer ${key}` })),
         );
-      await until(async () => (await use()).every(({ ok }) => ok));
-      const revokedAt = unloadedNow();
+      await until(async () => (await use()).every(({ ok }) => ok), "every server knows the key");
       await all[1]!.admin("/keys/anna/revoke", {});
-      await until(async () => (await use()).every(({ status }) => status === 401));
-      expect(unloadedNow() - revokedAt).toBeLessThan(1_000);
+      await until(async () => (await use()).every(({ status }) => status === 401), "every server refuses the key");
     });
 
     test("without a direct address a server does not start, and says what is missing", async () => {

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 describeWithPostgres("members of the same name", () => {
   let postgres: TestDatabases;
@@ -56,10 +56,11 @@ describeWithPostgres("members of the same name", () => {
     const [here, there] = servers;
     await here.admin("/budgets", { name: "each", unit: "requests", limit: 1000, per: "month", each: "member" });
     const former = await add("anna", "anna-hub");
-    for (const server of servers) await until(async () => (await statusOf(server, former.key)) === 200);
+    for (const server of servers)
+      await until(async () => (await statusOf(server, former.key)) === 200, "the server knows the former key");
     expect((await api(here, former.key, "/keys", { name: "laptop" })).status).toBe(200);
     const used = async (server: TeamServer, key: string) => (await api(server, key, "/budgets")).json.items[0].used;
-    await until(async () => (await used(here, former.key)) > 0);
+    await until(async () => (await used(here, former.key)) > 0, "the former's use is counted");
     const { json } = await api(here, former.key, "/accounts/sign-ins", {});
     const cookie = await signIn(here, former.key);
     const running = await ask(there, former.key, "[demo: silence 25] Hello");
@@ -68,9 +69,12 @@ describeWithPostgres("members of the same name", () => {
 
     const next = await add("Anna", "anna-hub");
     for (const server of servers)
-      await until(async () => (await api(server, next.key, "/accounts")).json.items?.length === 1);
+      await until(
+        async () => (await api(server, next.key, "/accounts")).json.items?.length === 1,
+        "the next one has an account",
+      );
     for (const server of servers) {
-      await until(async () => (await statusOf(server, former.key)) === 401);
+      await until(async () => (await statusOf(server, former.key)) === 401, "the former's key is refused");
       expect((await fetch(`${server.url}/admin`, { headers: { cookie, ...remote } })).status).not.toBe(200);
       const seen = async (path: string) => (await api(server, next.key, path)).json;
       expect((await seen("/requests")).items).toEqual([]);
@@ -95,14 +99,15 @@ describeWithPostgres("members of the same name", () => {
     const [one, other] = [await add("Änne", "aenne-hub"), await add("änne", "aenne-two")];
     if (one.id === other.id) return; // this Postgres knows them
     for (const server of servers)
-      for (const { key } of [one, other]) await until(async () => (await statusOf(server, key)) === 200);
+      for (const { key } of [one, other])
+        await until(async () => (await statusOf(server, key)) === 200, "the server knows the key");
     const shown = async (name: string) => (await there.admin(`/members/${encodeURIComponent(name)}`)).item.name;
     expect([await shown("Änne"), await shown("änne")]).toEqual(["Änne", "änne"]);
     await there.post(`/api/admin/members/${encodeURIComponent("änne")}/limits`, { models: ["gpt-4.1"] });
-    await until(async () => (await statusOf(here, other.key)) === 403);
+    await until(async () => (await statusOf(here, other.key)) === 403, "the key has no account");
     expect(await statusOf(here, one.key)).toBe(200);
     await there.post(`/api/admin/members/${encodeURIComponent("änne")}/remove`, {});
-    await until(async () => (await statusOf(here, other.key)) === 401);
+    await until(async () => (await statusOf(here, other.key)) === 401, "the key is refused");
     expect(await statusOf(here, one.key)).toBe(200);
   });
 
@@ -117,8 +122,8 @@ describeWithPostgres("members of the same name", () => {
     for (const spaced of [" 0", "0\n"])
       expect(await here.admin("/members", { name: spaced })).toMatchObject({ name: "0", is_known: true });
     for (const { name, key } of members) {
-      await until(async () => (await statusOf(here, key)) === 200);
-      await until(async () => (await api(here, key, "/requests")).json.items?.length === 1);
+      await until(async () => (await statusOf(here, key)) === 200, "the server knows the key");
+      await until(async () => (await api(here, key, "/requests")).json.items?.length === 1, "the row is written");
       const [row] = (await api(here, key, "/requests")).json.items;
       expect([name, row.key_name]).toEqual([name, `${name}/key-1`]);
       expect((await api(here, key, "/config")).status).toBe(403);

@@ -13,8 +13,8 @@ import { fieldsIn } from "../support/form-fields";
 import { inProcess } from "../support/in-process";
 import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
+import { until } from "../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
@@ -187,7 +187,7 @@ describeWithPostgres("the database of a team", () => {
     expect([code, said]).toEqual([0, expect.stringContaining("2 secrets sealed with the new key")]);
     // What is sealed from now on has the new key, and both can read it.
     expect(await one!.admin("/keys", { name: "anna" })).toHaveProperty("key");
-    await until(async () => (await other!.admin("/keys")).items.length === 1);
+    await until(async () => (await other!.admin("/keys")).items.length === 1, "the other server has the key");
     const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
     const used = await sql`SELECT seal_key_id FROM dragoman.accounts UNION SELECT seal_key_id FROM dragoman.config
       UNION SELECT seal_key_id FROM dragoman.sessions`;

@@ -5,10 +5,9 @@ import { SQL } from "bun";
 import { run } from "../support/command";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 const exchanges = ({ demo }: Team) => demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token").length;
@@ -55,7 +54,7 @@ describeWithPostgres("servers of a team", () => {
       expect(exchanges(team) - before).toBe(1);
     });
 
-    test("a server that is killed in the exchange holds nobody up: the next one exchanges at once", async () => {
+    test("a server that is killed in the exchange holds nobody up: the next one exchanges", async () => {
       await using team = await startTeam(postgres);
       const [one, other] = await Promise.all([team.process(), team.server()]);
       await Promise.all([one!, other!].map((server) => server.post("/v1/chat/completions", ask("Hello"))));
@@ -69,27 +68,22 @@ describeWithPostgres("servers of a team", () => {
       one!.post("/v1/chat/completions", ask("Hello")).catch(() => {});
       await reached.promise;
       const waiting = other!.post("/v1/chat/completions", ask("Hello"));
-      await Bun.sleep(100);
-      const killedAt = unloadedNow();
       one.command.process.kill("SIGKILL");
       expect((await waiting).status).toBe(200);
-      expect(unloadedNow() - killedAt).toBeLessThan(1_500);
     });
   });
 
-  describe("within a second", () => {
+  describe("every server hears", () => {
     test("GitHub's suspension of an account stops every server", async () => {
       for (const server of all) expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
       const calls = modelCalls(team).length;
       const words = { message: "Sorry. Your account was suspended" };
       team.demo.intercept("/chat/completions", () => Response.json(words, { status: 403 }));
       expect((await all[0]!.post("/v1/chat/completions", ask("Hello"))).status).toBe(403);
-      const stoppedAt = unloadedNow();
       await until(async () => {
         const states = await Promise.all(all.map((server) => server.admin("/accounts")));
         return states.every(({ items }) => items[0].state === "failed");
-      }, 1_000);
-      expect(unloadedNow() - stoppedAt).toBeLessThan(1_000);
+      }, "every server knows of the suspension");
       // A server that starts later knows it too.
       for (const server of [...all, await team.server()]) {
         const refused = await server.post("/v1/chat/completions", ask("Hello"));
@@ -105,7 +99,7 @@ describeWithPostgres("servers of a team", () => {
       await until(async () => {
         const answers = await Promise.all(all.map((server) => server.post("/v1/chat/completions", ask("Hello"))));
         return answers.every(({ status }) => status === 200);
-      }, 1_500);
+      }, "every server serves again");
     });
 
     test("an account that cools down is left alone by all", async () => {
@@ -118,7 +112,7 @@ describeWithPostgres("servers of a team", () => {
       await until(async () => {
         const { items } = await other!.admin("/accounts");
         return items.some(({ state }: { state: string }) => state === "cooling");
-      }, 1_000);
+      }, "the other server knows that the account cools down");
       const before = modelCalls(team).length;
       expect((await other!.post("/v1/chat/completions", premium)).status).toBe(200);
       expect(
@@ -137,7 +131,7 @@ describeWithPostgres("servers of a team", () => {
     await until(async () => {
       const lists = await Promise.all(all.map((server) => server.admin("/budgets")));
       return lists.every(({ items }) => items.length === 1);
-    }, 2_000);
+    }, "every server knows the budget");
     const answers = await Promise.all(
       Array.from({ length: 400 }, (_, at) => all[at % 3]!.post("/v1/chat/completions", ask("Hello"))),
     );
@@ -148,27 +142,27 @@ describeWithPostgres("servers of a team", () => {
     await until(async () => {
       const { items } = await all[2]!.admin("/budgets");
       return items[0].used === limit && items[0].reserved === 0;
-    }, 2_000);
+    }, "the ledger is settled");
     expect(await all[0]!.admin("/budgets/remove", { name: "team" })).toEqual({ removed: true });
   });
 
-  test("a key that was revoked is refused everywhere within a second, also while the listening connections are being killed", async () => {
+  test("a key that was revoked is refused everywhere, also while the listening connections are being killed", async () => {
     // From the first key on, all requests need one, so this is the last test of these servers.
     const spare = await all[0]!.admin("/keys", { name: "spare" });
     for (const kill of [false, true]) {
       const { key } = await all[0]!.admin("/keys", { name: `key-${kill}` });
       const use = (server: TeamServer, value = key) =>
         server.post("/v1/chat/completions", ask("Hello"), { authorization: `Bearer ${value}` });
-      await until(async () => (await Promise.all(all.map((server) => use(server)))).every(({ ok }) => ok), 2_000);
+      await until(
+        async () => (await Promise.all(all.map((server) => use(server)))).every(({ ok }) => ok),
+        "every server knows the key",
+      );
       if (kill) await killListeners(team);
-      const revokedAt = unloadedNow();
       expect(await all[1]!.admin(`/keys/key-${kill}/revoke`, {})).toEqual({ revoked: true });
       await until(
         async () => (await Promise.all(all.map((server) => use(server)))).every(({ status }) => status === 401),
-        1_500,
+        "every server refuses the key",
       );
-      // The connections are back within a second by themselves, and what was missed is read then.
-      if (!kill) expect(unloadedNow() - revokedAt).toBeLessThan(1_000);
       expect((await use(all[2]!, spare.key)).status).toBe(200);
     }
   });
@@ -177,7 +171,7 @@ describeWithPostgres("servers of a team", () => {
     await using team = await startTeam(postgres, { accounts: [] });
     await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-one", "anna-two")));
     await using command = run(["start", "--port", "0"], { env: team.env });
-    await until(async () => command.stderr().includes("Try it:"), 15_000);
+    await until(async () => command.stderr().includes("Try it:"), "the first lines are printed");
     const { host, pathname, password } = new URL(team.env.DRAGOMAN_DATABASE_URL!);
     expect(command.stderr()).toContain(`  Database  postgres://${host}${pathname}, with 1 member\n`);
     expect(command.stderr()).toContain("  Accounts  none of yours; 2 accounts of members\n");
@@ -196,7 +190,7 @@ describeWithPostgres("servers of a team", () => {
     await until(async () => {
       health = await page("/admin/health");
       return health.split(hostname()).length > 2;
-    }, 20_000);
+    }, "Health lists both servers");
     expect(health).toContain("None of yours; 1 account of members.");
     expect(health).toContain("It answers.");
     expect(health.match(/>leader</g)).toHaveLength(1);

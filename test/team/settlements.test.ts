@@ -8,10 +8,10 @@ import type { Settlement } from "../../src/team/ledger-queries";
 import { openSpool, spoolName } from "../../src/team/spool";
 import { saveAccounts } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals } from "../support/teams";
+import { until } from "../support/until";
 
 describeWithPostgres("settlements of a team", () => {
   let postgres: TestDatabases;
@@ -33,7 +33,7 @@ describeWithPostgres("settlements of a team", () => {
     try {
       await using team = await startTeamApp(postgres, { env: { DRAGOMAN_HOME: home } });
       const url = team.env.DRAGOMAN_DATABASE_URL!;
-      await until(async () => Bun.deepEquals(await used(url), [{ used: 7 }]), 5_000);
+      await until(async () => Bun.deepEquals(await used(url), [{ used: 7 }]), "all that was used is in the ledger");
       expect(team.app.team!.waiting()).toEqual({ requests: 0, settlements: 0 });
     } finally {
       rmSync(home, { recursive: true, force: true });
@@ -64,10 +64,10 @@ describeWithPostgres("settlements of a team", () => {
     const accounts = individuals("octo-demo");
     demo.accounts.push(...accounts);
     await saveAccounts(one.stores, accounts);
-    await until(() => [one, other].every(({ app }) => app.accounts.length === 1));
+    await until(() => [one, other].every(({ app }) => app.accounts.length === 1), "both servers have the account");
     const budget = { name: "all", unit: "requests", limit: 2, per: "month", then: "warn", cut: true };
     await one.app.config.change({ budgets: [budget] });
-    await until(() => other.app.budgets.budgets.length === 1);
+    await until(() => other.app.budgets.budgets.length === 1, "the other server knows the budget");
     const post = (url: string, content: string, stream: boolean) =>
       fetch(`${url}/v1/chat/completions`, {
         method: "POST",

@@ -13,7 +13,7 @@ import type { Postgres } from "../../src/team/connection";
 import type { PostgresStores } from "../../src/team/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { waitingSignIn } from "../support/sign-ins";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 async function sqlNumber(postgres: Postgres, expression: string): Promise<number> {
   const [row] = await postgres.askDirect((sql) => sql.unsafe(`SELECT ${expression}::int AS value`));
@@ -56,15 +56,6 @@ const done = {
   fault: undefined,
 } as const;
 
-/** What another server has changed is seen within a second. */
-async function soon(claim: () => boolean | Promise<boolean>, ms = 1_200): Promise<void> {
-  const deadline = unloadedNow() + ms;
-  while (!(await claim())) {
-    if (unloadedNow() > deadline) throw new Error(`Not so after ${ms} ms: ${claim}`);
-    await Bun.sleep(5);
-  }
-}
-
 describe("in memory", () => contract(() => open({})));
 
 describeWithPostgres("in Postgres", () => {
@@ -85,17 +76,20 @@ describeWithPostgres("in Postgres", () => {
     const { device: _, expiresAt, ...shown } = first;
     expect(await other.kept.find(first.id)).toMatchObject({ ...shown, state: { name: "waiting" } });
     expect(Math.abs((await other.kept.find(first.id))!.expiresAt - expiresAt)).toBeLessThan(1_000);
-    await soon(() => other.kept.waiting(null).length === 2);
+    await until(() => other.kept.waiting(null).length === 2, "the other server lists both");
     expect(other.kept.waiting(null).map(({ id }) => id)).toEqual([first.id, second.id]);
     expect([await one.kept.isMine(first.id), await other.kept.isMine(first.id)]).toEqual([true, false]);
     expect(await other.kept.cancel(first.id)).toBe(true);
-    await soon(() => one.heard.includes(`stop ${first.id}`));
+    await until(() => one.heard.includes(`stop ${first.id}`), "the first server was told to stop");
     expect([(await one.kept.find(first.id))!.state, await one.kept.isMine(first.id)]).toEqual([
       { name: "cancelled" },
       false,
     ]);
     await one.kept.settle(second.id, done);
-    await soon(async () => (await other.kept.find(second.id))!.state.name === "done");
+    await until(
+      async () => (await other.kept.find(second.id))!.state.name === "done",
+      "the other server knows that it is done",
+    );
     expect([(await other.kept.find(second.id))!.state, other.heard]).toEqual([{ ...done }, []]);
     // A server that starts later knows them too.
     expect((await (await open(env)).kept.find(second.id))!.code).toEqual(second.code);
@@ -142,7 +136,7 @@ describeWithPostgres("in Postgres", () => {
     for (const [how, end] of ends) {
       if (how !== "withdrawn") await begun();
       await end();
-      await soon(() => one.heard.includes(`stop ${signIn.id}`));
+      await until(() => one.heard.includes(`stop ${signIn.id}`), "the first server was told to stop");
       expect([how, await one.kept.isMine(signIn.id), (await one.kept.find(signIn.id))?.state.name]).toEqual([
         ...[how, false, "cancelled"],
       ]);
@@ -163,7 +157,7 @@ describeWithPostgres("in Postgres", () => {
       await sql.unsafe(`UPDATE dragoman.sign_ins SET ${change}, replica = '${id}',
         revision = dragoman.announce_change('sign_ins') WHERE sha256 = decode('${rows[at].hash}', 'hex')`);
     // The last one was changed in nothing but its server.
-    await soon(() => other.heard.length > 0 && one.heard.length > 0);
+    await until(() => other.heard.length > 0 && one.heard.length > 0, "both servers have heard of it");
     expect([...other.heard, ...one.heard].map((line) => line.split(" ")[0])).toEqual(["resume", "stop"]);
   });
 
@@ -175,12 +169,15 @@ describeWithPostgres("in Postgres", () => {
     for (const { kept } of [two, three]) await kept.find(signIn.id);
     await one.stores.close();
     opened.splice(opened.indexOf(one.stores), 1);
-    await soon(() => two.heard.length + three.heard.length > 0, 4_000);
+    await until(() => two.heard.length + three.heard.length > 0, "another server goes on with it");
     expect([...two.heard, ...three.heard]).toEqual([`resume ${signIn.id} ${signIn.device.deviceCode}`]);
     const mine = [await two.kept.isMine(signIn.id), await three.kept.isMine(signIn.id)];
     expect(mine.toSorted()).toEqual([false, true]);
     await (mine[0] ? two : three).kept.settle(signIn.id, done);
-    await soon(async () => (await (mine[0] ? three : two).kept.find(signIn.id))!.state.name === "done");
+    await until(
+      async () => (await (mine[0] ? three : two).kept.find(signIn.id))!.state.name === "done",
+      "every server knows that it is done",
+    );
   });
 
   test("a server that has lost its connections, but lives, hands over or goes on: one asks GitHub, never none, never two", async () => {
@@ -194,21 +191,17 @@ describeWithPostgres("in Postgres", () => {
     const killed = await sql`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()`;
     expect(killed.length).toBeGreaterThanOrEqual(2);
-    await Bun.sleep(2_500);
-    const mine = await Promise.all([one, other].map(({ kept }) => kept.isMine(signIn.id)));
-    expect(mine.filter(Boolean)).toHaveLength(1);
-    await soon(async () => {
+    await until(async () => {
       const locks = await sql`SELECT count(DISTINCT pid)::int AS count FROM pg_locks WHERE locktype = 'advisory'
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
       return locks[0].count === 2;
-    }, 6_000);
-    const runsAt = (await one.kept.isMine(signIn.id)) ? [one, other] : [other, one];
-    const events = ({ heard }: World) => heard.map((line) => line.split(" ")[0]);
+    }, "both servers have their locks again");
+    const isOnes = await one.kept.isMine(signIn.id);
+    expect(await other.kept.isMine(signIn.id)).toBe(!isOnes);
     // Who runs it was told so last; who does not was told to stop, if it ever ran there.
-    expect([events(runsAt[0]!).at(-1) ?? "began", events(runsAt[1]!).at(-1) ?? "never"]).toEqual([
-      runsAt[0] === one ? expect.stringMatching(/began|resume/) : "resume",
-      runsAt[1] === one ? "stop" : expect.stringMatching(/never|stop/),
-    ]);
+    const last = ({ heard }: World, without: string) => heard.at(-1)?.split(" ")[0] ?? without;
+    await until(() => last(one, "resume") === (isOnes ? "resume" : "stop"), "the first server knows whose it is");
+    await until(() => last(other, "stop") === (isOnes ? "stop" : "resume"), "the other server knows whose it is");
     await sql.close();
   });
 
@@ -234,7 +227,10 @@ describeWithPostgres("in Postgres", () => {
     } finally {
       await server.start();
     }
-    await soon(async () => (await other.kept.find(signIn.id))!.state.name === "failed", 10_000);
+    await until(
+      async () => (await other.kept.find(signIn.id))!.state.name === "failed",
+      "every server knows that it has failed",
+    );
   });
 
   test("neither codes nor ids are in the table; the device code is gone with the end", async () => {

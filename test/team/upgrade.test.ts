@@ -5,7 +5,7 @@ import { schemaVersion } from "../../src/team/schema";
 import { describeWithPostgres } from "../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeam, type TeamProcess } from "../support/teams";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
@@ -31,7 +31,7 @@ describeWithPostgres("a rolling upgrade", () => {
         ended.push({ status: response.status, isWhole: (await response.text()).trimEnd().endsWith("[DONE]") });
       }
     });
-    await Bun.sleep(300);
+    await until(() => ended.length > 0, "streams run and end");
     const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
     for (const server of old) {
       if (server === old[0])
@@ -50,10 +50,11 @@ describeWithPostgres("a rolling upgrade", () => {
     await Promise.all(streams);
     expect(ended.length).toBeGreaterThan(24);
     expect(ended.filter(({ status, isWhole }) => status !== 200 || !isWhole)).toEqual([]);
-    const deadline = unloadedNow() + 5_000;
     let rows = 0;
-    while (rows < ended.length && unloadedNow() < deadline)
+    await until(async () => {
       [{ rows }] = await sql`SELECT count(*)::int AS rows FROM dragoman.requests`;
+      return rows >= ended.length;
+    }, "every request has its row");
     await sql.close();
     expect(rows).toBe(ended.length);
   });

@@ -1,0 +1,68 @@
+/** What a server of a team holds in memory while the database has, or says, much. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { columnNames } from "../../../src/history/entry";
+import { connectPostgres } from "../../../src/team/connection";
+import { insertRows } from "../../../src/team/requests";
+import { migrate } from "../../../src/team/schema";
+import { statisticsIn } from "../../../src/team/statistics";
+import { entry, noon } from "../../support/history-rows";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../../support/postgres";
+import { memoryOf } from "../../support/sandbox";
+import { startTeam } from "../../support/teams";
+import { until } from "../../support/until";
+
+describeWithPostgres("memory of a server of a team", () => {
+  let server: TestPostgres;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("the statistics of 20,000 sessions take less than 80 MB of the server that is asked", async () => {
+    const postgres = connectPostgres({ url: await server.database() });
+    await migrate(postgres);
+    await insertRows(postgres, [entry({ started_at_ms: noon })], noon);
+    const columns = columnNames.filter((name) => !["request_id", "session", "duration_ms"].includes(name)).join(", ");
+    await postgres.sql.unsafe(`INSERT INTO dragoman.requests (request_id, session, duration_ms, ${columns})
+      SELECT 'copy ' || at, 'session ' || at % 20000, at % 9000, ${columns} FROM dragoman.requests, generate_series(1, 60000) AS at`);
+    Bun.gc(true);
+    const before = process.memoryUsage.rss();
+    let most = before;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage.rss());
+    }, 5);
+    const { groups, others, totals } = await statisticsIn(postgres, {}, ["session"], { now: noon });
+    clearInterval(watch);
+    expect([groups.length, others!.request_count, totals.request_count]).toEqual([5_000, 60_001 - 5_000 * 3, 60_001]);
+    const grown = Math.round((Math.max(most, process.memoryUsage.rss()) - before) / 1e6);
+    expect(grown).toBeLessThan(80);
+    await postgres.close();
+  });
+
+  test("10,000 notifications of any form take less than 150 MiB of a server", async () => {
+    await using team = await startTeam(server);
+    const servers = [await team.process(), await team.process()];
+    const held = () => servers.map(({ command }) => memoryOf(command.process.pid));
+    const before = held();
+    await using sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 2 });
+    const made = [
+      ...["junk", "x".repeat(7_900), `[${"[".repeat(3_000)}`, '{"topic":"running question","sealed":"AAAA"}'],
+      ...['{"table":"keys","revision":99999999}', `{"topic":"running order","sealed":"${"A".repeat(7_000)}"}`],
+    ];
+    await Promise.all(
+      made.flatMap((payload) =>
+        ["dragoman", "dragoman_running"].map(
+          (channel) => sql`SELECT pg_notify(${channel}, ${payload} || ' '), pg_notify(${channel}, ${payload} || number)
+            FROM generate_series(1, 420) number`,
+        ),
+      ),
+    );
+    // What comes later is heard when all of these are.
+    const { key } = await servers[0]!.admin("/keys", { name: "anna" });
+    const isKnown = async () =>
+      (await servers[1]!.post("/v1/chat/completions", { model: "unknown" }, { "x-api-key": key })).status;
+    await until(async () => (await isKnown()) !== 401, "the other server knows the key");
+    for (const [at, size] of held().entries()) expect(size - before[at]!).toBeLessThan(150);
+  });
+});

@@ -1,0 +1,13 @@
+import type { Awaitable } from "../../src/awaitable";
+
+/** Longer than anything takes that ends at all, on a busy machine too, and less than a test may take. */
+const patienceMs = 45_000;
+
+/**
+ * Waits until something is true.
+ * @param what What becomes true, as a statement: where it does not, the test fails with it.
+ */
+export async function until(condition: () => Awaitable<boolean>, what: string): Promise<void> {
+  for (const startedAt = performance.now(); !(await condition()); await Bun.sleep(10))
+    if (performance.now() - startedAt > patienceMs) throw new Error(`It did not become true: ${what}.`);
+}
