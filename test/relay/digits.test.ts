@@ -1,46 +1,16 @@
 /** Numbers keep their digits: what a client or a model spelt arrives so, whichever two dialects speak, and in every way. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import { offerOnly } from "../support/catalogue";
-import { dialectAt } from "../support/log-capture";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { Comparison } from "../support/differential";
+import { models, OwnPairs } from "../support/own-pairs";
 import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
 
-const models: Record<Dialect, string> = {
-  chat: "gpt-4.1",
-  responses: "gpt-5.3-codex",
-  messages: "claude-sonnet-4.6",
-};
-const clientPaths: Record<Dialect, string> = {
-  chat: "/v1/chat/completions",
-  responses: "/v1/responses",
-  messages: "/v1/messages",
-};
-
-let proxy: RunningProxy;
-let sent = "";
-let answer: (dialect: Dialect, stream: boolean) => string;
-
+let pairs: OwnPairs;
 beforeAll(async () => {
-  proxy = await startProxy();
-  offerOnly(proxy.demo, {
-    [models.chat]: ["/chat/completions"],
-    [models.responses]: ["/responses"],
-    [models.messages]: ["/v1/messages"],
-  });
-  proxy.demo.intercept(
-    /^\/(chat\/completions|responses|v1\/messages)$/,
-    ({ path, bytes }) => {
-      sent = Buffer.from(bytes).toString();
-      const stream = JSON.parse(sent).stream === true;
-      const type = stream ? "text/event-stream" : "application/json";
-      return new Response(answer(dialectAt[path]!, stream), { headers: { "content-type": type } });
-    },
-    Number.POSITIVE_INFINITY,
-  );
+  pairs = await OwnPairs.start();
 });
-afterAll(() => proxy[Symbol.asyncDispose]());
+afterAll(() => pairs[Symbol.asyncDispose]());
 
 // ── Numbers that JavaScript would spell otherwise ──
 
@@ -87,56 +57,54 @@ type Json = any;
 const eventsOf = (text: string) =>
   [...text.matchAll(/^data: (\{[^\n]*)$/gm)].map(([, data]) => JSON.parse(data!) as Record<string, never>);
 
-const pairs = dialects.flatMap((client) => dialects.map((upstream) => [client, upstream] as const));
+const cases = dialects.flatMap((client) =>
+  dialects.flatMap((upstream) =>
+    [false, true].flatMap((isStream) => [false, true].map((isChanged) => ({ client, upstream, isStream, isChanged }))),
+  ),
+);
 
-describe.each(pairs)("%s → %s", (client, upstream) => {
-  describe.each([
-    ["full", false],
-    ["stream", true],
-  ] as const)("%s", (_, stream) => {
-    test.each([
-      ["as it came", false],
-      ["mended", true],
-    ] as const)("a request, %s", async (_, needsMend) => {
-      await fc.assert(
-        fc.asyncProperty(numbers, words, async (list, word) => {
-          const value = objectOf(list, word);
-          answer = (dialect, streamed) =>
-            streamed ? streamOf(dialect, models[upstream], ["{}"]) : replyOf(dialect, models[upstream], "{}");
-          const body = requestOf(client, models[upstream], value, stream, needsMend);
-          const response = await proxy.post(clientPaths[client], body);
-          await response.text();
-          expect(response.status).toBe(200);
-          // Once in the call, once in the tool's schema.
-          expect(listsIn(sent)).toEqual([list.join(","), list.join(",")]);
-          expect(deepIn(sent)).toEqual([list[0]!, list[0]!]);
-          if (client === upstream && !needsMend && (client !== "chat" || !stream)) expect(sent).toBe(body);
-        }),
-        { numRuns: 15 },
-      );
-    });
+test.each(cases)(
+  "A request keeps its digits from $client to $upstream, streamed: $isStream, changed on its way: $isChanged.",
+  async ({ client, upstream, isStream, isChanged }) => {
+    const comparison = new Comparison();
+    await fc.assert(
+      fc.asyncProperty(numbers, words, async (list, word) => {
+        pairs.answer = (dialect, streams) =>
+          streams ? streamOf(dialect, models[upstream], ["{}"]) : replyOf(dialect, models[upstream], "{}");
+        const body = requestOf(client, models[upstream], objectOf(list, word), isStream, isChanged);
+        const told = await pairs.ask(client, body);
+        expect(told.status, told.text).toBe(200);
+        // Once in the call, once in the tool's schema.
+        const { sent } = pairs;
+        comparison.same("lists", listsIn(sent), [list.join(","), list.join(",")]);
+        comparison.same("deep", deepIn(sent), [list[0]!, list[0]!]);
+        if (client === upstream && !isChanged && (client !== "chat" || !isStream)) expect(sent).toBe(body);
+      }),
+      { numRuns: 15 },
+    );
+    comparison.expectAtLeast(30);
+  },
+);
 
-    test.each([
-      ["as it came", ""],
-      ["mended", "-2025-08-07"],
-    ])("a reply, %s", async (_, dated) => {
-      await fc.assert(
-        fc.asyncProperty(numbers, words, fc.integer({ min: 1, max: 7 }), async (list, word, size) => {
-          const value = objectOf(list, word);
-          const model = models[upstream] + dated;
-          const pieces = value.match(new RegExp(`[\\s\\S]{1,${size}}`, "g")) ?? [];
-          answer = (dialect, streamed) =>
-            streamed ? streamOf(dialect, model, pieces) : replyOf(dialect, model, value);
-          const body = requestOf(client, models[upstream], "{}", stream, false);
-          const response = await proxy.post(clientPaths[client], body);
-          const text = await response.text();
-          expect(response.status).toBe(200);
-          const told = stream ? inputIn[client](eventsOf(text)) : text;
-          expect(listsIn(told)).toEqual([list.join(",")]);
-          expect(deepIn(told)).toEqual([list[0]!]);
-        }),
-        { numRuns: 15 },
-      );
-    });
-  });
-});
+test.each(cases)(
+  "A reply keeps its digits from $upstream to $client, streamed: $isStream, of another model: $isChanged.",
+  async ({ client, upstream, isStream, isChanged }) => {
+    const comparison = new Comparison();
+    await fc.assert(
+      fc.asyncProperty(numbers, words, fc.integer({ min: 1, max: 7 }), async (list, word, size) => {
+        const value = objectOf(list, word);
+        const model = models[upstream] + (isChanged ? "-2025-08-07" : "");
+        const pieces = value.match(new RegExp(`[\\s\\S]{1,${size}}`, "g")) ?? [];
+        pairs.answer = (dialect, streams) =>
+          streams ? streamOf(dialect, model, pieces) : replyOf(dialect, model, value);
+        const told = await pairs.ask(client, requestOf(client, models[upstream], "{}", isStream, false));
+        expect(told.status, told.text).toBe(200);
+        const said = isStream ? inputIn[client](eventsOf(told.text)) : told.text;
+        comparison.same("lists", listsIn(said), [list.join(",")]);
+        comparison.same("deep", deepIn(said), [list[0]!]);
+      }),
+      { numRuns: 15 },
+    );
+    comparison.expectAtLeast(30);
+  },
+);

@@ -1,50 +1,17 @@
 /** What nobody foresaw, in each dialect's own pair: members nobody knows, odd numbers, words that look like ours, several answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import { offerOnly } from "../support/catalogue";
-import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/direct";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { dialects } from "../../src/dialects/hub/conversation";
+import { Comparison } from "../support/differential";
+import { clientPaths, compareDirect, models, OwnPairs } from "../support/own-pairs";
 import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
 
-const models: Record<Dialect, string> = {
-  chat: "gpt-4.1",
-  responses: "gpt-5.3-codex",
-  messages: "claude-sonnet-4.6",
-};
-const wires = {
-  chat: ["/v1/chat/completions", "/chat/completions"],
-  responses: ["/v1/responses", "/responses"],
-  messages: ["/v1/messages", "/v1/messages"],
-} as const;
-
-let proxy: RunningProxy;
-let sent = "";
-let answer = "";
-
+let pairs: OwnPairs;
 beforeAll(async () => {
-  // A search that runs here makes another request of the client's.
-  proxy = await startProxy({ config: { webSearchModel: "off" } });
-  offerOnly(
-    proxy.demo,
-    Object.fromEntries(dialects.map((dialect) => [models[dialect], [wires[dialect][1]]])) as Parameters<
-      typeof offerOnly
-    >[1],
-  );
-  proxy.demo.intercept(
-    /^\/(chat\/completions|responses|v1\/messages)$/,
-    ({ bytes }) => {
-      sent = Buffer.from(bytes).toString();
-      const type = JSON.parse(sent).stream === true ? "text/event-stream" : "application/json";
-      return new Response(answer, { headers: { "content-type": type } });
-    },
-    Number.POSITIVE_INFINITY,
-  );
+  pairs = await OwnPairs.start();
 });
-afterAll(() => proxy[Symbol.asyncDispose]());
-
-const clean = { unnamed: [], idle: [] };
+afterAll(() => pairs[Symbol.asyncDispose]());
 
 /** Members that no wire has, with values that are easily lost. */
 const stranger = fc.tuple(
@@ -89,78 +56,49 @@ function withStrangers(
 const places = fc.uniqueArray(fc.integer({ min: 0, max: 25 }), { minLength: 1, maxLength: 4 });
 const strangers = fc.array(stranger, { minLength: 1, maxLength: 3 });
 
-describe.each([...dialects])("%s", (dialect) => {
+test.each(
+  dialects.flatMap((dialect) =>
+    (["request", "streamed request", "reply", "stream"] as const).map((kind) => [kind, dialect] as const),
+  ),
+)("Members that nobody knows survive in a %s of %s.", async (kind, dialect) => {
   const model = models[dialect];
-  const fixups = () => JSON.parse(proxy.rows()[0]!.fixups) as string[];
-
-  test.each([false, true])("a request, streamed: %p", async (stream) => {
-    await fc.assert(
-      fc.asyncProperty(strangers, places, fc.boolean(), async (strange, at, needsMend) => {
-        const body = withStrangers(requestOf(dialect, model, '{"n":[1.0]}', stream, needsMend), strange, at);
-        answer = stream ? streamOf(dialect, model, ["{}"]) : replyOf(dialect, model, "{}");
-        const response = await proxy.post(wires[dialect][0], body);
-        await response.text();
-        expect(response.status).toBe(200);
-        expect(unexplained(differences(readWithSource(body), readWithSource(sent), "request"), fixups())).toEqual(
-          clean,
-        );
-      }),
-      { numRuns: 60 },
-    );
-  });
-
-  test("a full reply", async () => {
-    await fc.assert(
-      fc.asyncProperty(strangers, places, fc.boolean(), async (strange, at, dated) => {
-        answer = withStrangers(replyOf(dialect, dated ? `${model}-dated` : model, '{"n":[1.0]}'), strange, at);
-        const response = await proxy.post(wires[dialect][0], requestOf(dialect, model, "{}", false, false));
-        const text = await response.text();
-        expect(response.status).toBe(200);
-        expect(unexplained(differences(readWithSource(answer), readWithSource(text), "reply"), fixups())).toEqual(
-          clean,
-        );
-      }),
-      { numRuns: 60 },
-    );
-  });
-
-  test("a stream", async () => {
-    await fc.assert(
-      fc.asyncProperty(strangers, places, fc.boolean(), async (strange, at, dated) => {
-        answer = streamOf(dialect, dated ? `${model}-dated` : model, ['{"n":', "[1.0]}"])
-          .split("\n")
-          .map((line) =>
-            line.startsWith("data: {") ? `data: ${withStrangers(line.slice("data: ".length), strange, at)}` : line,
-          )
-          .join("\n");
-        const response = await proxy.post(wires[dialect][0], requestOf(dialect, model, "{}", true, false));
-        const text = await response.text();
-        expect(proxy.rows()[0]!.error_type).toBeNull();
-        const found = streamDifferences(readEvents(answer), readEvents(text));
-        expect(
-          unexplained(
-            found,
-            fixups().filter((fixup) => fixup !== "usage-asked"),
-          ),
-        ).toEqual(clean);
-      }),
-      { numRuns: 60 },
-    );
-  });
-
-  test.each(["dragoman.json", "dragoman.chat.x.y", "dragoman.messages..c2ln"])(
-    "the text %j in a prompt changes nothing",
-    async (words) => {
-      const more = dialect === "chat" ? '"n":2,"logprobs":true,"functions":[],' : "";
-      const body = requestOf(dialect, model, '{"n":[1.0]}', false, false)
-        .replace("Look it up.", words)
-        .replace("{", `{${more}`);
-      answer = replyOf(dialect, model, "{}");
-      const response = await proxy.post(wires[dialect][0], body);
-      expect(await response.text()).toBe(answer);
-      expect(sent).toBe(body);
-    },
+  const comparison = new Comparison();
+  await fc.assert(
+    fc.asyncProperty(strangers, places, fc.boolean(), async (strange, at, isChanged) => {
+      const named = isChanged && !kind.includes("request") ? `${model}-dated` : model;
+      const isStream = kind.startsWith("stream");
+      const own = (text: string) => withStrangers(text, strange, at);
+      const reply = kind === "reply" ? own(replyOf(dialect, named, '{"n":[1.0]}')) : replyOf(dialect, model, "{}");
+      const stream = streamOf(dialect, named, ['{"n":', "[1.0]}"]).replace(/(?<=^data: )\{.*$/gm, (data) =>
+        kind === "stream" ? own(data) : data,
+      );
+      pairs.answer = () => (isStream ? stream : reply);
+      const plain = requestOf(dialect, model, '{"n":[1.0]}', isStream, isChanged && kind.includes("request"));
+      const body = kind.includes("request") ? own(plain) : plain;
+      const told = await pairs.ask(dialect, body);
+      expect(told.isGood, told.text).toBe(true);
+      if (kind === "reply" || kind === "stream")
+        compareDirect(comparison, kind, kind, [isStream ? stream : reply, told.text], told.fixups, ["usage-asked"]);
+      else compareDirect(comparison, kind, "request", [body, pairs.sent], told.fixups);
+    }),
+    { numRuns: 60 },
   );
+  comparison.expectAtLeast(60);
+});
+
+test.each(
+  dialects.flatMap((dialect) =>
+    ["dragoman.json", "dragoman.chat.x.y", "dragoman.messages..c2ln"].map((words) => [words, dialect] as const),
+  ),
+)("The text %j in a prompt of %s changes nothing.", async (words, dialect) => {
+  const more = dialect === "chat" ? '"n":2,"logprobs":true,"functions":[],' : "";
+  const body = requestOf(dialect, models[dialect], '{"n":[1.0]}', false, false)
+    .replace("Look it up.", words)
+    .replace("{", `{${more}`);
+  const reply = replyOf(dialect, models[dialect], "{}");
+  pairs.answer = () => reply;
+  expect((await pairs.ask(dialect, body)).text).toBe(reply);
+  expect(pairs.sent).toBe(body);
 });
 
 describe("chat streams that a translation would have to put in order", () => {
@@ -202,7 +140,8 @@ describe("chat streams that a translation would have to put in order", () => {
   test.each(Object.entries(cases))(
     "%s: OpenAI's package reads them as from the upstream itself",
     async (name, chunks) => {
-      answer = chunks.join("") + done;
+      const stream = chunks.join("") + done;
+      pairs.answer = () => stream;
       const n = name.startsWith("two") ? 2 : 1;
       const read = async (baseURL: string) => {
         const openai = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 });
@@ -221,15 +160,15 @@ describe("chat streams that a translation would have to put in order", () => {
             }
         return calls;
       };
-      await using direct = upstream(() => answer);
-      expect(await read(`${proxy.url}/v1`)).toEqual(await read(direct.url));
-      expect(proxy.rows()[0]).toMatchObject({ error_type: null, stop_reason: "tool_calls", http_status: 200 });
+      await using direct = upstream(() => stream);
+      expect(await read(`${pairs.proxy.url}/v1`)).toEqual(await read(direct.url));
+      expect(pairs.proxy.rows()[0]).toMatchObject({ error_type: null, stop_reason: "tool_calls", http_status: 200 });
     },
   );
 
   test.each(["messages", "responses"] as const)("to a client of %s each call comes whole", async (client) => {
-    answer = cases["calls side by side"].join("") + done;
-    const response = await proxy.post(wires[client][0], {
+    pairs.answer = () => cases["calls side by side"].join("") + done;
+    const response = await pairs.proxy.post(clientPaths[client], {
       ...JSON.parse(requestOf(client, models.chat, "{}", true, false)),
       stream: true,
     });
@@ -246,7 +185,7 @@ describe("chat streams that a translation would have to put in order", () => {
             ),
           ).map((pieces) => pieces!.map(({ delta }) => delta.partial_json).join(""));
     expect(calls).toEqual(['{"a":1}', '{"b":2}']);
-    expect(proxy.rows()[0]!.error_type).toBeNull();
+    expect(pairs.proxy.rows()[0]!.error_type).toBeNull();
   });
 });
 

@@ -1,188 +1,118 @@
 /** Through the proxy as directly at the upstream: in each dialect's own pair the differences are the fixups, by name. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BetaMessageStream } from "@anthropic-ai/sdk/lib/BetaMessageStream";
 import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
 import type { ChatCompletion } from "openai/resources/chat/completions";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/direct";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { Comparison } from "../support/differential";
+import { compareDirect, fullOutput, models, OwnPairs } from "../support/own-pairs";
 import { replyOf, streamOf } from "../support/source-text";
-import { fixtures, hasFixture } from "../support/streams";
+import { fixtures } from "../support/streams";
 
-const models: Record<Dialect, string> = {
-  chat: "gpt-4.1",
-  responses: "gpt-5.3-codex",
-  messages: "claude-sonnet-4.6",
+const plain: Record<Dialect, object> = {
+  chat: { messages: [{ role: "user", content: "Hi" }] },
+  responses: { input: "Hi", store: false, include: ["reasoning.encrypted_content"] },
+  messages: { messages: [{ role: "user", content: "Hi" }], max_tokens: 500 },
 };
-const wires: Record<Dialect, { client: string; upstream: string; plain: object; long: object }> = {
-  chat: {
-    client: "/v1/chat/completions",
-    upstream: "/chat/completions",
-    plain: { messages: [{ role: "user", content: "Hi" }], stream_options: { include_usage: true } },
-    long: { max_tokens: 5000 },
-  },
-  responses: {
-    client: "/v1/responses",
-    upstream: "/responses",
-    plain: { input: "Hi", store: false, include: ["reasoning.encrypted_content"] },
-    long: { max_output_tokens: 5000 },
-  },
-  messages: {
-    client: "/v1/messages",
-    upstream: "/v1/messages",
-    plain: { messages: [{ role: "user", content: "Hi" }], max_tokens: 500 },
-    long: { max_tokens: 5000 },
-  },
+/** A full reply that may be so long is requested as a stream. */
+const long: Record<Dialect, object> = {
+  chat: { max_tokens: fullOutput + 1 },
+  responses: { max_output_tokens: fullOutput + 1 },
+  messages: { max_tokens: fullOutput + 1 },
+};
+const streamed: Record<Dialect, object> = {
+  chat: { stream: true, stream_options: { include_usage: true } },
+  responses: { stream: true },
+  messages: { stream: true },
 };
 
-let proxy: RunningProxy;
-let sent = "";
-/** The same, or by whether a stream was asked for. */
-let answer: string | { full: string; stream: string } = "";
+const bodyOf = (dialect: Dialect, more: object) =>
+  JSON.stringify({ model: models[dialect], ...plain[dialect], ...more });
 
+let pairs: OwnPairs;
 beforeAll(async () => {
-  // A search that runs here makes another request of the client's.
-  proxy = await startProxy({ config: { webSearchModel: "off" } });
-  proxy.demo.intercept(
-    "/models",
-    async ({ headers }) => {
-      if (headers["x-whole-list"]) return undefined;
-      const whole = await fetch(`${proxy.demo.url}/models`, { headers: { ...headers, "x-whole-list": "1" } });
-      const { data, ...list } = (await whole.json()) as { data: Listed[] };
-      const offered = dialects.map((dialect) => {
-        const model = data.find(({ id }) => id === models[dialect])!;
-        const limits = { ...model.capabilities.limits, max_non_streaming_output_tokens: 1000 };
-        const capabilities = { ...model.capabilities, limits };
-        return { ...model, capabilities, supported_endpoints: [wires[dialect].upstream] };
-      });
-      return Response.json({ ...list, data: offered });
-    },
-    Number.POSITIVE_INFINITY,
-  );
-  proxy.demo.intercept(
-    /^\/(chat\/completions|responses|v1\/messages)$/,
-    ({ bytes }) => {
-      sent = Buffer.from(bytes).toString();
-      const streams = JSON.parse(sent).stream === true;
-      const type = streams ? "text/event-stream" : "application/json";
-      const body = typeof answer === "string" ? answer : answer[streams ? "stream" : "full"];
-      return new Response(body, { headers: { "content-type": type } });
-    },
-    Number.POSITIVE_INFINITY,
-  );
+  pairs = await OwnPairs.start();
 });
-afterAll(() => proxy[Symbol.asyncDispose]());
+afterAll(() => pairs[Symbol.asyncDispose]());
 
-interface Listed {
-  id: string;
-  capabilities: { limits: object };
-}
-
-interface Told {
+interface Fixture {
+  name: string;
+  dialect: Dialect;
   text: string;
-  fixups: string[];
-  /** It ended well. */
-  isGood: boolean;
 }
 
-async function ask(dialect: Dialect, body: string): Promise<Told> {
-  const response = await proxy.post(wires[dialect].client, body);
-  const text = await response.text();
-  const row = proxy.rows()[0]!;
-  return { text, fixups: JSON.parse(row.fixups), isGood: response.status === 200 && row.error_type === null };
-}
-
-const clean = { unnamed: [], idle: [] };
-
-const holding = (pattern: RegExp) =>
+const fixturesOf = (pattern: RegExp): Fixture[] =>
   readdirSync(fixtures)
     .sort()
     .flatMap((folder) =>
       readdirSync(join(fixtures, folder)).flatMap((file) => {
         const dialect = dialects.find((each) => file.startsWith(`${each}.`) || folder.startsWith(`${each}-`));
-        return pattern.test(file) && dialect ? [{ folder, file, dialect }] : [];
+        const name = `${folder}/${file}`;
+        return pattern.test(file) && dialect
+          ? [{ name, dialect, text: readFileSync(join(fixtures, name), "utf8") }]
+          : [];
       }),
     );
-const textAt = (folder: string, file: string) => readFileSync(join(fixtures, folder, file), "utf8");
 
-/** The model's name in a reply, made the one that was asked for, so that only what else differs is seen. */
+/** The model's name, made the one that was asked for, so that only what else differs is seen. */
 const asAsked = (text: string, dialect: Dialect) =>
   text.replaceAll(/"model":\s*"[^"]*"/g, `"model":"${models[dialect]}"`);
 
-describe("a request", () => {
-  describe.each(holding(/^(\w+\.)?request\.json$/).filter(({ file }) => file !== "hub.request.json"))(
-    "$folder/$file",
-    ({ folder, file, dialect }) => {
-      test.each([false, true])("streamed: %p", async (stream) => {
-        const given = asAsked(textAt(folder, file), dialect);
-        const body = `${given.trimEnd().slice(0, -1)},"stream":${stream}}`;
-        answer = {
-          full: replyOf(dialect, models[dialect], "{}"),
-          stream: streamOf(dialect, models[dialect], ["{}"]),
-        };
-        sent = "";
-        const { fixups, text } = await ask(dialect, body);
-        // Refused here, and never sent.
-        if (sent === "") return expect(text).toContain('"error"');
-        expect(unexplained(differences(readWithSource(body), readWithSource(sent), "request"), fixups)).toEqual(clean);
-      });
-    },
-  );
-});
-
-const plainBody = (dialect: Dialect, more: object) =>
-  JSON.stringify({ model: models[dialect], ...wires[dialect].plain, ...more });
-
-/** Mends that a plain request may need for itself. */
-const ofRequest = new Set(["usage-asked", "stream-gathered"]);
-
-describe("a full reply", () => {
-  test.each(holding(/\.reply\.json$/))("$folder/$file", async ({ folder, file, dialect }) => {
-    for (const text of [textAt(folder, file), asAsked(textAt(folder, file), dialect)]) {
-      answer = text;
-      const more = dialect === "chat" ? { stream_options: undefined } : {};
-      const told = await ask(dialect, plainBody(dialect, more));
-      if (!told.isGood) continue;
-      expect(unexplained(differences(readWithSource(text), readWithSource(told.text), "reply"), told.fixups)).toEqual(
-        clean,
-      );
-      if (told.fixups.length === 0) expect(told.text).toBe(text);
+test.each([false, true])("The fixtures' requests arrive upstream but for the fixups, streamed: %p.", async (stream) => {
+  const comparison = new Comparison();
+  for (const { name, dialect, text } of fixturesOf(/^((?!hub)\w+\.)?request\.json$/)) {
+    const body = `${asAsked(text, dialect).trimEnd().slice(0, -1)},"stream":${stream}}`;
+    pairs.answer = (_, isStream) =>
+      isStream ? streamOf(dialect, models[dialect], ["{}"]) : replyOf(dialect, models[dialect], "{}");
+    pairs.sent = "";
+    const told = await pairs.ask(dialect, body);
+    if (pairs.sent !== "") compareDirect(comparison, name, "request", [body, pairs.sent], told.fixups);
+    else {
+      // Refused here, and never sent.
+      expect(told.text, name).toContain('"error"');
+      comparison.skip(name);
     }
-  });
+  }
+  comparison.expectAtLeast(105);
 });
 
-const streams = holding(/(^|\.)stream\.txt$/);
-
-describe("a stream", () => {
-  test.each(streams)("$folder/$file", async ({ folder, file, dialect }) => {
-    for (const text of [textAt(folder, file), asAsked(textAt(folder, file), dialect)]) {
-      answer = text;
-      const told = await ask(dialect, plainBody(dialect, { stream: true }));
-      if (!told.isGood) continue;
-      const found = streamDifferences(readEvents(text), readEvents(told.text));
-      expect(unexplained(found, told.fixups)).toEqual(clean);
+test.each([
+  ["full replies", "reply", /\.reply\.json$/, 80],
+  ["streams", "stream", /(^|\.)stream\.txt$/, 160],
+] as const)("The fixtures' %s arrive at the client but for the fixups.", async (_, kind, pattern, least) => {
+  const comparison = new Comparison();
+  for (const { name, dialect, text } of fixturesOf(pattern))
+    for (const reply of [text, asAsked(text, dialect)]) {
+      pairs.answer = () => reply;
+      const told = await pairs.ask(dialect, bodyOf(dialect, kind === "stream" ? streamed[dialect] : {}));
+      if (!told.isGood) comparison.skip(name);
+      else {
+        compareDirect(comparison, name, kind, [reply, told.text], told.fixups);
+        if (kind === "reply" && told.fixups.length === 0) expect(told.text, name).toBe(reply);
+      }
     }
-  });
+  comparison.expectAtLeast(least);
 });
 
-describe("a stream, put together", () => {
-  test.each(streams)("$folder/$file", async ({ folder, file, dialect }) => {
-    const text = asAsked(textAt(folder, file), dialect);
-    answer = text;
-    const more = dialect === "chat" ? { stream_options: undefined } : {};
-    const told = await ask(dialect, plainBody(dialect, { ...more, ...wires[dialect].long }));
-    if (!told.isGood) return;
-    expect(told.fixups).toContain("stream-gathered");
-    const judged = await together[dialect](text);
-    if (judged === undefined) return;
+test("The fixtures' streams, gathered to full replies, are what the makers' packages make of them.", async () => {
+  const comparison = new Comparison();
+  for (const { name, dialect, text } of fixturesOf(/(^|\.)stream\.txt$/)) {
+    const stream = asAsked(text, dialect);
+    pairs.answer = () => stream;
+    const told = await pairs.ask(dialect, bodyOf(dialect, long[dialect]));
+    const judged = told.isGood ? await together[dialect](stream) : undefined;
+    if (judged === undefined) {
+      comparison.skip(name);
+      continue;
+    }
+    expect(told.fixups, name).toContain("stream-gathered");
     // The packages leave out what they do not know.
-    const unseen = new Set(text.includes('"copilot_') ? [...ofRequest, "copilot-fields"] : ofRequest);
-    const found = differences(readWithSource(JSON.stringify(judged)), readWithSource(told.text), "reply");
-    const { unnamed, idle } = unexplained(found, told.fixups);
-    expect({ unnamed, idle: idle.filter((fixup) => !unseen.has(fixup)) }).toEqual(clean);
-  });
+    const unseen = ["usage-asked", "stream-gathered", ...(stream.includes('"copilot_') ? ["copilot-fields"] : [])];
+    compareDirect(comparison, name, "reply", [JSON.stringify(judged), told.text], told.fixups, unseen);
+  }
+  comparison.expectAtLeast(70);
 });
 
 /** The same by the makers' own packages; undefined where they cannot follow. */
@@ -248,14 +178,14 @@ const dataOf = (text: string) =>
 
 const linesOf = (text: string) => new Blob([dataOf(text).join("\n")]).stream();
 
-test("a long message keeps what only its end tells, and its digits", async () => {
+test("A long message that is gathered from a stream keeps what only its end tells, and its digits.", async () => {
   const event = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}"${members}}\n\n`;
   const delta = (index: number, members: string) =>
     event("content_block_delta", `,"index":${index},"delta":{${members}}`);
   const start = (index: number, members: string) =>
     event("content_block_start", `,"index":${index},"content_block":{${members}}`);
   const stop = (index: number) => event("content_block_stop", `,"index":${index}`);
-  answer = [
+  const stream = [
     event(
       "message_start",
       `,"message":{"id":"msg_1","type":"message","role":"assistant","model":"${models.messages}","content":[],"container":null,"stop_reason":null,"stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":20,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}`,
@@ -285,9 +215,10 @@ test("a long message keeps what only its end tells, and its digits", async () =>
     ),
     event("message_stop", ""),
   ].join("");
-  const told = await ask("messages", plainBody("messages", wires.messages.long));
+  pairs.answer = () => stream;
+  const told = await pairs.ask("messages", bodyOf("messages", long.messages));
   expect(told.fixups).toEqual(["stream-gathered"]);
-  const { id, ...judged } = (await together.messages(answer)) as Json;
+  const { id, ...judged } = (await together.messages(stream)) as Json;
   const got = JSON.parse(told.text);
   expect(got).toEqual({ id, ...judged, content: got.content });
   expect(got.content.slice(0, 4)).toEqual(JSON.parse(JSON.stringify(judged.content)).slice(0, 4));
@@ -303,9 +234,4 @@ test("a long message keeps what only its end tells, and its digits", async () =>
     },
   });
   expect(told.text).toContain('"input":{"id":1234567890123456789,"x":1.0}');
-});
-
-test("fixtures of every kind are there", () => {
-  expect(hasFixture("text", "chat.stream.txt")).toBe(true);
-  expect(streams.length).toBeGreaterThan(80);
 });
