@@ -24,12 +24,12 @@ const rooms: Room[] = [
   {
     name: "budgets",
     files: /^src\/budgets\//,
-    tests: /^test\/(?:budgets\/|storage\/(?:contract|slices|settlements)\.)/,
+    tests: /^test\/(?:budgets\/|team\/(?:contract|leases|settlements)\.)/,
   },
   {
     name: "keys",
     files: /^src\/keys\//,
-    tests: /^test\/(?:keys\/|storage\/(?:contract|members|member-keys|page-state)\.)/,
+    tests: /^test\/(?:keys\/|team\/(?:contract|members|member-keys|page-state)\.)/,
   },
   { name: "guard", files: /^src\/net\/guard/, tests: /^test\/(?:net\/guard|api\/access|attacks\/gate)\./ },
   { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/|relay\/(?:accounts|failover)\.)/ },

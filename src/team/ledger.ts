@@ -16,8 +16,8 @@ import { ProxyError } from "../errors";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import { type Changes, notifyServers } from "./changes";
 import type { Postgres } from "./connection";
+import type { Leases } from "./leases";
 import { periodOf, readHolders, readPeriods, type Settlement, takeOverPeriods } from "./ledger-queries";
-import { type PeriodAmounts, readAmounts, type Slices } from "./slices";
 import type { SpoolQueue } from "./spool";
 
 export interface PostgresLedgerOptions extends LedgerOptions {
@@ -25,8 +25,8 @@ export interface PostgresLedgerOptions extends LedgerOptions {
   changes: Changes;
   /** The id of this server. */
   replica: string;
-  /** @param unsettled Whether requests spent of slices that the ledger does not know of yet. */
-  openSlices(unsettled: () => boolean): Slices;
+  /** @param unsettled Whether requests spent of leases that the ledger does not know of yet. */
+  openLeases(unsettled: () => boolean): Leases;
   /** For settlements that wait for the database. @throws The disk's error, if it cannot be opened. */
   openSpool(): SpoolQueue<Settlement[]>;
 }
@@ -36,9 +36,9 @@ export interface PostgresLedger extends Ledger {
   finish(): Promise<void>;
 }
 
-/** What a request holds of this server's slices. */
+/** What a request holds of this server's leases. */
 interface LocalReservation {
-  /** What was taken off each slice. */
+  /** What was taken off each lease. */
   spent: number[];
   amounts: readonly WantedAmount[];
 }
@@ -53,8 +53,6 @@ interface PeriodRow {
 /** Milliseconds that a request waits for the database, before it spends what was reserved ahead. */
 const reserveTimeoutMs = 2_000;
 const usedUpTopic = "budget used up";
-/** How often a request tries while others take what comes back. */
-const mostTries = 10;
 /** Milliseconds between two tries while the database is away. */
 const retryMs = 1_000;
 
@@ -62,8 +60,8 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
   const { postgres, changes, replica, now, warn } = options;
   const unfollow: (() => void)[] = [];
   const spooling = openSettlementSpool(options);
-  const slices = options.openSlices(() => spooling.size > 0 || local.size > 0);
-  /** Reservations that were made of slices, until the database has taken what they used. */
+  const leases = options.openLeases(() => spooling.size > 0 || local.size > 0);
+  /** Reservations that were made of leases, until the database has taken what they used. */
   const local = new Map<string, LocalReservation>();
 
   const readStates = async (entries: readonly LedgerEntry[]): Promise<BudgetState[]> => {
@@ -108,24 +106,18 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     }
   };
 
-  /** @returns The state of an entry that has too little left, even if all servers give back what they can. */
+  /** @returns The state of an entry that has too little left, also after this server has given back its lease. */
   const reserveOrRefuse = async (
     id: string,
     entries: readonly LedgerEntry[],
     wanted: readonly WantedAmount[],
   ): Promise<BudgetState | undefined> => {
-    for (let tries = 1; ; tries += 1) {
+    for (;;) {
+      const askedAt = leases.now();
       const place = await reserveSurely(id, wanted);
       if (place === null) return undefined;
       const entry = entries[place]!;
-      const amounts = await readAmounts(postgres, entry, reserveTimeoutMs);
-      const { held } = amounts;
-      const mayTryAgain =
-        tries < mostTries &&
-        isEnough(wanted[place]!, amounts, sum(Object.values(held))) &&
-        // What was missing may have come back meanwhile.
-        (isEnough(wanted[place]!, amounts, 0) || (await slices.recall(entry, Object.keys(held))));
-      if (!mayTryAgain) return stateOf(entry, amounts, now());
+      if (!(await leases.giveBack(entry, askedAt))) return (await readStates([entry]))[0];
     }
   };
 
@@ -138,9 +130,9 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     for (const [at, entry] of entries.entries()) {
       const { amount, cap, price_known } = amounts[at]!;
       const isFree = cap === null || (price_known && amount === 0);
-      if (!isFree && !slices.spend(entry, amount)) {
-        for (const [before, back] of spent.entries()) slices.putBack(entries[before]!, back);
-        throw sliceSpent(entry.budget);
+      if (!isFree && !leases.spend(entry, amount)) {
+        for (const [before, back] of spent.entries()) leases.putBack(entries[before]!, back);
+        throw leaseSpent(entry.budget);
       }
       spent[at] = isFree ? 0 : amount;
     }
@@ -167,7 +159,7 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     }
   };
 
-  /** The database is back: what still runs is reserved there too, so that slices need not be kept for it. */
+  /** The database is back: what still runs is reserved there too, so that leases need not be kept for it. */
   const reserveLate = async (): Promise<void> => {
     for (const [id, { amounts }] of [...local]) {
       try {
@@ -190,7 +182,7 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       return { ...periodOf(key), amount: storedAmount(budget, amount), unknown: amount === null ? 1 : 0 };
     });
     const spent = local.get(id)?.spent;
-    if (spent) for (const [at, entry] of entries.entries()) slices.putBack(entry, spent[at]! - settlements[at]!.amount);
+    if (spent) for (const [at, entry] of entries.entries()) leases.putBack(entry, spent[at]! - settlements[at]!.amount);
     await sendOrSpool(id, settlements);
     local.delete(id);
   };
@@ -216,7 +208,7 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
         if (!isAwayError(thrown)) throw thrown;
         return reserveWithout(thrown, id, entries, wanted);
       }
-      for (const [at, entry] of entries.entries()) slices.use(entry, wanted[at]!.amount);
+      for (const [at, entry] of entries.entries()) leases.use(entry, wanted[at]!.amount);
       return { reservation: { id, entries } };
     },
     settle: (reservation, amounts) => settle(reservation, (budget) => amountIn(budget, amounts)),
@@ -240,7 +232,7 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     close() {
       for (const end of unfollow) end();
       spooling.close();
-      slices.close();
+      leases.close();
       if (local.size > 0) warn(`${local.size} requests end without an entry in their budgets.`);
     },
   };
@@ -301,7 +293,7 @@ function openSettlementSpool(options: PostgresLedgerOptions) {
   };
 }
 
-const sliceSpent = ({ name }: Budget) =>
+const leaseSpent = ({ name }: Budget) =>
   new ProxyError(
     "unable",
     `The budget \`${name}\` cannot be checked, because the database is away, and this server has used up what it had reserved ahead. Try again when the database is back.`,
@@ -325,16 +317,4 @@ function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subje
   const amount = amountIn(budget, amounts);
   const cap = isUnlimited(budget, amount, subject) ? null : storedAmount(budget, budget.limit);
   return { ...periodOf(key), amount: storedAmount(budget, amount), cap, price_known: amount !== null };
-}
-
-const sum = (amounts: readonly number[]) => amounts.reduce((total, amount) => total + amount, 0);
-
-/** As `dragoman.reserve_in` decides. @param freed What is given back of the amounts. */
-function isEnough(
-  { amount, cap, price_known }: WantedAmount,
-  { used, reserved }: PeriodAmounts,
-  freed: number,
-): boolean {
-  const taken = used + reserved - freed;
-  return cap === null || (price_known ? taken + amount <= cap : taken < cap);
 }

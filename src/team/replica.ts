@@ -100,7 +100,7 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
           // Others may use at once what this server had reserved ahead.
           (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${id} AND NOT ${isWaiting}),
               lost AS (UPDATE dragoman.replicas SET beat_at = now() - interval '1 hour' WHERE id = ${id} AND ${isWaiting})
-            UPDATE dragoman.reservations SET expires_at = now() WHERE replica = ${id} AND is_slice AND state = 'running'`,
+            UPDATE dragoman.reservations SET expires_at = now() WHERE replica = ${id} AND is_lease AND state = 'running'`,
         )
         .catch(() => {
           // others notice within seconds that it is gone

@@ -24,6 +24,7 @@ import { openChanges } from "./changes";
 import { openPostgresConfig } from "./config";
 import { connectPostgres, type Postgres } from "./connection";
 import { openPostgresHistory, type PostgresHistory } from "./history";
+import { Leases } from "./leases";
 import { openPostgresLedger, type PostgresLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
 import { openPostgresMembers } from "./members";
@@ -38,7 +39,6 @@ import { openSeals, type Seals } from "./seal";
 import { agreeOnKey } from "./seal-rotation";
 import { postgresSentNotices } from "./sent-notices";
 import { openPostgresSignIns } from "./sign-ins";
-import { openSlices } from "./slices";
 import { openSpool, type Spool, spoolName } from "./spool";
 
 /** What a command needs beside the stores themselves. */
@@ -173,8 +173,8 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     },
     openLedger(options) {
       const openSpool = () => openedSpool().queue<Settlement[]>("settlement");
-      const openSlicesOf = (unsettled: () => boolean) => openSlices({ ...parts, replica: id, graceMs, unsettled });
-      ledger = openPostgresLedger({ ...options, postgres, changes, replica: id, openSlices: openSlicesOf, openSpool });
+      const openLeases = (unsettled: () => boolean) => new Leases({ ...parts, replica: id, graceMs, unsettled });
+      ledger = openPostgresLedger({ ...options, postgres, changes, replica: id, openLeases, openSpool });
       return ledger;
     },
     openAffinity() {

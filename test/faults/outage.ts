@@ -83,7 +83,7 @@ async function round(postgres: TestPostgres, way: "killed" | "hangs"): Promise<s
     ...Array.from({ length: 3 }, (_, at) => load(at, keys.anna, "stream", 30)),
     ...Array.from({ length: 3 }, (_, at) => load(at, keys.ben, "short", 1_000)),
   ];
-  // Each server has taken its slices of the budgets.
+  // Each server has taken its leases of the budgets.
   await Bun.sleep(3_000);
   if (way === "killed") await postgres.stop();
   else postgres.pause();

@@ -225,8 +225,8 @@ describeWithPostgres("a database is away, because", () => {
     await until(() => history.flush(), "the rows are written");
     expect((await history.list({}, 9)).items.map((row) => row.request_id).sort()).toEqual(ids.sort());
     await until(() => hasUsed(ledger, 6), "the ledger is exact");
-    // Nothing that was reserved unheard is left, but for the slice.
-    expect((await reserved(parts)).filter(({ is_slice }) => !is_slice)).toEqual([]);
+    // Nothing that was reserved unheard is left, but for the lease.
+    expect((await reserved(parts)).filter(({ is_lease }) => !is_lease)).toEqual([]);
   });
 
   testWith(
@@ -270,8 +270,8 @@ describeWithPostgres("a database is away, because", () => {
   });
 
   const reserved = ({ postgres, url }: World) =>
-    postgres.administer("SELECT is_slice FROM dragoman.reservations WHERE state = 'running'", url) as Promise<
-      { is_slice: boolean }[]
+    postgres.administer("SELECT is_lease FROM dragoman.reservations WHERE state = 'running'", url) as Promise<
+      { is_lease: boolean }[]
     >;
 
   function add(history: History): string {

@@ -25,7 +25,7 @@ CREATE TABLE dragoman.reservations (
   amount bigint NOT NULL,
   replica uuid NOT NULL,
   state text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'expired', 'settled')),
-  is_slice boolean NOT NULL DEFAULT false,
+  is_lease boolean NOT NULL DEFAULT false,
   changed_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
   PRIMARY KEY (id, budget)
@@ -121,36 +121,37 @@ CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb
   END $$;
 
 -- What a server holds of a period so that it can go on without the database: `share` of what is left, at least `at_least`, or
--- nothing. A slice is a reservation: that of an amount that all share has the server's id; that of a member, key or account has
--- an id made of both. Returns the amount of the new slice, which replaces the one before.
-CREATE FUNCTION dragoman.take_slice(of_replica uuid, lifetime_ms bigint, of_budget text, of_holder text, of_start bigint,
+-- nothing; nothing too while no more than a fifth of the budget is left. A lease is a reservation: that of an amount that all
+-- share has the server's id; that of a member, key or account has an id made of both. Returns the amount of the new lease, which
+-- replaces the one before.
+CREATE FUNCTION dragoman.take_lease(of_replica uuid, lifetime_ms bigint, of_budget text, of_holder text, of_start bigint,
     cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE at dragoman.ledger; held dragoman.reservations; own bigint := 0; spare bigint; taken bigint := 0;
-    slice uuid := CASE of_holder WHEN '' THEN of_replica ELSE md5(of_replica::text || of_holder)::uuid END;
+    lease uuid := CASE of_holder WHEN '' THEN of_replica ELSE md5(of_replica::text || of_holder)::uuid END;
   BEGIN
-    SELECT * INTO held FROM dragoman.reservations WHERE id = slice AND budget = of_budget;
+    SELECT * INTO held FROM dragoman.reservations WHERE id = lease AND budget = of_budget;
     IF held.state = 'running' AND held.start_ms <> of_start THEN
-      -- Gives back the slice of the period before.
-      PERFORM dragoman.take_slice(of_replica, lifetime_ms, of_budget, of_holder, held.start_ms, 0, 0, 0);
+      -- Gives back the lease of the period before.
+      PERFORM dragoman.take_lease(of_replica, lifetime_ms, of_budget, of_holder, held.start_ms, 0, 0, 0);
     END IF;
     SELECT * INTO at FROM dragoman.ledger
       WHERE (budget, holder, start_ms) = (of_budget, of_holder, of_start) FOR UPDATE;
     IF NOT FOUND THEN
       RETURN 0;
     END IF;
-    SELECT * INTO held FROM dragoman.reservations WHERE id = slice AND budget = of_budget FOR UPDATE;
+    SELECT * INTO held FROM dragoman.reservations WHERE id = lease AND budget = of_budget FOR UPDATE;
     IF held.state = 'running' THEN
       own := held.amount;
     END IF;
     spare := cap - at.used - (at.reserved - own);
-    IF share > 0 AND spare >= greatest(at_least, 1) THEN
+    IF share > 0 AND spare > cap / 5 AND spare >= greatest(at_least, 1) THEN
       taken := least(spare, greatest(floor(spare * share)::bigint, at_least, 1));
     END IF;
     IF taken = 0 AND own = 0 THEN
       RETURN 0;
     END IF;
-    INSERT INTO dragoman.reservations (id, budget, holder, start_ms, amount, replica, state, is_slice, expires_at)
-      VALUES (slice, of_budget, of_holder, of_start, taken, of_replica,
+    INSERT INTO dragoman.reservations (id, budget, holder, start_ms, amount, replica, state, is_lease, expires_at)
+      VALUES (lease, of_budget, of_holder, of_start, taken, of_replica,
         CASE WHEN taken > 0 THEN 'running' ELSE 'settled' END, true, now() + make_interval(secs => lifetime_ms / 1000.0))
       ON CONFLICT (id, budget) DO UPDATE SET holder = excluded.holder, start_ms = excluded.start_ms,
         amount = excluded.amount, state = excluded.state, expires_at = excluded.expires_at, changed_at = now();
