@@ -92,11 +92,3 @@ export async function failureOf(promise: Promise<unknown>): Promise<ProxyError> 
   if (!(thrown instanceof ProxyError)) throw new Error(`expected a ProxyError, got ${String(thrown)}`);
   return thrown;
 }
-
-/** Until what happens beside a request has happened. */
-export async function until(happened: () => boolean): Promise<void> {
-  for (let turn = 0; !happened(); turn++) {
-    if (turn === 400) throw new Error("it never happened");
-    await Bun.sleep(5);
-  }
-}

@@ -4,6 +4,7 @@ import { hostsFor } from "../../src/accounts/hosts";
 import { exchangeToken } from "../../src/accounts/token-exchange";
 import { type Demo, type Interceptor, startDemo } from "../../src/demo/demo";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 import {
   callsTo,
   exchangePath,
@@ -18,7 +19,6 @@ import {
   openDemoAccount,
   savedFrom,
   second,
-  until,
 } from "./bench";
 
 let demo: Demo;
@@ -174,7 +174,7 @@ describe("odd answers of the exchange", () => {
     expect(exchangesOf(demo)).toBe(1);
     clock.pass(10 * second);
     await account.session();
-    await until(() => exchangesOf(demo) === 2);
+    await until(() => exchangesOf(demo) === 2, "GitHub is asked for the next token");
   });
 
   test("refresh_in 0 is read as half a minute, whatever else is said", async () => {
@@ -257,7 +257,7 @@ describe("while GitHub is down", () => {
     for (let seconds = 0; seconds < 180; seconds++) {
       expect(await account.session()).toBe(old);
       const asked = askedAfter.indexOf(seconds) + 1;
-      if (asked > 0) await until(() => unsupportedParams() === asked);
+      if (asked > 0) await until(() => unsupportedParams() === asked, "the failure is in the log");
       clock.pass(second);
     }
     expect(exchangesOf(demo)).toBe(1 + askedAfter.length);
@@ -607,7 +607,7 @@ describe("a temporary account", () => {
     expect([account.id, account.temporary]).toEqual(["temporary", true]);
     expect(demo.journal).toEqual([]);
     await account.session();
-    await until(() => account.id === "work-demo");
+    await until(() => account.id === "work-demo", "the account has its name");
     await account.session();
     expect(callsTo(demo, "/user")).toBe(1);
   });
@@ -630,7 +630,7 @@ describe("a temporary account", () => {
       await account.session();
       clock.pass(second);
     }
-    await until(() => callsTo(demo, "/user") === 2);
+    await until(() => callsTo(demo, "/user") === 2, "the name is asked for again");
     await Bun.sleep(5);
     expect(callsTo(demo, "/user")).toBe(2);
   });

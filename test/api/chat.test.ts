@@ -1,7 +1,8 @@
 /** Chat completions as the official package speaks them, against the scripted upstream. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 let proxy: RunningProxy;
 let client: OpenAI;
@@ -131,7 +132,7 @@ test("an aborted stream throws the package's own abort and the upstream is let g
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) controller.abort();
   };
   await read().catch(() => {});
-  await until(() => proxy.demo.open === 0, 1_000);
+  await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
   expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
 });
 

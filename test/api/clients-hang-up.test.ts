@@ -1,6 +1,7 @@
 /** Ctrl-C in a client before the first byte: the upstream is let go, and the log has one line that says so. */
 import { expect, test } from "bun:test";
-import { startProxy, until } from "../support/proxy";
+import { startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 test("a client that leaves while the model is silent is no failure of ours", async () => {
   await using proxy = await startProxy();
@@ -15,10 +16,10 @@ test("a client that leaves while the model is silent is no failure of ours", asy
     },
     { signal: controller.signal },
   );
-  await until(() => proxy.demo.open === 1);
+  await until(() => proxy.demo.open === 1, "the upstream is asked");
   controller.abort();
   expect(await answer.catch((error: Error) => error.name)).toBe("AbortError");
-  await until(() => proxy.rows().length === 1);
+  await until(() => proxy.rows().length === 1, "the row is written");
   const [row] = proxy.rows();
   expect(row).toMatchObject({ http_status: 499, error_type: "client_closed" });
   expect(JSON.parse(row!.attempts)).toMatchObject([{ error: "client_closed" }]);

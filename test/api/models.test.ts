@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { offerOnly } from "../support/catalogue";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 let proxy: RunningProxy;
 let client: OpenAI;
@@ -144,11 +145,11 @@ describe("the list is the upstream's own, now", () => {
     monotonic += 11 * 60_000;
     fresh.demo.intercept("/models", () => new Response("outage", { status: 500 }));
     expect((await ask()).status).toBe(200);
-    await until(() => fresh.lines.join("").includes("could not be fetched"));
+    await until(() => fresh.lines.join("").includes("could not be fetched"), "the failure is in the log");
     monotonic += 31_000;
     now += 31_000 - 3_600_000;
     expect((await ask()).status).toBe(200);
-    await until(() => asked(fresh) === 3);
+    await until(() => asked(fresh) === 3, "the list is asked for three times");
   });
 
   test("an upstream that fails or stalls leaves the last list, which says so and how old it is, until it answers", async () => {

@@ -13,7 +13,8 @@ import {
   startProvider,
   type TestProvider,
 } from "../support/provider";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 const clientKey = "k-client-0123456789";
 const adminToken = "t-admin-0123456789";
@@ -443,9 +444,9 @@ describe("while it runs", () => {
     });
     await running.body!.getReader().read();
     controller.abort();
-    await until(held.hungUp);
+    await until(held.hungUp, "the provider is hung up on");
     held.go();
-    await until(() => proxy.rows()[0]!.http_status === 499);
+    await until(() => proxy.rows()[0]!.http_status === 499, "the row says that the client left");
   });
 
   test("what log level, web search, provider and alias are is changed for the very next request, and for no stream in flight", async () => {
@@ -492,7 +493,7 @@ describe("while it runs", () => {
 
 test("an exchange is a row of the history, without an account", async () => {
   await (await send("/strict/v1/messages?beta=true", { ...hello, stream: true }, { "user-agent": "tester/2" })).text();
-  await until(() => proxy.rows()[0]!.client_name === "tester/2");
+  await until(() => proxy.rows()[0]!.client_name === "tester/2", "the row is of the other client");
   expect(proxy.rows()[0]).toMatchObject({
     path: "/strict/v1/messages",
     client_dialect: "messages",

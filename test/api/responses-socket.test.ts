@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { clientFrame, openFrames, type SocketEvent } from "../support/frame-client";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -206,9 +207,9 @@ test("a hang-up ends the upstream's work within 100 ms", async () => {
   expect(running.demo.open).toBe(1);
   const before = unloadedNow();
   client.socket.destroy();
-  await until(() => running.demo.open === 0);
+  await until(() => running.demo.open === 0, "the upstream's connection is closed");
   expect(unloadedNow() - before).toBeLessThan(100);
-  await until(() => running.rows().length === 1);
+  await until(() => running.rows().length === 1, "the row is written");
   expect(running.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
   expect(running.app.inFlight.count).toBe(0);
 });
@@ -221,7 +222,7 @@ test("a socket that is sent requests without end is ended", async () => {
   for (let event = await client.next(); event; event = await client.next()) last = event;
   expect(last).toMatchObject({ type: "error", status: 429 });
   expect(await client.closed).toMatchObject({ code: 1008 });
-  await until(() => running.demo.open === 0);
+  await until(() => running.demo.open === 0, "the upstream's connection is closed");
 });
 
 test("a silent upstream is bridged by pings, and then by events", async () => {
@@ -277,7 +278,7 @@ test("a client that does not read holds up the upstream, not the memory", async 
   });
   client.socket.pause();
   client.send({ type: "response.create", ...turn("Hello") });
-  await until(() => pulled > 2);
+  await until(() => pulled > 2, "the upstream sends");
   // It stands still once all buffers are full.
   for (let held = 0; pulled !== held; await Bun.sleep(300)) held = pulled;
   expect(pulled).toBeLessThan(60);
@@ -385,7 +386,7 @@ test("OpenAI's own client gets a response and its continuation", async () => {
   const socket = new ResponsesWS(openai);
   const events: { type: string; response?: { id: string } }[] = [];
   const done = async () => {
-    await until(() => events.at(-1)?.type === "response.completed");
+    await until(() => events.at(-1)?.type === "response.completed", "the reply is complete");
     return events.splice(0).at(-1)!.response!.id;
   };
   socket.on("event", (event) => void events.push(event as never));

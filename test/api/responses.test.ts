@@ -4,8 +4,9 @@ import OpenAI from "openai";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { pixel } from "../support/scenarios";
+import { until } from "../support/until";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -234,7 +235,7 @@ describe.each(models)("on %s", (model) => {
       if (text.includes("event: response.completed")) break;
     }
     controller.abort();
-    await until(() => proxy.rows().length === before + 1);
+    await until(() => proxy.rows().length === before + 1, "the row is written");
     expect(row()).toMatchObject({ http_status: 200, error_type: null });
   });
 });

@@ -1,6 +1,7 @@
 /** `POST /v1/alpha/search`, as Codex' tool `web.run` calls it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -120,9 +121,12 @@ test("a client that leaves ends its searches", async () => {
   const controller = new AbortController();
   const body = { commands: { search_query: [{ q: "red pandas" }] } };
   const answer = running.post("/alpha/search", body, { signal: controller.signal });
-  await until(() => running.demo.open === 1);
+  await until(() => running.demo.open === 1, "the upstream is asked");
   controller.abort();
   expect(await answer.catch(({ name }: Error) => name)).toBe("AbortError");
-  await until(() => running.demo.open === 0 && running.rows().length === 2);
+  await until(
+    () => running.demo.open === 0 && running.rows().length === 2,
+    "the upstream's connection is closed and both rows are written",
+  );
   expect(running.rows().map(({ http_status }) => http_status)).toEqual([499, 499]);
 });

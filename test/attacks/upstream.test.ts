@@ -4,9 +4,10 @@ import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
 import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { startRaw } from "../support/raw-socket";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -134,7 +135,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
         }),
       );
       expectTruthful(client, await streamOf(client, () => streamed(body)));
-      await until(cancelled, 3000);
+      await until(cancelled, "the upstream's stream is cancelled");
       expect(sent()).toBeLessThan(64 * 1024 * 1024);
     },
     15_000,
@@ -281,7 +282,7 @@ test("bytes that never become an event are no silence; the whole may take no lon
   // Signs of life meanwhile, and then its own error.
   expect(text).toMatch(/^(?:: .*\n\n)+data: .*"code":"timeout"/);
   expect(text).toContain("GitHub Copilot's answer was not complete after 3 s; it was given up.");
-  await until(() => let_go);
+  await until(() => let_go, "the upstream's stream is cancelled");
   expect(other.rows()[0]).toMatchObject({ error_type: "timeout" });
 });
 

@@ -1,7 +1,8 @@
 /** Requests are held to budgets: on every endpoint, before anything is sent, and by what they really cost. */
 import { describe, expect, test } from "bun:test";
 import { startProvider } from "../support/provider";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 const hello = [{ role: "user", content: "Hi" }];
 const bodies = {
@@ -130,7 +131,7 @@ describe("amounts", () => {
       // Small answers make the model look cheap.
       for (let small = 0; small < 40; small += 1) await (await proxy.post(path, ask("Hi"))).text();
       const amount = async () => (await used(proxy))[0]![1];
-      await until(async () => (await used(proxy))[0]![2] === 0);
+      await until(async () => (await used(proxy))[0]![2] === 0, "nothing is reserved any more");
       const before = await amount();
       await using front = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
       expect(front.port).toBeGreaterThan(0);
@@ -145,8 +146,11 @@ describe("amounts", () => {
       const reader = answer.body!.getReader();
       while (read < 100_000) read += (await reader.read()).value!.length;
       leaving.abort();
-      await until(() => proxy.rows()[0]?.http_status === 499);
-      await until(async () => (await used(proxy))[0]![2] === 0 && (await amount()) > before);
+      await until(() => proxy.rows()[0]?.http_status === 499, "the row says that the client left");
+      await until(
+        async () => (await used(proxy))[0]![2] === 0 && (await amount()) > before,
+        "what was reserved is settled",
+      );
       const { nano_credits, output_tokens } = proxy.rows()[1]!;
       const perToken = nano_credits! / 1e9 / output_tokens!;
       expect((await amount()) - before).toBeGreaterThan((read / 400) * perToken);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { quotas } from "../../src/demo/accounts";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { until } from "../support/proxy";
 import { atTerminal } from "../support/terminal";
+import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
 describe.concurrent("signing in at a terminal", () => {
@@ -169,7 +169,10 @@ describe.concurrent("the clipboard and the browser", () => {
     await terminal.shows("Your browser opens");
     expect(terminal.screen()).toContain("(copied to your clipboard)");
     // The file is there a moment before what stands in it.
-    await until(() => existsSync(join(github.home, "opened")) && statSync(join(github.home, "opened")).size > 0);
+    await until(
+      () => existsSync(join(github.home, "opened")) && statSync(join(github.home, "opened")).size > 0,
+      "the browser was opened",
+    );
     expect(readFileSync(join(github.home, "copied"), "utf8")).toBe("DEMO-0001");
     expect(readFileSync(join(github.home, "opened"), "utf8")).toBe(`${github.demo.url}/login/device`);
     terminal.type("\x03");

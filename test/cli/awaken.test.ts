@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { awaken } from "../../src/cli/start/awaken";
 import { callsTo } from "../accounts/bench";
 import { run } from "../support/command";
-import { startProxy, until } from "../support/proxy";
+import { startProxy } from "../support/proxy";
+import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
 // Processes are started, and the machine may be busy.
@@ -35,7 +36,7 @@ describe("a start", () => {
       `plus-demo ${quota}`,
       "plus-demo /models",
     ];
-    await until(() => github.demo.journal.length >= expected.length, 10_000);
+    await until(() => github.demo.journal.length >= expected.length, "everything is asked that a start asks");
     expect(asked(github)).toEqual(expected);
     expect((await serving(url)).status).toBe(200);
     await fetch(`${url}/usage`);
@@ -48,7 +49,7 @@ describe("a start", () => {
     for (const account of github.demo.accounts) if (account.login !== "work-demo") account.githubToken = "gho_other";
     await using command = run(start, { env: github.env });
     const { url } = await command.ready();
-    await until(() => command.stderr().includes("plus-demo has failed"), 10_000);
+    await until(() => command.stderr().includes("plus-demo has failed"), "the failure is printed");
     expect(command.stderr()).toContain("octo-demo has failed: GitHub no longer accepts its sign-in");
     const { accounts } = (await (await fetch(`${url}/usage`)).json()) as { accounts: Record<string, unknown>[] };
     expect(accounts.map(({ id, state, failed }) => [id, state, failed])).toEqual([
@@ -67,7 +68,7 @@ describe("a start", () => {
     github.demo.intercept(exchange, () => new Promise(() => {}));
     await using command = run([...start, "--stdin-lifetime"], { env: github.env });
     await command.ready();
-    await until(() => callsTo(github.demo, exchange) === 1, 10_000);
+    await until(() => callsTo(github.demo, exchange) === 1, "one token is asked for");
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
     expect(command.stderr()).not.toMatch(/ (?:warn|error) /);
@@ -91,7 +92,10 @@ describe("the awakening", () => {
     proxy.demo.intercept(exchange, () => answered.promise);
     const awakening = awaken(proxy.app);
     const early = serving(proxy.url);
-    await until(() => callsTo(proxy.demo, exchange) === 1 && proxy.app.inFlight.count === 1);
+    await until(
+      () => callsTo(proxy.demo, exchange) === 1 && proxy.app.inFlight.count === 1,
+      "one token is asked for, and the request waits",
+    );
     answered.resolve(undefined);
     expect((await early).status).toBe(200);
     await awakening;

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { until } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
 // Each test starts processes, and the machine may be busy.
@@ -78,7 +78,7 @@ describe.each(ties)("killed without a word, the editor takes dragoman with it wi
     expect(isThere(pid)).toBe(true);
     const killedAt = unloadedNow();
     parent.kill("SIGKILL");
-    await until(() => !isThere(pid), 4000);
+    await until(() => !isThere(pid), "the child has ended");
     expect(unloadedNow() - killedAt).toBeLessThan(2000);
     if (text !== undefined) expect(await text).toMatch(/shutting down|cut/);
   });
@@ -88,7 +88,7 @@ test("the editor is not its parent, but the parent's", async () => {
   await using parent = editor('["--parent-pid", String(process.pid)]', true);
   const { pid } = await readyLine(parent.stdout);
   parent.kill("SIGKILL");
-  await until(() => !isThere(pid), 2000);
+  await until(() => !isThere(pid), "the child has ended");
 });
 
 describe("a stdin that ends", () => {
@@ -285,7 +285,10 @@ describe("what is taken", () => {
     const data = join(first.home, "data");
     await using second = run(demo, { env: { DRAGOMAN_HOME: data } });
     await second.ready();
-    await until(() => second.stderr().includes(`by the dragoman server at ${url} (process ${pid})`));
+    await until(
+      () => second.stderr().includes(`by the dragoman server at ${url} (process ${pid})`),
+      "the second names the first",
+    );
     const running = () => Bun.file(join(data, "demo", "running.json")).json();
     expect((await running()).pid).toBe(second.process.pid);
     second.process.kill("SIGTERM");

@@ -12,8 +12,9 @@ import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
-import { startProxy, until } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
@@ -221,7 +222,7 @@ describe("files", () => {
     const { url } = await served.ready();
     const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
-    await until(() => checkIntegrity(join(github.data, "admin.sqlite"))?.rows === 1);
+    await until(() => checkIntegrity(join(github.data, "admin.sqlite"))?.rows === 1, "the row is written");
     served.process.kill("SIGKILL");
     await served.exited;
     const before = traces(github.data).filter(({ name }) => !name.endsWith("-shm"));

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { columnNames } from "../../src/history/entry";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { startProxy, until } from "../support/proxy";
+import { startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const ask = (url: string, content: string) =>
@@ -48,7 +49,7 @@ describe("a drain", () => {
     const { url } = await command.ready();
     const streams = await Promise.all(Array.from({ length: 5 }, () => ask(url, "[demo: long 130] Hello")));
     command.process.kill("SIGTERM");
-    await until(() => command.stderr().includes("have 4 s to finish"));
+    await until(() => command.stderr().includes("have 4 s to finish"), "the time that requests have is printed");
     expect(await probe(url, "ready")).toMatchObject({ status: 503, body: { status: "draining" } });
     expect((await probe(url, "live")).status).toBe(200);
     // A load balancer may not have noticed yet.

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { until } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const ask = (content: string) =>
@@ -172,7 +172,7 @@ describe("an end", () => {
     const stream = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("[demo: silence 20] Hello") });
     const text = stream.text().catch(() => "cut");
     command.process.kill("SIGINT");
-    await until(() => command.stderr().includes("a second signal"));
+    await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
     command.process.kill("SIGINT");
     expect(await command.exited).toBe(130);
     expect(await text).toMatch(/shutting down|cut/);

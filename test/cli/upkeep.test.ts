@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { keepAccountsKnown } from "../../src/cli/start/upkeep";
 import { describeWithPostgres } from "../support/postgres";
-import { until, untilStill } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
+import { until, untilStill } from "../support/until";
 
 const quota = "/copilot_internal/user";
 const hour = 3_600_000;
@@ -27,7 +27,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     // While one account of a person is suspended, GitHub is not asked about the others either.
     const carl = await leader.addMember("carl", "carl-one", "carl-two");
     leader.app.forMember(carl.id).accounts[0]!.mark({ name: "failed", reason: "Suspended.", suspended: true });
-    await until(() => other.app.allAccounts.length === 7);
+    await until(() => other.app.allAccounts.length === 7, "the other server knows all accounts");
     demo.accounts.find(({ login }) => login === "ben-two")!.githubToken = "ghu_another";
     let [open, most] = [0, 0];
     demo.intercept(quota, async () => {
@@ -40,13 +40,13 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     await account!.quota();
     const running = [leader, other].map(({ app }) => keepAccountsKnown(app, times));
     const asked = () => demo.journal.filter(({ path }) => path === quota).length;
-    await until(() => asked() >= 5);
+    await until(() => asked() >= 5, "it has asked five times");
     await untilStill(asked);
     expect(demo.journal.map(({ path }) => path)).toEqual(Array(5).fill(quota));
     expect(most).toBe(1);
     for (const { app } of [leader, other]) {
       const stateOf = () => app.forMember(ben.id).accounts.find(({ id }) => id === "ben-two")!.state;
-      await until(() => stateOf().name === "failed");
+      await until(() => stateOf().name === "failed", "the account has failed");
       expect(stateOf().reason).toContain("no longer accepts");
     }
     for (const { app } of [leader, other]) app.close();
@@ -61,7 +61,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     app.now = () => now;
     const asked = () => demo.journal.filter(({ path }) => path === quota).length;
     const running = keepAccountsKnown(app, { ...times, look: 5, gap: 1 });
-    await until(() => asked() === 3);
+    await until(() => asked() === 3, "it has asked three times");
     // To the accounts, whose clock is the machine's, no answer is old.
     const calls: number[] = [];
     const began = now;
@@ -91,7 +91,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     const looks: number[] = [];
     const running = keepAccountsKnown(app, { ...times, look: 100 });
     for (let look = 1; look <= 3; look++) {
-      await until(() => asked().length >= look);
+      await until(() => asked().length >= look, "it has looked once more");
       looks.push(performance.now());
     }
     expect(looks[2]! - looks[0]!).toBeGreaterThan(60);
@@ -99,7 +99,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     expect(asked()).toHaveLength(3);
     demo.intercept(quota, () => undefined);
     now += hour;
-    await until(() => app.allAccounts.every(({ knownQuota }) => knownQuota));
+    await until(() => app.allAccounts.every(({ knownQuota }) => knownQuota), "every quota is known");
     app.close();
     await running;
   });

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { until } from "../support/proxy";
 import { atTerminal } from "../support/terminal";
+import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
 test.each([
@@ -57,7 +57,10 @@ test("a token of the environment that GitHub refuses is named as what it is: nob
     env: { ...github.env, DRAGOMAN_GITHUB_TOKEN: "gho_0123456789abcdef0123456789abcdef0123" },
   });
   await server.ready();
-  await until(() => server.stderr().includes("GitHub does not accept the token that was given at the start"));
+  await until(
+    () => server.stderr().includes("GitHub does not accept the token that was given at the start"),
+    "the refusal is printed",
+  );
   expect(server.stderr()).not.toContain("Sign in again");
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConfigStore, openConfig } from "../../src/config/store";
 import { run } from "../support/command";
-import { until } from "../support/proxy";
+import { until } from "../support/until";
 
 const [first, second, third] = ["k-first-0123456789", "k-second-0123456789", "k-third-0123456789"];
 const keys = (...apiKeys: (string | undefined)[]) => ({ auth: { apiKeys } });
@@ -115,7 +115,7 @@ test("two servers, one data folder: a leaked key that is replaced at the one is 
     const statuses = () => Promise.all([first, second].map((key) => status(key!)));
     expect(await statuses()).toEqual([200, 401]);
     expect((await post(keys(second))).status).toBe(200);
-    await until(() => other.stderr().includes("The config was changed: auth."), 5000);
+    await until(() => other.stderr().includes("The config was changed: auth."), "the other server has the change");
     expect(await statuses()).toEqual([401, 200]);
     expect(other.stderr()).not.toContain("takes effect at the next start");
   } finally {

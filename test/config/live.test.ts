@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";
 import { proof } from "../support/proof";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { openChance } from "../support/random";
+import { until } from "../support/until";
 
 const chance = openChance("config/live");
 
@@ -23,7 +24,7 @@ describe("a hand edit", () => {
 
   test("applies within two seconds, and says so", async () => {
     edit({ logLevel: "debug", modelAliases: { fast: "gpt-5-mini" }, auth: { apiKeys: ["k-old-0123456789"] } });
-    await until(() => current().logLevel === "debug");
+    await until(() => current().logLevel === "debug", "the new level is in use");
     expect(current().modelAliases).toEqual({ fast: "gpt-5-mini" });
     expect(proxy.lines.join("")).toContain("The config file was edited: logLevel, modelAliases.");
   });
@@ -31,11 +32,11 @@ describe("a hand edit", () => {
   test("by an editor that writes another file and renames it, or that shortens and fills it, applies too", async () => {
     writeFileSync(`${file}.new`, '{"maxRows": 5}');
     renameSync(`${file}.new`, file);
-    await until(() => current().maxRows === 5);
+    await until(() => current().maxRows === 5, "the new cap is in use");
     truncateSync(file);
     await Bun.sleep(100);
     writeFileSync(file, '{"maxRows": 6}');
-    await until(() => current().maxRows === 6);
+    await until(() => current().maxRows === 6, "the last cap is in use");
     expect(proxy.lines.join("")).not.toContain("not valid JSON");
   });
 
@@ -52,12 +53,12 @@ describe("a hand edit", () => {
     "that leaves %s is refused with its place, once, and what held goes on",
     async (_what, text, said) => {
       edit(text);
-      await until(() => proxy.lines.some((line) => line.includes(said)));
+      await until(() => proxy.lines.some((line) => line.includes(said)), "it is said in the log");
       await Bun.sleep(600);
       expect(proxy.lines.filter((line) => line.includes(" error "))).toHaveLength(1);
       expect(current().logLevel).toBe("info");
       edit({ logLevel: "warn" });
-      await until(() => current().logLevel === "warn");
+      await until(() => current().logLevel === "warn", "the new level is in use");
       expect(proxy.app.config.fault).toBeUndefined();
     },
     10_000,
@@ -67,7 +68,7 @@ describe("a hand edit", () => {
     const status = (key: string) =>
       fetch(`${proxy.url}/v1/models`, { headers: { "x-api-key": key } }).then((it) => it.status);
     edit({ logLevel: "warn", auth: { apiKeys: ["k-new-0123456789"] } });
-    await until(() => current().logLevel === "warn");
+    await until(() => current().logLevel === "warn", "the new level is in use");
     expect([await status("k-old-0123456789"), await status("k-new-0123456789")]).toEqual([200, 401]);
     expect(proxy.lines.join("")).toContain("auth.apiKeys in the config file takes effect at the next start.");
     const shown = await (await fetch(`${proxy.url}/api/admin/config`)).json();
@@ -156,7 +157,10 @@ describe("several processes with one data folder", () => {
     );
     expect(Object.keys(stored().modelAliases)).toHaveLength(count * rounds);
     expect(late).toBeGreaterThan(0);
-    await until(() => readdirSync(join(home, "demo")).every((name) => !name.includes(".tmp-")));
+    await until(
+      () => readdirSync(join(home, "demo")).every((name) => !name.includes(".tmp-")),
+      "no temporary file is left",
+    );
   });
 
   test("each of them changing a key of its own loses nothing, without any revision", async () => {

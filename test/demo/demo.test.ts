@@ -4,7 +4,7 @@ import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts"
 import { anthropicKey } from "../../src/demo/anthropic";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import { directives } from "../../src/demo/faults";
-import { until } from "../support/proxy";
+import { until } from "../support/until";
 
 // biome-ignore lint/suspicious/noExplicitAny: these are the wire's own shapes, looked at from outside
 type Wire = any;
@@ -570,10 +570,10 @@ describe("a test can", () => {
     const controller = new AbortController();
     const answer = chat({ ...say(`[demo: ${directive}]`), stream: true }, { signal: controller.signal });
     answer.catch(() => {});
-    await until(() => demo.open === 1);
+    await until(() => demo.open === 1, "the stream is open");
     if (!directive.startsWith("slow")) await (await answer).body!.getReader().read();
     controller.abort();
-    await until(() => demo.open === 0);
+    await until(() => demo.open === 0, "the stream is closed");
     expect(demo.journal.at(-1)!.aborted).toBe(clock);
   });
 
@@ -595,6 +595,6 @@ describe("a test can", () => {
     await reader.read();
     expect(demo.open).toBe(1);
     controller.abort();
-    await until(() => demo.open === 0);
+    await until(() => demo.open === 0, "the stream is closed");
   });
 });

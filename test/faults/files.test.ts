@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFilesOf } from "../../src/observe/open-files";
 import { run } from "../support/command";
-import { until } from "../support/proxy";
+import { until } from "../support/until";
 
 const script = join(import.meta.dir, "../support/out-of-files.ts");
 
@@ -52,7 +52,7 @@ test.if(process.platform === "linux")(
     const sockets = await Promise.all(
       Array.from({ length: free - 10 }, () => Bun.connect({ hostname: "127.0.0.1", port, socket })),
     );
-    await until(() => openFilesOf(pid)!.open > 85);
+    await until(() => openFilesOf(pid)!.open > 85, "nearly all files are open");
     const { state, message } = await examine();
     expect([state, message]).toEqual([
       "warn",

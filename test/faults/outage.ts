@@ -5,8 +5,8 @@
  */
 import { SQL } from "bun";
 import { startPostgres, type TestPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
+import { until } from "../support/until";
 
 const seconds = Number(process.argv[2] ?? 30);
 const rounds = Number(process.argv[3] ?? 2);
@@ -58,13 +58,13 @@ async function prepare(team: Team): Promise<{ servers: TeamServer[]; keys: Recor
     await until(async () => {
       const found = await Promise.all(servers.map(({ url }) => fetch(`${url}/v1/models`, { headers })));
       return found.every(({ ok }) => ok);
-    }, 5_000);
+    }, "every server knows the key");
     await servers[0]!.admin("/budgets", { name, unit: "requests", limit, per: "month", scope: { key: name } });
   }
   await until(async () => {
     const lists = await Promise.all(servers.map((server) => server.admin("/budgets")));
     return lists.every(({ items }) => items.length === 2);
-  }, 5_000);
+  }, "every server knows both budgets");
   return { servers, keys };
 }
 
@@ -102,7 +102,7 @@ async function round(postgres: TestPostgres, way: "killed" | "hangs"): Promise<s
   await Promise.all(loads);
   done.push(...(await Promise.all(long)));
   // The rest of the budget, by all servers at once.
-  await until(async () => (await servers[0]!.admin("/budgets")).items !== undefined, 10_000);
+  await until(async () => (await servers[0]!.admin("/budgets")).items !== undefined, "the database is back");
   const rest = Array.from({ length: limits.ben }, (_, at) => send(servers[at % 3]!, keys.ben, "short"));
   done.push(...(await Promise.all(rest)));
 

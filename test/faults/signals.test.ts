@@ -1,8 +1,8 @@
 /** Signals: the first lets what runs end, the second does not, and one that means nothing here changes nothing. */
 import { describe, expect, test } from "bun:test";
 import { type Command, run } from "../support/command";
-import { until } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const bodies = {
   "/v1/chat/completions": (content: string) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
@@ -46,7 +46,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
       await using command = run(["start", "--demo", "--json", "--port", "0"]);
       const { url, streams } = await fifty(command, "[demo: long 60] Hello");
       command.process.kill(signal);
-      await until(() => command.stderr().includes("a second signal"));
+      await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
       expect(await fetch(`${url}/health`).catch(() => "refused")).toBe("refused");
       for (const { path, text } of streams) expect(await text).toContain(ended[path]);
       expect(await command.exited).toBe(0);
@@ -64,7 +64,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
       await using command = run(["start", "--demo", "--json", "--port", "0"]);
       const { streams } = await fifty(command, "[demo: silence 20] Hello");
       command.process.kill(one);
-      await until(() => command.stderr().includes("a second signal"));
+      await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
       const startedAt = unloadedNow();
       command.process.kill(two);
       expect(await command.exited).toBe(130);

@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { cutOnce } from "../support/cut";
-import { type RunningProxy, startProxy, until, untilStill } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { type RawServer, sendRaw, startRaw } from "../support/raw-socket";
 import { unloadedNow } from "../support/unloaded";
+import { until, untilStill } from "../support/until";
 
 const messages = [{ role: "user", content: "Hello" }];
 const ask = { model: "m", max_tokens: 9, messages };
@@ -74,7 +75,7 @@ test("a kept connection that the upstream closes between requests causes no erro
     expect((await own.post("/odd/v1/messages", ask)).status).toBe(200);
     odd.end();
     // Ours is closed too once theirs was seen to be.
-    await until(() => odd.open === 0);
+    await until(() => odd.open === 0, "our side is closed too");
     expect(odd.connections).toBe(turn);
   }
 });
@@ -138,7 +139,7 @@ test("a gap within the limit arrives intact with signs of life before it, one be
   expect([pings(cut) >= 4, cut.includes("message_stop")]).toEqual([true, false]);
   expect(cut.trimEnd().split("\n").at(-1)).toContain('"type":"timeout_error"');
   expect(own.rows()[0]).toMatchObject({ error_type: "timeout", stop_reason: null });
-  await until(() => own.demo.open === 0);
+  await until(() => own.demo.open === 0, "the upstream's connection is closed");
 });
 
 test("without [DONE], a finish reason is an end, and its absence an error", async () => {
@@ -182,11 +183,11 @@ test("a client that does not read keeps us from reading, and our memory flat", a
   );
   socket.on("error", () => {});
   socket.pause();
-  await until(() => sent > 0);
+  await until(() => sent > 0, "the upstream sends");
   await untilStill(() => sent);
   expect(sent).toBeLessThan(40 * 1024 * 1024);
   socket.destroy();
-  await until(() => proxy.demo.open === 0, 3000);
+  await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
 });
 
 describe("the client leaves", () => {
@@ -202,13 +203,13 @@ describe("the client leaves", () => {
         { signal: leaving.signal },
       );
       asked.then((response) => response.text()).catch(() => {});
-      await until(() => own.demo.open === 1);
+      await until(() => own.demo.open === 1, "the upstream is asked");
       await Bun.sleep(150);
       const left = unloadedNow();
       leaving.abort();
-      await until(() => own.demo.open === 0);
+      await until(() => own.demo.open === 0, "the upstream's connection is closed");
       expect(unloadedNow() - left).toBeLessThan(2000);
-      await until(() => own.rows().length === 1);
+      await until(() => own.rows().length === 1, "the row is written");
       expect(own.rows()[0]!.http_status).toBe(499);
     },
   );
@@ -231,11 +232,11 @@ test("a client that closes its half is let go, as if it had left, and so is the 
   });
   socket.on("error", () => {});
   socket.on("close", () => closed.resolve(answer));
-  await until(() => own.demo.open === 1);
+  await until(() => own.demo.open === 1, "the upstream is asked");
   socket.end();
-  await until(() => own.demo.open === 0, 1000);
+  await until(() => own.demo.open === 0, "the upstream's connection is closed");
   expect(await closed.promise).toBe("");
-  await until(() => own.rows().length === 1);
+  await until(() => own.rows().length === 1, "the row is written");
   expect(own.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
 });
 
@@ -353,6 +354,7 @@ test("a model list that cannot be renewed serves on, after a day too, and each f
     expect([await models(), await ask()]).toEqual([known, 200]);
     await until(
       () => own.lines.filter((line) => line.includes("model list of octo-demo could not be")).length > warnings,
+      "the failure is in the log again",
     );
     warnings = own.lines.filter((line) => line.includes("model list of octo-demo could not be")).length;
   }

@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { describeWithPostgres } from "../support/postgres";
-import { startProxy, until } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
+import { until } from "../support/until";
 
 /** Sends one request and nothing more. @returns What came until the server closed the connection. */
 function untilClosed(url: string, method: string, path: string, body = ""): Promise<{ text: string }> {
@@ -83,7 +84,7 @@ describeWithPostgres("a slow database", () => {
     const slow = postgres.administer("BEGIN; LOCK TABLE dragoman.requests; SELECT pg_sleep(4.3); COMMIT", url);
     const locked =
       "SELECT 1 FROM pg_locks WHERE relation = 'dragoman.requests'::regclass AND mode = 'AccessExclusiveLock'";
-    await until(async () => (await postgres.administer(locked, url)).length > 0);
+    await until(async () => (await postgres.administer(locked, url)).length > 0, "a question waits for the lock");
     const paths = ["/api/admin/statistics?by=model", "/api/admin/totals", "/admin"];
     const answers = await Promise.all(paths.map((path) => untilClosed(team.url, "GET", path)));
     expect(answers.map(({ text }) => text.slice(0, 12))).toEqual(paths.map(() => "HTTP/1.1 200"));

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Reservation } from "../../src/budgets/entries";
 import { gathered, type Notice } from "../../src/notices/conditions";
 import { describeWithPostgres } from "../support/postgres";
-import { until } from "../support/proxy";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
+import { until } from "../support/until";
 
 describeWithPostgres("a team's notices", () => {
   let postgres: TestDatabases;
@@ -30,7 +30,10 @@ describeWithPostgres("a team's notices", () => {
     const anna = await leader.addMember("anna", "anna-demo");
     const ben = await leader.addMember("ben", "ben-demo", "ben-work");
     const accountsOf = (team: typeof leader, id: string) => team.app.forMember(id).accounts;
-    await until(() => accountsOf(other, anna.id).length + accountsOf(other, ben.id).length === 3);
+    await until(
+      () => accountsOf(other, anna.id).length + accountsOf(other, ben.id).length === 3,
+      "the other server has all accounts",
+    );
 
     // What the server that is not the leader finds out.
     const [annas] = accountsOf(other, anna.id);
@@ -45,6 +48,7 @@ describeWithPostgres("a team's notices", () => {
         accountsOf(leader, anna.id)[0]!.state.name === "failed" &&
         accountsOf(leader, ben.id)[0]!.state.suspended === true &&
         accountsOf(leader, ben.id)[1]!.knownQuota !== undefined,
+      "the leader knows what was marked",
     );
     for (const { app } of [other, leader, other, leader]) await app.notices.check();
     const titles = received.map((body) => (JSON.parse(body) as { title: string }).title);
@@ -99,7 +103,10 @@ describeWithPostgres("a budget for each member", () => {
     const rules = { unit: "requests", limit: 10, per: "month", warn: [0.5, 0.8] } as const;
     const budgets = [{ name: "each", each: "member", limits, ...rules }];
     await leader.app.config.change({ budgets });
-    await until(() => other.app.budgets.budgets.length === 1 && other.app.members!.find(ben.id) !== undefined);
+    await until(
+      () => other.app.budgets.budgets.length === 1 && other.app.members!.find(ben.id) !== undefined,
+      "the other server knows the budget and Ben",
+    );
     const titles = () =>
       leader.lines.concat(other.lines).flatMap((line) => /Budget .*? (?:used up|used)(?=\.)/.exec(line)?.[0] ?? []);
     const spent = new Map<string, number>();
@@ -115,7 +122,7 @@ describeWithPostgres("a budget for each member", () => {
       await until(async () => {
         const { states } = await leader.app.budgets.holders(leader.app.budgets.budgets[0]!, { limit: 9 });
         return states.some(({ holder, used }) => holder?.name === name && used === known + count);
-      });
+      }, "the use is counted");
       for (const { app } of [leader, other, leader]) await app.notices.check();
     };
     await spend(anna, 4);

@@ -4,10 +4,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openCounter, openHistogram } from "../../src/observe/series";
 import { run } from "../support/command";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 import { testWith } from "../support/sandbox";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const chat = (content: string, stream = false) => ({
   model: "gpt-5-mini",
@@ -121,7 +122,7 @@ test("open requests and streams", async () => {
   await using proxy = await startProxy();
   const stream = await proxy.post("/v1/chat/completions", chat("[demo: silence 20] Hello", true));
   const full = proxy.post("/v1/chat/completions", chat("[demo: slow-headers 20] Hello")).catch(() => undefined);
-  await until(() => proxy.app.inFlight.count === 2);
+  await until(() => proxy.app.inFlight.count === 2, "both requests run");
   const samples = await scrape(proxy.url);
   expect(valueIn(samples, "dragoman_requests_open")).toBe(2);
   expect(valueIn(samples, "dragoman_streams_open")).toBe(1);

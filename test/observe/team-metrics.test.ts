@@ -5,9 +5,10 @@ import type { AccountState } from "../../src/accounts/account-state";
 import { maxNamedAccounts, quotaPoints, statePoints } from "../../src/observe/account-points";
 import { openCounter } from "../../src/observe/series";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { startProxy, until } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 import { startTeamApp } from "../support/team-app";
+import { until } from "../support/until";
 
 const scrape = async (url: string) => {
   const text = await (await fetch(`${url}/metrics`)).text();
@@ -29,7 +30,7 @@ describeWithPostgres("a team's metrics", () => {
     const [account] = team.app.forMember(anna.id).accounts;
     await account!.quota();
     account!.mark({ name: "failed", reason: "GitHub refuses it." });
-    await until(() => other.app.team!.servers?.length === 2);
+    await until(() => other.app.team!.servers?.length === 2, "both servers are known");
     const [{ samples, text }, { samples: others }] = [await scrape(team.url), await scrape(other.url)];
     const anna1 = { account: "github.com/anna-demo", member: "anna" };
     expect(valueIn(samples, "dragoman_account_state", { ...anna1, state: "failed" })).toBe(1);
@@ -70,7 +71,7 @@ describeWithPostgres("a team's metrics", () => {
     await postgres.stop();
     try {
       await ask().then((answer) => answer.text());
-      await until(() => team.app.team!.waiting().requests > 0);
+      await until(() => team.app.team!.waiting().requests > 0, "rows wait for the database");
       const { samples } = await scrape(team.url);
       expect(valueIn(samples, "dragoman_database_up")).toBe(0);
       expect(valueIn(samples, "dragoman_isolated")).toBe(1);
@@ -81,7 +82,7 @@ describeWithPostgres("a team's metrics", () => {
     } finally {
       await postgres.start();
     }
-    await until(() => team.app.team!.waiting().requests === 0);
+    await until(() => team.app.team!.waiting().requests === 0, "no row waits any more");
     const { samples } = await scrape(team.url);
     expect(valueIn(samples, "dragoman_database_up")).toBe(1);
   });

@@ -1,7 +1,8 @@
 /** Which account serves, what happens when one cannot, and what the client is told when none can. */
 import { describe, expect, test } from "bun:test";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 import { timed } from "./bench";
 
 const all = ["octo-demo", "work-demo", "plus-demo"];
@@ -272,7 +273,7 @@ describe("a limit is hit", () => {
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "1" }), 2);
     const twice = await post(proxy);
     expect([twice.status, twice.headers.get("retry-after")]).toEqual([429, "1"]);
-    await until(() => proxy.app.accounts[0]!.state.name === "ready");
+    await until(() => proxy.app.accounts[0]!.state.name === "ready", "the account is ready again");
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "5" }));
     const startedAt = unloadedNow();
     const longer = await post(proxy);
@@ -286,11 +287,11 @@ describe("a limit is hit", () => {
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
     const leaving = new AbortController();
     const left = proxy.post("/v1/chat/completions", ask(), { signal: leaving.signal }).catch(() => "left");
-    await until(() => asked(proxy).length === 1);
+    await until(() => asked(proxy).length === 1, "the upstream is asked");
     await Bun.sleep(50);
     leaving.abort();
     expect(await left).toBe("left");
-    await until(() => proxy.rows()[0]?.http_status === 499);
+    await until(() => proxy.rows()[0]?.http_status === 499, "the row says that the client left");
     await Bun.sleep(2200);
     expect(asked(proxy).length).toBe(1);
   });

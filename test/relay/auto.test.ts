@@ -1,7 +1,8 @@
 /** Model `auto`: GitHub Copilot chooses the model. */
 import { describe, expect, test } from "bun:test";
 import { type AutoOffer, autoAccounts, type DemoAccount } from "../../src/demo/accounts";
-import { type ProxyOptions, type RunningProxy, startProxy, until } from "../support/proxy";
+import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 type Name = keyof ReturnType<typeof autoAccounts>;
 
@@ -34,7 +35,7 @@ const asked = ({ demo }: RunningProxy, path: string | RegExp) =>
 const generations = (proxy: RunningProxy) => asked(proxy, /^\/(?:chat\/completions|responses|v1\/messages)$/);
 const tokenOf = (seen: { headers: Record<string, string> }) => seen.headers["copilot-session-token"];
 const rowOf = async (proxy: RunningProxy) => {
-  await until(() => proxy.rows().length > 0);
+  await until(() => proxy.rows().length > 0, "the row is written");
   return proxy.rows()[0]!;
 };
 
@@ -147,7 +148,7 @@ describe("the protocols", () => {
     await using proxy = await withAccounts(["student"], { student: { fault: "silent" } });
     const gone = new AbortController();
     const answer = proxy.post("/v1/chat/completions", bodies.chat.body, { signal: gone.signal }).catch(() => undefined);
-    await until(() => asked(proxy, "/auto").length === 1);
+    await until(() => asked(proxy, "/auto").length === 1, "Auto is asked");
     gone.abort();
     await answer;
     expect(await rowOf(proxy)).toMatchObject({ http_status: 499, error_type: "client_closed" });

@@ -1,7 +1,8 @@
 /** The books of a session like Claude Code's: what dragoman writes down against what the upstream charges. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 /** Several turns of one conversation, each with the whole of what was before, as Claude Code sends them. */
 function turns(model: string, start: number) {
@@ -50,7 +51,7 @@ for (const stated of [true, false])
         const before = premium.creditsUsed ?? 0;
         const had = proxy.rows().length;
         for (const body of turns(model, start)) expect((await proxy.post("/v1/messages", body)).status).toBe(200);
-        await until(() => proxy.rows().length === had + 4);
+        await until(() => proxy.rows().length === had + 4, "all four rows are written");
         const rows = proxy.rows().slice(0, 4);
         expect(rows.some(({ cached_tokens }) => (cached_tokens ?? 0) > 0)).toBe(true);
         expect(rows.every(({ input_tokens }) => (input_tokens ?? 0) > boundary)).toBe(true);

@@ -5,8 +5,9 @@ import { dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { clients } from "../support/clients";
 import { helloReply, type OpenAiServer, startOpenAiServer } from "../support/openai-server";
-import { type ProxyOptions, type RunningProxy, startProxy, until } from "../support/proxy";
+import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { pixel, weather } from "../support/scenarios";
+import { until } from "../support/until";
 
 const [claude, gpt, local] = ["claude-sonnet-4.6", "gpt-5.3-codex", "ollama/gpt-small"] as const;
 const claudePath = "/v1/messages";
@@ -240,10 +241,10 @@ describe("no other model is asked", () => {
     proxy.demo.intercept(claudePath, faults["529"]!);
     proxy.demo.intercept(gptPath, () => new Promise<Response>(() => {}));
     const answer = proxy.post("/v1/messages", hello(claude), { signal: leave.signal }).catch(() => "left");
-    await until(() => callsTo(proxy, gptPath) === 1);
+    await until(() => callsTo(proxy, gptPath) === 1, "the fallback is asked");
     leave.abort();
     expect(await answer).toBe("left");
-    await until(() => proxy.rows().length === 1);
+    await until(() => proxy.rows().length === 1, "the row is written");
     expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
     expect(mock.calls()).toEqual([]);
   });

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 const canary = "CANARY-zebra-umbrella-4711";
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
@@ -16,7 +17,7 @@ describe("a row tells", () => {
       { headers: { "user-agent": "tester/1.0" } },
     );
     await response.text();
-    await until(() => proxy.rows().length === 1);
+    await until(() => proxy.rows().length === 1, "the row is written");
     expect(proxy.rows()[0]).toMatchObject({
       path: "/v1/chat/completions",
       client_dialect: "chat",
@@ -131,7 +132,7 @@ test("1,000 mixed requests, some aborted, some failing, are exactly 1,000 rows, 
       signal: controller.signal,
     });
     response.catch(() => {});
-    await until(() => proxy.demo.journal.length > before, 5000);
+    await until(() => proxy.demo.journal.length > before, "the upstream is asked");
     await Bun.sleep(20);
     controller.abort();
     await response.then((started) => started.text()).catch(() => {});
@@ -142,7 +143,7 @@ test("1,000 mixed requests, some aborted, some failing, are exactly 1,000 rows, 
     if (outcomes.length % 50 === 0) await Promise.all(outcomes.splice(0));
   }
   await Promise.all(outcomes);
-  await until(() => proxy.rows().length > 0 && proxy.history.count() >= 1000, 10_000);
+  await until(() => proxy.rows().length > 0 && proxy.history.count() >= 1000, "1,000 rows are written");
   await Bun.sleep(100);
   proxy.app.history.flush();
   expect(proxy.history.count()).toBe(1000);

@@ -1,6 +1,7 @@
 /** Web searches by engines of the config, which are servers on loopback here. */
 import { describe, expect, test } from "bun:test";
-import { startProxy, until } from "../support/proxy";
+import { startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and answers of other services
 type Json = any;
@@ -161,10 +162,10 @@ describe("an engine that fails", () => {
     await using proxy = await startProxy({ config: { webSearchEngine: settings } });
     const gone = new AbortController();
     const asked = proxy.post("/v1/messages", ask(), { signal: gone.signal }).catch(() => undefined);
-    await until(() => engine.seen.length === 1);
+    await until(() => engine.seen.length === 1, "the engine is asked");
     gone.abort();
     await asked;
-    await until(() => isGone && proxy.app.inFlight.count === 0);
+    await until(() => isGone && proxy.app.inFlight.count === 0, "the search is given up");
     expect(proxy.rows().map(({ http_status }) => http_status)).toEqual([499, 499]);
   });
 });

@@ -1,8 +1,9 @@
 /** Streams passed through: bytes, cuts, silence, hang-ups. The upstream's bytes are written by hand here. */
 import { describe, expect, test } from "bun:test";
 import { cutOnce, startCut } from "../support/cut";
-import { type RunningProxy, startProxy, until, untilStill } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until, untilStill } from "../support/until";
 
 const model = "gpt-5-mini";
 const chunk = (choices: object[], more = {}) =>
@@ -136,7 +137,7 @@ describe("a stream that breaks", () => {
     const text = await cutOnce(await proxy.post("/v1/chat/completions", ask), /"content":"\w/, cut);
     expect(text).toContain('"code":"upstream_disconnected"');
     expect(text).not.toContain("[DONE]");
-    await until(() => proxy.rows().length === 1);
+    await until(() => proxy.rows().length === 1, "the row is written");
     expect(proxy.rows()[0]).toMatchObject({ http_status: 200, error_type: expect.any(String), stop_reason: null });
   });
 
@@ -187,7 +188,7 @@ test.each([
     startCut(proxy.demo, "/v1/messages", Number.POSITIVE_INFINITY);
     const response = await proxy.post(path, { model: "claude-sonnet-4.6", ...given });
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("output_tokens")]);
-    await until(() => proxy.demo.open === 0);
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
     expect(proxy.rows()[0]).toMatchObject({ http_status: 200, error_type: null, stop_reason: expect.any(String) });
   },
 );
@@ -202,13 +203,13 @@ describe("the client's hang-up closes the upstream within a second", () => {
     const body = { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] };
     const response = proxy.post("/v1/chat/completions", body, { signal: controller.signal });
     response.catch(() => {});
-    await until(() => proxy.demo.open === 1);
+    await until(() => proxy.demo.open === 1, "the upstream is asked");
     await after(response);
     const leftAt = unloadedNow();
     controller.abort();
-    await until(() => proxy.demo.open === 0, 1000);
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
     expect(unloadedNow() - leftAt).toBeLessThan(1000);
-    await until(() => proxy.rows().length === 1);
+    await until(() => proxy.rows().length === 1, "the row is written");
     expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
   };
 
@@ -248,9 +249,9 @@ describe("the client's hang-up closes the upstream within a second", () => {
       { signal: controller.signal },
     );
     response.catch(() => {});
-    await until(() => proxy.demo.open === 1);
+    await until(() => proxy.demo.open === 1, "the upstream is asked");
     controller.abort();
-    await until(() => proxy.demo.open === 0, 1000);
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
   });
 });
 
@@ -282,7 +283,7 @@ describe("silence", () => {
       proxy.post("/v1/chat/completions", { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] });
     expect((await say("[demo: slow-headers 20]")).status).toBe(504);
     expect(await (await say("[demo: silence 20]")).text()).toMatch(/"error":.*sent nothing for 1 s/);
-    await until(() => proxy.demo.open === 0);
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
   });
 });
 
@@ -316,7 +317,7 @@ test("a reply that cannot be followed is not passed on as if it were complete", 
   const end = chunk([{ index: 0, delta: {}, finish_reason: "tool_calls" }]);
   const text = await reply(proxy, () => inPieces(bytes(`${delta("Hi")}${nameless}${end}data: [DONE]\n\n`), 5000));
   expect(text).toContain('"error"');
-  await until(() => proxy.rows().length === 1);
+  await until(() => proxy.rows().length === 1, "the row is written");
   expect(proxy.rows()[0]!.error_type).not.toBeNull();
 });
 

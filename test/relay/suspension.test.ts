@@ -1,6 +1,7 @@
 /** GitHub says that it has blocked an account: whichever endpoint says so, nothing is sent any more until a person acts. */
 import { describe, expect, test } from "bun:test";
-import { type RunningProxy, until } from "../support/proxy";
+import type { RunningProxy } from "../support/proxy";
+import { until } from "../support/until";
 import { type TimedProxy, timed } from "./bench";
 
 const all = ["octo-demo", "work-demo"];
@@ -77,7 +78,7 @@ describe("told at", () => {
     block(proxy, "/models", 403);
     proxy.pass(11 * 60_000);
     await ask(proxy);
-    await until(() => proxy.app.pool.stopped() !== undefined);
+    await until(() => proxy.app.pool.stopped() !== undefined, "the pool has stopped");
     await expectStopped(proxy);
   });
 
@@ -142,7 +143,7 @@ describe("what comes later does not end it:", () => {
       });
       block(proxy, quota, 403);
       const asked = ask(proxy);
-      await until(() => proxy.demo.journal.some(({ path }) => path === exchange));
+      await until(() => proxy.demo.journal.some(({ path }) => path === exchange), "a token is asked for");
       await fetch(`${proxy.url}/usage`);
       answered.resolve();
       expect((await asked).status).toBe(403);

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { enoughExchanges } from "../../src/upstream/token-factor";
 import { pieces } from "../support/corpus";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 const code = pieces.join("").slice(0, 75_000);
 const reading = (at: number, length: number) => code.slice((at * 977) % 50_000).slice(0, length);
@@ -41,7 +42,7 @@ async function teach({ proxy, later }: Awaited<ReturnType<typeof startTaught>>, 
     const before = proxy.app.tokenCounts.factorOf(model)?.exchanges ?? 0;
     later();
     expect((await proxy.post("/v1/messages", ask(model, at))).status).toBe(200);
-    await until(() => (proxy.app.tokenCounts.factorOf(model)?.exchanges ?? 0) > before);
+    await until(() => (proxy.app.tokenCounts.factorOf(model)?.exchanges ?? 0) > before, "the count was compared");
   }
 }
 
@@ -284,7 +285,7 @@ describe("a translated stream to a Messages client", () => {
     const busy = Array.from({ length: 4 }, () =>
       proxy.post("/v1/messages/count_tokens", ask("gpt-5.4", 0, { system: code.repeat(60) })),
     );
-    await until(() => proxy.app.tokenizer.backlog > 2_000_000);
+    await until(() => proxy.app.tokenizer.backlog > 2_000_000, "much text waits to be counted");
     const { first, last } = await metersOf(proxy, ask("gpt-5.4", 1));
     expect(first.input_tokens).toBeGreaterThan(1_000);
     expect(last.input_tokens).toBeGreaterThan(1_000);

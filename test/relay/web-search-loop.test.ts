@@ -1,6 +1,7 @@
 /** The loop of web searches: what goes upstream between the answers, and how it ends when something fails or stops. */
 import { describe, expect, test } from "bun:test";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
 type Json = any;
@@ -178,9 +179,9 @@ describe("while a search runs", () => {
     const reader = response.body!.getReader();
     let text = "";
     while (!text.includes("server_tool_use")) text += new TextDecoder().decode((await reader.read()).value);
-    await until(() => searches.begun === 1);
+    await until(() => searches.begun === 1, "the search has begun");
     gone.abort();
-    await until(() => searches.aborted === 1 && proxy.app.inFlight.count === 0);
+    await until(() => searches.aborted === 1 && proxy.app.inFlight.count === 0, "the search is given up");
     const rows = proxy.rows();
     expect(rows.map(({ http_status }) => http_status)).toEqual([499, 499]);
     expect(rows.map(({ path }) => path).sort()).toEqual(["/v1/messages", "web_search"]);
@@ -190,7 +191,7 @@ describe("while a search runs", () => {
     await using proxy = await startProxy();
     const searches = holdSearches(proxy, 2);
     const first = proxy.post("/v1/messages", ask("claude-sonnet-4.6"));
-    await until(() => searches.begun === 1);
+    await until(() => searches.begun === 1, "the search has begun");
     const [whole, child] = proxy.app.inFlight.running();
     expect(child).toMatchObject({ parent_id: whole!.request_id, path: "web_search", upstream_model: "gpt-5-mini" });
     expect(JSON.stringify([whole, child])).not.toContain("pandas");
@@ -200,10 +201,10 @@ describe("while a search runs", () => {
     expect(reply.stop_reason).toBe("end_turn");
 
     const second = proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
-    await until(() => searches.begun === 2);
+    await until(() => searches.begun === 2, "the second search has begun");
     proxy.app.inFlight.cancel(proxy.app.inFlight.running()[0]!.request_id);
     expect(eventsOf(await (await second).text()).at(-1)).toMatchObject({ type: "error" });
-    await until(() => searches.aborted === 2);
+    await until(() => searches.aborted === 2, "both searches are given up");
   });
 
   test("the client gets keep-alives", async () => {
@@ -218,7 +219,7 @@ describe("while a search runs", () => {
     while (!/server_tool_use[\s\S]*event: ping/.test(text))
       text += new TextDecoder().decode((await reader.read()).value);
     gone.abort();
-    await until(() => proxy.app.inFlight.count === 0);
+    await until(() => proxy.app.inFlight.count === 0, "no request runs");
   });
 });
 

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../src/app";
-import type { Awaitable } from "../../src/awaitable";
 import { readEnvironment } from "../../src/config/environment";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
@@ -11,7 +10,6 @@ import { type AppOptions, openApp } from "../../src/open-app";
 import { type Binding, handler, listen } from "../../src/server";
 import { type Front, startFront } from "./front";
 import { quickest } from "./quickest";
-import { unloadedNow } from "./unloaded";
 
 export interface RunningProxy extends AsyncDisposable {
   url: string;
@@ -108,33 +106,4 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
 function listenAsExposed(app: App) {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: handler(app, true) });
   return { url: server.url.origin, drain: () => server.stop(), close: () => void server.stop(true) };
-}
-
-/** What a busy machine may add to each limit, ms. */
-const mostAddedMs = 40_000;
-
-/** Waits until a claim holds; fails after `timeoutMs`, not counting what a busy machine adds. */
-export async function until(claim: () => Awaitable<boolean>, timeoutMs = 10_000): Promise<void> {
-  const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
-  while (!(await claim())) {
-    const isLate = performance.now() - startedAt > timeoutMs + mostAddedMs;
-    if (isLate || unloadedNow() - unloadedAt > timeoutMs)
-      throw new Error(`Still not so after ${Math.round(performance.now() - startedAt)} ms: ${claim}`);
-    await Bun.sleep(10);
-  }
-}
-
-/** Waits until a number has not changed for a while; fails when it never rests. */
-export async function untilStill(read: () => number, quiet = 400, timeoutMs = 15_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs + mostAddedMs;
-  const isQuiet = (since: number, unloadedSince: number) =>
-    unloadedNow() - unloadedSince >= quiet || performance.now() - since >= 10 * quiet;
-  let last = read();
-  let [since, unloadedSince] = [performance.now(), unloadedNow()];
-  for (; !isQuiet(since, unloadedSince); await Bun.sleep(20)) {
-    if (performance.now() > deadline) throw new Error(`Still growing after ${timeoutMs} ms: ${last}`);
-    if (read() === last) continue;
-    last = read();
-    [since, unloadedSince] = [performance.now(), unloadedNow()];
-  }
 }

@@ -11,3 +11,12 @@ export async function until(condition: () => Awaitable<boolean>, what: string): 
   for (const startedAt = performance.now(); !(await condition()); await Bun.sleep(10))
     if (performance.now() - startedAt > patienceMs) throw new Error(`It did not become true: ${what}.`);
 }
+
+/** Waits until a number has not changed for 400 ms. */
+export async function untilStill(read: () => number): Promise<void> {
+  let [last, since] = [read(), performance.now()];
+  await until(() => {
+    if (read() !== last) [last, since] = [read(), performance.now()];
+    return performance.now() - since >= 400;
+  }, "the number stands still");
+}

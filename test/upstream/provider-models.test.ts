@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { type OpenAiServer, startOpenAiServer } from "../support/openai-server";
-import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const hello = (model: string) => ({ model, messages: [{ role: "user", content: "Say hello." }] });
 
@@ -209,7 +210,7 @@ test("a list is fetched once in ten minutes, in the background of requests, and 
   now += 11 * 60_000;
   const found = proxy.app.providerModels.find("p/m");
   expect((await found)!.model.limits.context).toBe(1000);
-  await until(() => provider.asked.length === 2);
+  await until(() => provider.asked.length === 2, "the provider is asked again");
   expect([await contextNow(), provider.asked.length]).toEqual([2000, 2]);
   context = 3000;
   await proxy.app.config.change({ logLevel: "debug" });

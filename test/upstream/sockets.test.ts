@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openSocketPool } from "../../src/upstream/socket-pool";
 import { openFrames } from "../support/frame-client";
-import { type ProxyOptions, type RunningProxy, startProxy, until } from "../support/proxy";
+import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const config = { responsesWebSocket: "auto" };
 const start = (options: ProxyOptions = {}) => startProxy({ ...options, config: { ...config, ...options.config } });
@@ -256,9 +257,9 @@ test("a client that leaves ends the upstream's work", async () => {
   expect(running.demo.open).toBe(1);
   const before = unloadedNow();
   controller.abort();
-  await until(() => running.demo.open === 0);
+  await until(() => running.demo.open === 0, "the upstream's connection is closed");
   expect(unloadedNow() - before).toBeLessThan(100);
-  await until(() => running.rows().length === 1);
+  await until(() => running.rows().length === 1, "the row is written");
   expect(running.rows()[0]).toMatchObject({ http_status: 499 });
 });
 

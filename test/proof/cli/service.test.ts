@@ -16,10 +16,10 @@ import { readEnvironment } from "../../../src/config/environment";
 import { run } from "../../support/command";
 import { freePort } from "../../support/free-port";
 import { inProcess } from "../../support/in-process";
-import { until } from "../../support/proxy";
 import { describeWith } from "../../support/sandbox";
 import { startUserManager, type UserManager } from "../../support/systemd";
 import { unloadedNow } from "../../support/unloaded";
+import { until } from "../../support/until";
 
 describeWith("systemd", "under systemd, for an ordinary user", () => {
   let manager: UserManager;
@@ -389,16 +389,16 @@ describe("the log file", () => {
       process.stderr.write("old ".repeat(300) + "\\n");
       process.stdin.on("data", (text) => process.stderr.write(text));`;
     const child = Bun.spawn([process.execPath, "-e", script], { stdin: "pipe", stdout: "inherit", stderr: "pipe" });
-    await until(() => existsSync(path) && statSync(path).size > 1000);
+    await until(() => existsSync(path) && statSync(path).size > 1000, "the log is written");
     expect(lastLines(path, 5)).toEqual(["old ".repeat(300)]);
     const controller = new AbortController();
     let seen = "";
     const following = followFile(path, (text) => (seen += text), controller.signal);
     child.stdin.write("one\nünd zwei\n");
-    await until(() => seen === "one\nünd zwei\n");
+    await until(() => seen === "one\nünd zwei\n", "the first lines are shown");
     expect(readFileSync(`${path}.1`, "utf8")).toStartWith("old ");
     child.stdin.write("three\n");
-    await until(() => seen.endsWith("three\n"));
+    await until(() => seen.endsWith("three\n"), "the third line is shown");
     controller.abort();
     await following;
     expect(lastLines(path, 2)).toEqual(["ünd zwei", "three"]);

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program } from "../../support/command";
-import { until } from "../../support/proxy";
+import { until } from "../../support/until";
 
 // Each test starts processes, and the machine may be busy.
 const folder = mkdtempSync(join(tmpdir(), "dragoman-editor-"));
@@ -54,7 +54,7 @@ describe.if(process.platform !== "win32")("the example", () => {
     expect(await node.exited).toBe(0);
     expect(await node.stderr.text()).toContain("nothing leaves this machine");
     const [pid] = (await Bun.file(join(folder, "pids")).text()).trim().split("\n").map(Number);
-    await until(() => !isThere(pid!), 1000);
+    await until(() => !isThere(pid!), "the process has ended");
   });
 
   test("says so when dragoman does not start, and shows its sentence", async () => {

@@ -4,9 +4,9 @@ import { connect, type Socket } from "node:net";
 import { type Github, scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
 import { idleServer, waitOf } from "../../support/idle";
-import { until } from "../../support/proxy";
 import { keptWaiting, limitedGroup, type MemoryLimit, memoryOf, testWith } from "../../support/sandbox";
 import { unloadedNow } from "../../support/unloaded";
+import { until } from "../../support/until";
 
 const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello" }] });
 const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -66,7 +66,7 @@ describe("3,000 exchanges run at once", () => {
     const callers: Caller[] = [];
     while (callers.length < 3000) {
       callers.push(...Array.from({ length: 250 }, () => call(port)));
-      await until(() => asked === callers.length, 10_000);
+      await until(() => asked === callers.length, "every caller has asked");
     }
 
     using idle = idleServer();
@@ -156,7 +156,7 @@ async function thousandStreams(seconds: number, limit?: MemoryLimit) {
   await using _ = command;
   limit?.holds(pid);
   const callers = Array.from({ length: 1000 }, () => call(port));
-  await until(() => streams.size === 1000, 15_000);
+  await until(() => streams.size === 1000, "1,000 streams run");
   using idle = idleServer();
   const probe = startProbe([`${url}/health`, await idle.url]);
   const piece = new TextEncoder().encode(words);

@@ -8,8 +8,9 @@ import { failureCount } from "../../../src/cli/start/start";
 import { createLogger } from "../../../src/logger";
 import { run } from "../../support/command";
 import { entry } from "../../support/history-rows";
-import { startProxy, until } from "../../support/proxy";
+import { startProxy } from "../../support/proxy";
 import { unloadedNow } from "../../support/unloaded";
+import { until } from "../../support/until";
 
 const model = "gpt-5-mini";
 const words = (content: string) => [{ role: "user", content }];
@@ -62,7 +63,7 @@ test("killed under load and started again: sound, quick, and no finished row is 
       await Bun.sleep(600);
       // What is finished is soon on disk, while others go on.
       const finished = served;
-      await until(() => rowsOnDisk(home) - known >= finished);
+      await until(() => rowsOnDisk(home) - known >= finished, "the finished rows are on the disk");
       command.process.kill("SIGKILL");
       await Promise.all(senders);
       await command.process.exited;
