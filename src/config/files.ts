@@ -135,12 +135,20 @@ function rename(from: string, to: string): void {
   }
 }
 
+/**
+ * The file is replaced already, so a failure is none of the change: it may only be lost again if the machine loses its power
+ * now. Some network file systems cannot sync a folder at all. SQLite ignores it for the same reason (os_unix.c, 2026-11).
+ */
 function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
   try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
+    const folder = openSync(path, "r");
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
+  } catch {
+    // the file is whole, whichever one a crash leaves
   }
 }
 

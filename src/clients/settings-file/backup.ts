@@ -6,9 +6,10 @@ import { z } from "zod";
 import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../../config/files";
 import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
+import { isSame } from "./read";
 
-/** Enough for two settings files of the maximum size, in base64. */
-const maxBytes = 12 * 1024 * 1024;
+/** Enough for three settings files of the maximum size, in base64. */
+const maxBytes = 18 * 1024 * 1024;
 
 const bytes = z.base64().transform((text): Uint8Array => Buffer.from(text, "base64"));
 
@@ -21,6 +22,8 @@ const schema = z.object({
   mode: z.int(),
   /** The content that dragoman wrote last. */
   written: bytes,
+  /** What stood in the file when that was written: the file still has it if the process was killed in between. */
+  overwritten: bytes.optional(),
   /** The paths of dragoman's settings in the file. */
   paths: z.array(z.array(z.union([z.string(), z.object({ name: z.string() })]))).default([]),
   /** The file was changed between two writes by dragoman, and the changes cannot be separated. */
@@ -55,8 +58,13 @@ export function writeBackup(path: string, backup: Backup | undefined): void {
   }
   const base64 = (content: Uint8Array) => Buffer.from(content).toString("base64");
   const content = backup.content && base64(backup.content);
-  writePrivate(path, JSON.stringify({ ...backup, content, written: base64(backup.written) }));
+  const overwritten = backup.overwritten && base64(backup.overwritten);
+  writePrivate(path, JSON.stringify({ ...backup, content, written: base64(backup.written), overwritten }));
 }
+
+/** The backup for a file that has this content: a process that was killed between its two writes has written nothing there. */
+export const backupFor = (backup: Backup, now: Uint8Array | undefined): Backup =>
+  backup.overwritten && isSame(now, backup.overwritten) ? { ...backup, written: backup.overwritten } : backup;
 
 /**
  * The backup of this file, or else the client's only one: the variable that located the file may be unset by now.

@@ -6,7 +6,7 @@ import { codeOf, ProxyError } from "../../errors";
 import { SettingsFault } from "../edit";
 import { readSettings } from "../formats";
 import type { ClientId } from "../index";
-import { type Backup, findBackup, inBackups, writeBackup } from "./backup";
+import { type Backup, backupFor, findBackup, inBackups, writeBackup } from "./backup";
 import { type Found, isSame, readFile, settingsText } from "./read";
 import type { Reverted } from "./revert";
 import { type SettingsFile, withoutOurEdits } from "./write";
@@ -29,9 +29,10 @@ export async function undoSettings(place: SettingsFile, force: boolean): Promise
   return inBackups(place, (folder): Undone | undefined => {
     const found = findBackup(folder, place.id, place.path);
     if (!found) return undefined;
-    const { path, backup } = found;
+    const { path } = found;
+    const now = readFile(found.backup.file, found.backup.target);
+    const backup = backupFor(found.backup, now?.bytes);
     const { file, target, content } = backup;
-    const now = readFile(file, target);
     const done = (state: Undone["state"], kept?: string): Undone => {
       writeBackup(path, undefined);
       return { state, file, kept };

@@ -6,7 +6,7 @@ import { codeOf, ProxyError } from "../../errors";
 import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, withEdits } from "../formats";
 import type { ClientFile, ClientId } from "../index";
-import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
+import { type Backup, backupFor, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
 import { type Reverted, revertEdits } from "./revert";
 
@@ -45,7 +45,7 @@ export async function writeSettings(
     const now = readFile(file, target);
     const before = settingsText(file, now?.bytes);
     const earlier = readBackup(path);
-    const start = whereToStart(place, earlier, now);
+    const start = whereToStart(place, earlier && backupFor(earlier, now?.bytes), now);
     const edits = "edits" in change ? change.edits : withPresent(place, before, earlier?.paths ?? [], change.only);
     const after = editedText(place, settingsText(file, start.base), edits);
     const open = process.platform !== "win32" && ((now?.mode ?? 0) & 0o077) !== 0;
@@ -54,7 +54,8 @@ export async function writeSettings(
     const { mode, folders, at } = start.earlier ?? fresh;
     const { original: content, mixed } = start;
     const paths = [...(start.earlier?.paths ?? []), ...edits.map(({ path }) => [...path])];
-    const backup = { file, target, content, mode, folders, at, mixed, paths, written: Buffer.from(after) };
+    const versions = { content, written: Buffer.from(after), overwritten: now?.bytes };
+    const backup = { file, target, mode, folders, at, mixed, paths, ...versions };
     // The backup is written first: a process that is killed in between loses nothing.
     writeBackup(path, backup);
     try {
