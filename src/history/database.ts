@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { ProxyError } from "../errors";
+import { codeOf, ProxyError } from "../errors";
 
 /** One step of the schema; the database's `user_version` is the number of steps done. */
 export type Migration = (database: Database) => void;
@@ -147,9 +147,12 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error) ?? "");
 }
 
-/** Whether opening the database later may succeed. */
+/**
+ * Whether opening the database later may succeed. SQLite cannot open its own files beside the database (CANTOPEN) while the disk is
+ * full or the process has no files left; the database itself exists by then.
+ */
 export function mayPass(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR)/.test(sqliteCode(error) ?? "");
+  return /^(?:SQLITE_(?:BUSY|LOCKED|FULL|IOERR|CANTOPEN)|ENOSPC|EDQUOT|EIO|EMFILE|ENFILE)/.test(codeOf(error));
 }
 
 export function isDamage(error: unknown): boolean {
