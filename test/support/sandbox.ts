@@ -1,6 +1,7 @@
 /** What this machine allows a test to do to it, and what it says of a process. */
 import { describe, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { canTrace } from "./disk-tracer";
 
 const linux = process.platform === "linux";
 /** Whether a command ends well here; one whose program is missing does not. */
@@ -53,6 +54,7 @@ const needs = {
   kubectl: () => (works("kubectl", "kustomize", "--help") ? undefined : "kubectl"),
   caddy: () => (Bun.which("caddy") ? undefined : "Caddy (Debian: caddy)"),
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
+  tracing: () => (canTrace() ? undefined : "Linux on x86-64, and the right to trace a program"),
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
 };
 

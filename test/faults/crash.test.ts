@@ -1,0 +1,58 @@
+/** The program ends, or the disk fails, in the middle of a change: at a few moments; `proof/crash.test.ts` tries all. */
+import { expect } from "bun:test";
+import { disturb, type StoreName, storeNames } from "../support/crash";
+import type { Disturbance } from "../support/disk-tracer";
+import { openChance } from "../support/random";
+import { testWith } from "../support/sandbox";
+
+for (const name of storeNames)
+  testWith(
+    "tracing",
+    `${name} can be opened again, with all that was served, after a crash or a fault of the disk`,
+    async () => {
+      const { below } = openChance(name);
+      const changes = await disturb(name, { at: 0 });
+      expect(changes.length).toBeGreaterThan(4);
+      for (const error of [undefined, "EIO", "ENOSPC"] as const)
+        await disturb(name, { at: 1 + below(changes.length), error });
+    },
+  );
+
+/** Moments at which something was half there once: which of the changes of this form, from 1. */
+const moments: [title: string, store: StoreName, change: RegExp, which: number, error?: Disturbance["error"]][] = [
+  [
+    "settings of a client that were being written for the second time can be undone without force",
+    "a client's settings",
+    /^rename .*settings\.json$/,
+    2,
+  ],
+  [
+    "a change of the config is made, and not said to have failed, if only its folder cannot be synced",
+    "the config with its client keys",
+    /^fsync [^.]+$/,
+    2,
+    "EIO",
+  ],
+  [
+    "the undo of a client's settings is kept if only their folder cannot be synced",
+    "a client's settings",
+    /^fsync .*\.claude$/,
+    1,
+    "EIO",
+  ],
+  [
+    "a history that a full disk kept from being opened is kept from the next request on",
+    "the history",
+    /^create .*-wal$/,
+    1,
+    "ENOSPC",
+  ],
+];
+
+for (const [title, store, change, which, error] of moments)
+  testWith("tracing", title, async () => {
+    const changes = await disturb(store, { at: 0 });
+    const matching = changes.flatMap((each, at) => (change.test(each) ? [at + 1] : []));
+    expect(matching.length).toBeGreaterThanOrEqual(which);
+    await disturb(store, { at: matching[which - 1]!, error });
+  });
