@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type CrashStore, crashStores, type Items, type Said } from "./crash-stores";
 import { type Disturbance, traced } from "./disk-tracer";
-import { quickest } from "./postgres";
+import { quickest } from "./quickest";
 
 export type StoreName = keyof typeof crashStores;
 export const storeNames = Object.keys(crashStores) as StoreName[];
