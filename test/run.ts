@@ -8,11 +8,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { quarantine } from "./quarantine";
+import { buildProgram } from "./support/command";
 import { runTests, type TestResult } from "./support/report";
 import { serveSharedPostgres } from "./support/shared-postgres";
 
 const root = join(import.meta.dir, "..");
 const proofTier = "test/proof/";
+/** From so many files on that start the program, it is built once. */
+const fewestForProgram = 6;
 /** With more failed files than this, something is wrong, and labels only take time. */
 const mostLabelled = 5;
 
@@ -23,10 +26,14 @@ const isProof = (file: string) => file.startsWith(proofTier);
 const files = all.filter((file) =>
   filters.length === 0 ? !isProof(file) : filters.some((filter) => file.includes(filter)),
 );
-const sharesPostgres = (file: string) => readFileSync(join(root, file), "utf8").includes("sharedPostgres(");
+const textOf = (file: string) => readFileSync(join(root, file), "utf8");
+const sharesPostgres = (file: string) => textOf(file).includes("sharedPostgres(");
+
+const startsProgram = (file: string) => /support\/(?:command|teams|terminal)"|cli\/bench"/.test(textOf(file));
 
 await using postgres = files.some(sharesPostgres) ? await serveSharedPostgres() : undefined;
-const env = { SEED: seed, ...postgres?.env };
+await using program = files.filter(startsProgram).length >= fewestForProgram ? await buildProgram(root) : undefined;
+const env = { SEED: seed, ...postgres?.env, ...program?.env };
 
 const startedAt = performance.now();
 const results = [

@@ -1,6 +1,6 @@
 /** Runs `bun test` over some files, and reads its JUnit report. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DOMParser, type Element } from "@xmldom/xmldom";
 import { limitMs } from "./limit";
@@ -18,12 +18,15 @@ export interface TestResult {
 export interface RunOptions {
   /** Below which the files are; the current folder of the run. */
   root: string;
-  /** Files run side by side, one on each core; otherwise one after the other. */
+  /** Files run side by side; otherwise one after the other. */
   parallel: boolean;
   /** Further arguments of `bun test`. */
   flags?: string[];
   env?: Record<string, string>;
 }
+
+/** Many files wait for processes, servers and timers for half of their time. */
+const workers = 2 * availableParallelism();
 
 /** What a file did that has no test to tell it by: it could not be loaded, or has no test. */
 const asFile = "(the file)";
@@ -42,7 +45,7 @@ export async function runTests(files: readonly string[], options: RunOptions): P
     const flags = options.flags ?? [];
     const child = Bun.spawn(
       [
-        ...[process.execPath, "test", options.parallel ? "--parallel" : "--isolate", `--timeout=${limitMs}`],
+        ...[process.execPath, "test", options.parallel ? `--parallel=${workers}` : "--isolate", `--timeout=${limitMs}`],
         ...["--reporter=junit", `--reporter-outfile=${reportPath}`, "--only-failures", ...flags],
         ...files.map((file) => `./${file}`),
       ],
