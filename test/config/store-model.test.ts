@@ -128,12 +128,16 @@ test("a patch, an edit and a look each leave the file and both processes as a pl
     fc.tuple(fc.nat(1), patch, fc.boolean()).map((given) => change(...given)),
     fc.option(stored, { nil: undefined, freq: 3 }).map(edit),
     fc.constant(putBack),
+    fc.constant(putBack),
+    fc.nat(1).map(look),
     fc.nat(1).map(look),
   ];
   try {
     await fc.assert(
-      fc.asyncProperty(fc.commands(commands), (steps) => fc.asyncModelRun(setup, steps)),
-      { numRuns: 100 },
+      fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: "+1" }), (steps) =>
+        fc.asyncModelRun(setup, steps),
+      ),
+      { numRuns: 60 },
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });

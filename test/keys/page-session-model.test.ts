@@ -1,0 +1,196 @@
+/** Page sessions follow a plain model, in memory and on three servers: they begin, are found, end, expire, and end with their key. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readEnvironment } from "../../src/config/environment";
+import { hourMs } from "../../src/format";
+import type { AdminSession, PageSessions } from "../../src/keys/page-sessions";
+import { openStores } from "../../src/open-stores";
+import type { Stores } from "../../src/stores";
+import { describeWithPostgres } from "../support/postgres";
+import fc from "../support/random";
+import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { until } from "../support/until";
+
+const adminToken = "an admin token";
+
+interface ModelSession {
+  member: string | null;
+  secret: string;
+  beganAt: number;
+  isEnded: boolean;
+}
+interface Model {
+  now: number;
+  sessions: ModelSession[];
+  revoked: Set<string>;
+}
+interface Real {
+  clock: { now: number };
+  servers: PageSessions[];
+  stores: Stores;
+  /** Who may sign in: the owner, then a member with each of two keys. */
+  people: { member: string | null; secret: string }[];
+  ids: string[];
+  /** What pages that are open hold: the number of the session, and the session. */
+  views: { at: number; view: AdminSession }[];
+}
+type Command = fc.AsyncCommand<Model, Real>;
+const holds = ({ now, revoked }: Model, { beganAt, isEnded, secret }: ModelSession) =>
+  !isEnded && !revoked.has(secret) && now - beganAt < 12 * hourMs;
+
+/** At once where there is one server. */
+async function agrees(what: string, { servers }: Real, claim: () => Promise<boolean>): Promise<void> {
+  if (servers.length > 1) await until(claim, `${what} is as the model says`);
+  else expect(await claim(), what).toBe(true);
+}
+
+/** After each step, every server and every open page says of every session what the model says, as soon as it has heard of it. */
+const command = (
+  name: string,
+  run: (model: Model, real: Real) => Promise<void> | void,
+  check: (model: Model) => boolean,
+): Command => ({
+  check,
+  toString: () => name,
+  async run(model, real) {
+    await run(model, real);
+    for (const [at, session] of model.sessions.entries()) {
+      const expected = holds(model, session);
+      for (const [place, server] of real.servers.entries())
+        await agrees(`session ${at} at server ${place}`, real, async () => {
+          const found = await server.find(real.ids[at]!);
+          return found === undefined ? !expected : expected && found.holds && found.member === session.member;
+        });
+    }
+    for (const { at, view } of real.views) {
+      const expected = holds(model, model.sessions[at]!);
+      const hasHeard = async () => view.holds === expected && (expected || view.ended.aborted);
+      await agrees(`a page of session ${at}`, real, hasHeard);
+    }
+  },
+});
+const always = () => true;
+const anySession = ({ sessions }: Model) => sessions.length > 0;
+
+/** @param who A place among those who may sign in. */
+const begin = (who: number, server: number) =>
+  command(
+    `person ${who} signs in at server ${server}`,
+    async (model, { servers, ids, people }) => {
+      const person = people[who % people.length]!;
+      ids.push(await servers[server]!.begin(person));
+      model.sessions.push({ ...person, beganAt: model.now, isEnded: false });
+    },
+    always,
+  );
+const open = (which: number, server: number) =>
+  command(
+    `open a page of session ${which} at server ${server}`,
+    async (model, { servers, ids, views }) => {
+      const at = which % ids.length;
+      const view = await servers[server]!.find(ids[at]!);
+      expect(view !== undefined, "the page opens").toBe(holds(model, model.sessions[at]!));
+      if (view) views.push({ at, view });
+    },
+    anySession,
+  );
+const end = (which: number, server: number) =>
+  command(
+    `end session ${which} at server ${server}`,
+    async ({ sessions }, { servers, ids }) => {
+      const at = which % ids.length;
+      await servers[server]!.end(ids[at]!);
+      sessions[at]!.isEnded = true;
+    },
+    anySession,
+  );
+const revoke = (which: number) =>
+  command(
+    `revoke key ${which} of the member`,
+    async ({ revoked }, { stores, people }) => {
+      const { member, secret } = people[which]!;
+      if (revoked.has(secret)) return;
+      revoked.add(secret);
+      await stores.members!.revokeKey(member!, `key-${which}`);
+    },
+    always,
+  );
+const pass = (hours: number) =>
+  command(
+    `${hours} hours pass`,
+    (model, { clock }) => {
+      model.now += hours * hourMs;
+      clock.now += hours * hourMs;
+    },
+    always,
+  );
+
+const steps = (servers: number, more: fc.Arbitrary<Command>) => {
+  const server = fc.nat(servers - 1);
+  return fc.commands<Model, Real, false>([
+    fc.tuple(fc.nat(2), server).map((given) => begin(...given)),
+    fc.tuple(fc.nat(), server).map((given) => open(...given)),
+    fc.tuple(fc.nat(), server).map((given) => end(...given)),
+    more,
+  ]);
+};
+const model = (now: number): Model => ({ now, sessions: [], revoked: new Set() });
+const owner = { member: null, secret: adminToken };
+
+describe("in memory", () => {
+  test("the owner's sessions hold for twelve hours, until they are ended", async () => {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-sessions-"));
+    const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home }), { follow: true });
+    const setup = () => {
+      const clock = { now: Date.now() };
+      const servers = [stores.openPageState(() => clock.now).sessions];
+      return { model: model(clock.now), real: { clock, stores, servers, people: [owner], ids: [], views: [] } };
+    };
+    const hours = fc.constantFrom(1, 6, 11).map(pass);
+    await fc.assert(fc.asyncProperty(steps(1, hours), (all) => fc.asyncModelRun(setup, all)));
+    await stores.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+});
+
+describeWithPostgres("in Postgres", () => {
+  let server: TestDatabases;
+  const opened: Stores[] = [];
+  beforeAll(async () => {
+    server = await sharedPostgres();
+    const env = {
+      DRAGOMAN_DATABASE_URL: await server.database(),
+      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+    };
+    const environment = readEnvironment({ HOME: "/nonexistent", ADMIN_TOKEN: adminToken, ...env });
+    for (let count = 0; count < 3; count += 1) opened.push(await openStores(environment, { follow: true }));
+  });
+  afterAll(async () => {
+    for (const stores of opened) await stores.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  test("the sessions of members and the owner hold on all of three servers, until they or their keys are ended", async () => {
+    const [stores] = opened as [Stores];
+    const servers = opened.map((each) => each.openPageState(Date.now).sessions);
+    let names = 0;
+    const setup = async () => {
+      const name = `anna-${names++}`;
+      const people: Real["people"] = [owner];
+      for (let count = 0; count < 2; count += 1) {
+        const { member, key } = (await stores.members!.accept((await stores.members!.invite(name)).code))!;
+        people.push({ member: member.id, secret: key });
+      }
+      return { model: model(0), real: { clock: { now: 0 }, stores, servers, people, ids: [], views: [] } };
+    };
+    const revokes = fc.constantFrom(1, 2).map(revoke);
+    await fc.assert(
+      fc.asyncProperty(steps(3, revokes), (all) => fc.asyncModelRun(setup, all)),
+      // Another run to find a shorter one would wait again for what does not come.
+      { numRuns: 20, endOnFailure: true },
+    );
+  });
+});
