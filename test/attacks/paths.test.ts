@@ -33,8 +33,8 @@ test.each([
   "/admin;x",
   "/%61dmin",
   "/api%2fadmin%2fconfig",
-])("%s is nothing", async (name) => {
-  const { statuses, text } = await ask(name.slice(6));
+])("%s is nothing", async (path) => {
+  const { statuses, text } = await ask(path);
   expect(statuses).toEqual([404]);
   expect(text).not.toContain("root:");
   expect(text).not.toContain("k-alpha");
