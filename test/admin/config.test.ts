@@ -185,7 +185,9 @@ describe("is refused by name or path, and changes nothing:", () => {
       "providers.y.apiKey",
     ]),
     [{ vendorxApiKey: "one", anthropicApiKey: "two" }, "vendorxApiKey"],
-    [{ allowedOrigins: ["*"] }, "allowedOrigins[0]"],
+    ...["*", "null", "http://a/b", "localhost", "http://a:b", "http://*.example", "file://", ""].map(
+      (origin): [unknown, string] => [{ allowedOrigins: [origin] }, "allowedOrigins[0]"],
+    ),
     [{ revision: 1 }, "revision"],
   ])("%j", async (body, param) => {
     expect(await refused(body)).toMatchObject({

@@ -20,15 +20,30 @@ export async function attack(
   path: string,
   init: RequestInit & { rows?: number } = {},
 ): Promise<Answer> {
+  return untouched(
+    proxy,
+    async () => {
+      const response = await fetch(proxy.url + path, init);
+      const answer = { status: response.status, headers: response.headers, text: await response.text() };
+      expect(answer.status).toBeLessThan(500);
+      expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+      expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+      return answer;
+    },
+    init.rows,
+  );
+}
+
+/**
+ * Does what sends nothing upstream, touches and adds no file of the data folder, adds this number of rows and no more, and leaves a
+ * proxy that serves the next caller.
+ */
+export async function untouched<Result>(proxy: RunningProxy, work: () => Promise<Result>, rows = 0): Promise<Result> {
   const before = stateOf(proxy);
-  const response = await fetch(proxy.url + path, init);
-  const answer = { status: response.status, headers: response.headers, text: await response.text() };
-  expect(answer.status).toBeLessThan(500);
-  expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
-  expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
-  expect(stateOf(proxy)).toEqual({ ...before, rows: before.rows + (init.rows ?? 0) });
+  const result = await work();
+  expect(stateOf(proxy)).toEqual({ ...before, rows: before.rows + rows });
   expect((await fetch(`${proxy.url}/health`)).status).toBe(200);
-  return answer;
+  return result;
 }
 
 function stateOf(proxy: RunningProxy) {
@@ -48,7 +63,10 @@ function filesOf(home: string): Record<string, string> {
   );
 }
 
-const googleTypes: Record<string, string> = { "401 UNAUTHENTICATED": "authentication_error" };
+const googleTypes: Record<string, string> = {
+  "401 UNAUTHENTICATED": "authentication_error",
+  "403 PERMISSION_DENIED": "permission_error",
+};
 
 /** The error of an answer, in the shape that its path speaks. */
 export function errorOf(path: string, { headers, text }: Answer): { type: string; code?: string; message: string } {
