@@ -2,11 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { methodsByPath } from "../../src/api/routes";
-import { run } from "../support/command";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";
-import { memoryOf } from "../support/sandbox";
-import { unloadedNow } from "../support/unloaded";
 
 const key = "k-alpha-0123456789";
 let open: RunningProxy;
@@ -109,29 +106,6 @@ test("what a browser would add changes no answer", async () => {
   expect(await response.json()).toMatchObject({ object: "list" });
 });
 
-test("a thousand idle connections slow nobody down", async () => {
-  const { port } = new URL(open.url);
-  const sockets = await Promise.all(
-    Array.from(
-      { length: 1000 },
-      () =>
-        new Promise<Socket>((resolve, reject) => {
-          const socket = connect(Number(port), "127.0.0.1", () => resolve(socket));
-          socket.on("error", reject);
-        }),
-    ),
-  );
-  await (await fetch(`${open.url}/health`)).text();
-  const waits: number[] = [];
-  for (let turn = 0; turn < 5; turn++) {
-    const startedAt = unloadedNow();
-    expect((await fetch(`${open.url}/v1/models`)).status).toBe(200);
-    waits.push(unloadedNow() - startedAt);
-  }
-  expect(waits.sort((one, other) => one - other)[2]!).toBeLessThan(100);
-  for (const socket of sockets) socket.destroy();
-});
-
 test.each([
   ["a TLS greeting", Buffer.from("16030100c8010000c40303", "hex")],
   ["an HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
@@ -163,36 +137,6 @@ test("a route becomes a WebSocket only for a caller with the key, and never for 
     });
     expect([path, statuses.includes(101)]).toEqual([path, false]);
   }
-});
-
-test("5,000 wrong keys leave no row and no memory, and the right one is served", async () => {
-  await using command = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_API_KEY: key } });
-  const { url, pid } = await command.ready();
-  const guess = async (with_: string) => {
-    const response = await fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "x-api-key": with_, "content-type": "application/json" },
-      body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
-    });
-    await response.arrayBuffer();
-    return response.status;
-  };
-  const round = async (name: string) => {
-    const statuses = new Set<number>();
-    for (let turn = 0; turn < 50; turn++)
-      for (const status of await Promise.all(Array.from({ length: 100 }, (_, at) => guess(`${name}-${turn}-${at}`))))
-        statuses.add(status);
-    return [...statuses];
-  };
-  expect(await guess(key)).toBe(200);
-  expect(await round("warm")).toEqual([401]);
-  const before = memoryOf(pid);
-  expect(await round("wrong")).toEqual([401]);
-  expect(memoryOf(pid) - before).toBeLessThan(10);
-  expect(await guess(key)).toBe(200);
-  const { items } = (await (await fetch(`${url}/api/admin/requests`)).json()) as { items: object[] };
-  expect(items).toHaveLength(2);
-  expect(command.stderr()).not.toContain("wrong-");
 });
 
 test("a key that is taken away ends no stream it began, and no more", async () => {
