@@ -23,11 +23,18 @@ export interface UpkeepTimes {
 
 const usualTimes: UpkeepTimes = { look: 60_000, gap: 1_000, shortest: 6 * hourMs, longest: dayMs, again: hourMs / 4 };
 
-/** Runs until the server stops. Never throws: what is found out becomes the state of an account. */
-export async function keepAccountsKnown(app: App, times: UpkeepTimes = usualTimes): Promise<void> {
+/**
+ * Runs until the server stops. Never throws: what is found out becomes the state of an account.
+ * @param wait Resolves with false if the signal came before the milliseconds were over.
+ */
+export async function keepAccountsKnown(
+  app: App,
+  times: UpkeepTimes = usualTimes,
+  wait: (ms: number, stopping: AbortSignal) => Promise<boolean> = passed,
+): Promise<void> {
   const { stopping, logger } = app;
   /** When an account is asked about again at the earliest, and after how long that is. */
-  const plans = new WeakMap<Account, { at: number; wait: number }>();
+  const plans = new WeakMap<Account, { at: number; interval: number }>();
 
   /** A suspension stops all accounts of the same person. */
   const stopped = () => new Set(app.allAccounts.flatMap(({ state, member }) => (state.suspended ? [member] : [])));
@@ -35,22 +42,22 @@ export async function keepAccountsKnown(app: App, times: UpkeepTimes = usualTime
   const isDue = (account: Account, stoppedPeople: ReadonlySet<string | null>): boolean => {
     const { state, knownQuota, member } = account;
     if (state.name === "failed" || state.name === "paused" || stoppedPeople.has(member)) return false;
-    const { at, wait } = plans.get(account) ?? { at: 0, wait: times.shortest };
-    return app.now() >= Math.max(at, (knownQuota?.at ?? 0) + wait);
+    const { at, interval } = plans.get(account) ?? { at: 0, interval: times.shortest };
+    return app.now() >= Math.max(at, (knownQuota?.at ?? 0) + interval);
   };
 
-  const plan = (account: Account, wait: number) => plans.set(account, { at: app.now() + wait, wait });
+  const plan = (account: Account, interval: number) => plans.set(account, { at: app.now() + interval, interval });
 
   /** @returns Whether GitHub answered, if only to refuse the account. */
   const ask = async (account: Account): Promise<boolean> => {
     const before = account.knownQuota;
-    const wait = plans.get(account)?.wait ?? times.shortest;
+    const interval = plans.get(account)?.interval ?? times.shortest;
     // Unless there is an answer. The next look begins with another account.
-    plans.set(account, { at: app.now() + times.again, wait });
+    plans.set(account, { at: app.now() + times.again, interval });
     try {
       const { remaining, stale } = await account.quota();
       if (stale) return false;
-      plan(account, before?.remaining === remaining ? Math.min(2 * wait, times.longest) : times.shortest);
+      plan(account, before?.remaining === remaining ? Math.min(2 * interval, times.longest) : times.shortest);
       return true;
     } catch (thrown) {
       logger.debug(`${account.id} did not provide its quota.`, thrown);
@@ -58,7 +65,7 @@ export async function keepAccountsKnown(app: App, times: UpkeepTimes = usualTime
     }
   };
 
-  while (await passed(times.look, stopping)) {
+  while (await wait(times.look, stopping)) {
     if (!app.isLeader) continue;
     const atLook = stopped();
     for (const account of app.allAccounts.filter((each) => isDue(each, atLook))) {
@@ -66,12 +73,11 @@ export async function keepAccountsKnown(app: App, times: UpkeepTimes = usualTime
       if (!app.isLeader || !app.allAccounts.includes(account) || !isDue(account, stopped())) continue;
       // While GitHub does not answer, the others wait for the next look.
       if (!(await ask(account))) break;
-      if (!(await passed(times.gap * (0.5 + Math.random()), stopping))) return;
+      if (!(await wait(times.gap * (0.5 + Math.random()), stopping))) return;
     }
   }
 }
 
-/** @returns False if the signal came before the time had passed. */
 function passed(ms: number, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return Promise.resolve(false);
   const { promise, resolve } = Promise.withResolvers<boolean>();
