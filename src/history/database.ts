@@ -148,11 +148,11 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Whether opening the database later may succeed. SQLite cannot open its own files beside the database (CANTOPEN) while the disk is
- * full or the process has no files left; the database itself exists by then.
+ * Whether opening the database later may succeed. While the disk is full or the process has no files left, SQLite cannot open its
+ * own files beside the database (CANTOPEN), and opens the database itself only for reading (READONLY).
  */
 export function mayPass(error: unknown): boolean {
-  return /^(?:SQLITE_(?:BUSY|LOCKED|FULL|IOERR|CANTOPEN)|ENOSPC|EDQUOT|EIO|EMFILE|ENFILE)/.test(codeOf(error));
+  return /^(?:SQLITE_(?:BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY)|ENOSPC|EDQUOT|EIO|EMFILE|ENFILE)/.test(codeOf(error));
 }
 
 export function isDamage(error: unknown): boolean {

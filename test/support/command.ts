@@ -41,11 +41,13 @@ export interface Surroundings {
   cwd?: string;
   /** A command that is given the program's as its last words, and becomes it. */
   within?: string[];
+  /** Another program than the one that is tested. */
+  instead?: readonly string[];
 }
 
-export function run(args: string[], { env = {}, cwd, within = [] }: Surroundings = {}): Command {
+export function run(args: string[], { env = {}, cwd, within = [], instead = program }: Surroundings = {}): Command {
   const home = mkdtempSync(join(quickest(), "dragoman-"));
-  const child = Bun.spawn([...within, ...program, ...args], {
+  const child = Bun.spawn([...within, ...instead, ...args], {
     cwd: cwd ?? home,
     env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...env },
     stdin: "pipe",

@@ -2,6 +2,7 @@
 import { describe, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { canTrace } from "./disk-tracer";
+import { versionBefore } from "./version-before";
 
 const linux = process.platform === "linux";
 /** Whether a command ends well here; one whose program is missing does not. */
@@ -55,6 +56,7 @@ const needs = {
   caddy: () => (Bun.which("caddy") ? undefined : "Caddy (Debian: caddy)"),
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
   tracing: () => (canTrace() ? undefined : "Linux on x86-64, and the right to trace a program"),
+  versionBefore: () => (versionBefore() ? undefined : "the history of the repository"),
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
 };
 
