@@ -21,15 +21,11 @@ interface Room {
 }
 
 const rooms: Room[] = [
-  {
-    name: "budgets",
-    files: /^src\/budgets\//,
-    tests: /^test\/(?:budgets\/|team\/(?:contract|leases|settlements)\.)/,
-  },
+  { name: "budgets", files: /^src\/budgets\//, tests: /^test\/(?:budgets\/|team\/(?:contract|settlements)\.)/ },
   {
     name: "keys",
     files: /^src\/keys\//,
-    tests: /^test\/(?:keys\/|team\/(?:contract|members|member-keys|page-state)\.)/,
+    tests: /^test\/(?:keys\/|cli\/key\.|admin\/keys\.|team\/(?:contract|members|member-keys|page-state)\.)/,
   },
   { name: "guard", files: /^src\/net\/guard/, tests: /^test\/(?:net\/guard|access\/table)\./ },
   { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/|relay\/(?:accounts|failover)\.)/ },

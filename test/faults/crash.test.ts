@@ -1,4 +1,4 @@
-/** The program ends, or the disk fails, in the middle of a change: at a few moments; `proof/crash.test.ts` tries all. */
+/** The program ends, or the disk fails, in the middle of a change: at a few moments; `proof/faults/crash.test.ts` tries all. */
 import { expect } from "bun:test";
 import { disturb, type StoreName, storeNames } from "../support/crash";
 import type { Disturbance } from "../support/disk-tracer";

@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { scriptedGithub } from "../cli/bench";
-import { type Command, run } from "../support/command";
-import { describeWithPostgres } from "../support/postgres";
-import { describeWith } from "../support/sandbox";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { teamEnv } from "../support/teams";
-import { until } from "../support/until";
-import { extracted, versionBefore } from "../support/version-before";
+import { scriptedGithub } from "../../cli/bench";
+import { type Command, run } from "../../support/command";
+import { describeWithPostgres } from "../../support/postgres";
+import { describeWith } from "../../support/sandbox";
+import { sharedPostgres, type TestDatabases } from "../../support/shared-postgres";
+import { teamEnv } from "../../support/teams";
+import { until } from "../../support/until";
+import { extracted, versionBefore } from "../../support/version-before";
 
 const chat = (content: string) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }] });
 

@@ -1,6 +1,6 @@
 /** The program ends, or the disk fails, at each change that a store makes on the disk. */
-import { disturb, storeNames } from "../support/crash";
-import { testWith } from "../support/sandbox";
+import { disturb, storeNames } from "../../support/crash";
+import { testWith } from "../../support/sandbox";
 
 for (const name of storeNames)
   for (const error of [undefined, "EIO", "ENOSPC"] as const)
