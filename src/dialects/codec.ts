@@ -99,8 +99,6 @@ export interface Codec extends ClientCodec {
 
   /** Reads a full reply. Never throws: an unreadable body becomes an `error` event. */
   decodeReply(body: unknown): ReplyEvent[];
-  /** The same without the events of blocks, for a full reply that is one text and nothing else; undefined for others. */
-  summarizeReply?(body: JsonObject): ReplyEvent[] | undefined;
   /** The same body or a fixed copy, and the names of the fixups. */
   fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] };
 

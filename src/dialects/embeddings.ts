@@ -39,7 +39,7 @@ export const openaiEmbeddings: EmbeddingsFormat = {
 };
 
 /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
-export function decodeEmbeddingsRequest({ input, encoding_format, dimensions }: JsonObject): EmbeddingsRequest {
+function decodeEmbeddingsRequest({ input, encoding_format, dimensions }: JsonObject): EmbeddingsRequest {
   return { texts: readInput(input), base64: readFormat(encoding_format) === "base64", dimensions };
 }
 
@@ -81,7 +81,7 @@ export function decodeEmbeddings(body: string, wanted: number, who: string): Emb
 }
 
 /** @param model The model id that the client sent. */
-export function encodeEmbeddings(model: string, { vectors, tokens }: Embeddings, base64: boolean): JsonObject {
+function encodeEmbeddings(model: string, { vectors, tokens }: Embeddings, base64: boolean): JsonObject {
   return {
     object: "list",
     data: vectors.map((vector, index) => ({

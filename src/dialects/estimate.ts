@@ -6,7 +6,6 @@ import { type ReadText, readUnmarked } from "../net/json-skeleton";
 import type { Conversation, Part, Tool } from "./hub/conversation";
 import { outputText } from "./hub/server-turns";
 import { imageTokens } from "./image-size";
-import type { Tokenizer } from "./tokenizer";
 
 /** Tokens of the framing of each turn and each tool. */
 const perTurn = 4;
@@ -39,20 +38,6 @@ export function promptPartsOf({ turns, tools, format }: Conversation, whole = re
   parts.fixed += parts.media + perTurn * turns.length + perTool * tools.length;
   for (const text of [...parts.texts, ...parts.tools]) parts.length += text.length;
   return parts;
-}
-
-/**
- * The input tokens, rounded up.
- * @param multiplier Claude's tokenizer yields more tokens than `o200k_base`, by this factor.
- * @throws Error if the tokenizer cannot be run.
- */
-export async function estimateTokens(
-  conversation: Conversation,
-  tokenizer: Tokenizer,
-  multiplier: number,
-): Promise<number> {
-  const { texts, tools, fixed } = promptPartsOf(conversation);
-  return Math.ceil((await tokenizer.count([...texts, ...tools])) * multiplier + fixed);
 }
 
 /** Adds the part's texts, and the tokens of everything else. */

@@ -16,7 +16,7 @@ const annotations: ReadonlySet<string> = new Set(["annotations"]);
 const nativeChoice = { type: "web_search" };
 
 /** Whether the upstream's own search can keep to the wish: it knows host names that are allowed, and where the person is. */
-export const isSaidNatively = (
+const isSaidNatively = (
   { tool, maxUses, allowedDomains = [], blockedDomains }: ServerToolOffer,
   { reasoning }: Conversation,
 ): boolean =>

@@ -39,7 +39,7 @@ export interface OverviewMessage {
 }
 
 /** The part types of a dialect; unknown types count as media. */
-export interface PartTypes {
+interface PartTypes {
   text: ReadonlySet<unknown>;
   image: ReadonlySet<unknown>;
   /** Whether it is a tool's output in a user message; its `content` holds parts again. */

@@ -8,7 +8,7 @@ import { isSealed } from "./messages/seal";
 import { isOwnCompaction } from "./responses/compaction";
 import { isOwnId } from "./responses/ids";
 
-export interface OwnMark {
+interface OwnMark {
   name: string;
   /** Where clients find it and send it back. */
   members: string;

@@ -2,7 +2,7 @@
 import { clientPaths, geminiPath } from "../api-paths";
 import type { ClientDialect, JsonObject } from "./hub/conversation";
 
-export interface SampleText {
+interface SampleText {
   model: string;
   prompt: string;
   /** Instructions for the model; left out if empty. */
@@ -23,7 +23,7 @@ interface Sample {
   texts: readonly SamplePath[];
 }
 
-export interface SamplePath {
+interface SamplePath {
   kind: "text" | "thinking";
   /** `choices.*.delta.content` */
   path: string;

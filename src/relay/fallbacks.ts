@@ -15,7 +15,7 @@ import type { PassedOver } from "./request-log";
 import type { RequestRecord } from "./request-record";
 import { type ChatTarget, chooseTarget, isAutoTarget, type TargetParts } from "./target";
 
-export type FallbackParts = TargetParts & Pick<App, "logger" | "pool" | "tokenCounts">;
+type FallbackParts = TargetParts & Pick<App, "logger" | "pool" | "tokenCounts">;
 
 export interface ChainRequest extends FallbackRequest {
   /** The model, as the client wrote it. */

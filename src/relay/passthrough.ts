@@ -15,7 +15,7 @@ import { BrokenReply } from "./respond";
 import { needsStream, type Target, whoOf } from "./target";
 import { type UpstreamCall, withoutBeta } from "./upstream-call";
 
-export interface PassthroughRequest {
+interface PassthroughRequest {
   incoming: Incoming;
   dialect: Dialect;
   target: Target;
@@ -50,7 +50,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
       return fitted && editMembers(text, fitted.set, []);
     },
     full(text, json) {
-      for (const event of codec.summarizeReply?.(json) ?? codec.decodeReply(json)) record.addEvent(event);
+      for (const event of codec.decodeReply(json)) record.addEvent(event);
       return passedText(reply, text, json);
     },
     collect: () => collectReply(reply),

@@ -14,9 +14,9 @@ import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { Target } from "./target";
 
-export type ProviderSendParts = Pick<App, "logger" | "now" | "unsupportedParams">;
+type ProviderSendParts = Pick<App, "logger" | "now" | "unsupportedParams">;
 
-export interface ProviderDispatch<Answer> extends Omit<Dispatch<Answer>, "target" | "outgoing"> {
+interface ProviderDispatch<Answer> extends Omit<Dispatch<Answer>, "target" | "outgoing"> {
   target: Target & { provider: Provider };
   outgoing: Pick<Outgoing, "body" | "headers" | "limits" | "repaired" | "fitTools" | "withoutBeta">;
   /** What the provider is asked for, on behalf of which request. */

@@ -36,7 +36,7 @@ import { refuseReferences } from "./references";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
 import { type ChatTarget, isAutoTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
-import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
+import { type EncodedTurn, translation } from "./translation";
 import { watched } from "./watched";
 
 /** What the relay uses of the app. */
@@ -236,7 +236,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     askOn(parts, { target, outgoing: { ...outgoing, ...turn, ...asChosen(choice, turn) }, record }, request, dialect);
   const call = isPassed
     ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
-    : translate(parts, sent, {
+    : translation({
         conversation: translated ?? codec.decodeRequest(body),
         skeleton: incoming.skeleton,
         client: dialect,
@@ -248,6 +248,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         own: dialect === target.dialect ? ownReplies(target.dialect, incoming) : undefined,
         serverTools: { parts, send: sendTurn },
         reshape,
+        estimate: codec.startsWithUsage && estimateOf(parts, sent, target.model.id, incoming.stream),
       });
   const affine = affinityOf(parts, { headers: request.headers, bodySession, conversation });
   const { preferredAccount, session } = affine instanceof Promise ? await affine : affine;
@@ -330,14 +331,6 @@ function send<Answer>(
 }
 
 /** A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet. */
-function translate(
-  { tokenCounts }: Pick<App, "tokenCounts">,
-  prompt: Prompt,
-  request: Omit<TranslationRequest, "estimate">,
-) {
-  const { conversation, client, target } = request;
-  const { id } = target.model;
-  const estimate = () =>
-    conversation.stream ? tokenCounts.beginCount(prompt, id) : () => tokenCounts.roughly(prompt, id);
-  return translation({ ...request, estimate: codecs[client].startsWithUsage ? estimate() : undefined });
+function estimateOf({ tokenCounts }: RelayParts, prompt: Prompt, model: string, isStream: boolean) {
+  return isStream ? tokenCounts.beginCount(prompt, model) : () => tokenCounts.roughly(prompt, model);
 }

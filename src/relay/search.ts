@@ -17,7 +17,7 @@ import { openRequestRecord, type RecordParts } from "./request-record";
 import type { ToolContext, ToolParts } from "./server-tools/run";
 import { serverTools } from "./server-tools/tools";
 
-export type SearchParts = ToolParts & RecordParts & Pick<App, "now">;
+type SearchParts = ToolParts & RecordParts & Pick<App, "now">;
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
 export async function search(parts: SearchParts, request: Request, caller: KeyedCaller): Promise<Response> {

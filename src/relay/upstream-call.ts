@@ -40,7 +40,7 @@ export interface TurnedReply {
 }
 
 /** The bodies of all answers as one, and where their bytes go. */
-export interface TurnedBody {
+interface TurnedBody {
   body: ResponseBody;
   bytes: Sink<Uint8Array>;
 }

@@ -4,7 +4,6 @@ import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../
 import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
 import { codecs } from "../../src/dialects/codecs";
-import { estimateTokens } from "../../src/dialects/estimate";
 import { adapt } from "../../src/dialects/hub/adapt";
 import { type ClientDialect, type Conversation, clientDialects, dialects } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
@@ -13,6 +12,7 @@ import { editMembers } from "../../src/net/json-edit";
 import { readFailure } from "../../src/upstream/failure";
 import { readModel } from "../../src/upstream/model";
 import { withoutParams } from "../../src/upstream/unsupported-params";
+import { estimateTokens } from "../support/estimate";
 import { ableModel } from "../support/facts";
 import fc from "../support/random";
 import { almost, object, odd, runs } from "./shapes";

@@ -1,9 +1,9 @@
 /** The local count of tokens: every kind of part weighs something, pictures by their size, and nothing base64 is encoded. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
-import { estimateTokens } from "../../src/dialects/estimate";
 import { imageSize, imageTokens } from "../../src/dialects/image-size";
 import { openTokenizer } from "../../src/dialects/tokenizer";
+import { estimateTokens } from "../support/estimate";
 import { unloadedNow } from "../support/unloaded";
 
 const tokenizer = openTokenizer();

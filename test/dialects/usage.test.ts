@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { chat } from "../../src/dialects/chat/codec";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
-import { usageOf } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
+import { usageOf } from "../support/reply-grammar";
 
 const chatReply = (usage: JsonObject) =>
   chat.decodeReply({

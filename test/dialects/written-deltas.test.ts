@@ -62,7 +62,9 @@ test.each([...dialects])("Any texts are written to %s as by the serializer, and 
       ];
       const frames = written(codecs[client].encodeStream(conversation(client)), events);
       compareFrames(comparison, kind, frames);
-      expect(textOf(decodeFrames(codecs[client], frames))).toBe(texts.join(""));
+      const read = textOf(decodeFrames(codecs[client], frames));
+      // A call without arguments is written as `{}` or not at all.
+      expect(kind === "tool-call" && read === "{}" ? "" : read).toBe(texts.join(""));
     }),
     { numRuns: 300 },
   );

@@ -8,7 +8,7 @@ import { outputText } from "../../src/dialects/hub/server-turns";
 import { isPublicAddress } from "../../src/net/public-address";
 import { publicInternet, type Reach, readPublicPage } from "../../src/net/public-page";
 import { ServerToolLoop } from "../../src/relay/server-tools/loop";
-import { fetchFor } from "../../src/relay/server-tools/web-fetch";
+import { runWebFetch } from "../../src/relay/server-tools/web-fetch";
 import { startProxy } from "../support/proxy";
 import { unloadedNow } from "../support/unloaded";
 
@@ -214,7 +214,7 @@ test.each([
 describe("for the model", () => {
   const person = (text: string): Turn => ({ role: "user", parts: [{ kind: "text", text }] });
   const fetched = (url: unknown, turns: Turn[], offer: object = {}) =>
-    fetchFor(
+    runWebFetch(
       { parts: { now: Date.now }, record: { controller: new AbortController() }, turns: () => turns },
       { id: "1", tool: "web-fetch", input: { url } },
       { tool: "web-fetch", ...offer },

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import type { Turn } from "../../src/dialects/hub/conversation";
-import { fetchFor } from "../../src/relay/server-tools/web-fetch";
+import { runWebFetch } from "../../src/relay/server-tools/web-fetch";
 import { hostileTexts, longestHeld, mostHeldMs } from "../support/held";
 
 let web: ReturnType<typeof Bun.serve>;
@@ -22,7 +22,7 @@ afterAll(() => web.stop(true));
 const person = (text: string): Turn => ({ role: "user", parts: [{ kind: "text", text }] });
 
 async function fetched(text: string, url = `${address()}/a`) {
-  const output = await fetchFor(
+  const output = await runWebFetch(
     { parts: { now: Date.now }, record: { controller: new AbortController() }, turns: () => [person(text)] },
     { id: "1", tool: "web-fetch", input: { url } },
     { tool: "web-fetch" },

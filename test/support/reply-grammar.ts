@@ -1,7 +1,7 @@
 /** The grammar of reply events, and what a reply comes to when its spelling is taken away. */
 import { expect } from "bun:test";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
-import { type Block, type ReplyEvent, type Usage, usageOf } from "../../src/dialects/hub/reply";
+import type { Block, ReplyEvent, Usage } from "../../src/dialects/hub/reply";
 import { unpackSignature } from "../../src/dialects/hub/signature";
 
 /** What a dialect has no word for: the comparison leaves it out. */
@@ -26,6 +26,13 @@ export function checkReply(events: ReplyEvent[]): void {
   });
   if (events.length === 0) throw new Error("no terminal event");
   if (open && events.at(-1)?.type === "error") throw new Error("the error left a block open");
+}
+
+/** The events' usage; later numbers replace earlier ones. A number that was not reported is undefined, never 0. */
+export function usageOf(events: Iterable<ReplyEvent>): Partial<Usage> {
+  const total: Partial<Usage> = {};
+  for (const event of events) if (event.type === "usage") Object.assign(total, event.usage);
+  return total;
 }
 
 interface Meaning {

@@ -6,7 +6,6 @@ import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
-import { summarizeReply } from "./plain-reply";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
@@ -28,7 +27,6 @@ export const chat: Codec = {
   knownNames,
   fixRequest,
   decodeReply,
-  summarizeReply,
   encodeReply,
   fixReply,
   decodeStream,

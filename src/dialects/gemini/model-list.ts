@@ -3,7 +3,7 @@ import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 
 /** What Google's format says of a model. Unknown limits are undefined. */
-export interface GoogleModelFacts {
+interface GoogleModelFacts {
   id: string;
   name: string;
   kind: "chat" | "embeddings";

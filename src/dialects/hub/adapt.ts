@@ -13,7 +13,7 @@ import { asFunctionCalls } from "./server-turns";
 import { countTools, fitTools, largestGroups, toolLimits } from "./tools";
 import { wrapFormat } from "./wrapped-format";
 
-export interface Adapted {
+interface Adapted {
   /** The same object if nothing had to change. */
   conversation: Conversation;
   /** Restores the client's tool names and freeform inputs in the reply's calls. */

@@ -23,8 +23,7 @@ export interface ReplyWriter {
   readonly ended: boolean;
 }
 
-/** @param fallback Id and model for a reply that ends before its `start`. */
-export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: "" }): ReplyWriter {
+export function replyWriter(next: Sink<ReplyEvent>): ReplyWriter {
   let started = false;
   let openKey: string | undefined;
   let ended = false;
@@ -44,7 +43,7 @@ export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: 
     start,
     open(key, block) {
       if (openKey === key || ended) return;
-      start(fallback.id, fallback.model);
+      start("", "");
       close();
       openKey = key;
       next.push({ type: "block-start", block });
@@ -58,12 +57,12 @@ export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: 
     close,
     usage(usage) {
       if (ended) return;
-      start(fallback.id, fallback.model);
+      start("", "");
       next.push({ type: "usage", usage });
     },
     finish(reason, raw, stopSequence, explanation) {
       if (ended) return;
-      start(fallback.id, fallback.model);
+      start("", "");
       close();
       ended = true;
       next.push({

@@ -45,7 +45,7 @@ export interface ModelFacts {
 }
 
 /** What the owner says of a provider's API. The rules about what Copilot refuses do not change what passes through to it. */
-export interface ProviderFacts {
+interface ProviderFacts {
   /** The only name of the output limit that its chat API knows; either one is sent as it came if this is missing. */
   maxTokens?: "max_tokens" | "max_completion_tokens";
   /** The field of a chat message in which earlier thinking is sent back to it; it is left out if this is missing. */

@@ -46,7 +46,7 @@ export abstract class EventWriter {
   protected abstract writeError(error: ReplyError): void;
 }
 
-export interface WholeReply {
+interface WholeReply {
   /** Empty if the reply never started. */
   id: string;
   usage: Partial<Usage>;

@@ -107,10 +107,3 @@ export function believable(usage: Partial<Usage>, most: number): Partial<Usage> 
 }
 
 const mostNanoCredits = 1e15;
-
-/** The events' usage; later numbers replace earlier ones. A number that was not reported is undefined, never 0. */
-export function usageOf(events: Iterable<ReplyEvent>): Partial<Usage> {
-  const total: Partial<Usage> = {};
-  for (const event of events) if (event.type === "usage") Object.assign(total, event.usage);
-  return total;
-}

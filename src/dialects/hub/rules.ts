@@ -6,7 +6,7 @@ import { omitUndefined } from "./json";
 /** Returns the top-level fields to set (undefined: remove); returns undefined if nothing has to change. */
 export type Rule<Given extends unknown[]> = (body: JsonObject, ...given: Given) => JsonObject | undefined;
 
-export interface RuleResult {
+interface RuleResult {
   /** The request after all rules. */
   body: JsonObject;
   /** The top-level fields that changed; undefined ones are to be removed. */

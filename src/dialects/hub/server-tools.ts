@@ -35,7 +35,7 @@ export interface ServerToolOffer {
 }
 
 /** What a search of tools looks at. */
-export interface SearchableTool {
+interface SearchableTool {
   name: string;
   description?: string;
   /** JSON Schema of the input object. */

@@ -24,7 +24,7 @@ export type SchemaFixup = "schema-pattern" | "schema-union" | "schema-type";
 /** What a fixup removes; the other fixups lose nothing. */
 const taken: Partial<Record<SchemaFixup, string>> = { "schema-pattern": "pattern", "schema-union": "schema union" };
 
-export interface FittedSchema {
+interface FittedSchema {
   schema: JsonObject;
   /** The fixups that were applied; empty if the schema is unchanged. */
   fixups: SchemaFixup[];

@@ -14,7 +14,7 @@ const member = "answer";
 /** References point to these at the root. */
 const definitions = new Set(["$defs", "definitions"]);
 
-export interface WrappedFormat {
+interface WrappedFormat {
   format: ResponseFormat;
   /** Takes the member out of the reply's text. */
   restore: Stage<ReplyEvent, ReplyEvent>;

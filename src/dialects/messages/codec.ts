@@ -3,14 +3,14 @@ import type { Codec } from "../codec";
 import { requestHeaders } from "./betas";
 import { collectStream } from "./collect";
 import { encodeError } from "./errors";
-import { endIn, fixReply, fixRequest, fixStream, repairRequest, replyContext } from "./fixups";
+import { endIn, fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
-import { repairTools } from "./rules";
+import { forgetThinking, repairTools } from "./rules";
 import { hasOwnResults, hasServerCalls, offersServerTools } from "./server-tools";
 
 export const messages: Codec = {
@@ -21,7 +21,8 @@ export const messages: Codec = {
   decodeRequest,
   encodeRequest,
   requestHeaders,
-  repairRequest,
+  // Thinking may be bound to the account that produced it.
+  repairRequest: forgetThinking,
   repairTools,
   session,
   offersServerTools,

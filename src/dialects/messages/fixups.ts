@@ -12,7 +12,7 @@ import type { ReplyError, ReplyEvent } from "../hub/reply";
 import { asFixup } from "../hub/rules";
 import { errorFrame, errorIn, invalidEvent } from "./errors";
 import { pingFrame } from "./reply-writer";
-import { applyProviderRules, applyRules, forgetThinking } from "./rules";
+import { applyProviderRules, applyRules } from "./rules";
 
 /** The event types that Anthropic's clients know; some of them fail on others. */
 const eventTypes: ReadonlySet<unknown> = new Set([
@@ -39,9 +39,6 @@ export function fixRequest(
 ): RequestFixup {
   return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
 }
-
-/** Removes thinking, which may be bound to the account that produced it. */
-export const repairRequest = (body: JsonObject): JsonObject => forgetThinking(body);
 
 export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();

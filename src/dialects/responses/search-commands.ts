@@ -21,7 +21,7 @@ export interface Lookup {
   text?: string;
 }
 
-export interface SearchCommands {
+interface SearchCommands {
   lookups: Lookup[];
   offer: ServerToolOffer;
   /** Characters of the answer. */

@@ -17,7 +17,7 @@ const maxItems = 32 * 1024 * 1024;
 const passedHeaders = /^(?:retry-after|x-)/;
 
 /** A message as a request over HTTP. */
-export interface SocketRequest {
+interface SocketRequest {
   body: Buffer;
   /** The names of the fixups. */
   fixups: readonly string[];

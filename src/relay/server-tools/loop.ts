@@ -25,7 +25,7 @@ const mostUses = 50;
 /** How often the upstream is asked for one reply. */
 const maxTurns = 12;
 
-export interface LoopOptions {
+interface LoopOptions {
   /** The tools by the names of their functions. */
   tools: ReadonlyMap<string, ServerToolOffer>;
   run(call: ServerToolCall, offer: ServerToolOffer): Promise<ServerToolOutput>;

@@ -65,7 +65,7 @@ export async function planServerTools(
   };
 }
 
-export interface LoopRequest {
+interface LoopRequest {
   parts: ToolParts;
   offered: OfferedTools;
   record: RequestRecord;

@@ -6,7 +6,7 @@ import type { PublicPage } from "../../net/public-page";
 /** Characters. */
 const longestTitle = 300;
 
-export type PageBytes = Pick<PublicPage, "type" | "charset" | "bytes">;
+type PageBytes = Pick<PublicPage, "type" | "charset" | "bytes">;
 
 /** Undefined for what is no text. */
 export async function textOfPage(page: PageBytes): Promise<{ title: string; text: string } | undefined> {

@@ -2,14 +2,14 @@
 /** How many tools one search finds at most. */
 export const maxFound = 5;
 
-export interface SearchedTool {
+interface SearchedTool {
   name: string;
   description: string;
   /** The names of its arguments. */
   inputs: string[];
 }
 
-export interface ToolQuery {
+interface ToolQuery {
   query: string;
   how: "words" | "regex";
   tools: readonly SearchedTool[];

@@ -8,7 +8,7 @@ import { maySearchTools, searchTools } from "./tool-search";
 import { runWebFetch } from "./web-fetch";
 import { maySearch, runWebSearch } from "./web-search";
 
-export interface ServerTool {
+interface ServerTool {
   /** The config permits it, and there is something to run it with. */
   isAvailable(parts: ToolParts): boolean;
   /** The function for the model; undefined if it would be of no use. */

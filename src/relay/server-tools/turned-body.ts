@@ -9,7 +9,7 @@ export interface UpstreamTurn {
   bytes: Sink<Uint8Array>;
 }
 
-export interface TurnedBodyOptions {
+interface TurnedBodyOptions {
   first: UpstreamTurn;
   /** The present answer has ended, and the reply goes on. */
   isWaiting(): boolean;

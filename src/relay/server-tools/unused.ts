@@ -10,7 +10,7 @@ import type { Sink, Stage } from "../../net/stream";
 import { concealedFrame } from "../conceal";
 import { passedText, type ReplyParts } from "../passthrough";
 
-export interface UnusedReply extends ReplyParts {
+interface UnusedReply extends ReplyParts {
   /** Whether the model has used a tool that runs here. */
   isUsed(): boolean;
 }

@@ -10,7 +10,7 @@ import type {
 import { asProxyError } from "../../errors";
 import { PageError, type Reach, readPublicPage } from "../../net/public-page";
 import { isGiven } from "./addresses";
-import type { ToolContext, ToolRun } from "./run";
+import type { ToolContext } from "./run";
 import { runTextTask } from "./text-work";
 import { isAllowedPage } from "./web-search";
 
@@ -21,17 +21,17 @@ const longestWritten = 12 * longestUrl;
 const longestText = 200_000;
 const charactersPerToken = 4;
 
-/** A failure becomes an error that client and model can read; it never ends the reply. */
-export const runWebFetch: ToolRun = (context, call, offer) => fetchFor(context, call, offer);
-
 /** What a page's reading needs of the request. */
-export interface FetchParts {
+interface FetchParts {
   parts: Pick<ToolContext["parts"], "now">;
   record: { controller: AbortController };
 }
 
-/** @param reach Tests name their own servers. */
-export async function fetchFor(
+/**
+ * A failure becomes an error that client and model can read; it never ends the reply.
+ * @param reach Tests name their own servers.
+ */
+export async function runWebFetch(
   context: Pick<ToolContext, "turns" | "whole"> & FetchParts,
   { input }: ServerToolCall,
   offer: ServerToolOffer,
