@@ -5,6 +5,7 @@ import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
 import { openPool } from "../../src/accounts/pool";
 import { zonedTime } from "../../src/format";
+import { until } from "../support/until";
 import { handClock, keptLog, minute, second } from "./bench";
 
 const person = (login: string, addedAt: number, githubToken = `ghu_token_of_${login}`): SavedAccount => ({
@@ -19,11 +20,12 @@ const person = (login: string, addedAt: number, githubToken = `ghu_token_of_${lo
 function openFrom(saved: SavedAccount[]) {
   const { logger, lines } = keptLog();
   const clock = handClock();
-  const folder = { saved, stamp: 0, readable: true };
+  const folder = { saved, looks: 0, readable: true };
   const activeAccounts = openActiveAccounts({
     store: {
       load: () => folder.saved,
       stamp: () => {
+        folder.looks += 1;
         if (!folder.readable) throw new Error("EMFILE");
         return JSON.stringify(folder.saved);
       },
@@ -64,11 +66,11 @@ describe("the active accounts", () => {
     const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
     folder.readable = false;
     folder.saved = [];
-    await Bun.sleep(1100);
+    const { looks } = folder;
+    await until(() => folder.looks > looks, "it has looked again");
     expect(activeAccounts.accounts.length).toBe(1);
     folder.readable = true;
-    await Bun.sleep(1100);
-    expect(activeAccounts.accounts.length).toBe(0);
+    await until(() => activeAccounts.accounts.length === 0, "who is not there any more is let go");
     activeAccounts.close();
   });
 });

@@ -3,6 +3,7 @@ import { fetchLogin } from "../../src/accounts/github";
 import { allowedModelHost, hostsFor, signInApp, signInApps } from "../../src/accounts/hosts";
 import { type ShownCode, type SignInSteps, signIn } from "../../src/accounts/sign-in";
 import { type Demo, startDemo } from "../../src/demo/demo";
+import { until } from "../support/until";
 import { callsTo, failureOf, handClock, hostsOf } from "./bench";
 
 const pollPath = "/login/oauth/access_token";
@@ -164,7 +165,7 @@ describe("signing in by code", () => {
     demo.device.interval = 60;
     const leaving = new AbortController();
     const { result, shown } = begin({ signal: leaving.signal, sleep: undefined });
-    while (shown.length === 0) await Bun.sleep(2);
+    await until(() => shown.length > 0, "the code is shown");
     leaving.abort();
     const error = await result.catch((thrown) => thrown);
     expect(error.name).toBe("AbortError");

@@ -3,7 +3,6 @@ import { type Account, openAccount } from "../../src/accounts/account";
 import { hostsFor } from "../../src/accounts/hosts";
 import { exchangeToken } from "../../src/accounts/token-exchange";
 import { type Demo, type Interceptor, startDemo } from "../../src/demo/demo";
-import { unloadedNow } from "../support/unloaded";
 import { until } from "../support/until";
 import {
   callsTo,
@@ -97,7 +96,7 @@ describe("a token is there when it is needed", () => {
     expect(await account.session()).toBe(old);
     expect(await account.session()).toBe(old);
     release();
-    while ((await account.session()) === old) await Bun.sleep(2);
+    await until(async () => (await account.session()) !== old, "the new token is used");
     expect(exchangesOf(demo)).toBe(2);
   });
 
@@ -264,7 +263,7 @@ describe("while GitHub is down", () => {
     expect(account.state.name).toBe("ready");
     clock.pass(4 * second);
     await account.session();
-    while ((await account.session()) === old) await Bun.sleep(2);
+    await until(async () => (await account.session()) !== old, "the new token is used");
   });
 
   test("the old token is not used past its end", async () => {
@@ -278,13 +277,11 @@ describe("while GitHub is down", () => {
   });
 
   test("an exchange that hangs does not hold up requests with a good token", async () => {
-    const { account, clock } = openDemoAccount(demo, "octo-demo", { timeoutMs: 300 });
+    const { account, clock } = openDemoAccount(demo, "octo-demo", { timeoutMs: 600_000 });
     const old = await account.session();
     demo.intercept(exchangePath, () => new Promise(() => {}), always);
     clock.pass(1445 * second);
-    const startedAt = unloadedNow();
     expect(await account.session()).toBe(old);
-    expect(unloadedNow() - startedAt).toBeLessThan(100);
   });
 
   test("without a token a hanging exchange ends at its limit, in words", async () => {

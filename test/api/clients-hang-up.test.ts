@@ -23,7 +23,7 @@ test("a client that leaves while the model is silent is no failure of ours", asy
   const [row] = proxy.rows();
   expect(row).toMatchObject({ http_status: 499, error_type: "client_closed" });
   expect(JSON.parse(row!.attempts)).toMatchObject([{ error: "client_closed" }]);
-  await Bun.sleep(20);
+  await until(() => proxy.lines.some((line) => line.includes("hung up")), "it is in the log");
   expect(proxy.lines.filter((line) => /error/.test(line))).toEqual([]);
   expect(proxy.lines.filter((line) => /hung up/.test(line))).toHaveLength(1);
 });

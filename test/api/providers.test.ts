@@ -339,8 +339,10 @@ describe("what fails at a provider", () => {
       config: { providers: { strict: { type: "anthropic", baseUrl: strict.url, apiKey: strictKey } } },
       env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "100" },
     });
-    strict.next(() => Bun.sleep(400).then(() => new Response()));
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    strict.next(() => promise);
     expect((await hasty.post("/strict/v1/messages", hello)).status).toBe(504);
+    resolve(new Response());
   });
 
   test("in the middle of a stream is its last event", async () => {

@@ -4,8 +4,7 @@ import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { clientFrame, openFrames, type SocketEvent } from "../support/frame-client";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { unloadedNow } from "../support/unloaded";
-import { until } from "../support/until";
+import { until, untilStill } from "../support/until";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -199,16 +198,14 @@ describe("an error", () => {
   });
 });
 
-test("a hang-up ends the upstream's work within 100 ms", async () => {
+test("a hang-up ends the upstream's work", async () => {
   await using running = await startProxy({ demo: { pace: 20 } });
   const client = await openFrames(running.url);
   client.send({ type: "response.create", ...turn("[demo: long 500] Hello") });
   await client.next();
   expect(running.demo.open).toBe(1);
-  const before = unloadedNow();
   client.socket.destroy();
   await until(() => running.demo.open === 0, "the upstream's connection is closed");
-  expect(unloadedNow() - before).toBeLessThan(100);
   await until(() => running.rows().length === 1, "the row is written");
   expect(running.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
   expect(running.app.inFlight.count).toBe(0);
@@ -233,7 +230,7 @@ test("a silent upstream is bridged by pings, and then by events", async () => {
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(": waiting\n\n"),
       async pull(controller) {
-        await Bun.sleep(250);
+        await until(() => client.pings > 1, "the client is pinged twice");
         controller.error(new Error("cut"));
       },
     });
@@ -243,7 +240,6 @@ test("a silent upstream is bridged by pings, and then by events", async () => {
     status: 502,
     error: { code: "upstream_disconnected" },
   });
-  expect(client.pings).toBeGreaterThan(1);
   const events = await client.ask(turn("[demo: silence 0.3] Hello"));
   expect(events.filter(({ type }) => type === "response.in_progress").length).toBeGreaterThan(2);
 });
@@ -280,7 +276,7 @@ test("a client that does not read holds up the upstream, not the memory", async 
   client.send({ type: "response.create", ...turn("Hello") });
   await until(() => pulled > 2, "the upstream sends");
   // It stands still once all buffers are full.
-  for (let held = 0; pulled !== held; await Bun.sleep(300)) held = pulled;
+  await untilStill(() => pulled);
   expect(pulled).toBeLessThan(60);
   client.socket.resume();
   let deltas = 0;

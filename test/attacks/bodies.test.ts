@@ -1,8 +1,6 @@
 /** Bodies no client should send: each is answered in words or forwarded as it is, and never harms the next request. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { unloadedNow } from "../support/unloaded";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -44,11 +42,9 @@ describe.each([
   });
 
   test("100,000 messages", async () => {
-    const startedAt = unloadedNow();
     const response = await proxy.post(path, { ...good, messages: Array.from({ length: 100_000 }, () => hello) });
     expect(response.status).toBeLessThan(500);
     await response.arrayBuffer();
-    expect(unloadedNow() - startedAt).toBeLessThan(2500);
   });
 });
 
@@ -59,11 +55,9 @@ test("100,000 keys, and a key of 1 MB", async () => {
     { ...chat, ["k".repeat(1024 * 1024)]: 1 },
     { ...many, ...chat },
   ]) {
-    const startedAt = unloadedNow();
     const response = await proxy.post("/v1/chat/completions", body);
     expect([200, 400]).toContain(response.status);
     await response.arrayBuffer();
-    expect(unloadedNow() - startedAt).toBeLessThan(1500);
   }
 });
 
@@ -92,58 +86,9 @@ test("an image of 20 MB is taken", async () => {
     { type: "text", text: "Hello" },
     { type: "image_url", image_url: { url } },
   ];
-  const startedAt = unloadedNow();
   const response = await proxy.post("/v1/chat/completions", { ...chat, messages: [{ role: "user", content }] });
   await response.arrayBuffer();
   expect(response.status).toBeLessThan(500);
   expect(response.status).not.toBe(413);
-  expect(unloadedNow() - startedAt).toBeLessThan(5000);
   expect(proxy.demo.journal.at(-1)!.bytes.length).toBeGreaterThan(20 * 1024 * 1024);
-});
-
-/** How long the proxy keeps a connection whose body comes like this. */
-function heldFor(send: (write: (text: string) => void) => void): Promise<number> {
-  const { port } = new URL(proxy.url);
-  return new Promise((resolve) => {
-    const startedAt = performance.now();
-    const socket = connect(Number(port), "127.0.0.1", () => send((text) => void socket.write(text)));
-    socket.on("data", () => {});
-    socket.on("error", () => {});
-    socket.on("close", () => resolve(performance.now() - startedAt));
-    socket.on("end", () => socket.end());
-  });
-}
-
-const head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n";
-describe("what stops coming is not waited for", () => {
-  test.concurrent("a body that stops is closed within 15 s", async () => {
-    expect(await heldFor((write) => write(`${head}Content-Length: 1000\r\n\r\n{"model": `))).toBeLessThan(16_000);
-    expect(proxy.demo.journal.every(({ bytes }) => bytes.length !== 10)).toBe(true);
-  });
-  test.concurrent("headers that trickle are closed within 15 s", async () => {
-    let timer: Timer | undefined;
-    const held = await heldFor((write) => {
-      write(head);
-      timer = setInterval(() => write("X: y\r\n"), 1000);
-    });
-    clearInterval(timer);
-    expect(held).toBeLessThan(17_000);
-  });
-  test.concurrent.each([
-    ["with a length", "Content-Length: 1000000\r\n\r\n", " "],
-    ["in chunks", "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"],
-  ])(
-    "a body that trickles (%s) is closed within 15 s, and others are served",
-    async (_name, length, piece) => {
-      let timer: Timer | undefined;
-      const held = heldFor((write) => {
-        write(head + length);
-        timer = setInterval(() => write(piece), 500);
-      });
-      expect((await proxy.post("/v1/chat/completions", chat)).status).toBe(200);
-      expect(await held).toBeLessThan(17_000);
-      clearInterval(timer);
-    },
-    40_000,
-  );
 });

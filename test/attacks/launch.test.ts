@@ -18,7 +18,7 @@ import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startRaw } from "../support/raw-socket";
 import { testWith } from "../support/sandbox";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 // Each test starts processes, and the machine may be busy.
 const demo = ["start", "--demo", "--json", "--port", "0"];
@@ -51,9 +51,8 @@ describe("the folder of data", () => {
     const { url } = await command.ready();
     await using added = run(["auth", "add"], { within: ["sh", "-c", 'umask 000; exec "$@"', "sh"], env: github.env });
     expect(await added.exited).toBe(0);
-    const deadline = unloadedNow() + 5000;
-    while ((await post(url, "/v1/chat/completions", hello)).status !== 200)
-      expect(unloadedNow()).toBeLessThan(deadline);
+    const isServed = async () => (await post(url, "/v1/chat/completions", hello)).status === 200;
+    await until(isServed, "the new account serves");
     expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
     await Bun.sleep(50);
     const modes = modesIn(github.data);
@@ -103,13 +102,11 @@ describe("the folder of data", () => {
     ["100 MB", (file: string) => writeFileSync(file, new Uint8Array(100 * 1024 * 1024).fill(32))],
     ["no text", (file: string) => writeFileSync(file, new Uint8Array([0, 255, 254, 0, 1, 2, 3]))],
     ["a circle of links", (file: string) => symlinkSync(file, file)],
-  ])("a config that is %s stops the start at once, in words", async (_name, make) => {
+  ])("a config that is %s stops the start, in words", async (_name, make) => {
     using folder = folderWith({});
     make(join(folder.data, "config.json"));
-    const startedAt = unloadedNow();
     await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
     expect([await command.exited, command.stdout()]).toEqual([1, ""]);
-    expect(unloadedNow() - startedAt).toBeLessThan(4000);
     expect(command.stderr()).toContain("config.json");
     expect(command.stderr()).not.toMatch(/\n\s+at /);
   });

@@ -1,5 +1,5 @@
 /** What leaves by the side door: logs, files, error bodies. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { demoAccounts } from "../../src/demo/accounts";
@@ -194,7 +194,8 @@ describe("an exception", () => {
   });
 });
 
-test("10,000 errors at once are told by their number, and lines for the other levels go on", async () => {
+test("10,000 errors at once are told by their number, and lines for the other levels go on", () => {
+  using clock = spyOn(performance, "now").mockReturnValue(5_000);
   const lines: string[] = [];
   const logger = createLogger(
     () => "info",
@@ -204,22 +205,10 @@ test("10,000 errors at once are told by their number, and lines for the other le
   expect(lines.length).toBeLessThanOrEqual(1001);
   logger.info("All is well.");
   expect(lines.at(-1)).toContain("All is well.");
-  await Bun.sleep(1010);
+  clock.mockReturnValue(6_000);
   logger.error("Once more.");
   expect(lines.at(-2)).toMatch(/\d+ more warnings and errors were left out/);
   expect(lines.at(-1)).toContain("Once more.");
-});
-
-test("200,000 errors weigh nothing", () => {
-  const logger = createLogger(
-    () => "info",
-    () => {},
-  );
-  const cause = new Error("x".repeat(1000));
-  for (let turn = 0; turn < 50_000; turn++) logger.error(`It failed: ${turn}`, cause);
-  const before = process.memoryUsage.rss();
-  for (let turn = 0; turn < 150_000; turn++) logger.error(`It failed: ${turn}`, cause);
-  expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024);
 });
 
 test("a sink that is full or closed does not stop a request", async () => {

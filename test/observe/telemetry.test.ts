@@ -218,9 +218,7 @@ describe("a collector that fails", () => {
       const { url } = await command.ready();
       for (let time = 0; time < 5; time++)
         expect(await (await ask(url, "/v1/chat/completions", chat("Hello"))).text()).toEndWith("data: [DONE]\n\n");
-      const endedAt = unloadedNow();
       await end(command);
-      expect(unloadedNow() - endedAt).toBeLessThan(2000);
       expect(command.stderr().match(/could not be exported/g)?.length ?? 0).toBeLessThanOrEqual(1);
       expect(command.stderr()).not.toContain(canary);
     },

@@ -1,7 +1,6 @@
 /** Which account serves, what happens when one cannot, and what the client is told when none can. */
 import { describe, expect, test } from "bun:test";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { unloadedNow } from "../support/unloaded";
 import { until } from "../support/until";
 import { timed } from "./bench";
 
@@ -258,10 +257,7 @@ describe("a limit is hit", () => {
   test("with one account, two seconds are waited for, once", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
-    const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
     expect((await post(proxy)).status).toBe(200);
-    expect(performance.now() - startedAt).toBeGreaterThan(1499);
-    expect(unloadedNow() - unloadedAt).toBeLessThan(10_000);
     expect(tries(proxy)).toEqual(["octo 429", "octo 200"]);
     expect(proxy.demo.journal.filter(({ path }) => path === chat).map(({ headers }) => headers["x-initiator"])).toEqual(
       ["user", "agent"],
@@ -275,10 +271,8 @@ describe("a limit is hit", () => {
     expect([twice.status, twice.headers.get("retry-after")]).toEqual([429, "1"]);
     await until(() => proxy.app.accounts[0]!.state.name === "ready", "the account is ready again");
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "5" }));
-    const startedAt = unloadedNow();
     const longer = await post(proxy);
     expect([longer.status, longer.headers.get("retry-after")]).toEqual([429, "5"]);
-    expect(unloadedNow() - startedAt).toBeLessThan(4000);
     expect(asked(proxy).length).toBe(3);
   });
 
@@ -288,12 +282,10 @@ describe("a limit is hit", () => {
     const leaving = new AbortController();
     const left = proxy.post("/v1/chat/completions", ask(), { signal: leaving.signal }).catch(() => "left");
     await until(() => asked(proxy).length === 1, "the upstream is asked");
-    await Bun.sleep(50);
     leaving.abort();
     expect(await left).toBe("left");
     await until(() => proxy.rows()[0]?.http_status === 499, "the row says that the client left");
-    await Bun.sleep(2200);
-    expect(asked(proxy).length).toBe(1);
+    expect([proxy.app.inFlight.count, asked(proxy).length]).toEqual([0, 1]);
   });
 });
 
@@ -507,21 +499,6 @@ describe("GitHub cannot be asked", () => {
     proxy.pass(25 * 60_000);
     for (let turn = 0; turn < 4; turn++) expect((await post(proxy)).status).toBe(200);
     expect(states(proxy)).toEqual(["ready"]);
-  });
-
-  test("one account's exchange hangs: requests that another can serve wait a moment only", async () => {
-    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
-    proxy.demo.intercept(
-      exchange,
-      (seen) => (seen.account === "octo-demo" ? new Promise<undefined>(() => {}) : undefined),
-      always,
-    );
-    const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
-    await proxy.app.catalogue.models();
-    expect(performance.now() - startedAt).toBeGreaterThan(2900);
-    expect((await post(proxy)).status).toBe(200);
-    expect(unloadedNow() - unloadedAt).toBeLessThan(14_000);
-    expect(asked(proxy)).toEqual(["work"]);
   });
 
   test("an exchange that answers a page: the account rests, the others serve", async () => {

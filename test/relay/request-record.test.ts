@@ -144,7 +144,7 @@ test("1,000 mixed requests, some aborted, some failing, are exactly 1,000 rows, 
   }
   await Promise.all(outcomes);
   await until(() => proxy.rows().length > 0 && proxy.history.count() >= 1000, "1,000 rows are written");
-  await Bun.sleep(100);
+  await until(() => proxy.app.inFlight.count === 0, "no request runs");
   proxy.app.history.flush();
   expect(proxy.history.count()).toBe(1000);
 

@@ -319,13 +319,6 @@ describe("a wait that only the text states", () => {
     const broken = readBrokenReply({ code: "user_global_rate_limited:pro", message }, new Headers(), now);
     expect(broken).toMatchObject({ account: { name: "cooling", until: now + 2_733_000 } });
   });
-
-  test("a text of any length is read at once", () => {
-    const startedAt = performance.now();
-    for (const piece of ["retry after ", "try again in 1 s ", "retry after 1 s, 1 s, ", "1", "retry in 1h"])
-      read(429, coded("rate_limited", piece.repeat(100_000)));
-    expect(performance.now() - startedAt).toBeLessThan(2000);
-  });
 });
 
 test("an empty 403 is a right that is missing, and a page is not", () => {

@@ -4,7 +4,6 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { type OpenAiServer, startOpenAiServer } from "../support/openai-server";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { unloadedNow } from "../support/unloaded";
 import { until } from "../support/until";
 
 const hello = (model: string) => ({ model, messages: [{ role: "user", content: "Say hello." }] });
@@ -172,9 +171,7 @@ test("a provider that hangs, fails or lists nothing useful takes no other model 
       },
     },
   });
-  const before = unloadedNow();
   const first = await listOf(proxy);
-  expect(unloadedNow() - before).toBeLessThan(5_000);
   expect([first.state, first.provided.map(({ id }) => id)]).toEqual(["stale", ["odd/ok"]]);
   expect(first.provided[0]).toMatchObject({ display_name: "ok", max_context_window_tokens: null });
   expect(first.data.length).toBeGreaterThan(5);

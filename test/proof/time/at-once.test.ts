@@ -1,0 +1,167 @@
+/** How long something may hold the thread that serves everybody at most, however large or hostile it is. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { editSettings } from "../../../src/clients/formats";
+import { clientOf } from "../../../src/clients/index";
+import { chooseModels } from "../../../src/clients/models";
+import { codecs } from "../../../src/dialects/codecs";
+import { quotesIn } from "../../../src/dialects/hub/citations";
+import type { ModelFacts } from "../../../src/dialects/hub/model";
+import { openTokenizer } from "../../../src/dialects/tokenizer";
+import { matchesPattern } from "../../../src/keys/client-keys";
+import { readFailure } from "../../../src/upstream/failure";
+import { findModel } from "../../../src/upstream/model-name";
+import { models } from "../../clients/clients";
+import { estimateTokens } from "../../support/estimate";
+import { workedMs } from "../../support/held";
+import { leastOf, took } from "../../support/least";
+
+const user = (content: unknown) => ({ role: "user", content });
+const outcomeOf = (work: () => unknown) => {
+  try {
+    return work();
+  } catch (thrown) {
+    return thrown;
+  }
+};
+
+const facts: ModelFacts = {
+  id: "claude",
+  vendor: "Anthropic",
+  dialects: ["messages", "chat"],
+  limits: { output: 32_000 },
+  supports: {
+    tools: true,
+    parallelTools: true,
+    vision: true,
+    structuredOutputs: true,
+    adaptiveThinking: true,
+    efforts: [],
+  },
+};
+const use = (id: string) => ({ role: "assistant", content: [{ type: "tool_use", id, name: "look", input: {} }] });
+const result = (id: string) => user([{ type: "tool_result", tool_use_id: id, content: "" }]);
+const wait = user("Wait.");
+/** What may be wrong with each of thirty thousand messages. */
+const faults: Record<string, (index: number) => object> = {
+  "of one person in a row": () => user("Hi."),
+  "of the system": () => ({ role: "system", content: "Be brief." }),
+  "of the assistant in a row": () => ({ role: "assistant", content: "Hm." }),
+  "with a call of one id": () => use("t1"),
+  "with calls that have no result": (index) => (index % 2 ? use(`t${index}`) : wait),
+  "with results that come late": (index) => [use("t1"), wait, result("t1")][index % 3]!,
+  "with results that have no call": (index) => result(`t${index}`),
+};
+
+const picture = `data:image/png;base64,${"A".repeat(20 << 20)}`;
+const long = Array.from({ length: 5_000 }, (_, at) => ({
+  id: `${["claude", "gpt", "gemini", "grok"][at % 4]}-${"abcdefgh".repeat(at % 7)}-${at}.${at % 10}`,
+}));
+const settings = {
+  toml: Array.from({ length: 5_000 }, (_, at) => `key${at} = "${at}"`).join("\n"),
+  yaml: Array.from({ length: 5_000 }, (_, at) => `key${at}: "${at}"`).join("\n"),
+};
+const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models: chooseModels(Object.values(models))! };
+const words = (count: number) => "a ".repeat(count);
+
+const promises: [what: string, mostMs: number, work: () => unknown][] = [
+  ...Object.entries(faults).flatMap(([fault, make]): [string, number, () => unknown][] => {
+    const many = Array.from({ length: 30_000 }, (_, index) => make(index));
+    const body = { model: "m", messages: [user("Hi."), ...many] };
+    return [
+      [`30,000 messages ${fault} are mended`, 2_000, () => codecs.messages.fixRequest(body, facts)],
+      [
+        `30,000 messages ${fault} are translated`,
+        2_000,
+        () => codecs.messages.encodeRequest(codecs.messages.decodeRequest(body), facts),
+      ],
+    ];
+  }),
+  [
+    "100 requests with a picture of 20 MB are decoded without a copy of it",
+    200,
+    () => {
+      const body = { model: "m", messages: [user([{ type: "image_url", image_url: { url: picture } }])] };
+      for (let count = 0; count < 100; count += 1) codecs.chat.decodeRequest(body);
+    },
+  ],
+  [
+    "hostile patterns of model names are matched",
+    100,
+    () => {
+      matchesPattern("a*".repeat(120), `${"a".repeat(255)}b`);
+      matchesPattern(`${"a*".repeat(120)}c`, `${"a".repeat(255)}b`);
+    },
+  ],
+  [
+    "100,000 times that a refusal names are read",
+    2_000,
+    () => {
+      for (const piece of ["retry after ", "try again in 1 s ", "retry after 1 s, 1 s, ", "1", "retry in 1h"]) {
+        const error = { code: "rate_limited", message: piece.repeat(100_000) };
+        readFailure(429, new Headers(), JSON.stringify({ error }), Date.now());
+      }
+    },
+  ],
+  [
+    "quotations are looked for in a long page",
+    500,
+    () => {
+      const page = { url: "https://a.example", title: "", text: words(100_000) };
+      for (const text of [`"${words(900)}`.repeat(200), '"'.repeat(100_000), `"${words(240)}b" `.repeat(100)])
+        quotesIn(text, [[0, page]]);
+    },
+  ],
+  ...(
+    [
+      ["toml", "codex"],
+      ["yaml", "continue"],
+    ] as const
+  ).map(([format, client]): [string, number, () => unknown] => {
+    const { edits } = clientOf(client).setUp(place);
+    return [
+      `a ${format} file of 5,000 lines that does not read is refused`,
+      3_000,
+      () => outcomeOf(() => editSettings(format, `${settings[format]}\n"`, edits)),
+    ];
+  }),
+  ["a name in another spelling is found among 5,000", 0.1, () => findModel("GPT-abcdefgh-3501.1-20250929", long, {})],
+  ...["x", "abcdefgh-".repeat(100_000), "-.0123456789abcdefgh".repeat(3), "claude-abcdefghabcdefgh-40000.0"].map(
+    (name): [string, number, () => unknown] => [
+      `the unknown name ${name.slice(0, 40)} (${name.length} letters) is looked for among 5,000`,
+      3,
+      () => outcomeOf(() => findModel(name, long, {})),
+    ],
+  ),
+];
+
+test.each(promises)("%s in less than %d ms of the thread's own work", (_what, most, work) => {
+  // What takes a moment only is compiled after some turns.
+  if (most < 10) for (let turn = 0; turn < 100; turn += 1) work();
+  let least = Number.POSITIVE_INFINITY;
+  for (let turn = 0; turn < 3 && least >= most; turn += 1) {
+    const before = workedMs();
+    work();
+    least = Math.min(least, workedMs() - before);
+  }
+  expect(least).toBeLessThan(most);
+});
+
+describe("the count of tokens", () => {
+  const tokenizer = openTokenizer();
+  afterAll(() => tokenizer.close());
+
+  test("a megabyte of base64 in three places is estimated in less than 300 ms", async () => {
+    const data = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
+      .toString("base64")
+      .repeat(12);
+    const content = [
+      { type: "image", source: { type: "base64", media_type: "image/png", data } },
+      { type: "document", source: { type: "base64", media_type: "application/pdf", data } },
+      { type: "new_thing", data },
+    ];
+    const conversation = codecs.messages.decodeRequest({ model: "claude-sonnet-4.6", messages: [user(content)] });
+    await tokenizer.count(["warm"]);
+    const most = 300;
+    expect(await leastOf(most, () => took(() => estimateTokens(conversation, tokenizer, 1.15)))).toBeLessThan(most);
+  });
+});
