@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/errors";
-import { inspect, isLoopbackAddress, refuseStrangers } from "../../src/net/guard";
+import { foreignPage, inspect, isLoopbackAddress, refuseMethods, refuseStrangers } from "../../src/net/guard";
 
 const origins = new Set(["http://localhost:3000"]);
 
@@ -83,4 +83,19 @@ test("a loopback address is known in each spelling of a socket, and nothing else
     "",
   ])
     expect(isLoopbackAddress(address)).toBe(false);
+});
+
+test("a hostile origin or method is named in an error from its first character on, and cut", () => {
+  const long = `https://${"a".repeat(300)}.example`;
+  expect(foreignPage(long).message).toStartWith(`A web page at ${long.slice(0, 200)} may not call this address.`);
+  const refused = (method: string) => () =>
+    refuseMethods(new Request("http://localhost/", { method }), () => ["GET", "POST"]);
+  expect(refused("PROPFIND".repeat(9))).toThrow(/^PROPFINDPROPFINDPROP is not served here\.$/);
+  expect(refused("GET")).not.toThrow();
+});
+
+test("a caller of whom no connection is known is no socket, and cannot become one", () => {
+  const caller = callerOf({});
+  expect(caller.connection.isSocket).toBe(false);
+  expect(caller.connection.upgrade(() => expect.unreachable())).toBe(false);
 });

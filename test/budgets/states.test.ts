@@ -1,0 +1,267 @@
+/** What a budget's state means: used up or not, whose amount it is, when it ends at this rate, and what a client reads of it. */
+import { describe, expect, test } from "bun:test";
+import { budgetItem, holdersItem, isExhausted } from "../../src/budgets/budget-list";
+import { binds, matchesScope } from "../../src/budgets/budgets";
+import { type BudgetState, exceeds, isUnlimited } from "../../src/budgets/entries";
+import {
+  type Holder,
+  holderFrom,
+  holderIdOf,
+  holderKindOf,
+  isOfMember,
+  isOwnAmount,
+  limitOf,
+  memberIdOf,
+  namedMembers,
+} from "../../src/budgets/holders";
+import { spanOf } from "../../src/budgets/period";
+import { amountOf, exceededError, ofHolder, remainingOf } from "../../src/budgets/sentences";
+import { orUnable } from "../../src/budgets/unable";
+import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+import { ProxyError } from "../../src/errors";
+import { dayMs, hourMs } from "../../src/format";
+
+const now = Date.UTC(2026, 10, 11, 12);
+const [start, end] = [Date.UTC(2026, 10, 1), Date.UTC(2026, 11, 1)];
+const budgetOf = (given: object = {}): Budget =>
+  budgetSchema().parse({ name: "all", unit: "requests", limit: 100, per: "month", ...given });
+const stateOf = (given: Partial<BudgetState> = {}, budget: object = {}): BudgetState => ({
+  ...{ budget: budgetOf(budget), holder: null, used: 0, reserved: 0, unknown: 0, startedAt: start, resetsAt: end },
+  ...given,
+});
+const subject = { account: null, key: null, model: "gpt-4.1", client: null, session: null };
+
+test.each([
+  [99, 0, false],
+  [100, 0, true],
+  [60, 40, true],
+  [60, 39, false],
+])("a budget of 100 of which %p is used and %p reserved is exhausted: %p", (used, reserved, expected) =>
+  expect(isExhausted(stateOf({ used, reserved }))).toBe(expected),
+);
+
+describe("the time at which a limit is reached at the present rate", () => {
+  const forecast = (used: number, given: Partial<BudgetState> = {}, budget: object = {}, at = now) =>
+    budgetItem(stateOf({ used, ...given }, budget), at).forecast_ends_at_ms;
+
+  test("is that far away again as what is left, at the rate since the period began", () =>
+    expect(forecast(80)).toBe(now + (now - start) / 4));
+  test("is counted from when the budget was added, if that is later", () =>
+    expect(forecast(50, {}, { since: new Date(now - dayMs).toISOString() })).toBe(now + dayMs));
+  test("is shown for a rate of one request too", () =>
+    expect(forecast(1, {}, { limit: 2, since: new Date(now - dayMs).toISOString() })).toBe(now + dayMs));
+  test.each([
+    ["nothing is used", forecast(0)],
+    ["the limit is reached already", forecast(100)],
+    ["the reset comes first", forecast(10)],
+    ["the period is younger than an hour", forecast(80, {}, {}, start + hourMs - 1)],
+    ["it is a session's, which has no period", forecast(80, { startedAt: null })],
+    ["it does not end", forecast(80, { resetsAt: null })],
+  ])("is unknown if %s", (_, at) => expect(at).toBeNull());
+  test("is known from the first hour on", () => expect(forecast(80, {}, {}, start + hourMs)).toBeGreaterThan(start));
+});
+
+test("a page of holders names the next one only while there are more", () => {
+  const of = (id: string) => stateOf({ holder: { kind: "member", id: `member/${id}`, name: id }, used: 100 });
+  const page = (count: number, offset: number) =>
+    holdersItem(stateOf({}, { each: "member" }), { count, states: [of("a"), of("b")], offset }, now);
+  expect(page(5, 0).holders!.next_offset).toBe(2);
+  expect(page(5, 3).holders!.next_offset).toBeNull();
+  expect(page(6, 3).holders!.next_offset).toBe(5);
+  expect(page(2, 0)).toMatchObject({ exhausted: true, used: null, holders: { items: [{ name: "a" }, { name: "b" }] } });
+  expect(holdersItem(stateOf({}, { each: "member" }), { count: 3, states: [] }, now)).toMatchObject({
+    exhausted: false,
+    holders: { next_offset: null },
+  });
+});
+
+describe("whether a budget limits a key", () => {
+  const anna = { name: "anna" };
+  test.each<[string, object, string, { name: string } | null, boolean]>([
+    ["that only warns", { scope: { key: "ci" }, then: "warn" }, "ci", null, false],
+    ["of everything", {}, "ci", null, false],
+    ["of this key", { scope: { key: "ci" } }, "ci", null, true],
+    ["of another key", { scope: { key: "other" } }, "ci", null, false],
+    ["with an amount for each key", { each: "key" }, "ci", null, true],
+    ["with an amount for each key that only warns", { each: "key", then: "warn" }, "ci", null, false],
+    ["of its member", { scope: { member: "anna" } }, "anna/laptop", anna, true],
+    ["of another member", { scope: { member: "ben" } }, "anna/laptop", anna, false],
+    ["with an amount for each member", { each: "member" }, "anna/laptop", anna, true],
+    ["with an amount for each member, of the owner's key", { each: "member" }, "ci", null, false],
+    ["with an amount for each account", { each: "account" }, "ci", null, false],
+  ])("a budget %s: %#", (_, budget, name, member, expected) =>
+    expect(binds(budgetOf(budget), { name }, member)).toBe(expected),
+  );
+});
+
+test("a scope holds only for a request of which everything that it names is known and matches", () => {
+  const matches = (scope: object, more: object) => matchesScope(budgetOf({ scope }), { ...subject, ...more });
+  expect(matches({}, {})).toBe(true);
+  expect(matches({ model: "gpt-*" }, {})).toBe(true);
+  expect(matches({ model: "claude-*" }, {})).toBe(false);
+  expect(matches({ key: "*" }, {})).toBe(false);
+  expect(matches({ key: "*" }, { key: "ci" })).toBe(true);
+  expect(matches({ member: "anna" }, { member: { id: "m1", name: "anna" } })).toBe(true);
+  expect(matches({ member: "anna" }, { member: null })).toBe(false);
+  expect(matches({ model: "gpt-*", client: "codex" }, { client: "aider" })).toBe(false);
+});
+
+describe("a request at the limit", () => {
+  const at = (used: number, reserved = 0, budget: object = {}) => stateOf({ used, reserved }, budget);
+  test.each<[string, BudgetState, number | null, boolean]>([
+    ["fits exactly", at(60, 39), 1, false],
+    ["is one too many", at(60, 40), 1, true],
+    ["costs nothing", at(100), 0, false],
+    ["costs nothing yet more than the limit is used", at(150), 0, false],
+    ["has an unknown price while something is left", at(99, 0), null, false],
+    ["has an unknown price when nothing is left", at(60, 40), null, true],
+    ["is only warned of", at(100, 0, { then: "warn" }), 5, false],
+  ])("that %s: %#", (_, state, amount, expected) => expect(exceeds(state, amount, subject)).toBe(expected));
+
+  test("is let through where fallbacks serve only if a provider serves it at an unknown price", () => {
+    const fallback = budgetOf({ then: "fallback" });
+    const provided = { ...subject, isProvided: true };
+    expect(isUnlimited(fallback, null, provided)).toBe(true);
+    expect(isUnlimited(fallback, 1, provided)).toBe(false);
+    expect(isUnlimited(fallback, null, subject)).toBe(false);
+    expect(isUnlimited(budgetOf({ then: "stop" }), null, provided)).toBe(false);
+  });
+});
+
+describe("whose amount it is", () => {
+  const names: Record<string, string> = { m1: "anna" };
+  test.each<[Holder["kind"], string, string | null, string | null]>([
+    ["member", "member/m1", "m1", "anna"],
+    ["member", "member/gone", "gone", null],
+    ["key", "key/ci", null, "ci"],
+    ["key", "key/m1/laptop", "m1", "anna/laptop"],
+    ["key", "key/gone/laptop", "gone", null],
+    ["account", "account/github.com/octo", null, "octo"],
+    ["session", "0123456789abcdef0123456789abcdef/m1", "m1", "anna"],
+    ["session", "0123456789abcdef0123456789abcdef", null, null],
+  ])("a %s stored as %s is that of member %p, named %p", (kind, id, member, name) => {
+    expect(memberIdOf({ kind, id })).toBe(member);
+    expect(holderFrom(kind, id, (each) => names[each])).toEqual({ kind, id, name });
+    expect(isOfMember(id)).toBe(member !== null);
+  });
+
+  test.each<[Parameters<typeof holderIdOf>[0], string, string | undefined]>([
+    ["account", "octo", "account/github.com/octo"],
+    ["account", "company.ghe.com/octo", "account/company.ghe.com/octo"],
+    ["key", "ci", "key/ci"],
+    ["key", "anna/laptop", "key/m1/laptop"],
+    ["key", "nobody/laptop", undefined],
+    ["member", "anna", "member/m1"],
+    ["member", "nobody", undefined],
+  ])("a limit for the %s %s is stored as %p", (kind, name, expected) =>
+    expect(holderIdOf(kind, name, (member) => (member === "anna" ? "m1" : undefined))).toBe(expected),
+  );
+
+  test("a member who is named in full has an amount of their own, one of several does not", () => {
+    expect(holderKindOf(budgetOf({ scope: { member: "anna" } }))).toBe("member");
+    expect(holderKindOf(budgetOf({ scope: { member: "an*" } }))).toBeNull();
+    expect(holderKindOf(budgetOf({ per: "session", scope: { member: "anna" } }))).toBe("session");
+    expect(holderKindOf(budgetOf({ each: "key" }))).toBe("key");
+    expect(holderKindOf(budgetOf())).toBeNull();
+    expect(isOwnAmount(budgetOf({ scope: { key: "Anna/*" } }), "anna")).toBe(true);
+    expect(isOwnAmount(budgetOf({ scope: { key: "annabel/*" } }), "anna")).toBe(false);
+    expect(isOwnAmount(budgetOf(), "anna")).toBe(false);
+  });
+
+  test("a holder's own limit counts, by its name in any case, else the common one", () => {
+    const budget = { limit: 10, limits: { Anna: 3, "company.ghe.com/octo": 4 } };
+    const anna: Holder = { kind: "member", id: "member/m1", name: "anna" };
+    expect(limitOf(budget, anna)).toBe(3);
+    expect(limitOf(budget, { ...anna, name: "ben" })).toBe(10);
+    expect(limitOf(budget, { kind: "account", id: "account/company.ghe.com/octo", name: "octo" })).toBe(4);
+    expect(limitOf(budget, null)).toBe(10);
+    expect(limitOf({ limit: 10 }, anna)).toBe(10);
+  });
+
+  test("the members that a budget names in full are those of its scope and of its limits", () => {
+    const named = (given: object) => namedMembers(budgetOf(given));
+    expect(named({ scope: { member: "anna" } })).toEqual(["anna"]);
+    expect(named({ scope: { member: "an*" } })).toEqual([]);
+    expect(named({ each: "member", limits: { anna: 1, ben: 2 } })).toEqual(["anna", "ben"]);
+    expect(named({ each: "key", limits: { ci: 1, "anna/laptop": 2, "anna/ci": 3 } })).toEqual(["anna"]);
+    expect(named({ each: "account", limits: { octo: 1 } })).toEqual([]);
+  });
+});
+
+test.each<[Budget["per"], string, string, string | null]>([
+  ["day", "2026-11-11T23:59:59.999Z", "2026-11-11", "2026-11-12"],
+  ["week", "2026-11-15T23:59:59.999Z", "2026-11-09", "2026-11-16"],
+  ["week", "2026-11-16T00:00:00Z", "2026-11-16", "2026-11-23"],
+  ["month", "2026-12-31T23:59:59.999Z", "2026-12-01", "2027-01-01"],
+  ["session", "2026-11-11", "1970-01-01", null],
+])("the %s of %s begins on %s and ends on %p", (per, at, from, until) =>
+  expect(spanOf(per, Date.parse(at))).toEqual({ start: Date.parse(from), end: until === null ? null : Date.parse(until) }),
+);
+
+describe("what a client reads", () => {
+  const read = (given: Partial<BudgetState> = {}, budget: object = {}, showsAmounts = true) =>
+    exceededError(stateOf(given, budget), now, showsAmounts);
+
+  test("is the amount, what is reserved, and when it is free again", () => {
+    expect(read({ used: 99, reserved: 1 }).message).toContain(
+      "The budget `all` is used up: 99 of 100 requests used and 1 request reserved by running requests, free again at ",
+    );
+    expect(read({ used: 100 }).message).toContain("100 of 100 requests used, free again at ");
+    expect(read({ used: 100, resetsAt: null }).message).toBe(
+      "The budget `all` is used up: 100 of 100 requests used. The owner can raise it on the Budgets page or in the config.",
+    );
+  });
+
+  test("has no amount that looks like a status, and none that others share", () => {
+    expect(read({ used: 500 }, { limit: 429 }).message).toStartWith("The budget `all` is used up, free again at ");
+    expect(read({ used: 500 }, { limit: 500 }, false).message).toStartWith(
+      "The budget `all`, which you share with others, is used up, free again at ",
+    );
+    expect(read({ used: 100 }, {}, false).message).not.toContain("of 100");
+    const holder: Holder = { kind: "key", id: "key/503", name: "503" };
+    expect(read({ used: 100, holder }).message).toStartWith("The budget `all` is used up: 100");
+    expect(read({ used: 100, holder: { ...holder, name: "ci" } }).message).toStartWith(
+      "The budget `all` of the key ci is used up",
+    );
+  });
+
+  test("says when to try again: at the reset, in a day for a session, and never at once", () => {
+    const retryAfter = (given: Partial<BudgetState>) => new Headers(read(given).details.headers).get("retry-after");
+    expect(retryAfter({ resetsAt: now + 1_500 })).toBe("2");
+    expect(retryAfter({ resetsAt: now })).toBe("1");
+    expect(retryAfter({ resetsAt: null })).toBe("86400");
+    expect(new Headers(read().details.headers).get("x-should-retry")).toBe("false");
+    expect(read({}, { then: "fallback" }).details.mayFallBack).toBe(true);
+    expect(read().details.mayFallBack).toBe(false);
+  });
+
+  test("counts one in the singular and leaves nothing below zero", () => {
+    expect(amountOf(1, { unit: "credits" })).toBe("1 credit");
+    expect(amountOf(1, { unit: "premium" })).toBe("1 premium request");
+    expect(amountOf(2, { unit: "premium" })).toBe("2 premium requests");
+    expect(ofHolder({ kind: "member", name: "anna" })).toBe(" of anna");
+    expect(ofHolder({ kind: "session", name: "anna" })).toBe("");
+    expect(ofHolder({ kind: "member", name: null })).toBe("");
+    const left = [stateOf({ used: 60, reserved: 30.5 }), stateOf({ used: 101 }, { name: "zu viel" })];
+    expect(remainingOf(left)).toBe("all=9.5 requests, zu%20viel=0 requests");
+  });
+
+  test("says to free the disk only where it is full, and to remove the budgets otherwise", async () => {
+    const said = async (thrown: unknown) => {
+      const error = (await Promise.try(() => orUnable(() => Promise.reject(thrown))).catch(
+        (each) => each,
+      )) as ProxyError;
+      return [error.kind, error.message];
+    };
+    const broken = (code: string) => Object.assign(new Error("the disk says no."), { code });
+    for (const code of ["SQLITE_FULL", "SQLITE_IOERR_WRITE"])
+      expect(await said(broken(code))).toEqual([
+        "unable",
+        "The budgets cannot be checked, so no request is sent: the disk says no. Free the disk.",
+      ]);
+    for (const thrown of [broken("SQLITE_CORRUPT"), new ProxyError("conflict", "the disk says no.")])
+      expect((await said(thrown))[1]).toEndWith("says no. Remove the budgets from the config to go on without them.");
+    const away = new ProxyError("unable", "The database is away.");
+    expect(await said(away)).toEqual(["unable", "The database is away."]);
+  });
+});

@@ -1,0 +1,186 @@
+/** What is shown of members and keys, and the limits that the owner may set. */
+import { describe, expect, test } from "bun:test";
+import { parseConfig } from "../../src/config/schema";
+import {
+  type ClientKey,
+  clientKeysOf,
+  hasModelLimits,
+  isExpired,
+  isFromEnvironment,
+  keyNotFound,
+  mayUseByAuto,
+  requireAutoChoice,
+  requireModel,
+  requireUnexpired,
+} from "../../src/keys/client-keys";
+import { keyList, meaningOfLastKey, servedWithoutKeys } from "../../src/keys/key-list";
+import { type MemberItem, memberTrouble, startOfMonth } from "../../src/keys/member-list";
+import { limitsOf, memberLimitsSchema } from "../../src/keys/member-schemas";
+import { maxMemberKeys, memberNotFound } from "../../src/keys/members";
+import { openMemorySessions } from "../../src/keys/page-sessions";
+
+const now = Date.UTC(2026, 10, 11, 12);
+const keyOf = (given: Partial<ClientKey> = {}): ClientKey => ({
+  ...clientKeysOf([{ name: "ci", key: "k-ci-0123456789" }], undefined)[0]!,
+  ...given,
+});
+const thrownBy = (work: () => unknown): Error | undefined => {
+  try {
+    work();
+  } catch (thrown) {
+    return thrown as Error;
+  }
+  return undefined;
+};
+
+describe("a key", () => {
+  test("of the environment counts only while the config has none", () => {
+    expect(isFromEnvironment([], "k-env")).toBe(true);
+    expect(isFromEnvironment([], undefined)).toBe(false);
+    expect(isFromEnvironment(["k-one-0123456789"], "k-env")).toBe(false);
+    expect(clientKeysOf([], "k-env")).toMatchObject([{ name: null, limited: false }]);
+    expect(clientKeysOf([], undefined)).toEqual([]);
+    expect(clientKeysOf(["k-one-0123456789", "k-two-0123456789"], "k-env")).toHaveLength(2);
+  });
+
+  test("is limited if it has models or budgets of its own", () => {
+    const limited = (given: object) => clientKeysOf([{ name: "ci", key: "k", ...given }], undefined)[0]!.limited;
+    expect(limited({})).toBe(false);
+    expect(limited({ budgets: [] })).toBe(false);
+    expect(limited({ models: ["gpt-*"] })).toBe(true);
+    expect(limited({ budgets: [{ unit: "requests", limit: 1, per: "day" }] })).toBe(true);
+  });
+
+  test("expires at its time, not after it", () => {
+    const key = keyOf({ expiresAt: now });
+    expect(isExpired(key, now - 1)).toBe(false);
+    expect(isExpired(key, now)).toBe(true);
+    expect(isExpired(keyOf(), now)).toBe(false);
+    expect(thrownBy(() => requireUnexpired(key, now - 1))).toBeUndefined();
+    expect(thrownBy(() => requireUnexpired(keyOf(), now))).toBeUndefined();
+    expect(thrownBy(() => requireUnexpired(key, now))?.message).toBe(
+      "The client key `ci` expired on 2026-11-11. Ask the owner of this dragoman for a new one.",
+    );
+    const members = keyOf({ expiresAt: now, member: "m1" });
+    expect(thrownBy(() => requireUnexpired(members, now))?.message).toContain("Make a new one on the page Keys");
+  });
+
+  test.each<[string, Partial<ClientKey> | undefined, boolean]>([
+    ["no key", undefined, true],
+    ["a key without limits", {}, true],
+    ["a key that may use the model", { models: ["gpt-*"] }, true],
+    ["a key that may use auto, in any case", { models: ["Auto"] }, true],
+    ["a key that may use another model", { models: ["claude-*"] }, false],
+    ["a key whose member may use another model", { models: ["gpt-*"], memberModels: ["claude-*"] }, false],
+    ["a key of a member who may use auto", { models: ["auto"], memberModels: ["claude-*", "auto"] }, true],
+    [
+      "a key that may use another one, of a member who may use it",
+      { models: ["claude-*"], memberModels: ["gpt-*"] },
+      false,
+    ],
+  ])("Auto may choose gpt-4.1 for %s: %#", (_, given, expected) => {
+    const key = given && keyOf(given);
+    expect(mayUseByAuto(key, "gpt-4.1")).toBe(expected);
+    expect(thrownBy(() => requireAutoChoice(key, "gpt-4.1")) === undefined).toBe(expected);
+    expect(hasModelLimits(key)).toBe(given !== undefined && Object.keys(given).length > 0);
+  });
+
+  test("that was revoked while its request was read is refused whatever it may use", () => {
+    const key = keyOf({ isRevoked: () => true });
+    for (const require of [requireModel, requireAutoChoice])
+      expect(thrownBy(() => require(key, "gpt-4.1"))?.message).toContain("was revoked while its request was read");
+    expect(thrownBy(() => requireModel(keyOf({ isRevoked: () => false }), "gpt-4.1"))).toBeUndefined();
+  });
+
+  test("is named in an error from its first letter on, and no longer than a name may be", () => {
+    expect(keyNotFound("ci").message).toBe("There is no client key `ci`.");
+    expect(keyNotFound("x".repeat(200)).message).toBe(`There is no client key \`${"x".repeat(127)}\`.`);
+    expect(memberNotFound("anna").message).toStartWith("There is no member anna; ");
+    expect(memberNotFound("x".repeat(200)).message).toStartWith(`There is no member ${"x".repeat(63)}; `);
+  });
+});
+
+describe("the list of keys", () => {
+  const options = { now, required: true, servedWithout: "nobody" } as const;
+
+  test("shows what each may use, until when, and when it was last used", () => {
+    const keys = [keyOf({ models: ["gpt-*"], expiresAt: now }), keyOf({ name: null })];
+    const lastUsed = (name: string) => (name === "ci" ? 7 : 8);
+    expect(keyList(keys, { ...options, lastUsed }).items).toEqual([
+      { name: "ci", models: ["gpt-*"], expires_at_ms: now, expired: true, last_used_at_ms: 7 },
+      { name: null, models: null, expires_at_ms: null, expired: false, last_used_at_ms: null },
+    ]);
+    expect(keyList(keys, options).items[0]!.last_used_at_ms).toBeNull();
+  });
+
+  test("is said to be the environment's only where it is, and has limits only for a member", () => {
+    expect(keyList([], options)).toEqual({
+      ...{ items: [], required: true, served_without: "nobody", from_environment: false, limits: null },
+    });
+    expect(keyList([], { ...options, fromEnvironment: true }).from_environment).toBe(true);
+    const member = { models: ["gpt-*"], keyDays: 30 };
+    expect(keyList([], { ...options, member }).limits).toEqual({ models: ["gpt-*"], key_days: 30, max_keys: 20 });
+  });
+
+  test.each<[string, number, boolean, boolean, boolean, ReturnType<typeof servedWithoutKeys>]>([
+    ["a key of the environment behind the config's", 1, true, false, false, "others"],
+    ["only the key of the environment", 0, true, false, true, "anyone"],
+    ["members who need keys", 1, false, true, true, "others"],
+    ["nothing else, where that means everybody", 1, false, false, true, "anyone"],
+    ["nothing else, where that means nobody", 1, false, false, false, "nobody"],
+  ])("says who is served without it: %s", (_, count, hasLegacy, needKeys, allowOpen, expected) => {
+    const config = { current: parseConfig({ auth: { apiKeys: Array(count).fill("k-one-0123456789") } }) };
+    const environment = { clientKey: hasLegacy ? "k-env" : undefined };
+    const served = servedWithoutKeys({ config, environment, members: { needKeys }, allowOpen });
+    expect(served).toBe(expected);
+    expect(meaningOfLastKey(served) === undefined).toBe(expected === "others");
+  });
+});
+
+describe("a member", () => {
+  const item = (given: Partial<MemberItem>): MemberItem => ({
+    ...{ name: "anna", id: "m1", created_at_ms: 0, models: null, key_days: null, keys: 1, request_count: 0 },
+    ...{ nano_credits: 0, premium_units: 0, last_request_at_ms: null, invitation_expires_at_ms: null },
+    accounts: [{ account_key: "github.com/anna", state: "ready" }],
+    ...given,
+  });
+  const failed = { account_key: "github.com/anna", state: "failed" };
+  test.each<[string, Partial<MemberItem>, string | undefined]>([
+    ["with a key and an account has no trouble", {}, undefined],
+    ["without an account", { accounts: [] }, "has no account and no open invitation"],
+    ["without an account who is invited has no trouble", { accounts: [], invitation_expires_at_ms: 1 }, undefined],
+    ["without a key", { keys: 0 }, "has no key, so cannot sign in"],
+    ["without a key who is invited has no trouble", { keys: 0, invitation_expires_at_ms: 1 }, undefined],
+    ["whose accounts all failed", { accounts: [failed] }, "has no account that works"],
+    [
+      "of whose accounts one works has no trouble",
+      { accounts: [failed, { account_key: "github.com/ben", state: "cooling" }] },
+      undefined,
+    ],
+    ["with the most keys", { keys: maxMemberKeys }, "has 20 keys, which is the most"],
+    ["with one key less has no trouble", { keys: maxMemberKeys - 1 }, undefined],
+  ])("%s", (_, given, expected) => {
+    const trouble = memberTrouble(item(given));
+    if (expected === undefined) expect(trouble).toBeUndefined();
+    else expect(trouble).toStartWith(expected);
+  });
+
+  test("is given models and a life of keys from a day to ten years, or none", () => {
+    const read = (sent: object) => memberLimitsSchema().safeParse(sent);
+    for (const key_days of [1, 3_650, null]) expect(read({ key_days }).success, `${key_days}`).toBe(true);
+    for (const key_days of [0, 3_651, 1.5, -1]) expect(read({ key_days }).success, `${key_days}`).toBe(false);
+    expect(limitsOf({})).toEqual({});
+    expect(limitsOf({ key_days: 30 })).toEqual({ keyDays: 30 });
+    expect(limitsOf({ key_days: null, models: null })).toEqual({ keyDays: null, models: null });
+    expect(limitsOf({ models: ["gpt-*"] })).toEqual({ models: ["gpt-*"] });
+    expect(limitsOf({ models: ["gpt-*", "*"] })).toEqual({ models: null });
+  });
+
+  test("is shown what was used since the first of the month in UTC", () =>
+    expect(startOfMonth(Date.parse("2026-12-31T23:59:59Z"))).toBe(Date.UTC(2026, 11, 1)));
+});
+
+test("a session of the owner, who has no key, never lost its key", async () => {
+  const sessions = openMemorySessions(() => now);
+  expect(sessions.lostKey(await sessions.begin({ member: null, secret: "the admin token" }))).toBe(false);
+});
