@@ -195,7 +195,10 @@ test.each<[Budget["per"], string, string, string | null]>([
   ["month", "2026-12-31T23:59:59.999Z", "2026-12-01", "2027-01-01"],
   ["session", "2026-11-11", "1970-01-01", null],
 ])("the %s of %s begins on %s and ends on %p", (per, at, from, until) =>
-  expect(spanOf(per, Date.parse(at))).toEqual({ start: Date.parse(from), end: until === null ? null : Date.parse(until) }),
+  expect(spanOf(per, Date.parse(at))).toEqual({
+    start: Date.parse(from),
+    end: until === null ? null : Date.parse(until),
+  }),
 );
 
 describe("what a client reads", () => {

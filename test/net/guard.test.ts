@@ -88,9 +88,8 @@ test("a loopback address is known in each spelling of a socket, and nothing else
 test("a hostile origin or method is named in an error from its first character on, and cut", () => {
   const long = `https://${"a".repeat(300)}.example`;
   expect(foreignPage(long).message).toStartWith(`A web page at ${long.slice(0, 200)} may not call this address.`);
-  const refused = (method: string) => () =>
-    refuseMethods(new Request("http://localhost/", { method }), () => ["GET", "POST"]);
-  expect(refused("PROPFIND".repeat(9))).toThrow(/^PROPFINDPROPFINDPROP is not served here\.$/);
+  const refused = (method: string) => () => refuseMethods(new Request("http://localhost/", { method }), () => ["GET"]);
+  expect(refused("CONNECT")).toThrow(/^CONNECT is not served here\.$/);
   expect(refused("GET")).not.toThrow();
 });
 
