@@ -1,5 +1,5 @@
 /** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
-import type { DriftWay, Rename } from "./drift";
+import type { DemoOptions } from "./demo";
 import type { Rights } from "./rights";
 
 export type HostName = "individual" | "business";
@@ -161,40 +161,6 @@ export const demoAccounts = (): DemoAccount[] => [
  */
 export type Generation = "A" | "B" | "C" | "mixed";
 
-const autoPool = ["gpt-5-mini", "claude-haiku-4.5"];
-
-/** Accounts with Auto: on the plans Free and Student there is nothing else, on Pro it stands beside the named models. */
-export const autoAccounts = () =>
-  ({
-    free: {
-      login: "free-demo",
-      githubToken: "ghu_DEMOfreeDEMOfreeDEMOfreeDEMOfree0004",
-      plan: "free",
-      sku: "free_limited_copilot",
-      host: "individual",
-      quota: quotas.free(),
-      auto: { only: true, protocols: ["omission"], pool: autoPool },
-    },
-    student: {
-      login: "student-demo",
-      githubToken: "ghu_DEMOstudDEMOstudDEMOstudDEMOstud0005",
-      plan: "individual",
-      sku: "free_educational_quota",
-      host: "individual",
-      quota: quotas.pro(),
-      auto: { only: true, protocols: ["auto", "session", "omission"], pool: [...autoPool, "gpt-5.4-mini"] },
-    },
-    pro: {
-      login: "pro-demo",
-      githubToken: "ghu_DEMOprodDEMOprodDEMOprodDEMOprod0006",
-      plan: "individual",
-      sku: "monthly_subscriber_quota",
-      host: "individual",
-      quota: quotas.pro(),
-      auto: { protocols: ["auto"], pool: ["claude-sonnet-4.6", "gpt-5-mini"], discount: 10 },
-    },
-  }) satisfies Record<string, DemoAccount>;
-
 /** The state of a running demo. */
 export interface World {
   accounts: DemoAccount[];
@@ -211,8 +177,6 @@ export interface World {
   issued: Map<string, { account: DemoAccount; until: number }>;
   grants: Map<string, Grant>;
   device: DeviceScript;
-  /** `login model-id` of accepted terms. */
-  accepted: Set<string>;
   /** The times (ms) of token counts in the last minute. */
   counted: number[];
   /** The prompt cache: the beginnings of prompts, as hashes, and until when (ms) each is kept. The oldest come first. */
@@ -228,8 +192,7 @@ export interface World {
   peak: number;
   /** WebSockets that were opened; -1 if they are refused. */
   sockets: number;
-  drift: readonly DriftWay[];
-  rename?: Rename;
+  change?: DemoOptions["change"];
   /** See `DemoOptions`. */
   socketErrors: "status" | "nested";
 }

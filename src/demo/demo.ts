@@ -4,7 +4,6 @@
  */
 
 import { type DemoAccount, type DeviceScript, demoAccounts, type Generation, type World } from "./accounts";
-import type { DriftWay, Rename } from "./drift";
 import type { Desk, Interceptor, Seen } from "./request-log";
 import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
@@ -28,10 +27,8 @@ export interface DemoOptions {
   sockets?: boolean;
   /** Error frames of WebSockets: with `status` and `headers` beside the error (default), or the bare error inside. */
   socketErrors?: World["socketErrors"];
-  /** Ways in which the answers differ from what is known. */
-  drift?: readonly DriftWay[];
-  /** One member of the answers that has another name. */
-  rename?: Rename;
+  /** Changes every answer before it is sent. */
+  change?(response: Response, path: string): Promise<Response>;
   /** The course of the device flow; by default it is approved after one pending poll. */
   device?: Partial<DeviceScript>;
 }
@@ -51,8 +48,6 @@ export interface Demo {
   expireTokens(): void;
   /** Ends every session token of Auto: it gets 400 "Invalid Copilot-Session-Token". */
   endAutoTokens(): void;
-  /** From now on one member of the answers has another name; without an argument, none has. */
-  rename(rename?: Rename): void;
   /** The course of the device flow from now on. */
   device: DeviceScript;
   /** The device codes that wait for an approval. */
@@ -78,7 +73,6 @@ export function startDemo(options: DemoOptions = {}): Demo {
     issued: new Map(),
     grants: new Map(),
     device: { interval: 5, pending: 1, outcome: "success", ...options.device },
-    accepted: new Set(),
     counted: [],
     cached: new Map(),
     keyless: new Map(),
@@ -87,8 +81,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
     open: 0,
     peak: 0,
     sockets: options.sockets === false ? -1 : 0,
-    drift: options.drift ?? [],
-    rename: options.rename,
+    change: options.change,
     socketErrors: options.socketErrors ?? "status",
   };
   const journal: Seen[] = [];
@@ -115,9 +108,6 @@ export function startDemo(options: DemoOptions = {}): Demo {
       for (const issued of world.issued.values()) issued.until = 0;
     },
     endAutoTokens: () => world.autoTokens.clear(),
-    rename(rename) {
-      world.rename = rename;
-    },
     device: world.device,
     deviceCodes: () => [...world.grants.keys()],
     get open() {

@@ -6,7 +6,7 @@
 import type { DemoAccount, World } from "./accounts";
 import { billing } from "./billing";
 import type { Endpoint, Model } from "./model";
-import { type Json, plain, refusal } from "./wire";
+import { type Json, refusal } from "./wire";
 
 export type { Model } from "./model";
 
@@ -25,31 +25,18 @@ gemini-2.5-pro | Gemini 2.5 Pro | Google | 1 | 128000/128000/64000 | - | gemini-
 gpt-5.4 | GPT-5.4 | OpenAI | 1 | 400000/272000/128000 | RW | gpt-5.4-2026-03-05 | powerful paid effort=low,medium,high,xhigh structured vision=1 phases | 250/1500/25
 gpt-5.4-mini | GPT-5.4 mini | OpenAI | 0.33 | 400000/272000/128000 | RW | gpt-5.4-mini-2026-03-17 | lightweight no-policy effort=none,low,medium,high,xhigh structured vision=1 phases | 75/450/7
 gpt-5.3-codex | GPT-5.3-Codex | OpenAI | 1 | 400000/272000/128000 | RW | gpt-5.3-codex | powerful edu effort=low,medium,high structured vision=1 phases | 175/1400/17
-gpt-5.2-codex | GPT-5.2-Codex | OpenAI | 1 | 400000/272000/128000 | RW | gpt-5.2-codex | powerful edu effort=low,medium,high,xhigh structured vision=1 | 175/1400/17
 gpt-5.2 | GPT-5.2 | OpenAI | 1 | 400000/272000/128000 | CRW | gpt-5.2-2025-12-11 | versatile edu reasons structured vision=1 | 175/1400/17
 gpt-5.1 | GPT-5.1 | OpenAI | 1 | 264000/128000/64000 | CRW | gpt-5.1-2025-11-13 | versatile edu effort=none,low,medium,high structured vision=1 | 125/1000/12
-gpt-5.1-codex | GPT-5.1-Codex | OpenAI | 1 | 400000/128000/128000 | RW | gpt-5.1-codex | powerful edu effort=low,medium,high structured vision=1 | 125/1000/12
-gpt-5.1-codex-max | GPT-5.1-Codex-Max | OpenAI | 1 | 400000/128000/128000 | RW | gpt-5.1-codex-max | powerful edu effort=low,medium,high,xhigh structured vision=1 | 125/1000/12
-gpt-5.1-codex-mini | GPT-5.1-Codex-Mini | OpenAI | 0.33 | 400000/128000/128000 | RW | gpt-5.1-codex-mini | lightweight preview effort=low,medium,high structured vision=1 | 25/200/2
 gpt-5-mini | GPT-5 mini | Azure OpenAI | 0 | 264000/128000/64000 | CRW | gpt-5-mini-2025-08-07 | lightweight effort=low,medium,high structured vision=1 | 0/0/0
 gpt-4.1 | GPT-4.1 | Azure OpenAI | 0 | 128000/128000/16384 | - | gpt-4.1-2025-04-14 | versatile default fallback structured vision=1 | 0/0/0
 gpt-4.1-2025-04-14 | GPT-4.1 | Azure OpenAI | 0 | 128000/128000/16384 | - | gpt-4.1-2025-04-14 | hidden family=gpt-4.1 no-policy structured vision=1 | 0/0/0
 gpt-4o | GPT-4o | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4o-2024-11-20 | versatile no-policy vision=1 | 0/0/0
 gpt-4o-2024-11-20 | GPT-4o | Azure OpenAI | 0 | 128000/64000/16384 | - | gpt-4o-2024-11-20 | hidden family=gpt-4o no-policy vision=1 | 0/0/0
-gpt-4o-2024-08-06 | GPT-4o | Azure OpenAI | 0 | 128000/64000/16384 | - | gpt-4o-2024-08-06 | hidden family=gpt-4o no-policy | 0/0/0
-gpt-4o-2024-05-13 | GPT-4o | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4o-2024-05-13 | hidden family=gpt-4o no-policy vision=1 | 0/0/0
-gpt-4-o-preview | GPT-4o | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4o-2024-05-13 | hidden family=gpt-4o no-policy twice | 0/0/0
 gpt-4o-mini | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden no-policy | 0/0/0
 gpt-4o-mini-2024-07-18 | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden family=gpt-4o-mini no-policy | 0/0/0
 gpt-4 | GPT 4 | Azure OpenAI | 0 | 32768/32768/4096 | - | gpt-4-0613 | hidden no-policy twice | 0/0/0
-gpt-4-0613 | GPT 4 | Azure OpenAI | 0 | 32768/32768/4096 | - | gpt-4-0613 | hidden family=gpt-4 no-policy | 0/0/0
-gpt-4-0125-preview | GPT 4 Turbo | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4-0125-preview | hidden family=gpt-4-turbo no-policy | 0/0/0
-gpt-3.5-turbo | GPT 3.5 Turbo | Azure OpenAI | 0 | 16384/12288/4096 | - | gpt-3.5-turbo-0613 | hidden paid no-policy | 0/0/0
-gpt-3.5-turbo-0613 | GPT 3.5 Turbo | Azure OpenAI | 0 | 16384/12288/4096 | - | gpt-3.5-turbo-0613 | hidden family=gpt-3.5-turbo no-policy | 0/0/0
 gpt-41-copilot | GPT-4.1 Copilot | Azure OpenAI | 0 | - | - | gpt-41-copilot | hidden family=gpt-4.1 no-policy completion | 0/0/0
-text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0
-text-embedding-3-small-inference | Embedding V3 small (Inference) | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions | 0/0/0
-text-embedding-ada-002 | Embedding V2 Ada | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings inputs=512 | 0/0/0`;
+text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
 
 const generationB = `
 claude-opus-4.8 | Claude Opus 4.8 | Anthropic | 0 | 1000000/936000/64000 | MC | claude-opus-4-8-20260610 | powerful max hidden disabled adaptive-only effort=low,medium,high,xhigh,max structured vision=1 whole=16000 | 500/2500/50/625
@@ -62,16 +49,13 @@ gemini-3.5-flash | Gemini 3.5 Flash | Google | 0 | 200000/136000/64000 | C | gem
 gpt-5.5 | GPT-5.5 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.5-2026-05-20 | powerful max hidden disabled effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 500/3000/50
 gpt-5.4 | GPT-5.4 | OpenAI | 0 | 1050000/922000/128000 | RCW | gpt-5.4-2026-03-05 | powerful paid effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 250/1500/25
 gpt-5.3-codex | GPT-5.3-Codex | OpenAI | 0 | 400000/272000/128000 | RW | gpt-5.3-codex | powerful edu effort=low,medium,high structured vision=1 phases | 175/1400/17
-mai-code-1-flash-picker | MAI Code 1 Flash | Experimental | 0 | 264000/128000/64000 | R | mai-code-1-flash | lightweight effort=low,medium,high structured | 25/200/2
 gpt-5-mini | GPT-5 mini | Azure OpenAI | 0 | 264000/128000/64000 | CRW | gpt-5-mini-2025-08-07 | lightweight default effort=low,medium,high structured vision=1 | 25/200/2
 gpt-4o-2024-11-20 | GPT-4o | Azure OpenAI | 0 | 128000/64000/16384 | - | gpt-4o-2024-11-20 | hidden family=gpt-4o no-policy vision=1 | 0/0/0
 gpt-4o-mini-2024-07-18 | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden family=gpt-4o-mini no-policy | 0/0/0
-trajectory-compaction | Trajectory Compaction | Azure OpenAI | 0 | 264000/128000/64000 | C | trajectory-compaction | hidden no-policy | 0/0/0
 text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
 
 const generationC = `
 claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/936000/128000 | MC | claude-opus-5-5-20260922 | powerful paid adaptive-only always-thinks search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/25/625
-claude-fable-5.1 | Claude Fable 5.1 | Anthropic | 0 | 1000000/936000/128000 | MC | claude-fable-5-1-20260831 | powerful max hidden disabled adaptive-only always-thinks search edits effort=low,medium,high,xhigh,max structured vision=5 | 1000/5000/25/1250
 claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/936000/128000 | CM | claude-sonnet-5-20260804 | versatile paid adaptive-only search edits promo=50 effort=low,medium,high,xhigh,max structured vision=5 whole=16000 | 300/1500/30/375
 claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | CM | claude-sonnet-4-6-20260217 | versatile paid adaptive search edits budget=1024-32000 effort=low,medium,high,max structured vision=5 whole=16000 | 300/1500/30/375
 claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile no-search edits budget=1024-32000 vision=5 whole=16000 | 100/500/10/125
@@ -79,7 +63,6 @@ gemini-3.8-flash | Gemini 3.8 Flash | Google | 0 | 1000000/936000/64000 | C | ge
 gemini-3.1-pro-preview | Gemini 3.1 Pro | Google | 0 | 1000000/936000/64000 | C | gemini-3.1-pro-preview | powerful edu preview no-search budget=256-32000 effort=low,medium,high vision=10 long=200000 | 200/1200/20
 gpt-5.5 | GPT-5.5 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.5-2026-05-20 | powerful max search effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 500/3000/50
 gpt-5.4 | GPT-5.4 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.4-2026-03-05 | powerful paid search effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 250/1500/25
-gpt-5.6-luna | GPT-5.6 Luna | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.6-luna-2026-07-30 | lightweight no-search texts effort=none,low,medium,high structured vision=1 phases long=200000 | 20/120/2/25
 gpt-6-astra | GPT-6 Astra | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-6-astra-2026-09-10 | powerful max hidden disabled search effort=low,medium,high,xhigh,max structured vision=1 phases long=272000 | 1000/5000/100/1250
 gpt-6-sol | GPT-6 Sol | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-6-sol-2026-09-10 | versatile paid search effort=none,low,medium,high,xhigh,max structured vision=1 phases long=272000 | 200/1000/20/250
 gpt-6-luna | GPT-6 Luna | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-6-luna-2026-09-10 | lightweight no-search texts effort=none,low,medium,high structured vision=1 phases long=200000 | 12.5/75/1.25/15.625
@@ -132,7 +115,7 @@ export function listedModels(world: World, account: DemoAccount): Model[] {
 export function modelFor(world: World, account: DemoAccount, id: string, endpoint: string): Model {
   const model = visibleModels(world, account).find((candidate) => candidate.id === id);
   const direct = account.githubToken.startsWith("gho_");
-  if (!model || policyState(world, account, model) === "disabled" || (direct && model.traits.has("preview")))
+  if (!model || policyState(model) === "disabled" || (direct && model.traits.has("preview")))
     throw refusal(400, "model_not_supported", "The requested model is not supported.", {
       param: "model",
       type: "invalid_request_error",
@@ -142,19 +125,10 @@ export function modelFor(world: World, account: DemoAccount, id: string, endpoin
   return model;
 }
 
-/** POST /models/{id}/policy. A member of an organisation cannot accept terms for its seats. */
-export function acceptTerms(world: World, account: DemoAccount, id: string, body: Json): Response {
-  if (account.host === "business") throw plain(403, "access to this endpoint is forbidden");
-  if (body.state !== "enabled") throw plain(400, "Bad Request");
-  if (!visibleModels(world, account).some((model) => model.id === id)) throw plain(404, "model not found");
-  world.accepted.add(`${account.login} ${id}`);
-  return Response.json({ state: "enabled" });
-}
-
 /** An item of `GET /models`. */
 export function wireModel(world: World, account: DemoAccount, model: Model): Json {
   const { traits } = model;
-  const state = policyState(world, account, model);
+  const state = policyState(model);
   const category = ["powerful", "versatile", "lightweight"].find((name) => traits.has(name));
   return {
     object: "model",
@@ -228,9 +202,9 @@ function readRow([
 
 const restriction = (model: Model) => Object.entries(audiences).find(([word]) => model.traits.has(word))?.[1];
 
-function policyState(world: World, account: DemoAccount, model: Model): "enabled" | "disabled" | undefined {
+function policyState(model: Model): "enabled" | "disabled" | undefined {
   if (model.traits.has("no-policy")) return undefined;
-  return model.traits.has("disabled") && !world.accepted.has(`${account.login} ${model.id}`) ? "disabled" : "enabled";
+  return model.traits.has("disabled") ? "disabled" : "enabled";
 }
 
 function offers(model: Model, endpoint: string): boolean {

@@ -8,7 +8,7 @@ import { embeddings } from "./embeddings";
 import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
-import { acceptTerms, listedModels, modelFor, visibleModels, wireModel } from "./models";
+import { listedModels, modelFor, wireModel } from "./models";
 import type { Seen } from "./request-log";
 import { responses } from "./responses";
 import { requireRights } from "./rights";
@@ -54,15 +54,6 @@ export const modelRoutes: Route[] = [
     const data = listedModels(arrival.world, account).map((model) => wireModel(arrival.world, account, model));
     return Response.json({ data, object: "list" });
   }),
-  route("GET", /^\/models\/([^/]+)$/, (arrival, id) => {
-    const account = enter(arrival);
-    const model = visibleModels(arrival.world, account).find((candidate) => candidate.id === id);
-    if (!model) throw plain(404, "model not found");
-    return Response.json(wireModel(arrival.world, account, model));
-  }),
-  route("POST", /^\/models\/([^/]+)\/policy$/, (arrival, id) =>
-    acceptTerms(arrival.world, enter(arrival), id, record(arrival.seen.body)),
-  ),
   route("POST", /^\/auto$/, (arrival) => {
     const { world, seen, signal } = arrival;
     const version = seen.headers["x-github-api-version"] ?? "";

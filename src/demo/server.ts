@@ -1,7 +1,6 @@
 /** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
 import type { HostName, World } from "./accounts";
 import { admit } from "./auth";
-import { drifted } from "./drift";
 import type { Desk, Seen } from "./request-log";
 import { type Arrival, answerRoute, modelPaths, type Route } from "./routes";
 import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
@@ -18,7 +17,7 @@ export function listen(world: World, host: HostName, routes: Route[], desk: Desk
         (await intercepted(desk, seen, request, hold)) ?? (await scripted(routes, { world, seen, signal, hold })),
     );
     seen.status = response.status;
-    return drifted(response, seen.path, world.drift, world.rename);
+    return world.change ? world.change(response, seen.path) : response;
   };
   return Bun.serve<SocketState>({
     hostname: "127.0.0.1",

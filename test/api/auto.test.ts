@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { modelLines } from "../../src/cli/models";
 import { chooseModels } from "../../src/clients/models";
-import { autoAccounts, demoAccounts } from "../../src/demo/accounts";
+import { demoAccounts } from "../../src/demo/accounts";
 import { clientModelSource, clientModels } from "../../src/upstream/model-view";
+import { autoAccounts } from "../support/auto-accounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const { free, student, pro } = autoAccounts();

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import type { Finding } from "../../src/cli/checks/check";
 import { planCalls } from "../../src/cli/deep/plan";
 import type { DemoOptions } from "../../src/demo/demo";
-import type { DriftWay } from "../../src/demo/drift";
 import { readModel } from "../../src/upstream/model";
 import { run } from "../support/command";
+import { type DriftWay, drifted } from "../support/drifted";
 import { inProcess } from "../support/in-process";
 import { type Github, scriptedGithub } from "./bench";
 
@@ -101,7 +101,7 @@ describe("an upstream that has changed", () => {
   const ways = [...new Set(cases.map(([way]) => way))];
 
   test.concurrent.each(ways)("%s: it is named, at each endpoint that shows it", async (way) => {
-    await using github = await signedIn({ drift: [way] });
+    await using github = await signedIn({ change: drifted(way) });
     const { code, of } = await deep(github, "--yes");
     for (const [, endpoint, state, words] of cases.filter(([each]) => each === way)) {
       expect([endpoint, of(endpoint).state]).toEqual([endpoint, state]);
@@ -132,7 +132,7 @@ describe("a report", () => {
   };
 
   test("has the checks and what the running server has seen, and nobody's name", async () => {
-    await using github = await signedIn({ drift: ["header"] });
+    await using github = await signedIn({ change: drifted("header") });
     writeFileSync(
       join(github.data, "config.json"),
       JSON.stringify({
@@ -177,7 +177,7 @@ describe("a report", () => {
   });
 
   test("has what --deep found, and overwrites no file", async () => {
-    await using github = await signedIn({ drift: ["model-field"] });
+    await using github = await signedIn({ change: drifted("model-field") });
     await report(github, {}, "mine.md", "--deep", "--yes");
     const file = join(github.home, "mine.md");
     expect(readFileSync(file, "utf8")).toContain("capabilities.supports.telepathy");

@@ -3,9 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readShapes, type Shapes } from "../../src/cli/deep/shapes";
-import { autoAccounts, type DemoAccount, demoAccounts, type Generation, quotas } from "../../src/demo/accounts";
+import { type DemoAccount, demoAccounts, type Generation, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/demo";
 import { assumptions, lookNames } from "../../src/upstream/assumptions";
+import { autoAccounts } from "../support/auto-accounts";
 import { run } from "../support/command";
 import { type Github, scriptedGithub } from "./bench";
 

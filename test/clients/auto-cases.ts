@@ -6,8 +6,9 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { chooseModels } from "../../src/clients/models";
-import { autoAccounts, type DemoAccount } from "../../src/demo/accounts";
+import type { DemoAccount } from "../../src/demo/accounts";
 import { clientModelSource, clientModels } from "../../src/upstream/model-view";
+import { autoAccounts } from "../support/auto-accounts";
 import { startProxy } from "../support/proxy";
 import { models, type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";

@@ -1,6 +1,7 @@
 /** Model `auto`: GitHub Copilot chooses the model. */
 import { describe, expect, test } from "bun:test";
-import { type AutoOffer, autoAccounts, type DemoAccount } from "../../src/demo/accounts";
+import type { AutoOffer, DemoAccount } from "../../src/demo/accounts";
+import { autoAccounts } from "../support/auto-accounts";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 

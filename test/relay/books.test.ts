@@ -1,6 +1,7 @@
 /** The books of a session like Claude Code's: what dragoman writes down against what the upstream charges. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { drifted } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
@@ -37,7 +38,7 @@ for (const stated of [true, false])
         demo: {
           generation: "C",
           accounts: [{ ...octo!, plan: "individual_pro", quota: quotas.tokenBilling() }],
-          drift: stated ? [] : ["no-cost"],
+          change: stated ? undefined : drifted("no-cost"),
         },
         config: { maxPromptTokens: { "gpt-6-sol": 900_000, "gpt-6-luna": 900_000, "grok-4.7": 900_000 } },
       });
@@ -76,7 +77,9 @@ describe("prices that a list does not tell", () => {
   });
   const start = async (models: object[], quota = quotas.pro()) => {
     const [octo] = demoAccounts();
-    const proxy = await startProxy({ demo: { generation: "C", accounts: [{ ...octo!, quota }], drift: ["no-cost"] } });
+    const proxy = await startProxy({
+      demo: { generation: "C", accounts: [{ ...octo!, quota }], change: drifted("no-cost") },
+    });
     proxy.demo.intercept("/models", () => Response.json({ object: "list", data: models }), 1_000);
     return proxy;
   };
@@ -109,7 +112,7 @@ describe("prices that a list does not tell", () => {
     let now = Date.now();
     const [octo] = demoAccounts();
     await using proxy = await startProxy({
-      demo: { generation: "C", accounts: [octo!], drift: ["no-cost"] },
+      demo: { generation: "C", accounts: [octo!], change: drifted("no-cost") },
       clock: { now: () => now },
     });
     proxy.demo.intercept("/models", () => Response.json({ object: "list", data: models }), 1_000);

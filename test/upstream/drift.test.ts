@@ -1,6 +1,5 @@
 /** What the upstream sends and dragoman does not know: noticed by name, and never more than that. */
 import { describe, expect, test } from "bun:test";
-import type { DriftWay } from "../../src/demo/drift";
 import { codecs } from "../../src/dialects/codecs";
 import { differencesIn, shape } from "../../src/json-shape";
 import { jsonOf, readSse } from "../../src/net/sse";
@@ -8,6 +7,7 @@ import { openDrift } from "../../src/upstream/drift";
 import { isKnownCode } from "../../src/upstream/failure-rows";
 import { isKnownHeader } from "../../src/upstream/known-names";
 import { copilotStreams } from "../support/copilot-streams";
+import { type DriftWay, drifted } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 
@@ -71,7 +71,7 @@ describe("an upstream that is as it was", () => {
 });
 
 describe("an upstream that has changed", () => {
-  const drifting = (...drift: DriftWay[]) => startProxy({ demo: { drift } });
+  const drifting = (...drift: DriftWay[]) => startProxy({ demo: { change: drifted(...drift) } });
 
   test.each([
     ["event", "event", ["responses: response.mood.delta", "messages: mood"]],

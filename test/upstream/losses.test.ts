@@ -1,12 +1,13 @@
 /** What the upstream no longer sends: no number that is read from it becomes wrong, and the owner hears which one is unknown. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { App } from "../../src/app";
-import { autoAccounts, type DemoAccount, demoAccounts, type Generation, quotas } from "../../src/demo/accounts";
-import type { Rename } from "../../src/demo/drift";
+import { type DemoAccount, demoAccounts, type Generation, quotas } from "../../src/demo/accounts";
 import type { Row } from "../../src/history/history";
 import type { Model } from "../../src/upstream/model";
 import { costOf } from "../../src/upstream/price";
 import { type AnswerKind, type ReadMember, readMembers } from "../../src/upstream/read-members";
+import { autoAccounts } from "../support/auto-accounts";
+import { type Rename, renamed } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 
@@ -57,11 +58,11 @@ const webhook = Bun.serve({
 });
 afterAll(() => webhook.stop(true));
 
-async function open(name: SetupName, clock: Clock, rename?: Rename): Promise<RunningProxy> {
+async function open(name: SetupName, clock: Clock, now: { rename?: Rename } = {}): Promise<RunningProxy> {
   const { generation, account, config }: Setup = setups[name];
   const accounts = [structuredClone(account)];
   return startProxy({
-    demo: { generation, accounts, rename, now: clock.now },
+    demo: { generation, accounts, change: renamed(now), now: clock.now },
     config: { notices: { webhookUrl: webhook.url.href }, ...config },
     clock: { now: clock.now, monotonic: clock.now },
   });
@@ -322,11 +323,12 @@ describe("a member that is read, and has another name now", () => {
     const row = missing === undefined ? undefined : rowOf(where, missing);
     expect([missing, row?.path]).toEqual([missing, missing]);
     const wasSeen = row?.isOptional || where in bodies;
-    await using proxy = await open(setup, clock, wasSeen ? undefined : rename);
+    const upstream: { rename?: Rename } = wasSeen ? {} : { rename };
+    await using proxy = await open(setup, clock, upstream);
     if (wasSeen) {
       await numbersAfter(where, setups[setup], proxy, stream);
       clock.at += 60_000;
-      proxy.demo.rename(rename);
+      upstream.rename = rename;
     }
     const numbers = await numbersAfter(where, setups[setup], proxy, stream);
     if (!isDearer) expect(wrongIn(numbers, baseline)).toEqual([]);

@@ -1,9 +1,11 @@
-/** An upstream that has changed without notice: new names in its answers, and a part that is gone. For tests of who notices. */
+/** An upstream that has changed without notice: `demo: { change: drifted("header") }` or `renamed({ path, member, to })`. */
+import type { DemoOptions } from "../../src/demo/demo";
 
-export const driftWays = ["event", "member", "value", "header", "model-field", "no-usage", "no-cost"] as const;
-export type DriftWay = (typeof driftWays)[number];
+type Change = NonNullable<DemoOptions["change"]>;
 
-interface Change {
+export type DriftWay = "event" | "member" | "value" | "header" | "model-field" | "no-usage" | "no-cost";
+
+interface Drift {
   header?: [name: string, value: string];
   /** Changes JSON, or one event of a stream. */
   text?(text: string, path: string): string;
@@ -14,7 +16,7 @@ const newEvent = (type: string) => `event: ${type}\ndata: {"type":"${type}","moo
 const cost = '"copilot_usage":\\{"total_nano_aiu":[^,]*,"token_details":\\[[^\\]]*\\]\\}';
 const statedCost = new RegExp(`,${cost}|${cost},`, "g");
 
-const changes: Record<DriftWay, Change> = {
+const drifts: Record<DriftWay, Drift> = {
   event: {
     text: (text, path) => {
       if (text.includes('"response.created"')) return text + newEvent("response.mood.delta");
@@ -47,28 +49,36 @@ export interface Rename {
   to: string;
 }
 
-/** The answer as the changed upstream gives it. */
-export async function drifted(
-  response: Response,
-  path: string,
-  ways: readonly DriftWay[],
-  rename?: Rename,
-): Promise<Response> {
-  const renaming = rename?.path === path ? rename : undefined;
-  if (ways.length === 0 && !renaming) return response;
-  const change = (text: string) => {
-    const changed = ways.reduce((sum, way) => changes[way].text?.(sum, path) ?? sum, text);
-    return renaming ? renamedText(changed, renaming) : changed;
+/** New names in all answers, or a part that is gone. */
+export const drifted =
+  (...ways: DriftWay[]): Change =>
+  async (response, path) => {
+    const changed = await rewritten(response, (text) =>
+      ways.reduce((sum, way) => drifts[way].text?.(sum, path) ?? sum, text),
+    );
+    for (const way of ways) {
+      const { header } = drifts[way];
+      if (header) changed.headers.set(...header);
+    }
+    return changed;
   };
+
+/** The member has another name from the moment at which `rename` is set. */
+export const renamed =
+  (current: { rename?: Rename }): Change =>
+  async (response, path) => {
+    const { rename } = current;
+    if (rename?.path !== path) return response;
+    const changed = await rewritten(response, (text) => renamedText(text, rename));
+    renameInHeaders(changed.headers, rename);
+    return changed;
+  };
+
+async function rewritten(response: Response, change: (text: string) => string): Promise<Response> {
   const isStream = /event-stream/.test(response.headers.get("content-type") ?? "");
   const body = isStream && response.body ? response.body.pipeThrough(byEvents(change)) : change(await response.text());
   const changed = new Response(body, response);
   changed.headers.delete("content-length");
-  for (const way of ways) {
-    const { header } = changes[way];
-    if (header) changed.headers.set(...header);
-  }
-  if (renaming) renameInHeaders(changed.headers, renaming);
   return changed;
 }
 
