@@ -1,5 +1,5 @@
 /** What a request costs, and the three places where the rest is reported: quota endpoint, response headers, stream snapshots. */
-import { type Allowance, type DemoAccount, resetDate, type World } from "./accounts";
+import { type Allowance, type DemoAccount, type DemoState, resetDate } from "./accounts";
 import { pricesOf } from "./billing";
 import type { Model } from "./models";
 import type { Usage } from "./parse-prompt";
@@ -10,15 +10,15 @@ import { type Json, refusal } from "./wire";
  * Generation A: a person's request costs the model's premium units, an agent's none. Without the header it counts as a person's.
  * The others: nothing is taken here; `chargeTokens` charges for the tokens when they are known.
  */
-export function chargeRequest(world: World, account: DemoAccount, model: Model, initiator: string | undefined) {
+export function chargeRequest(demo: DemoState, account: DemoAccount, model: Model, initiator: string | undefined) {
   const { quota } = account;
   const byPerson = initiator?.toLowerCase() !== "agent";
-  const priced = world.generation !== "A" || quota.tokenBilling;
+  const priced = demo.generation !== "A" || quota.tokenBilling;
   const units = byPerson && !priced ? model.units : 0;
-  if (account.plan === "free" && byPerson) take(world, quota.chat, 1, "free_quota_exceeded");
-  if (units > 0) take(world, quota.premium, units, "quota_exceeded");
+  if (account.plan === "free" && byPerson) take(demo, quota.chat, 1, "free_quota_exceeded");
+  if (units > 0) take(demo, quota.premium, units, "quota_exceeded");
   if (priced && model.prices.input > 0 && (quota.premium.entitlement > 0 || quota.premium.hasQuota === false))
-    take(world, quota.premium, 0, "quota_exceeded");
+    take(demo, quota.premium, 0, "quota_exceeded");
 }
 
 /** Charges one answer in credits, under token billing. */
@@ -30,7 +30,7 @@ export function chargeTokens(account: DemoAccount, model: Model, usage: Usage): 
   if (premium.entitlement > 0) premium.remaining -= credits;
 }
 
-function take(world: World, allowance: Allowance, units: number, code: string): void {
+function take(demo: DemoState, allowance: Allowance, units: number, code: string): void {
   if (allowance.unlimited && allowance.hasQuota !== false) return;
   if (allowance.remaining > 0) allowance.remaining -= units;
   else if (allowance.overagePermitted) allowance.overageCount += units;
@@ -41,7 +41,7 @@ function take(world: World, allowance: Allowance, units: number, code: string): 
       "You have no quota",
       {},
       {
-        "retry-after": String(Math.ceil((resetDate(world.now()).getTime() - world.now()) / 1000)),
+        "retry-after": String(Math.ceil((resetDate(demo.now()).getTime() - demo.now()) / 1000)),
       },
     );
 }
@@ -80,9 +80,9 @@ function nanoCredits(model: Model, usage: Usage): number {
 }
 
 /** `x-quota-snapshot-*`; `ent=-1` is unlimited. Business hosts call the premium one `premium_models`. */
-export function quotaHeaders(world: World, account: DemoAccount): Record<string, string> {
+export function quotaHeaders(demo: DemoState, account: DemoAccount): Record<string, string> {
   const { premium, chat, completions } = account.quota;
-  const rst = `${resetDate(world.now()).toISOString().slice(0, 19)}Z`;
+  const rst = `${resetDate(demo.now()).toISOString().slice(0, 19)}Z`;
   const format = (allowance: Allowance) =>
     new URLSearchParams({
       ent: String(entitlement(allowance)),
@@ -90,13 +90,13 @@ export function quotaHeaders(world: World, account: DemoAccount): Record<string,
       ovPerm: String(allowance.overagePermitted),
       rem: percent(account, allowance).toFixed(1),
       rst,
-      ...(world.generation !== "A" && { totRem: allowance.unlimited ? "-1" : allowance.remaining.toFixed(1) }),
+      ...(demo.generation !== "A" && { totRem: allowance.unlimited ? "-1" : allowance.remaining.toFixed(1) }),
     }).toString();
   return {
     "x-quota-snapshot-chat": format(chat),
     "x-quota-snapshot-completions": format(completions),
     [`x-quota-snapshot-${account.host === "business" ? "premium_models" : "premium_interactions"}`]: format(premium),
-    ...(world.generation !== "A" && {
+    ...(demo.generation !== "A" && {
       "x-usage-ratelimit-session": `rem=98.0&rst=${encodeURIComponent(rst)}`,
       "x-usage-ratelimit-weekly": `rem=91.5&rst=${encodeURIComponent(rst)}`,
     }),
@@ -104,22 +104,22 @@ export function quotaHeaders(world: World, account: DemoAccount): Record<string,
 }
 
 /** `copilot_quota_snapshots` of a responses stream, where the entitlement is a string. */
-export function streamSnapshots(world: World, account: DemoAccount): Json {
+export function streamSnapshots(demo: DemoState, account: DemoAccount): Json {
   const format = (allowance: Allowance) => ({
     entitlement: String(entitlement(allowance)),
     percent_remaining: percent(account, allowance),
     overage_permitted: allowance.overagePermitted,
     overage_count: allowance.overageCount,
-    reset_date: resetDate(world.now()).toISOString(),
+    reset_date: resetDate(demo.now()).toISOString(),
   });
   const { premium, chat, completions } = account.quota;
   return { chat: format(chat), completions: format(completions), premium_interactions: format(premium) };
 }
 
 /** The body of `GET /copilot_internal/user`. */
-export function quotaReport(world: World, account: DemoAccount): Json {
+export function quotaReport(demo: DemoState, account: DemoAccount): Json {
   const { quota, host, statedHost } = account;
-  const reset = resetDate(world.now()).toISOString();
+  const reset = resetDate(demo.now()).toISOString();
   const business = account.plan === "business" || account.plan === "enterprise";
   const organizations = business ? ["demo-org"] : [];
   return {
@@ -132,7 +132,7 @@ export function quotaReport(world: World, account: DemoAccount): Json {
     copilot_plan: account.plan,
     organization_login_list: organizations,
     organization_list: organizations.map((login) => ({ login, name: "DEMO organisation" })),
-    endpoints: { api: world.urls[statedHost ?? host], telemetry: "https://telemetry.invalid" },
+    endpoints: { api: demo.urls[statedHost ?? host], telemetry: "https://telemetry.invalid" },
     ...(quota.tokenBilling && { token_based_billing: true }),
     ...(quota.legacy
       ? {
@@ -144,15 +144,15 @@ export function quotaReport(world: World, account: DemoAccount): Json {
           quota_reset_date: reset.slice(0, 10),
           quota_reset_date_utc: reset,
           quota_snapshots: {
-            chat: snapshot(world, account, "chat"),
-            completions: snapshot(world, account, "completions"),
-            premium_interactions: snapshot(world, account, "premium"),
+            chat: snapshot(demo, account, "chat"),
+            completions: snapshot(demo, account, "completions"),
+            premium_interactions: snapshot(demo, account, "premium"),
           },
         }),
   };
 }
 
-function snapshot(world: World, account: DemoAccount, name: "chat" | "completions" | "premium"): Json {
+function snapshot(demo: DemoState, account: DemoAccount, name: "chat" | "completions" | "premium"): Json {
   const allowance = account.quota[name];
   return {
     quota_id: name === "premium" ? "premium_interactions" : name,
@@ -163,7 +163,7 @@ function snapshot(world: World, account: DemoAccount, name: "chat" | "completion
     unlimited: allowance.unlimited,
     overage_count: allowance.overageCount,
     overage_permitted: allowance.overagePermitted,
-    timestamp_utc: new Date(world.now()).toISOString(),
+    timestamp_utc: new Date(demo.now()).toISOString(),
     ...(allowance.creditsUsed !== undefined && {
       has_quota: allowance.hasQuota ?? true,
       token_based_billing: true,

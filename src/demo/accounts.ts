@@ -162,7 +162,7 @@ export const demoAccounts = (): DemoAccount[] => [
 export type Generation = "A" | "B" | "C" | "mixed";
 
 /** The state of a running demo. */
-export interface World {
+export interface DemoState {
   accounts: DemoAccount[];
   generation: Generation;
   /** How often each login has asked for its model list. */

@@ -1,5 +1,5 @@
 /** Anthropic's own token counter, which needs no Copilot account: POST /v1/messages/count_tokens. */
-import type { World } from "./accounts";
+import type { DemoState } from "./accounts";
 import { readEffects } from "./faults";
 import { messages } from "./messages";
 import type { Model } from "./model";
@@ -16,16 +16,16 @@ const counted = new Set(
   "model messages system tools tool_choice thinking mcp_servers context_management output_config".split(" "),
 );
 
-export function countTokens(world: World, headers: Record<string, string>, body: Json): Response {
+export function countTokens(demo: DemoState, headers: Record<string, string>, body: Json): Response {
   if (headers["x-api-key"] === undefined) throw plain(404, "404 page not found");
   if (headers["x-api-key"] !== anthropicKey) throw anthropicInvalid("invalid x-api-key", 401, "authentication_error");
   if (!headers["anthropic-version"]) throw anthropicInvalid("anthropic-version: header is required");
   const ask = messages.read(body);
-  const { instead } = readEffects(world, ask.prompt, "", messages.path);
+  const { instead } = readEffects(demo, ask.prompt, "", messages.path);
   if (instead) throw instead;
-  const now = world.now();
-  world.counted = [...world.counted.filter((at) => now - at < 60_000), now];
-  if (world.counted.length > perMinute) {
+  const now = demo.now();
+  demo.counted = [...demo.counted.filter((at) => now - at < 60_000), now];
+  if (demo.counted.length > perMinute) {
     const limited = anthropicInvalid(
       "This request would exceed your organization's rate limit.",
       429,

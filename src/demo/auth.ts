@@ -1,12 +1,12 @@
 /** Checks the headers of a request to the model host, before the body is read. */
-import type { DemoAccount, HostName, World } from "./accounts";
+import type { DemoAccount, DemoState, HostName } from "./accounts";
 import { plain } from "./wire";
 
 /** The account of a request. @throws Refusal for missing or wrong headers. */
-export function admit(world: World, host: HostName, headers: Record<string, string>): DemoAccount {
+export function admit(demo: DemoState, host: HostName, headers: Record<string, string>): DemoAccount {
   const bearer = /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
   const direct = bearer.startsWith("gho_");
-  const account = direct ? byGithubToken(world, bearer) : byCopilotToken(world, bearer);
+  const account = direct ? byGithubToken(demo, bearer) : byCopilotToken(demo, bearer);
 
   if (account.host !== host && !account.rights?.wrongHost) throw plain(421, "Misdirected Request");
   const version = headers["x-github-api-version"];
@@ -22,16 +22,16 @@ export function admit(world: World, host: HostName, headers: Record<string, stri
   return account;
 }
 
-function byGithubToken(world: World, token: string): DemoAccount {
-  const account = world.accounts.find(({ githubToken }) => githubToken === token);
+function byGithubToken(demo: DemoState, token: string): DemoAccount {
+  const account = demo.accounts.find(({ githubToken }) => githubToken === token);
   if (!account) throw plain(401, "unauthorized: invalid token");
   return account;
 }
 
-function byCopilotToken(world: World, token: string): DemoAccount {
-  const issued = world.issued.get(token);
+function byCopilotToken(demo: DemoState, token: string): DemoAccount {
+  const issued = demo.issued.get(token);
   if (!issued) throw plain(401, token ? "unauthorized: invalid token" : "unauthorized");
-  if (world.now() >= issued.until || !world.accounts.includes(issued.account))
+  if (demo.now() >= issued.until || !demo.accounts.includes(issued.account))
     throw plain(401, "unauthorized: token expired");
   return issued.account;
 }

@@ -2,13 +2,13 @@
  * Auto: the upstream chooses the model of a conversation. Two protocols end in a session token that belongs to the account;
  * on plans that have nothing else, a chat request without a model is served too.
  */
-import type { AutoOffer, AutoProtocol, DemoAccount, World } from "./accounts";
+import type { AutoOffer, AutoProtocol, DemoAccount, DemoState } from "./accounts";
 import { type Model, visibleModels, wireModel } from "./models";
 import { type Json, list, plain, Refusal, randomId, record, refusal, string } from "./wire";
 
 /** `POST /auto`. */
 export async function chooseAtOnce(
-  world: World,
+  demo: DemoState,
   account: DemoAccount,
   version: string,
   body: Json,
@@ -18,25 +18,25 @@ export async function chooseAtOnce(
   const offer = offerOf(account, "auto");
   await fail(offer, signal);
   if (typeof body.prompt !== "string") throw errorOnly(400, "missing_prompt");
-  const model = take(offer, poolOf(world, account, offer), body.has_image === true);
-  const { type, ...capabilities } = record(wireModel(world, account, model).capabilities);
+  const model = take(offer, poolOf(demo, account, offer), body.has_image === true);
+  const { type, ...capabilities } = record(wireModel(demo, account, model).capabilities);
   return Response.json({
-    ...issue(world, account, offer),
+    ...issue(demo, account, offer),
     // The type of the model may be missing here.
-    selected_model: { ...wireModel(world, account, model), capabilities },
+    selected_model: { ...wireModel(demo, account, model), capabilities },
     hydra_scores: { reasoning: 0.31, code_gen: 0.82, debugging: 0.12, tool_use: 0.44 },
     discounted_costs: costs(offer, [model]),
   });
 }
 
 /** `POST /models/session`: a token, and the models among which an intent may choose. */
-export async function openSession(world: World, account: DemoAccount, body: Json, signal: AbortSignal) {
+export async function openSession(demo: DemoState, account: DemoAccount, body: Json, signal: AbortSignal) {
   const offer = offerOf(account, "session");
   await fail(offer, signal);
   if (!list(record(body.auto_mode).model_hints).includes("auto")) throw errorOnly(400, "missing_model_hints");
-  const models = poolOf(world, account, offer);
+  const models = poolOf(demo, account, offer);
   return Response.json({
-    ...issue(world, account, offer),
+    ...issue(demo, account, offer),
     available_models: models.map(({ id }) => id),
     selected_model: models[0]?.id,
     discounted_costs: costs(offer, models),
@@ -44,13 +44,13 @@ export async function openSession(world: World, account: DemoAccount, body: Json
 }
 
 /** `POST /models/session/intent`: the choice for a prompt. */
-export function chooseByIntent(world: World, account: DemoAccount, headers: Record<string, string>, body: Json) {
+export function chooseByIntent(demo: DemoState, account: DemoAccount, headers: Record<string, string>, body: Json) {
   const offer = offerOf(account, "session");
   if (headers["copilot-session-token"] === undefined)
     throw refusal(400, "bad_request", "Missing Copilot-Session-Token header");
-  requireToken(world, account, headers);
+  requireToken(demo, account, headers);
   const available = list(body.available_models).map(string);
-  const models = poolOf(world, account, offer).filter(({ id }) => available.includes(id));
+  const models = poolOf(demo, account, offer).filter(({ id }) => available.includes(id));
   if (models.length === 0) throw refusal(400, "bad_request", "available_models must name models of the session");
   const model = take(offer, models, false);
   return Response.json({
@@ -61,11 +61,11 @@ export function chooseByIntent(world: World, account: DemoAccount, headers: Reco
 }
 
 /** A token that comes with a request must be the account's own and not over. @throws Refusal */
-export function requireToken(world: World, account: DemoAccount, headers: Record<string, string>): boolean {
+export function requireToken(demo: DemoState, account: DemoAccount, headers: Record<string, string>): boolean {
   const token = headers["copilot-session-token"];
   if (token === undefined) return false;
-  const found = world.autoTokens.get(token);
-  if (!found || found.account !== account || world.now() >= found.until)
+  const found = demo.autoTokens.get(token);
+  if (!found || found.account !== account || demo.now() >= found.until)
     throw refusal(400, "bad_request", "Invalid Copilot-Session-Token");
   return true;
 }
@@ -75,18 +75,18 @@ export function requireToken(world: World, account: DemoAccount, headers: Record
  * @returns Undefined where the name decides, as on other plans. @throws Refusal
  */
 export function autoModelFor(
-  world: World,
+  demo: DemoState,
   account: DemoAccount,
   headers: Record<string, string>,
   id: string | undefined,
   endpoint: string,
 ): string | undefined {
   const { auto } = account;
-  const hasToken = requireToken(world, account, headers);
+  const hasToken = requireToken(demo, account, headers);
   if (id === undefined) {
     const omits = auto?.only === true && auto.protocols.includes("omission") && endpoint === "/chat/completions";
     if (!omits) throw refusal(400, "invalid_request_body", "model is required");
-    const served = poolOf(world, account, auto).filter(({ endpoints }) => endpoints?.includes(endpoint) ?? true);
+    const served = poolOf(demo, account, auto).filter(({ endpoints }) => endpoints?.includes(endpoint) ?? true);
     return take(auto, served, false).id;
   }
   if (auto?.only && !hasToken)
@@ -109,8 +109,8 @@ async function fail({ fault }: AutoOffer, signal: AbortSignal): Promise<void> {
   if (fault === "silent") await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }
 
-const poolOf = (world: World, account: DemoAccount, { pool }: AutoOffer): Model[] => {
-  const visible = visibleModels(world, account);
+const poolOf = (demo: DemoState, account: DemoAccount, { pool }: AutoOffer): Model[] => {
+  const visible = visibleModels(demo, account);
   return pool.flatMap((id) => visible.find((model) => model.id === id) ?? []);
 };
 
@@ -121,10 +121,10 @@ function take(offer: AutoOffer, models: Model[], sees: boolean): Model {
   return able[made % able.length]!;
 }
 
-function issue(world: World, account: DemoAccount, { lifetime = 86_400 }: AutoOffer): Json {
+function issue(demo: DemoState, account: DemoAccount, { lifetime = 86_400 }: AutoOffer): Json {
   const token = randomId("auto_", 32);
-  const until = world.now() + lifetime * 1000;
-  world.autoTokens.set(token, { account, until });
+  const until = demo.now() + lifetime * 1000;
+  demo.autoTokens.set(token, { account, until });
   return { session_token: token, expires_at: Math.floor(until / 1000) };
 }
 

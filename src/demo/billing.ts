@@ -1,5 +1,5 @@
 /** What the model list says of prices, in each generation of billing, and what a prompt costs by it. */
-import type { World } from "./accounts";
+import type { DemoState } from "./accounts";
 import type { Model } from "./model";
 import type { Json } from "./wire";
 
@@ -7,8 +7,8 @@ import type { Json } from "./wire";
  * Generation A counts premium units, the others price tokens; neither has the members of the other. `mixed` is B with the
  * first member renamed; C has all new names, and the prices of some models (`texts`) as texts.
  */
-export function billing(world: World, model: Model, restricted_to: string[] | undefined): Json {
-  const { generation } = world;
+export function billing(demo: DemoState, model: Model, restricted_to: string[] | undefined): Json {
+  const { generation } = demo;
   if (generation === "A")
     return { is_premium: model.units > 0, multiplier: model.units, ...(restricted_to && { restricted_to }) };
   const long = longPrices(model);
@@ -22,29 +22,29 @@ export function billing(world: World, model: Model, restricted_to: string[] | un
       promo: {
         id: `demo-${model.id}`,
         discount_percent: discount,
-        ends_at: new Date(world.now() + 14 * 86_400_000).toISOString(),
+        ends_at: new Date(demo.now() + 14 * 86_400_000).toISOString(),
         message: `${model.name} costs ${discount} % less. DEMO.`,
         show_banner: true,
       },
     }),
     token_prices: {
       batch_size: model.prices.input ? 1_000_000 : 0,
-      default: { ...tier(world, model, model.prices), ...(long && isTiered && { [boundary]: long.above }) },
-      ...(long && isTiered && { long_context: { ...tier(world, model, long), [boundary]: model.limits?.prompt } }),
+      default: { ...tier(demo, model, model.prices), ...(long && isTiered && { [boundary]: long.above }) },
+      ...(long && isTiered && { long_context: { ...tier(demo, model, long), [boundary]: model.limits?.prompt } }),
     },
   };
 }
 
 function tier(
-  { generation }: World,
-  { traits, voice }: Model,
+  { generation }: DemoState,
+  { traits, family }: Model,
   { input, output, cacheRead, cacheWrite }: Model["prices"],
 ) {
   const write = (credits: number) => (traits.has("texts") ? credits.toFixed(4) : credits);
   return {
     [generation === "B" ? "cache_price" : "cache_read_price"]: write(cacheRead),
     ...(cacheWrite && { cache_write_price: write(cacheWrite) }),
-    ...(cacheWrite && generation === "C" && voice === "claude" && { cache_write_1h_price: write(input * 2) }),
+    ...(cacheWrite && generation === "C" && family === "claude" && { cache_write_1h_price: write(input * 2) }),
     input_price: write(input),
     output_price: write(output),
   };

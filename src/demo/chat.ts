@@ -1,7 +1,7 @@
 /** POST /chat/completions: reads and validates the request. reply-variants.ts writes the answer. */
 
 import { type Dialect, modelRules, type Rule, schemaObjection } from "./model-call";
-import type { Ask, Tool } from "./parse-prompt";
+import type { ModelRequest, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
 import { newestWords, ownWords } from "./scripted-replies";
@@ -18,10 +18,10 @@ export const chat: Dialect = {
   },
   whole: wholeChat,
   frames: chatFrames,
-  says: { error: stopped, failed: stopped, ping: ": ping\n\n" },
+  interjections: { error: stopped, failed: stopped, ping: ": ping\n\n" },
 };
 
-function read(body: Json): Ask {
+function read(body: Json): ModelRequest {
   const messages = records(body.messages);
   const lastOther = messages.findLastIndex((message) => message.role !== "tool");
   const results = messages.slice(lastOther + 1).map((message) => textOf(message.content));
@@ -73,9 +73,9 @@ function readTool(tool: Json): Tool {
   return { name: string(name), kind: "function", description: string(description), schema: parameters };
 }
 
-const choices: Record<string, Ask["choice"]> = { required: "any", none: "none" };
+const choices: Record<string, ModelRequest["choice"]> = { required: "any", none: "none" };
 
-function readChoice(choice: unknown): Ask["choice"] {
+function readChoice(choice: unknown): ModelRequest["choice"] {
   const name = string(record(record(choice).function).name);
   if (name) return { name };
   return entry(choices, string(choice)) ?? "auto";
@@ -129,25 +129,25 @@ const rules: Rule[] = [
   ({ body: { response_format }, model }) =>
     record(response_format).type === "json_schema" &&
     !model.traits.has("structured") &&
-    model.voice !== "gpt" &&
+    model.family !== "gpt" &&
     body("response_format is not supported by this model"),
   ({ body: { response_format }, model }) => {
     const { type, json_schema } = record(response_format);
     const { schema, name } = record(json_schema);
-    return type === "json_schema" && model.voice === "gpt" && schemaObjection(schema, name, "response_format");
+    return type === "json_schema" && model.family === "gpt" && schemaObjection(schema, name, "response_format");
   },
   ({ body: { prediction } }) => record(prediction).content === "" && body("prediction content must not be empty"),
   ({ body: { temperature, top_p }, model }) =>
-    model.voice === "claude" &&
+    model.family === "claude" &&
     temperature != null &&
     top_p != null &&
     body("`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
   ({ body: { messages }, model }) =>
-    model.voice === "claude" &&
+    model.family === "claude" &&
     records(messages).at(-1)?.role === "assistant" &&
     body("This model does not support assistant message prefill. The conversation must end with a user message."),
   ({ body: { messages }, model }) =>
-    model.voice === "claude" &&
+    model.family === "claude" &&
     records(messages).some(({ role, content }) => role === "user" && emptyText(content)) &&
     body("messages: text content blocks must be non-empty"),
   // Replayed reasoning must be the model's own, unmodified.

@@ -3,12 +3,12 @@
  * It deliberately shares no code with the dialects: the same mistake on both sides would be invisible.
  */
 
-import { type DemoAccount, type DeviceScript, demoAccounts, type Generation, type World } from "./accounts";
-import type { Desk, Interceptor, Seen } from "./request-log";
+import { type DemoAccount, type DemoState, type DeviceScript, demoAccounts, type Generation } from "./accounts";
+import type { Interceptor, RequestLog, SeenRequest } from "./request-log";
 import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
 
-export type { Interceptor, Seen } from "./request-log";
+export type { Interceptor, SeenRequest } from "./request-log";
 
 export interface DemoOptions {
   /** Milliseconds between the events of a stream; the default is 15. Tests use 0. */
@@ -26,7 +26,7 @@ export interface DemoOptions {
   /** False refuses WebSockets. */
   sockets?: boolean;
   /** Error frames of WebSockets: with `status` and `headers` beside the error (default), or the bare error inside. */
-  socketErrors?: World["socketErrors"];
+  socketErrors?: DemoState["socketErrors"];
   /** Changes every answer before it is sent. */
   change?(response: Response, path: string): Promise<Response>;
   /** The course of the device flow; by default it is approved after one pending poll. */
@@ -41,7 +41,7 @@ export interface Demo {
   /** The live accounts: tests change quotas, remove accounts or make the exchange fail. */
   accounts: DemoAccount[];
   /** All requests, in order. */
-  journal: Seen[];
+  journal: SeenRequest[];
   /** The next `times` (1) requests with a matching path get this answer, or the normal one if it returns `undefined`. */
   intercept(path: string | RegExp, answer: Interceptor, times?: number): void;
   /** Expires every Copilot token that was issued: it gets 401 "unauthorized: token expired". */
@@ -62,7 +62,7 @@ export interface Demo {
 }
 
 export function startDemo(options: DemoOptions = {}): Demo {
-  const world: World = {
+  const demo: DemoState = {
     accounts: options.accounts ?? demoAccounts(),
     generation: options.generation ?? "A",
     listed: new Map(),
@@ -84,40 +84,40 @@ export function startDemo(options: DemoOptions = {}): Demo {
     change: options.change,
     socketErrors: options.socketErrors ?? "status",
   };
-  const journal: Seen[] = [];
-  const desk: Desk = {
+  const journal: SeenRequest[] = [];
+  const log: RequestLog = {
     interceptions: [],
     remember(seen) {
       journal.push(seen);
       if (journal.length > (options.keep ?? Number.POSITIVE_INFINITY)) journal.shift();
     },
   };
-  const main = listen(world, "individual", [...githubRoutes, ...modelRoutes], desk);
-  const business = listen(world, "business", modelRoutes, desk);
-  world.urls = { individual: main.url.origin, business: business.url.origin };
+  const main = listen(demo, "individual", [...githubRoutes, ...modelRoutes], log);
+  const business = listen(demo, "business", modelRoutes, log);
+  demo.urls = { individual: main.url.origin, business: business.url.origin };
 
   return {
-    url: world.urls.individual,
-    businessUrl: world.urls.business,
-    accounts: world.accounts,
+    url: demo.urls.individual,
+    businessUrl: demo.urls.business,
+    accounts: demo.accounts,
     journal,
     intercept(path, answer, times = 1) {
-      desk.interceptions.push({ path, answer, times });
+      log.interceptions.push({ path, answer, times });
     },
     expireTokens() {
-      for (const issued of world.issued.values()) issued.until = 0;
+      for (const issued of demo.issued.values()) issued.until = 0;
     },
-    endAutoTokens: () => world.autoTokens.clear(),
-    device: world.device,
-    deviceCodes: () => [...world.grants.keys()],
+    endAutoTokens: () => demo.autoTokens.clear(),
+    device: demo.device,
+    deviceCodes: () => [...demo.grants.keys()],
     get open() {
-      return world.open;
+      return demo.open;
     },
     get peak() {
-      return world.peak;
+      return demo.peak;
     },
     get sockets() {
-      return world.sockets;
+      return demo.sockets;
     },
     async stop() {
       await Promise.all([main.stop(true), business.stop(true)]);

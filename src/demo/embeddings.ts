@@ -1,13 +1,13 @@
 /** POST /embeddings: vectors made from a hash, so that the same text always has the same vector. */
 import { quotaHeaders } from "./accounting";
-import type { World } from "./accounts";
+import type { DemoState } from "./accounts";
 import type { ModelCall } from "./model-call";
 import { modelFor } from "./models";
 import { tokens } from "./scripted-replies";
 import { invalid, number, string } from "./wire";
 
-export function embeddings(world: World, { account, body }: ModelCall): Response {
-  const model = modelFor(world, account, string(body.model), "/embeddings");
+export function embeddings(demo: DemoState, { account, body }: ModelCall): Response {
+  const model = modelFor(demo, account, string(body.model), "/embeddings");
   const { input, dimensions, encoding_format } = body;
   const max = Number(model.traits.get("inputs") ?? 512);
   if (!Array.isArray(input) || !input.every((text): text is string => typeof text === "string"))
@@ -39,7 +39,7 @@ export function embeddings(world: World, { account, body }: ModelCall): Response
       model: model.answersAs,
       usage: { prompt_tokens, total_tokens: prompt_tokens },
     },
-    { headers: quotaHeaders(world, account) },
+    { headers: quotaHeaders(demo, account) },
   );
 }
 

@@ -3,7 +3,7 @@
  * every failure can be produced. `[demo: 429 30 once]` happens the first time only,
  * `[demo: 429 @work-demo]` on that account only. A text may have several directives.
  */
-import type { World } from "./accounts";
+import type { DemoState } from "./accounts";
 import { anthropicInvalid, invalid, plain, Refusal, refusal } from "./wire";
 
 /** The effects of the directives of one prompt. */
@@ -205,7 +205,7 @@ export const directivesHelp = (): string =>
     .join("\n");
 
 /** Reads the directives in `prompt` that apply to this account and are not used up. */
-export function readEffects(world: World, prompt: string, login: string, path: string): Effects {
+export function readEffects(demo: DemoState, prompt: string, login: string, path: string): Effects {
   const effects: Effects = {};
   for (const [written, text = ""] of prompt.matchAll(/\[demo:\s*([^\]]+)\]/gi)) {
     const [name = "", ...words] = text.trim().split(/\s+/);
@@ -213,12 +213,12 @@ export function readEffects(world: World, prompt: string, login: string, path: s
     if (addressee && addressee !== login) continue;
     if (words.includes("once")) {
       const mark = `${written} ${prompt}`;
-      if (world.spent.has(mark)) continue;
-      world.spent.add(mark);
+      if (demo.spent.has(mark)) continue;
+      demo.spent.add(mark);
     }
     const row = rows.find((candidate) => candidate.name === name.toLowerCase());
     const argument = words.map(Number).find((value) => !Number.isNaN(value));
-    if (row) Object.assign(effects, row.give(argument, world.now(), path));
+    if (row) Object.assign(effects, row.give(argument, demo.now(), path));
     else effects.help = `There is no directive “${name}”.\n${directivesHelp()}`;
   }
   return effects;

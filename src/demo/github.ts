@@ -1,6 +1,6 @@
 /** github.com and its REST host: the device flow, the user, the Copilot token and the quota. */
 import { quotaReport } from "./accounting";
-import type { DemoAccount, ExchangeFault, World } from "./accounts";
+import type { DemoAccount, DemoState, ExchangeFault } from "./accounts";
 import { githubError, type Json, Refusal, randomId, record, string } from "./wire";
 
 /** Token prefixes by kind of app: tokens of GitHub Apps are exchanged, those of OAuth Apps are not. */
@@ -52,14 +52,14 @@ const exchangeRefusals: Record<ExchangeFault, (account: DemoAccount) => Refusal>
 };
 
 /** POST /login/device/code, JSON or form. */
-export function startDeviceFlow(world: World, body: unknown, accept: string, webUrl: string): Response {
+export function startDeviceFlow(demo: DemoState, body: unknown, accept: string, webUrl: string): Response {
   const clientId = string(fields(body).client_id);
   if (!applications.some((application) => application.clientId.test(clientId)))
     return encodeAnswer({ error: "Not Found" }, accept, 404);
   const device_code = randomId("", 40);
-  const { interval } = world.device;
-  world.grants.set(device_code, { clientId, interval, polls: 0, lastPoll: world.now(), until: world.now() + 900_000 });
-  const user_code = `DEMO-${String(world.grants.size).padStart(4, "0")}`;
+  const { interval } = demo.device;
+  demo.grants.set(device_code, { clientId, interval, polls: 0, lastPoll: demo.now(), until: demo.now() + 900_000 });
+  const user_code = `DEMO-${String(demo.grants.size).padStart(4, "0")}`;
   return encodeAnswer(
     { device_code, user_code, verification_uri: `${webUrl}/login/device`, expires_in: 900, interval },
     accept,
@@ -67,7 +67,7 @@ export function startDeviceFlow(world: World, body: unknown, accept: string, web
 }
 
 /** POST /login/oauth/access_token. Pending and failed polls are HTTP 200 with an `error`. */
-export function pollDeviceFlow(world: World, body: unknown, accept: string): Response {
+export function pollDeviceFlow(demo: DemoState, body: unknown, accept: string): Response {
   const { client_id, device_code, grant_type } = fields(body);
   const fail = (error: string, extra: Json = {}) =>
     encodeAnswer(
@@ -75,32 +75,32 @@ export function pollDeviceFlow(world: World, body: unknown, accept: string): Res
       accept,
     );
   if (grant_type !== "urn:ietf:params:oauth:grant-type:device_code") return fail("unsupported_grant_type");
-  const grant = world.grants.get(string(device_code));
+  const grant = demo.grants.get(string(device_code));
   if (!grant) return fail("incorrect_device_code");
   if (grant.clientId !== client_id) return fail("incorrect_client_credentials");
-  const early = world.now() - grant.lastPoll < grant.interval * 1000;
-  grant.lastPoll = world.now();
-  if (world.now() >= grant.until) return fail("expired_token");
+  const early = demo.now() - grant.lastPoll < grant.interval * 1000;
+  grant.lastPoll = demo.now();
+  if (demo.now() >= grant.until) return fail("expired_token");
   if (early) {
     grant.interval += 5;
     return fail("slow_down", { interval: grant.interval });
   }
   grant.polls += 1;
-  if (grant.polls <= world.device.pending) return fail("authorization_pending");
-  if (world.device.outcome !== "success") return fail(world.device.outcome);
-  world.grants.delete(string(device_code));
+  if (grant.polls <= demo.device.pending) return fail("authorization_pending");
+  if (demo.device.outcome !== "success") return fail(demo.device.outcome);
+  demo.grants.delete(string(device_code));
   const application = applications.find(({ clientId }) => clientId.test(grant.clientId))!;
   return encodeAnswer(
-    { access_token: signedIn(world, application.prefix), token_type: "bearer", scope: application.scope },
+    { access_token: signedIn(demo, application.prefix), token_type: "bearer", scope: application.scope },
     accept,
   );
 }
 
 /** The account of the next sign-in with such an app: the accounts take turns. */
-function signedIn(world: World, prefix: string): string {
-  const candidates = world.accounts.filter((account) => account.githubToken.startsWith(prefix));
-  const turn = [...world.spent].filter((mark) => mark.startsWith(`sign-in ${prefix}`)).length;
-  world.spent.add(`sign-in ${prefix} ${turn}`);
+function signedIn(demo: DemoState, prefix: string): string {
+  const candidates = demo.accounts.filter((account) => account.githubToken.startsWith(prefix));
+  const turn = [...demo.spent].filter((mark) => mark.startsWith(`sign-in ${prefix}`)).length;
+  demo.spent.add(`sign-in ${prefix} ${turn}`);
   return candidates[turn % candidates.length]?.githubToken ?? `${prefix}DEMOnobody`;
 }
 
@@ -112,9 +112,9 @@ export const devicePage = () =>
   );
 
 /** GET /user */
-export function whoAmI(world: World, authorization: string | undefined): Response {
-  const account = byGithubToken(world, authorization);
-  const id = 1000 + world.accounts.indexOf(account);
+export function whoAmI(demo: DemoState, authorization: string | undefined): Response {
+  const account = byGithubToken(demo, authorization);
+  const id = 1000 + demo.accounts.indexOf(account);
   return Response.json({
     login: account.login,
     id,
@@ -128,14 +128,14 @@ export function whoAmI(world: World, authorization: string | undefined): Respons
 }
 
 /** GET /copilot_internal/v2/token: the exchange. */
-export function exchangeToken(world: World, authorization: string | undefined): Response {
-  const account = byGithubToken(world, authorization);
+export function exchangeToken(demo: DemoState, authorization: string | undefined): Response {
+  const account = byGithubToken(demo, authorization);
   if (account.exchangeFault) throw exchangeRefusals[account.exchangeFault](account);
   if (!account.githubToken.startsWith("ghu_")) throw githubError(404, "Not Found");
   const { tokenLifetime = 1800, refreshIn = 1500, host } = account;
-  const expires = Math.floor(world.now() / 1000) + tokenLifetime;
+  const expires = Math.floor(demo.now() / 1000) + tokenLifetime;
   const token = mint(account, expires);
-  world.issued.set(token, { account, until: world.now() + (account.expiresEarly ? refreshIn : tokenLifetime) * 1000 });
+  demo.issued.set(token, { account, until: demo.now() + (account.expiresEarly ? refreshIn : tokenLifetime) * 1000 });
   const free = account.plan === "free" ? account.quota : undefined;
   return Response.json({
     token,
@@ -145,7 +145,7 @@ export function exchangeToken(world: World, authorization: string | undefined): 
     individual: host === "individual",
     chat_enabled: true,
     endpoints: {
-      api: world.urls[host],
+      api: demo.urls[host],
       "origin-tracker": "https://origin-tracker.invalid",
       proxy: "https://proxy.invalid",
       telemetry: "https://telemetry.invalid",
@@ -169,13 +169,13 @@ function mint({ sku, host }: DemoAccount, expires: number): string {
 }
 
 /** GET /copilot_internal/user */
-export const copilotUser = (world: World, authorization: string | undefined): Response =>
-  Response.json(quotaReport(world, byGithubToken(world, authorization)));
+export const copilotUser = (demo: DemoState, authorization: string | undefined): Response =>
+  Response.json(quotaReport(demo, byGithubToken(demo, authorization)));
 
 /** `token X` and `Bearer X` are the same to GitHub. */
-function byGithubToken(world: World, authorization = ""): DemoAccount {
+function byGithubToken(demo: DemoState, authorization = ""): DemoAccount {
   const token = /^(?:token|bearer) (.+)$/i.exec(authorization)?.[1];
-  const account = world.accounts.find((candidate) => candidate.githubToken === token);
+  const account = demo.accounts.find((candidate) => candidate.githubToken === token);
   if (!account) throw githubError(401, "Bad credentials");
   return account;
 }

@@ -1,8 +1,8 @@
 /** Writes the answers of /v1/messages. */
 import { copilotUsage } from "./accounting";
-import type { Scene } from "./model-call";
+import type { ReplyContext } from "./model-call";
 import type { Model } from "./models";
-import type { Call, Plan, Usage } from "./parse-prompt";
+import type { Call, ModelReply, Usage } from "./parse-prompt";
 import { pieces } from "./scripted-replies";
 import { sign } from "./signatures";
 import type { Frame, Interjections } from "./stream";
@@ -15,15 +15,15 @@ export const messageInterjections: Interjections = {
   ping: frameText("ping", {}),
 };
 
-export function wholeMessage(scene: Scene): Json {
-  const { plan, model } = scene;
+export function wholeMessage(context: ReplyContext): Json {
+  const { reply, model } = context;
   return {
     ...envelope(model),
-    content: blocks(scene).map((block) => block.whole),
-    ...ending(plan),
+    content: blocks(context).map((block) => block.whole),
+    ...ending(reply),
     context_management: { applied_edits: [] },
-    usage: usage(plan.usage),
-    copilot_usage: copilotUsage(model, plan.usage),
+    usage: usage(reply.usage),
+    copilot_usage: copilotUsage(model, reply.usage),
   };
 }
 
@@ -31,12 +31,12 @@ export function wholeMessage(scene: Scene): Json {
  * message_start, (content_block_start, content_block_delta*, content_block_stop)*, message_delta, message_stop.
  * The usage of message_start is a first guess; message_delta corrects it.
  */
-export function* messageFrames(scene: Scene): Generator<Frame> {
-  const { plan, model } = scene;
+export function* messageFrames(context: ReplyContext): Generator<Frame> {
+  const { reply, model } = context;
   const frame = (part: Frame["part"], type: string, fields: Json): Frame => ({ part, text: frameText(type, fields) });
   const guess = usage({
-    ...plan.usage,
-    input: Math.ceil(plan.usage.input / 2),
+    ...reply.usage,
+    input: Math.ceil(reply.usage.input / 2),
     cacheRead: 0,
     cacheWrite: 0,
     output: 1,
@@ -44,17 +44,17 @@ export function* messageFrames(scene: Scene): Generator<Frame> {
   yield frame("opening", "message_start", {
     message: { ...envelope(model), content: [], stop_reason: null, stop_sequence: null, usage: guess },
   });
-  for (const [index, { begun, deltas }] of blocks(scene).entries()) {
+  for (const [index, { begun, deltas }] of blocks(context).entries()) {
     yield frame("content", "content_block_start", { index, content_block: begun });
     if (index === 0) yield frame("content", "ping", {});
     for (const delta of deltas) yield frame("content", "content_block_delta", { index, delta });
     yield frame("content", "content_block_stop", { index });
   }
   yield frame("finish", "message_delta", {
-    delta: ending(plan),
-    usage: usage(plan.usage),
+    delta: ending(reply),
+    usage: usage(reply.usage),
     context_management: { applied_edits: [] },
-    copilot_usage: copilotUsage(model, plan.usage),
+    copilot_usage: copilotUsage(model, reply.usage),
   });
   yield frame("end", "message_stop", {});
   // One of the hosts behind this endpoint adds the chat dialect's last line.
@@ -81,24 +81,24 @@ interface Block {
   deltas: Iterable<Json>;
 }
 
-function blocks({ plan, model, body, isNewest }: Scene): Block[] {
+function blocks({ reply, model, body, isNewest }: ReplyContext): Block[] {
   const { display = isNewest && model.traits.has("adaptive-only") ? "omitted" : "summarized" } = record(body.thinking);
   const omitted = display === "omitted";
   return [
-    ...(plan.thinking.length > 0 ? [thinkingBlock(plan, omitted)] : []),
-    ...(plan.text.length > 0 ? [textBlock(plan.text)] : []),
-    ...plan.calls.map((call) => toolBlock(call, model)),
+    ...(reply.thinking.length > 0 ? [thinkingBlock(reply, omitted)] : []),
+    ...(reply.text.length > 0 ? [textBlock(reply.text)] : []),
+    ...reply.calls.map((call) => toolBlock(call, model)),
   ];
 }
 
-function thinkingBlock(plan: Plan, omitted: boolean): Block {
-  const thought = plan.thinking.join("");
+function thinkingBlock(reply: ModelReply, omitted: boolean): Block {
+  const thought = reply.thinking.join("");
   const signature = sign(thought);
-  if (plan.redacted) {
+  if (reply.redacted) {
     const whole = { type: "redacted_thinking", data: signature };
     return { whole, begun: whole, deltas: [] };
   }
-  const shown = omitted ? [] : plan.thinking;
+  const shown = omitted ? [] : reply.thinking;
   return {
     whole: { type: "thinking", thinking: shown.join(""), signature },
     begun: { type: "thinking", thinking: "", signature: "" },
@@ -125,7 +125,7 @@ function toolBlock({ tool, input }: Call, model: Model): Block {
   };
 }
 
-const stopReasons: Record<Plan["finish"], string> = {
+const stopReasons: Record<ModelReply["finish"], string> = {
   stop: "end_turn",
   tool: "tool_use",
   length: "max_tokens",
@@ -133,7 +133,7 @@ const stopReasons: Record<Plan["finish"], string> = {
   "stop-sequence": "stop_sequence",
 };
 
-const ending = ({ finish, stopSequence }: Plan): Json => ({
+const ending = ({ finish, stopSequence }: ModelReply): Json => ({
   stop_reason: stopReasons[finish],
   stop_sequence: finish === "stop-sequence" ? (stopSequence ?? null) : null,
 });

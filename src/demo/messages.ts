@@ -3,7 +3,7 @@
 import { messageFrames, messageInterjections, wholeMessage } from "./message-events";
 import { blocksOf, messagesRules } from "./messages-rules";
 import type { Dialect } from "./model-call";
-import type { Ask, Tool } from "./parse-prompt";
+import type { ModelRequest, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { newestWords, ownWords } from "./scripted-replies";
 import { type Json, list, number, record, records, string, weigh } from "./wire";
@@ -14,10 +14,10 @@ export const messages: Dialect = {
   rules: messagesRules,
   whole: wholeMessage,
   frames: messageFrames,
-  says: messageInterjections,
+  interjections: messageInterjections,
 };
 
-function read(body: Json): Ask {
+function read(body: Json): ModelRequest {
   const turns = records(body.messages);
   const last = turns.findLast((turn) => turn.role !== "system");
   const answers = last?.role === "user" ? blocksOf(last.content).filter((block) => block.type === "tool_result") : [];
@@ -79,7 +79,7 @@ const readTool = (tool: Json): Tool => ({
   isDeferred: tool.defer_loading === true,
 });
 
-function readChoice({ type, name }: Json): Ask["choice"] {
+function readChoice({ type, name }: Json): ModelRequest["choice"] {
   if (type === "tool") return { name: string(name) };
   return type === "any" || type === "none" ? type : "auto";
 }

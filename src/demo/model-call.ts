@@ -1,10 +1,10 @@
 /** One request to a model, from its headers to the end of its answer, for all three dialects. */
 import { chargeRequest, chargeTokens, quotaHeaders } from "./accounting";
-import type { DemoAccount, World } from "./accounts";
+import type { DemoAccount, DemoState } from "./accounts";
 import { autoModelFor } from "./auto";
 import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
-import { type Ask, type Plan, presentTools } from "./parse-prompt";
+import { type ModelReply, type ModelRequest, presentTools } from "./parse-prompt";
 import { useCache } from "./prompt-cache";
 import { answer, promptTokens } from "./scripted-replies";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
@@ -23,7 +23,7 @@ export interface ModelCall {
 /** The input of a dialect's validation rules. */
 export interface View {
   body: Json;
-  ask: Ask;
+  ask: ModelRequest;
   model: Model;
   account: DemoAccount;
   headers: Record<string, string>;
@@ -32,10 +32,10 @@ export interface View {
 }
 
 /** The input of the code that writes a dialect's answers. */
-export interface Scene extends View {
-  world: World;
+export interface ReplyContext extends View {
+  demo: DemoState;
   effects: Effects;
-  plan: Plan;
+  reply: ModelReply;
 }
 
 /** A refusal; undefined if the request is valid. */
@@ -44,43 +44,43 @@ export type Rule = (view: View) => Refusal | undefined | false | "";
 export interface Dialect {
   path: string;
   /** Never refuses: it leaves out what it cannot read. */
-  read(body: Json): Ask;
+  read(body: Json): ModelRequest;
   /** Checked in order; the first refusal is the answer. */
   rules: Rule[];
-  whole(scene: Scene): Json;
-  frames(scene: Scene): Iterable<Frame>;
-  says: Interjections;
+  whole(context: ReplyContext): Json;
+  frames(context: ReplyContext): Iterable<Frame>;
+  interjections: Interjections;
 }
 
-export async function answerModelCall(world: World, call: ModelCall, dialect: Dialect): Promise<Response> {
+export async function answerModelCall(demo: DemoState, call: ModelCall, dialect: Dialect): Promise<Response> {
   const { account, headers, body, signal } = call;
   const ask = dialect.read(body);
   const asked = ask.results.length > 0 ? "" : ask.prompt;
-  const effects = readEffects(world, asked, account.login, dialect.path);
+  const effects = readEffects(demo, asked, account.login, dialect.path);
   if (effects.slowHeaders) await nap(effects.slowHeaders * 1000, signal);
   if (signal.aborted) return new Response(null, { status: 499 });
   if (effects.instead) throw effects.instead;
 
   const named = typeof body.model === "string" ? body.model : undefined;
-  const chosen = autoModelFor(world, account, headers, named, dialect.path);
-  const model = modelFor(world, account, chosen ?? ask.model, dialect.path);
-  const view: View = { body, ask, model, account, headers, isNewest: world.generation === "C" };
+  const chosen = autoModelFor(demo, account, headers, named, dialect.path);
+  const model = modelFor(demo, account, chosen ?? ask.model, dialect.path);
+  const view: View = { body, ask, model, account, headers, isNewest: demo.generation === "C" };
   for (const rule of dialect.rules) {
     const objection = rule(view);
     if (objection) throw objection;
   }
-  chargeRequest(world, account, model, headers["x-initiator"]);
-  const plan = answer(ask, model, effects);
-  Object.assign(plan.usage, useCache(world, account, model, ask, plan.usage.input));
-  chargeTokens(account, model, plan.usage);
+  chargeRequest(demo, account, model, headers["x-initiator"]);
+  const reply = answer(ask, model, effects);
+  Object.assign(reply.usage, useCache(demo, account, model, ask, reply.usage.input));
+  chargeTokens(account, model, reply.usage);
 
-  const scene: Scene = { ...view, world, effects, plan };
-  const quota = quotaHeaders(world, account);
+  const context: ReplyContext = { ...view, demo, effects, reply };
+  const quota = quotaHeaders(demo, account);
   const send = (frames: Iterable<Frame>) =>
-    deliver(frames, dialect.says, effects, { pace: world.pace, signal, left: call.hold() });
+    deliver(frames, dialect.interjections, effects, { pace: demo.pace, signal, left: call.hold() });
   if (ask.stream)
-    return new Response(send(dialect.frames(scene)), { headers: { "content-type": "text/event-stream", ...quota } });
-  const text = damaged(JSON.stringify(dialect.whole(scene)), dialect.says, effects);
+    return new Response(send(dialect.frames(context)), { headers: { "content-type": "text/event-stream", ...quota } });
+  const text = damaged(JSON.stringify(dialect.whole(context)), dialect.interjections, effects);
   return new Response(effects.midway || effects.chop ? send(inParts(text)) : text, {
     headers: { "content-type": "application/json; charset=utf-8", ...quota },
   });

@@ -6,7 +6,7 @@ export interface Model {
   name: string;
   vendor: string;
   /** The vendor, which decides its form on /chat/completions. */
-  voice: "gpt" | "claude" | "gemini";
+  family: "gpt" | "claude" | "gemini";
   kind: "chat" | "completion" | "embeddings";
   /** The id in its answers. */
   answersAs: string;

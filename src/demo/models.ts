@@ -3,7 +3,7 @@
  * id | name | vendor | premium units | context/prompt/output | endpoints | id in answers | traits | input/output/cache-read/cache-write credits per million
  * Endpoints: C chat, R responses, W websocket, M messages, - the key is missing on the wire.
  */
-import type { DemoAccount, World } from "./accounts";
+import type { DemoAccount, DemoState } from "./accounts";
 import { billing } from "./billing";
 import type { Endpoint, Model } from "./model";
 import { type Json, refusal } from "./wire";
@@ -96,24 +96,24 @@ const tableB = readTable(generationB);
 const catalogues = { A: readTable(generationA), B: tableB, mixed: tableB, C: readTable(generationC) };
 
 /** The models that an account may use, in order; an id may occur twice. */
-export function visibleModels(world: World, account: DemoAccount): Model[] {
+export function visibleModels(demo: DemoState, account: DemoAccount): Model[] {
   const audience = planAudience[account.plan] ?? account.plan;
-  return catalogues[world.generation].filter(
+  return catalogues[demo.generation].filter(
     (model) => (restriction(model)?.includes(audience) ?? true) && (account.models?.includes(model.id) ?? true),
   );
 }
 
-/** One answer of `GET /models`: of the ids in {@link World.unsteady}, every second answer has none. */
-export function listedModels(world: World, account: DemoAccount): Model[] {
-  const earlier = world.listed.get(account.login) ?? 0;
-  world.listed.set(account.login, earlier + 1);
-  const models = visibleModels(world, account);
-  return earlier % 2 === 0 ? models : models.filter(({ id }) => !world.unsteady.has(id));
+/** One answer of `GET /models`: of the ids in {@link DemoState.unsteady}, every second answer has none. */
+export function listedModels(demo: DemoState, account: DemoAccount): Model[] {
+  const earlier = demo.listed.get(account.login) ?? 0;
+  demo.listed.set(account.login, earlier + 1);
+  const models = visibleModels(demo, account);
+  return earlier % 2 === 0 ? models : models.filter(({ id }) => !demo.unsteady.has(id));
 }
 
 /** The model of a request: visible to the account, with accepted terms, and available at this endpoint. */
-export function modelFor(world: World, account: DemoAccount, id: string, endpoint: string): Model {
-  const model = visibleModels(world, account).find((candidate) => candidate.id === id);
+export function modelFor(demo: DemoState, account: DemoAccount, id: string, endpoint: string): Model {
+  const model = visibleModels(demo, account).find((candidate) => candidate.id === id);
   const direct = account.githubToken.startsWith("gho_");
   if (!model || policyState(model) === "disabled" || (direct && model.traits.has("preview")))
     throw refusal(400, "model_not_supported", "The requested model is not supported.", {
@@ -126,7 +126,7 @@ export function modelFor(world: World, account: DemoAccount, id: string, endpoin
 }
 
 /** An item of `GET /models`. */
-export function wireModel(world: World, account: DemoAccount, model: Model): Json {
+export function wireModel(demo: DemoState, account: DemoAccount, model: Model): Json {
   const { traits } = model;
   const state = policyState(model);
   const category = ["powerful", "versatile", "lightweight"].find((name) => traits.has(name));
@@ -135,19 +135,19 @@ export function wireModel(world: World, account: DemoAccount, model: Model): Jso
     id: model.id,
     name: model.name,
     vendor: model.vendor,
-    version: model.voice === "gpt" && !model.endpoints && model.kind === "chat" ? model.answersAs : model.id,
+    version: model.family === "gpt" && !model.endpoints && model.kind === "chat" ? model.answersAs : model.id,
     preview: traits.has("preview"),
     is_chat_default: traits.has("default"),
     is_chat_fallback: traits.has("fallback"),
     model_picker_enabled: !traits.has("hidden") && !account.auto?.only,
     ...(category && { model_picker_category: category }),
-    ...(world.generation !== "A" && { model_picker_price_category: priceCategory(model) }),
+    ...(demo.generation !== "A" && { model_picker_price_category: priceCategory(model) }),
     ...(model.endpoints && { supported_endpoints: model.endpoints }),
     ...(state && {
       policy: { state, terms: `Enable access to the latest ${model.name} model from ${model.vendor}. DEMO terms.` },
     }),
-    billing: { ...billing(world, model, restriction(model)), ...discountOf(account, model) },
-    capabilities: capabilities(world, model),
+    billing: { ...billing(demo, model, restriction(model)), ...discountOf(account, model) },
+    capabilities: capabilities(demo, model),
   };
 }
 
@@ -186,7 +186,7 @@ function readRow([
     id,
     name,
     vendor,
-    voice: vendor === "Anthropic" ? "claude" : vendor === "Google" ? "gemini" : "gpt",
+    family: vendor === "Anthropic" ? "claude" : vendor === "Google" ? "gemini" : "gpt",
     kind: traits.has("embeddings") ? "embeddings" : traits.has("completion") ? "completion" : "chat",
     answersAs,
     units: Number(units),
@@ -214,9 +214,9 @@ function offers(model: Model, endpoint: string): boolean {
 
 const priceCategory = ({ prices }: Model) => (prices.input >= 500 ? "high" : prices.input >= 200 ? "medium" : "low");
 
-function capabilities(world: World, { traits, limits, budget, efforts, ...model }: Model): Json {
+function capabilities(demo: DemoState, { traits, limits, budget, efforts, ...model }: Model): Json {
   const chat = model.kind === "chat";
-  const gif = model.voice === "gpt" || (model.voice === "claude" && world.generation !== "A") ? ["image/gif"] : [];
+  const gif = model.family === "gpt" || (model.family === "claude" && demo.generation !== "A") ? ["image/gif"] : [];
   return {
     object: "model_capabilities",
     type: model.kind,

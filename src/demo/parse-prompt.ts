@@ -1,4 +1,4 @@
-/** Between a dialect and the demo's model: each dialect reads its request into an `Ask`, and writes the `Plan` as its answer. */
+/** Between a dialect and the demo's model: each dialect reads its request into an `ModelRequest`, and writes the `ModelReply` as its answer. */
 
 export interface Tool {
   name: string;
@@ -15,7 +15,7 @@ export interface Tool {
 export const presentTools = (tools: readonly Tool[]) => tools.filter(({ isDeferred }) => !isDeferred);
 
 /** A request as the demo's model sees it. */
-export interface Ask {
+export interface ModelRequest {
   model: string;
   stream: boolean;
   /** The newest text of a person, without reminders. */
@@ -63,7 +63,7 @@ export interface Call {
   input: unknown;
 }
 
-export interface Plan {
+export interface ModelReply {
   /** The pieces for streaming; together they are the full text. */
   thinking: string[];
   /** The model thought, but the text may not be shown. */

@@ -2,9 +2,9 @@
  * The upstream's prompt cache. An account's prompts are cached for one model, by their beginning, for five minutes after
  * their last use. Claude caches up to the marks of the request. All other models cache every prompt, in steps of 128 tokens.
  */
-import type { DemoAccount, World } from "./accounts";
+import type { DemoAccount, DemoState } from "./accounts";
 import type { Model } from "./models";
-import type { Ask, PromptBlock, Usage } from "./parse-prompt";
+import type { ModelRequest, PromptBlock, Usage } from "./parse-prompt";
 import type { Json } from "./wire";
 
 const lifetimeMs = 5 * 60_000;
@@ -24,13 +24,19 @@ export function promptBlock(block: Json, role = ""): PromptBlock {
 }
 
 /** What of this prompt is read from the cache and written to it, in tokens. */
-export function useCache(world: World, account: DemoAccount, model: Model, ask: Ask, input: number): CacheUse {
+export function useCache(
+  demo: DemoState,
+  account: DemoAccount,
+  model: Model,
+  ask: ModelRequest,
+  input: number,
+): CacheUse {
   if (input < leastTokens) return { cacheRead: 0, cacheWrite: 0 };
-  const shelf = openShelf(world, `${account.login} ${model.id}`);
-  return model.voice === "claude" ? useMarks(shelf, ask, input) : useSteps(shelf, world, model, ask, input);
+  const cache = openCache(demo, `${account.login} ${model.id}`);
+  return model.family === "claude" ? useMarks(cache, ask, input) : useSteps(cache, demo, model, ask, input);
 }
 
-interface Shelf {
+interface PromptCache {
   name: string;
   has(start: Start): boolean;
   keep(start: Start): void;
@@ -42,7 +48,7 @@ interface Start {
   tokens: number;
 }
 
-function openShelf({ cached, now }: World, name: string): Shelf {
+function openCache({ cached, now }: DemoState, name: string): PromptCache {
   const nameOf = ({ hash }: Start) => `${name} ${hash.toString(36)}`;
   return {
     name,
@@ -57,7 +63,7 @@ function openShelf({ cached, now }: World, name: string): Shelf {
 }
 
 /** Claude: reads up to the last block that is cached, near a mark; writes from there up to the last mark. */
-function useMarks(shelf: Shelf, { blocks }: Ask, input: number): CacheUse {
+function useMarks(cache: PromptCache, { blocks }: ModelRequest, input: number): CacheUse {
   const length = blocks.reduce((sum, { text }) => sum + text.length, 0);
   let read = 0;
   let hash = 0n;
@@ -68,10 +74,10 @@ function useMarks(shelf: Shelf, { blocks }: Ask, input: number): CacheUse {
   });
   const marks = blocks.flatMap(({ marked }, at) => (marked && starts[at]!.tokens >= leastTokens ? [at] : []));
   const near = marks.flatMap((at) => starts.slice(Math.max(0, at - lookback), at + 1));
-  const found = near.filter((start) => shelf.has(start));
+  const found = near.filter((start) => cache.has(start));
   const cacheRead = Math.max(0, ...found.map(({ tokens }) => tokens));
-  for (const start of found) shelf.keep(start);
-  for (const at of marks) shelf.keep(starts[at]!);
+  for (const start of found) cache.keep(start);
+  for (const at of marks) cache.keep(starts[at]!);
   return { cacheRead, cacheWrite: Math.max(0, ...marks.map((at) => starts[at]!.tokens)) - cacheRead };
 }
 
@@ -79,10 +85,10 @@ function useMarks(shelf: Shelf, { blocks }: Ask, input: number): CacheUse {
  * The others: the longest cached beginning is read. Without a key, every second request of OpenAI's models comes to a
  * machine that has not seen the prompt.
  */
-function useSteps(shelf: Shelf, world: World, model: Model, ask: Ask, input: number): CacheUse {
-  if (model.voice === "gpt" && ask.cacheKey === undefined) {
-    const earlier = world.keyless.get(shelf.name) ?? 0;
-    world.keyless.set(shelf.name, earlier + 1);
+function useSteps(cache: PromptCache, demo: DemoState, model: Model, ask: ModelRequest, input: number): CacheUse {
+  if (model.family === "gpt" && ask.cacheKey === undefined) {
+    const earlier = demo.keyless.get(cache.name) ?? 0;
+    demo.keyless.set(cache.name, earlier + 1);
     if (earlier % 2 === 1) return { cacheRead: 0, cacheWrite: 0 };
   }
   const text = ask.blocks.map((block) => block.text).join("\n");
@@ -92,8 +98,8 @@ function useSteps(shelf: Shelf, world: World, model: Model, ask: Ask, input: num
     hash = Bun.hash.wyhash(text.slice(end - step.length, end), hash);
     const start = { hash, tokens: Math.floor((input * end) / text.length / step.tokens) * step.tokens };
     if (start.tokens < leastTokens) continue;
-    if (shelf.has(start)) cacheRead = start.tokens;
-    shelf.keep(start);
+    if (cache.has(start)) cacheRead = start.tokens;
+    cache.keep(start);
   }
   return { cacheRead, cacheWrite: 0 };
 }

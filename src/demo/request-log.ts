@@ -2,7 +2,7 @@
 import type { HostName } from "./accounts";
 
 /** One request, and how it ended. */
-export interface Seen {
+export interface SeenRequest {
   /** ms */
   at: number;
   host: HostName;
@@ -23,7 +23,7 @@ export interface Seen {
   aborted?: number;
 }
 
-export type Interceptor = (seen: Seen, request: Request) => Response | undefined | Promise<Response | undefined>;
+export type Interceptor = (seen: SeenRequest, request: Request) => Response | undefined | Promise<Response | undefined>;
 
 export interface Interception {
   path: string | RegExp;
@@ -32,7 +32,7 @@ export interface Interception {
 }
 
 /** The state that the listeners share. */
-export interface Desk {
-  remember(seen: Seen): void;
+export interface RequestLog {
+  remember(seen: SeenRequest): void;
   interceptions: Interception[];
 }

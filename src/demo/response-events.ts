@@ -2,7 +2,7 @@
  * Writes the answers of /responses. Each event has a new id for its item; clients can match events by `output_index` only.
  */
 import { copilotUsage, streamSnapshots } from "./accounting";
-import type { Scene } from "./model-call";
+import type { ReplyContext } from "./model-call";
 import type { Call } from "./parse-prompt";
 import { pieces } from "./scripted-replies";
 import { encrypt, seal } from "./signatures";
@@ -21,18 +21,18 @@ export const responseInterjections: Interjections = {
 };
 
 /** The full answer: its id and its items' ids are opaque, `output_text` is null. */
-export const wholeResponse = (scene: Scene): Json => closing(scene, items(scene), responseId(scene));
+export const wholeResponse = (context: ReplyContext): Json => closing(context, items(context), responseId(context));
 
-export function* responseFrames(scene: Scene): Generator<Frame> {
+export function* responseFrames(context: ReplyContext): Generator<Frame> {
   let sequence_number = 0;
   const frame = (part: Frame["part"], type: string, fields: Json): Frame => ({
     part,
     text: frameText(type, { sequence_number: sequence_number++, ...fields }),
   });
-  const made = items(scene);
-  const id = responseId(scene);
-  yield frame("opening", "response.created", { response: envelope(scene, id, "in_progress") });
-  yield frame("opening", "response.in_progress", { response: envelope(scene, id, "in_progress") });
+  const made = items(context);
+  const id = responseId(context);
+  yield frame("opening", "response.created", { response: envelope(context, id, "in_progress") });
+  yield frame("opening", "response.in_progress", { response: envelope(context, id, "in_progress") });
   for (const [output_index, item] of made.entries()) {
     yield frame("content", "response.output_item.added", { output_index, item: item.begun() });
     for (const [type, fields] of item.events())
@@ -40,10 +40,10 @@ export function* responseFrames(scene: Scene): Generator<Frame> {
     const last = output_index === made.length - 1;
     yield frame(last ? "finish" : "content", "response.output_item.done", { output_index, item: item.done() });
   }
-  const response = closing(scene, made, id);
+  const response = closing(context, made, id);
   yield frame("end", `response.${response.status}`, {
     response,
-    copilot_quota_snapshots: streamSnapshots(scene.world, scene.account),
+    copilot_quota_snapshots: streamSnapshots(context.demo, context.account),
     copilot_usage: response.copilot_usage,
   });
 }
@@ -52,7 +52,7 @@ function frameText(type: string, fields: Json): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
 
-const responseId = ({ account }: Scene) => seal({ id: randomId("resp_", 40), login: account.login });
+const responseId = ({ account }: ReplyContext) => seal({ id: randomId("resp_", 40), login: account.login });
 
 /** One item of the output, in full or as events. Each time it has a new id. */
 interface Item {
@@ -62,32 +62,34 @@ interface Item {
   place(): Json;
 }
 
-function items(scene: Scene): Item[] {
-  const { plan, body, model } = scene;
-  const isAsked = scene.isNewest && records(body.input).some(({ type }) => type === "compaction_trigger");
+function items(context: ReplyContext): Item[] {
+  const { reply, body, model } = context;
+  const isAsked = context.isNewest && records(body.input).some(({ type }) => type === "compaction_trigger");
   // The small model answers with two items.
   if (isAsked)
-    return model.id.includes("mini") ? [compactionItem(scene), compactionItem(scene)] : [compactionItem(scene)];
+    return model.id.includes("mini") ? [compactionItem(context), compactionItem(context)] : [compactionItem(context)];
   return [
-    ...(plan.thinking.length > 0 ? [reasoningItem(scene)] : []),
-    ...(plan.search ? [searchItem(scene, plan.search)] : []),
-    ...(plan.calls.length === 0 || plan.text.length > 0 ? [messageItem(scene)] : []),
-    ...plan.calls.map((call) => (call.tool.kind === "custom" ? customItem(scene, call) : functionItem(scene, call))),
+    ...(reply.thinking.length > 0 ? [reasoningItem(context)] : []),
+    ...(reply.search ? [searchItem(context, reply.search)] : []),
+    ...(reply.calls.length === 0 || reply.text.length > 0 ? [messageItem(context)] : []),
+    ...reply.calls.map((call) =>
+      call.tool.kind === "custom" ? customItem(context, call) : functionItem(context, call),
+    ),
   ];
 }
 
-function identity({ account }: Scene, prefix: string) {
+function identity({ account }: ReplyContext, prefix: string) {
   const id = randomId(prefix, 40).toLowerCase();
   const fresh = () => seal({ id, login: account.login });
   return { id, fresh, place: () => ({ item_id: fresh() }) };
 }
 
 /** Without `reasoning.summary` the summary is empty; without `include` there is no encrypted content. */
-function reasoningItem(scene: Scene): Item {
-  const { id, fresh, place } = identity(scene, "rs_");
-  const { plan, body, account } = scene;
-  const thought = plan.thinking.join("");
-  const shown = record(body.reasoning).summary != null && !plan.redacted;
+function reasoningItem(context: ReplyContext): Item {
+  const { id, fresh, place } = identity(context, "rs_");
+  const { reply, body, account } = context;
+  const thought = reply.thinking.join("");
+  const shown = record(body.reasoning).summary != null && !reply.redacted;
   const included = list(body.include).includes("reasoning.encrypted_content");
   const summary = { type: "summary_text", text: thought };
   return {
@@ -97,7 +99,7 @@ function reasoningItem(scene: Scene): Item {
       if (!shown) return;
       const at = { summary_index: 0 };
       yield ["reasoning_summary_part.added", { ...at, part: { type: "summary_text", text: "" } }];
-      for (const delta of plan.thinking) yield ["reasoning_summary_text.delta", { ...at, delta }];
+      for (const delta of reply.thinking) yield ["reasoning_summary_text.delta", { ...at, delta }];
       yield ["reasoning_summary_text.done", { ...at, text: thought }];
       yield ["reasoning_summary_part.done", { ...at, part: summary }];
     },
@@ -111,10 +113,10 @@ function reasoningItem(scene: Scene): Item {
 }
 
 /** The conversation in short, readable for this upstream with the same account. */
-function compactionItem(scene: Scene): Item {
-  const { id, fresh, place } = identity(scene, "cmp_");
-  const { plan, account } = scene;
-  const content = { encrypted_content: encrypt({ id, login: account.login }, plan.text.join("")) };
+function compactionItem(context: ReplyContext): Item {
+  const { id, fresh, place } = identity(context, "cmp_");
+  const { reply, account } = context;
+  const content = { encrypted_content: encrypt({ id, login: account.login }, reply.text.join("")) };
   return {
     place,
     begun: () => ({ type: "compaction", id: fresh(), ...content }),
@@ -123,9 +125,9 @@ function compactionItem(scene: Scene): Item {
   };
 }
 
-function searchItem(scene: Scene, query: string): Item {
-  const { fresh, place } = identity(scene, "ws_");
-  const isListed = list(scene.body.include).includes("web_search_call.action.sources");
+function searchItem(context: ReplyContext, query: string): Item {
+  const { fresh, place } = identity(context, "ws_");
+  const isListed = list(context.body.include).includes("web_search_call.action.sources");
   const sources = [{ type: "url", url: citation("").url }];
   const action = { type: "search", query, ...(isListed && { sources }) };
   return {
@@ -140,19 +142,19 @@ function searchItem(scene: Scene, query: string): Item {
   };
 }
 
-function messageItem(scene: Scene): Item {
-  const { fresh, place } = identity(scene, "msg_");
-  const { plan, model } = scene;
-  const text = plan.text.join("");
-  const refused = plan.finish === "refusal";
-  const annotations = plan.search ? [citation(text)] : [];
+function messageItem(context: ReplyContext): Item {
+  const { fresh, place } = identity(context, "msg_");
+  const { reply, model } = context;
+  const text = reply.text.join("");
+  const refused = reply.finish === "refusal";
+  const annotations = reply.search ? [citation(text)] : [];
   const content = refused
     ? { type: "refusal", refusal: text }
     : { type: "output_text", text, annotations, logprobs: [] };
   const common = {
     type: "message",
     role: "assistant",
-    ...(model.traits.has("phases") && { phase: plan.calls.length > 0 ? "commentary" : "final_answer" }),
+    ...(model.traits.has("phases") && { phase: reply.calls.length > 0 ? "commentary" : "final_answer" }),
   };
   return {
     place,
@@ -161,7 +163,7 @@ function messageItem(scene: Scene): Item {
       const at = { content_index: 0 };
       const start = refused ? { type: "refusal", refusal: "" } : { ...content, text: "", annotations: [] };
       yield ["content_part.added", { ...at, part: start }];
-      for (const delta of plan.text)
+      for (const delta of reply.text)
         yield refused
           ? ["refusal.delta", { ...at, delta }]
           : ["output_text.delta", { ...at, delta, logprobs: [], obfuscation: "x".repeat(16 - (delta.length % 16)) }];
@@ -173,7 +175,7 @@ function messageItem(scene: Scene): Item {
     done: () => ({
       ...common,
       id: fresh(),
-      status: plan.finish === "length" ? "incomplete" : "completed",
+      status: reply.finish === "length" ? "incomplete" : "completed",
       content: [content],
     }),
   };
@@ -187,8 +189,8 @@ const citation = (text: string): Json => ({
   title: "DEMO result",
 });
 
-function functionItem(scene: Scene, { tool, input }: Call): Item {
-  const { fresh, place } = identity(scene, "fc_");
+function functionItem(context: ReplyContext, { tool, input }: Call): Item {
+  const { fresh, place } = identity(context, "fc_");
   const call_id = randomId("call_", 24);
   const written = JSON.stringify(input);
   const common = {
@@ -208,8 +210,8 @@ function functionItem(scene: Scene, { tool, input }: Call): Item {
   };
 }
 
-function customItem(scene: Scene, { tool, input }: Call): Item {
-  const { fresh, place } = identity(scene, "ctc_");
+function customItem(context: ReplyContext, { tool, input }: Call): Item {
+  const { fresh, place } = identity(context, "ctc_");
   const call_id = randomId("call_", 24);
   const written = String(input);
   const common = {
@@ -230,12 +232,12 @@ function customItem(scene: Scene, { tool, input }: Call): Item {
 }
 
 /** The response in the last event. */
-function closing(scene: Scene, made: Item[], id: string): Json {
-  const { plan, model, effects } = scene;
-  const { input, cacheRead, output, reasoning } = plan.usage;
-  const cut = plan.finish === "length";
+function closing(context: ReplyContext, made: Item[], id: string): Json {
+  const { reply, model, effects } = context;
+  const { input, cacheRead, output, reasoning } = reply.usage;
+  const cut = reply.finish === "length";
   return {
-    ...envelope(scene, id, cut ? "incomplete" : "completed"),
+    ...envelope(context, id, cut ? "incomplete" : "completed"),
     incomplete_details: cut ? { reason: "max_output_tokens" } : null,
     output: effects.noOutput ? [] : made.map((item) => item.done()),
     usage: {
@@ -245,15 +247,15 @@ function closing(scene: Scene, made: Item[], id: string): Json {
       output_tokens_details: { reasoning_tokens: reasoning },
       total_tokens: input + output,
     },
-    copilot_usage: copilotUsage(model, plan.usage),
+    copilot_usage: copilotUsage(model, reply.usage),
   };
 }
 
-function envelope({ body, model, world }: Scene, id: string, status: string): Json {
+function envelope({ body, model, demo }: ReplyContext, id: string, status: string): Json {
   const reasoning = record(body.reasoning);
   const text = record(body.text);
   return {
-    created_at: Math.floor(world.now() / 1000),
+    created_at: Math.floor(demo.now() / 1000),
     id,
     incomplete_details: null,
     instructions: body.instructions ?? null,

@@ -1,7 +1,7 @@
 /** POST /responses: reads and validates the request. response-events.ts writes the answer. */
 
 import { type Dialect, firstObjection, modelRules, type Rule, schemaObjection, type View } from "./model-call";
-import { type Ask, presentTools, type Tool } from "./parse-prompt";
+import { type ModelRequest, presentTools, type Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
 import { newestWords, ownWords } from "./scripted-replies";
@@ -16,10 +16,10 @@ export const responses: Dialect = {
   },
   whole: wholeResponse,
   frames: responseFrames,
-  says: responseInterjections,
+  interjections: responseInterjections,
 };
 
-function read(body: Json): Ask {
+function read(body: Json): ModelRequest {
   const items = inputItems(body);
   const messages = items.filter(isMessage);
   const lastOther = items.findLastIndex(({ type }) => !isOutput(type));
@@ -63,7 +63,7 @@ const isMessage = (item: Json) => item.type === "message" || (item.type === unde
 const isModels = ({ role, type }: Json) => role === "assistant" || isCall(type);
 const isCall = (type: unknown) => type === "function_call" || type === "custom_tool_call";
 const isOutput = (type: unknown) => type === "function_call_output" || type === "custom_tool_call_output";
-const choices: Record<string, Ask["choice"]> = { required: "any", none: "none" };
+const choices: Record<string, ModelRequest["choice"]> = { required: "any", none: "none" };
 const schemaOf = (format: Json): unknown =>
   format.type === "json_schema" ? format.schema : format.type === "json_object" ? { type: "object" } : undefined;
 /** Tools, including those in an item of the input. */

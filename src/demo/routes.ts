@@ -1,5 +1,5 @@
 /** The routes. */
-import type { DemoAccount, World } from "./accounts";
+import type { DemoAccount, DemoState } from "./accounts";
 import { countForModel, countTokens } from "./anthropic";
 import { admit } from "./auth";
 import { chooseAtOnce, chooseByIntent, openSession } from "./auto";
@@ -9,15 +9,15 @@ import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
 import { listedModels, modelFor, wireModel } from "./models";
-import type { Seen } from "./request-log";
+import type { SeenRequest } from "./request-log";
 import { responses } from "./responses";
 import { requireRights } from "./rights";
 import { plain, record, refusal } from "./wire";
 
 /** The input of a route's handler. */
 export interface Arrival {
-  world: World;
-  seen: Seen;
+  demo: DemoState;
+  seen: SeenRequest;
   signal: AbortSignal;
   /** Counts the request as open after the handler has returned, until the returned function is called. */
   hold(): (aborted: boolean) => void;
@@ -33,50 +33,48 @@ export interface Route {
 }
 
 export const githubRoutes: Route[] = [
-  route("POST", /^\/login\/device\/code$/, ({ world, seen }) =>
-    startDeviceFlow(world, seen.body, seen.headers.accept ?? "", world.urls.individual),
+  route("POST", /^\/login\/device\/code$/, ({ demo, seen }) =>
+    startDeviceFlow(demo, seen.body, seen.headers.accept ?? "", demo.urls.individual),
   ),
-  route("POST", /^\/login\/oauth\/access_token$/, ({ world, seen }) =>
-    pollDeviceFlow(world, seen.body, seen.headers.accept ?? ""),
+  route("POST", /^\/login\/oauth\/access_token$/, ({ demo, seen }) =>
+    pollDeviceFlow(demo, seen.body, seen.headers.accept ?? ""),
   ),
   route("GET", /^\/login\/device$/, devicePage),
-  route("GET", /^\/user$/, ({ world, seen }) => whoAmI(world, seen.headers.authorization)),
-  route("GET", /^\/copilot_internal\/v2\/token$/, ({ world, seen }) =>
-    exchangeToken(world, seen.headers.authorization),
-  ),
-  route("GET", /^\/copilot_internal\/user$/, ({ world, seen }) => copilotUser(world, seen.headers.authorization)),
+  route("GET", /^\/user$/, ({ demo, seen }) => whoAmI(demo, seen.headers.authorization)),
+  route("GET", /^\/copilot_internal\/v2\/token$/, ({ demo, seen }) => exchangeToken(demo, seen.headers.authorization)),
+  route("GET", /^\/copilot_internal\/user$/, ({ demo, seen }) => copilotUser(demo, seen.headers.authorization)),
 ];
 
 export const modelRoutes: Route[] = [
   route("GET", /^\/_ping$/, () => new Response("OK\n", { headers: { "content-type": "text/plain" } })),
   route("GET", /^\/models$/, (arrival) => {
     const account = enter(arrival);
-    const data = listedModels(arrival.world, account).map((model) => wireModel(arrival.world, account, model));
+    const data = listedModels(arrival.demo, account).map((model) => wireModel(arrival.demo, account, model));
     return Response.json({ data, object: "list" });
   }),
   route("POST", /^\/auto$/, (arrival) => {
-    const { world, seen, signal } = arrival;
+    const { demo, seen, signal } = arrival;
     const version = seen.headers["x-github-api-version"] ?? "";
-    return chooseAtOnce(world, enter(arrival), version, record(seen.body), signal);
+    return chooseAtOnce(demo, enter(arrival), version, record(seen.body), signal);
   }),
   route("POST", /^\/models\/session$/, (arrival) =>
-    openSession(arrival.world, enter(arrival), record(arrival.seen.body), arrival.signal),
+    openSession(arrival.demo, enter(arrival), record(arrival.seen.body), arrival.signal),
   ),
   route("POST", /^\/models\/session\/intent$/, (arrival) =>
-    chooseByIntent(arrival.world, enter(arrival), arrival.seen.headers, record(arrival.seen.body)),
+    chooseByIntent(arrival.demo, enter(arrival), arrival.seen.headers, record(arrival.seen.body)),
   ),
   // The route of api.anthropic.com; the model host has it since the newest generation only.
   route("POST", /^\/v1\/messages\/count_tokens$/, (arrival) => {
-    const { world, seen } = arrival;
+    const { demo, seen } = arrival;
     const body = record(seen.body);
-    if (world.generation !== "C" || seen.headers["x-api-key"] !== undefined)
-      return countTokens(world, seen.headers, body);
+    if (demo.generation !== "C" || seen.headers["x-api-key"] !== undefined)
+      return countTokens(demo, seen.headers, body);
     const account = enter(arrival);
-    return countForModel(modelFor(world, account, String(body.model), messages.path), body);
+    return countForModel(modelFor(demo, account, String(body.model), messages.path), body);
   }),
   modelRoute("/embeddings", embeddings),
   ...[chat, responses, messages].map((dialect) =>
-    modelRoute(dialect.path, (world, call) => answerModelCall(world, call, dialect)),
+    modelRoute(dialect.path, (demo, call) => answerModelCall(demo, call, dialect)),
   ),
 ];
 
@@ -95,14 +93,14 @@ function route(method: string, path: RegExp, answer: Handler): Route {
   return { method, path, answer };
 }
 
-function modelRoute(path: string, serve: (world: World, call: ModelCall) => Response | Promise<Response>): Route {
+function modelRoute(path: string, serve: (demo: DemoState, call: ModelCall) => Response | Promise<Response>): Route {
   return route("POST", new RegExp(`^${path}$`), (arrival) => {
-    const { world, seen, signal, hold } = arrival;
+    const { demo, seen, signal, hold } = arrival;
     const account = enter(arrival);
     if (typeof seen.body !== "object") throw refusal(400, "invalid_request_body", "failed to parse request");
     requireRights({ account, host: seen.host, headers: seen.headers, model: record(seen.body).model });
-    return serve(world, { account, headers: seen.headers, body: record(seen.body), signal, hold });
+    return serve(demo, { account, headers: seen.headers, body: record(seen.body), signal, hold });
   });
 }
 
-const enter = ({ world, seen }: Arrival): DemoAccount => admit(world, seen.host, seen.headers);
+const enter = ({ demo, seen }: Arrival): DemoAccount => admit(demo, seen.host, seen.headers);

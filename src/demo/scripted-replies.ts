@@ -2,12 +2,12 @@
 
 import type { Effects } from "./faults";
 import type { Model } from "./models";
-import type { Ask, Call, Plan, Usage } from "./parse-prompt";
+import type { Call, ModelReply, ModelRequest, Usage } from "./parse-prompt";
 import { sample } from "./sample";
 import { factorsOf } from "./tokenizer";
 import { isHostedSearch, scriptedCalls, searchWish } from "./tool-scripts";
 
-export function answer(ask: Ask, model: Model, effects: Effects): Plan {
+export function answer(ask: ModelRequest, model: Model, effects: Effects): ModelReply {
   const calls = effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
   const thinking = wantsThinking(ask, model) ? thoughts(ask) : "";
   const whole = effects.long === undefined ? words(ask, calls, effects) : longText(effects.long);
@@ -58,16 +58,16 @@ export function ownWords(text: string): string {
 export const newestWords = (all: string[], sinceTheModel: string[], results: string[]): string =>
   (results.length > 0 ? all : sinceTheModel).findLast(Boolean) ?? "";
 
-function wantsThinking(ask: Ask, model: Model): boolean {
+function wantsThinking(ask: ModelRequest, model: Model): boolean {
   return model.reasons && (ask.thinks ?? /\bthink/i.test(ask.prompt));
 }
 
-const thoughts = (ask: Ask): string =>
+const thoughts = (ask: ModelRequest): string =>
   ask.results.length > 0
     ? "The tool has answered. 🔎 I will say what it said."
     : `The person wrote ${ask.prompt.length} characters. 让我想一想… 🤔 A demo can only follow its script.`;
 
-function words(ask: Ask, calls: Call[], effects: Effects): string {
+function words(ask: ModelRequest, calls: Call[], effects: Effects): string {
   if (effects.help) return effects.help;
   if (effects.refuse) return "DEMO: I can't help with that.";
   if (calls.length > 0) return `DEMO: I will call ${calls.map((call) => call.tool.name).join(" and ")}. 🔧`;
@@ -104,7 +104,7 @@ const longText = (count: number): string =>
   Array.from({ length: count }, (_, index) => `Line ${index + 1} of ${count}, 第${index + 1}行 🧵\n`).join("");
 
 /** Stop sequences, then the token limit. A call does not fit into less than 16 tokens. */
-function limit(whole: string, ask: Ask): Pick<Plan, "finish" | "stopSequence"> & { text: string } {
+function limit(whole: string, ask: ModelRequest): Pick<ModelReply, "finish" | "stopSequence"> & { text: string } {
   const stops = ask.stops.filter((stop) => stop && whole.includes(stop));
   const stopSequence = stops.sort((a, b) => whole.indexOf(a) - whole.indexOf(b))[0];
   const text = stopSequence === undefined ? whole : whole.slice(0, whole.indexOf(stopSequence));
@@ -113,13 +113,13 @@ function limit(whole: string, ask: Ask): Pick<Plan, "finish" | "stopSequence"> &
   return { text, finish: stopSequence === undefined ? "stop" : "stop-sequence", stopSequence };
 }
 
-function searchQuery({ prompt, results, tools }: Ask): string | undefined {
+function searchQuery({ prompt, results, tools }: ModelRequest): string | undefined {
   const wanted = results.length === 0 ? searchWish.exec(prompt)?.[1] : undefined;
   return wanted !== undefined && tools.some(isHostedSearch) ? wanted.trim().slice(0, 200) || "DEMO" : undefined;
 }
 
 /** What the cache had is not known here. */
-function measure(ask: Ask, model: Model, thinking: string, text: string, calls: Call[]): Usage {
+function measure(ask: ModelRequest, model: Model, thinking: string, text: string, calls: Call[]): Usage {
   const reasoning = tokens(thinking);
   const called = calls.reduce((sum, call) => sum + tokens(JSON.stringify(call.input)) + 8, 0);
   return {
@@ -132,7 +132,7 @@ function measure(ask: Ask, model: Model, thinking: string, text: string, calls: 
 }
 
 /** What the model's own tokenizer makes of a prompt. */
-export function promptTokens({ weight, toolWeight }: Ask, model: string): number {
+export function promptTokens({ weight, toolWeight }: ModelRequest, model: string): number {
   const { texts, tools } = factorsOf(model);
   return tokens(weight * texts + toolWeight * tools);
 }

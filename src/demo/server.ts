@@ -1,23 +1,23 @@
 /** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
-import type { HostName, World } from "./accounts";
+import type { DemoState, HostName } from "./accounts";
 import { admit } from "./auth";
-import type { Desk, Seen } from "./request-log";
+import type { RequestLog, SeenRequest } from "./request-log";
 import { type Arrival, answerRoute, modelPaths, type Route } from "./routes";
 import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
 import { plain, Refusal, randomId } from "./wire";
 
-export function listen(world: World, host: HostName, routes: Route[], desk: Desk) {
-  const answer = async (seen: Seen, request: Request, signal: AbortSignal): Promise<Response> => {
-    desk.remember(seen);
+export function listen(demo: DemoState, host: HostName, routes: Route[], log: RequestLog) {
+  const answer = async (seen: SeenRequest, request: Request, signal: AbortSignal): Promise<Response> => {
+    log.remember(seen);
     const response = await occupy(
-      world,
+      demo,
       seen,
       signal,
       async (hold) =>
-        (await intercepted(desk, seen, request, hold)) ?? (await scripted(routes, { world, seen, signal, hold })),
+        (await intercepted(log, seen, request, hold)) ?? (await scripted(routes, { demo, seen, signal, hold })),
     );
     seen.status = response.status;
-    return world.change ? world.change(response, seen.path) : response;
+    return demo.change ? demo.change(response, seen.path) : response;
   };
   return Bun.serve<SocketState>({
     hostname: "127.0.0.1",
@@ -26,12 +26,12 @@ export function listen(world: World, host: HostName, routes: Route[], desk: Desk
     maxRequestBodySize: 64 * 1024 * 1024,
     development: false,
     async fetch(request, server) {
-      const seen = await note(world, host, request);
+      const seen = await note(demo, host, request);
       if (!isHandshake(request)) return answer(seen, request, request.signal);
       const refused =
-        world.sockets < 0 ? plain(404, "404 page not found") : refusalOf(() => admit(world, host, seen.headers));
+        demo.sockets < 0 ? plain(404, "404 page not found") : refusalOf(() => admit(demo, host, seen.headers));
       if (refused) return refused.response();
-      const data = { id: ++world.sockets, handshake: seen, gone: new AbortController() };
+      const data = { id: ++demo.sockets, handshake: seen, gone: new AbortController() };
       return server.upgrade(request, { data }) ? undefined : new Response(null, { status: 400 });
     },
     websocket: {
@@ -39,8 +39,8 @@ export function listen(world: World, host: HostName, routes: Route[], desk: Desk
       async message(socket: DemoSocket, message) {
         const seen = requestIn(socket.data, String(message));
         if (!seen) return socket.close(1008, "not a request");
-        const request = new Request(`${world.urls[host]}/responses`, { method: "POST", body: String(message) });
-        await sendAnswer(socket, await answer(seen, request, socket.data.gone.signal), world.socketErrors);
+        const request = new Request(`${demo.urls[host]}/responses`, { method: "POST", body: String(message) });
+        await sendAnswer(socket, await answer(seen, request, socket.data.gone.signal), demo.socketErrors);
       },
       close: (socket: DemoSocket) => socket.data.gone.abort(),
     },
@@ -58,11 +58,11 @@ function refusalOf(work: () => unknown): Refusal | undefined {
   }
 }
 
-async function note(world: World, host: HostName, request: Request): Promise<Seen> {
+async function note(demo: DemoState, host: HostName, request: Request): Promise<SeenRequest> {
   const url = new URL(request.url);
   const bytes = new Uint8Array(await request.arrayBuffer());
   return {
-    at: world.now(),
+    at: demo.now(),
     host,
     method: request.method,
     path: url.pathname,
@@ -70,12 +70,12 @@ async function note(world: World, host: HostName, request: Request): Promise<See
     headers: Object.fromEntries(request.headers),
     body: parse(new TextDecoder().decode(bytes)),
     bytes,
-    account: whose(world, request.headers.get("authorization")?.split(" ")[1] ?? ""),
+    account: whose(demo, request.headers.get("authorization")?.split(" ")[1] ?? ""),
   };
 }
 
-const whose = (world: World, token: string): string | undefined =>
-  (world.issued.get(token)?.account ?? world.accounts.find(({ githubToken }) => githubToken === token))?.login;
+const whose = (demo: DemoState, token: string): string | undefined =>
+  (demo.issued.get(token)?.account ?? demo.accounts.find(({ githubToken }) => githubToken === token))?.login;
 
 function parse(text: string): unknown {
   try {
@@ -88,18 +88,23 @@ function parse(text: string): unknown {
 type Hold = Arrival["hold"];
 
 /** A model request is open until its answer is sent or its caller hangs up. */
-async function occupy(world: World, seen: Seen, signal: AbortSignal, serve: (hold: Hold) => Promise<Response>) {
+async function occupy(
+  demo: DemoState,
+  seen: SeenRequest,
+  signal: AbortSignal,
+  serve: (hold: Hold) => Promise<Response>,
+) {
   const counted = seen.method === "POST" && modelPaths.has(seen.path) ? 1 : 0;
   let answering = true;
   let held = false;
   const leave = (aborted: boolean) => {
     if (!answering) return;
     answering = false;
-    world.open -= counted;
-    if (aborted) seen.aborted = world.now();
+    demo.open -= counted;
+    if (aborted) seen.aborted = demo.now();
   };
-  world.open += counted;
-  world.peak = Math.max(world.peak, world.open);
+  demo.open += counted;
+  demo.peak = Math.max(demo.peak, demo.open);
   signal.addEventListener("abort", () => leave(true), { once: true });
   try {
     return await serve(() => {
@@ -112,7 +117,7 @@ async function occupy(world: World, seen: Seen, signal: AbortSignal, serve: (hol
 }
 
 /** The answer that a test gave for this path, if any. */
-async function intercepted({ interceptions }: Desk, seen: Seen, request: Request, hold: Hold) {
+async function intercepted({ interceptions }: RequestLog, seen: SeenRequest, request: Request, hold: Hold) {
   const found = interceptions.findIndex(({ path }) =>
     typeof path === "string" ? path === seen.path : path.test(seen.path),
   );
@@ -154,7 +159,7 @@ async function scripted(routes: Route[], arrival: Arrival): Promise<Response> {
   response.headers.set("x-request-id", arrival.seen.headers["x-request-id"] ?? crypto.randomUUID());
   response.headers.set("x-github-request-id", githubRequestId());
   response.headers.set("x-github-backend", "Kubernetes");
-  response.headers.set("date", new Date(arrival.world.now()).toUTCString());
+  response.headers.set("date", new Date(arrival.demo.now()).toUTCString());
   response.headers.set("x-content-type-options", "nosniff");
   return response;
 }

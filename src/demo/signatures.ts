@@ -1,52 +1,23 @@
-/**
- * The opaque strings of this upstream. An item id differs in every event: the true id, its account and a nonce,
- * encrypted to about 400 characters. Only the upstream knows that two of them are the same.
- */
+/** The opaque strings of this upstream. An item id differs in every event: a nonce, the true id and its account. */
 import { createHmac } from "node:crypto";
+import { randomId } from "./wire";
 
 export interface Sealed {
   id: string;
   login: string;
 }
 
-const size = 306;
-const stamp = 0xd3;
-const letters = new TextEncoder();
-const readable = new TextDecoder();
+const length = 416;
 
 /** A new form of an id: 416 characters that differ each time. */
-export function seal({ id, login }: Sealed): string {
-  const plain = letters.encode(`${id}\n${login}\n`);
-  const room = new Uint8Array(size + 6);
-  const nonce = crypto.getRandomValues(new Uint32Array(1))[0]!;
-  new DataView(room.buffer).setUint32(0, nonce);
-  room[4] = stamp;
-  room[5] = plain.length & 255;
-  room.set(plain.subarray(0, 255), 6);
-  scramble(room, nonce);
-  return Buffer.from(room).toString("base64");
-}
+export const seal = ({ id, login }: Sealed): string =>
+  Buffer.from(`${randomId("", 12)}\n${id}\n${login}\n`.padEnd((length / 4) * 3)).toString("base64");
 
 /** The content of an opaque string; undefined if this upstream did not make it. */
 export function unseal(text: string): Sealed | undefined {
-  if (text.length !== 416) return undefined;
-  const room = new Uint8Array(Buffer.from(text, "base64"));
-  if (room.length !== size + 6) return undefined;
-  scramble(room, new DataView(room.buffer).getUint32(0));
-  if (room[4] !== stamp) return undefined;
-  const [id, login, rest] = readable.decode(room.subarray(6, 6 + room[5]!)).split("\n");
-  return id && login && rest === "" ? { id, login } : undefined;
-}
-
-/** Encrypts and decrypts: XOR with a key stream that starts at the nonce. */
-function scramble(room: Uint8Array, nonce: number): void {
-  let state = nonce || 1;
-  for (let index = 4; index < room.length; index += 1) {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    room[index]! ^= state & 255;
-  }
+  if (text.length !== length) return undefined;
+  const [nonce = "", id, login, rest] = Buffer.from(text, "base64").toString().split("\n");
+  return nonce.length === 12 && id && login && rest?.trim() === "" ? { id, login } : undefined;
 }
 
 const secret = "demo upstream signs its own thoughts";

@@ -1,12 +1,12 @@
 /** `wss://{host}/responses`: a frame of JSON for each request, and one for each event of its answer. */
-import type { Seen } from "./request-log";
+import type { SeenRequest } from "./request-log";
 import { type Json, list, record } from "./wire";
 
 /** One connection. */
 export interface SocketState {
   /** Counted from 1. */
   id: number;
-  handshake: Seen;
+  handshake: SeenRequest;
   /** Aborts when the connection ends. */
   gone: AbortController;
 }
@@ -19,7 +19,7 @@ export const isHandshake = (request: Request): boolean =>
   /^websocket$/i.test(request.headers.get("upgrade") ?? "");
 
 /** A frame as the same request over HTTP; undefined if it is none. */
-export function requestIn({ id, handshake }: SocketState, text: string): Seen | undefined {
+export function requestIn({ id, handshake }: SocketState, text: string): SeenRequest | undefined {
   const { type, initiator, ...body } = parse(text);
   if (type !== "response.create" || "stream" in body) return undefined;
   return {

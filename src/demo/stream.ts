@@ -25,8 +25,8 @@ export interface Delivery {
 
 const silence = Symbol("silence");
 const reset = Symbol("reset");
-type Mishap = typeof silence | typeof reset;
-type Step = string | Mishap;
+type Fault = typeof silence | typeof reset;
+type Step = string | Fault;
 
 /** Without a pace: frames sent before other work gets a turn. */
 const burst = 16;
@@ -35,11 +35,11 @@ const bytes = new TextEncoder();
 
 export function deliver(
   frames: Iterable<Frame>,
-  says: Interjections,
+  interjections: Interjections,
   effects: Effects,
   { pace, signal, left }: Delivery,
 ): ReadableStream<Uint8Array> {
-  const steps = packets(script(frames, says, effects), effects)[Symbol.iterator]();
+  const steps = packets(script(frames, interjections, effects), effects)[Symbol.iterator]();
   const together = pace || effects.chop ? 1 : burst;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -70,7 +70,7 @@ export function deliver(
 }
 
 /** What is written at once: a frame, or a piece of one. */
-function* packets(steps: Iterable<Step>, { crlf, chop }: Effects): Generator<Uint8Array | Mishap> {
+function* packets(steps: Iterable<Step>, { crlf, chop }: Effects): Generator<Uint8Array | Fault> {
   for (const step of steps) {
     if (typeof step !== "string") {
       yield step;
@@ -83,10 +83,10 @@ function* packets(steps: Iterable<Step>, { crlf, chop }: Effects): Generator<Uin
 }
 
 /** The frames, with the faults of the directives. */
-function* script(frames: Iterable<Frame>, says: Interjections, effects: Effects): Generator<Step> {
+function* script(frames: Iterable<Frame>, interjections: Interjections, effects: Effects): Generator<Step> {
   if (effects.empty) return;
   if (effects.firstError) {
-    yield says.error;
+    yield interjections.error;
     return;
   }
   const { after = 3, noFinish, noDone } = effects;
@@ -95,7 +95,7 @@ function* script(frames: Iterable<Frame>, says: Interjections, effects: Effects)
   for (const frame of frames) {
     const due = waiting && (content >= after || frame.part === "finish" || frame.part === "end");
     if (due && waiting) {
-      yield* mishaps[waiting](says);
+      yield* faultSteps[waiting](interjections);
       if (!passing.has(waiting)) return;
       waiting = undefined;
     }
@@ -109,7 +109,7 @@ function* script(frames: Iterable<Frame>, says: Interjections, effects: Effects)
 /** Faults after which the answer continues. */
 const passing = new Set<Effects["midway"]>(["silence", "broken", "ping"]);
 
-const mishaps: Record<NonNullable<Effects["midway"]>, (says: Interjections) => Step[]> = {
+const faultSteps: Record<NonNullable<Effects["midway"]>, (interjections: Interjections) => Step[]> = {
   reset: () => [reset],
   end: () => [],
   silence: () => [silence],

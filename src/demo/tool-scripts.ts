@@ -1,10 +1,10 @@
 /** Finds the tool calls that a prompt requests. Tools are recognised by their schemas, not by the names that clients give them. */
-import type { Ask, Call, Tool } from "./parse-prompt";
+import type { Call, ModelRequest, Tool } from "./parse-prompt";
 import { sample } from "./sample";
 import { type Json, list, record } from "./wire";
 
 /** The tool calls for a prompt; empty if it requests none. */
-export function scriptedCalls({ choice, background, parallel, ...ask }: Ask): Call[] {
+export function scriptedCalls({ choice, background, parallel, ...ask }: ModelRequest): Call[] {
   if (choice === "none") return [];
   if (ask.results.length > 0) return callFound(ask);
   const prompt = ask.prompt.slice(-4000);
@@ -60,7 +60,7 @@ const toolSearchScript: ToolScript = (prompt, tools) => {
 };
 
 /** The first tool that a search has found. */
-function callFound({ results, tools }: Pick<Ask, "results" | "tools">): Call[] {
+function callFound({ results, tools }: Pick<ModelRequest, "results" | "tools">): Call[] {
   const [, found] = /found and can be called now: ([\w-]+)/.exec(results.join("\n")) ?? [];
   const tool = tools.find(({ name, namespace }) => (namespace ? `${namespace}__${name}` : name) === found);
   return tool ? [sampled(tool)] : [];
@@ -199,7 +199,7 @@ const target =
 const quoted = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'((?:[^']|'(?=\w))+)'(?!\w)/g;
 /** "containing …", "with the text …", "that says …", up to the end of the prompt; and "the text … into". */
 const lead =
-  /\b(?:with|containing|contains?|saying|says?|reads?|contents?(?: is| are|:)?)\s+(?:exactly[:\s]\s*)?(?:the\s+|this\s+)?(?:exact\s+)?(?:(?:text|contents?|words?|line|string)\b\s*(?:of\b|is\b)?)?\s*:?\s*(\S[\s\S]*)$/i;
+  /\b(?:with|containing|contains?|saying|interjections?|reads?|contents?(?: is| are|:)?)\s+(?:exactly[:\s]\s*)?(?:the\s+|this\s+)?(?:exact\s+)?(?:(?:text|contents?|words?|line|string)\b\s*(?:of\b|is\b)?)?\s*:?\s*(\S[\s\S]*)$/i;
 const middle = /\bthe (?:text|words?|line) (.+?) (?:in|into|to|as) /i;
 
 /** Some clients put the whole prompt of their command line into quotes. */

@@ -1,6 +1,6 @@
 /** The scripted model at the tools and the prompts of real clients, as they arrive. */
 import { expect, test } from "bun:test";
-import type { Ask, Tool } from "../../src/demo/parse-prompt";
+import type { ModelRequest, Tool } from "../../src/demo/parse-prompt";
 import { ownWords } from "../../src/demo/scripted-replies";
 import { scriptedCalls } from "../../src/demo/tool-scripts";
 
@@ -11,7 +11,7 @@ const tool = (name: string, properties: object, kind: Tool["kind"] = "function")
   schema: kind === "custom" ? undefined : { type: "object", properties, required: Object.keys(properties) },
 });
 const text = { type: "string" };
-const ask = (prompt: string, tools: Tool[]): Ask => ({
+const ask = (prompt: string, tools: Tool[]): ModelRequest => ({
   model: "demo",
   stream: true,
   prompt,

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
-import type { Seen } from "../../src/demo/request-log";
+import type { SeenRequest } from "../../src/demo/request-log";
 import { startProxy } from "../support/proxy";
 
 const second = 1000;
@@ -191,4 +191,4 @@ test("a day with three accounts: nothing fails that an able account could have s
   expect(await proxy.app.history.count()).toBe(served + refused);
 });
 
-const modelOf = ({ body }: Seen) => (body as { model?: string }).model;
+const modelOf = ({ body }: SeenRequest) => (body as { model?: string }).model;

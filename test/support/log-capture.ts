@@ -1,6 +1,6 @@
 /** What the upstream itself says, caught on its way and read by hand. */
 
-import type { Demo, Seen } from "../../src/demo/demo";
+import type { Demo, SeenRequest } from "../../src/demo/demo";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
@@ -20,7 +20,7 @@ export const dialectAt: Record<string, Dialect> = {
 
 export interface Tap {
   /** The last model request as the upstream got it. */
-  seen(): Seen;
+  seen(): SeenRequest;
   /** The bytes of its answer, once all have passed. */
   bytes(): Promise<string>;
   /** The same, read. */
@@ -30,7 +30,7 @@ export interface Tap {
 /** Listens between the proxy and the upstream. */
 export function tap(demo: Demo): Tap {
   const marker = "x-tapped";
-  let asked: Seen | undefined;
+  let asked: SeenRequest | undefined;
   let answer: Promise<string> = Promise.resolve("");
   demo.intercept(
     /^\/(chat\/completions|responses|v1\/messages)$/,

@@ -1,6 +1,6 @@
 /** The same conversations for every client and every upstream, each with what must come of it. */
 import { expect } from "bun:test";
-import type { Seen } from "../../src/demo/demo";
+import type { SeenRequest } from "../../src/demo/demo";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import type { Answer, Question, ToolSpec } from "./clients";
 
@@ -17,7 +17,7 @@ export interface Setting {
   /** Asks what must be refused; gives the status and the sentence. */
   refused(question: Question): Promise<{ status: number; message: string }>;
   /** What the upstream was sent last. */
-  seen(): Seen;
+  seen(): SeenRequest;
   /** What the newest row of the history says was left out. */
   dropped(): string[];
 }

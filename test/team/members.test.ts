@@ -1,7 +1,7 @@
 /** Members of a team: each one's key spends only what this member signed in, whatever fails. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clientGroup } from "../../src/api/routes";
-import type { Seen } from "../../src/demo/demo";
+import type { SeenRequest } from "../../src/demo/demo";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
 import fc from "../support/random";
@@ -295,7 +295,7 @@ describeWithPostgres("members of a team", () => {
   }, 90_000);
 
   const isOwnersKey = (headers: Record<string, string>) => JSON.stringify(headers).includes("sk-of-the-owner");
-  const isOwners = ({ bytes }: Seen, marks: Map<string, Person>) =>
+  const isOwners = ({ bytes }: SeenRequest, marks: Map<string, Person>) =>
     [...marks].every(([mark, { id }]) => id === null || !Buffer.from(bytes).includes(mark));
 
   test("rows carry the member; a removed member's key is refused everywhere", async () => {
