@@ -11,6 +11,15 @@ export const hostNameSource = `${label}(?:\\.${label})*`;
 /** Characters, as DNS limits it (RFC 1035 2.3.4). */
 export const maxHostName = 253;
 
+/** 0 to 255. */
+const octet = String.raw`(?:25[0-5]|2[0-4]\d|1?\d?\d)`;
+/** An IPv4 address of this machine, as a part of a regular expression. */
+export const loopbackSource = `127(?:\\.${octet}){3}`;
+const loopbackName = new RegExp(`^(?:localhost|\\[::1\\]|${loopbackSource})$`);
+
+/** `localhost`, 127.0.0.0/8 or `[::1]`. @param host In lower case and without a port, as `URL.hostname` writes it. */
+export const isLoopbackName = (host: string): boolean => loopbackName.test(host);
+
 /** Characters. */
 export const maxOrigin = 256;
 

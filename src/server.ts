@@ -12,6 +12,7 @@ import { codecs } from "./dialects/codecs";
 import type { ClientDialect } from "./dialects/hub/conversation";
 import { methodNotAllowed } from "./endpoint";
 import { asProxyError, codeOf, ProxyError } from "./errors";
+import { isLoopbackAddress } from "./net/address";
 import type { SocketHandlers } from "./net/client-sockets";
 import {
   type AnswerRequest,
@@ -20,7 +21,6 @@ import {
   foreignPage,
   type GuardLists,
   inspect,
-  isLoopbackAddress,
   refuseMethods,
   type Visitor,
 } from "./net/guard";

@@ -2,7 +2,7 @@
 import type { Environment } from "../config/environment";
 import { ProxyError } from "../errors";
 import { entryOf } from "../json";
-import { isLoopbackUrl } from "../net/proxy";
+import { isLoopbackUrl } from "../net/address";
 
 /** How a GitHub token becomes a bearer token for the model host: exchanged for a Copilot token, or used directly. */
 export type Mode = "exchange" | "direct";

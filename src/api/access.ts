@@ -2,8 +2,8 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
+import { networkOf } from "../net/address";
 import { includesSecret, keyHeaders, sentSecrets } from "../net/credentials";
-import { networkOf } from "../net/failed-tries";
 import { refuseStrangers } from "../net/guard";
 import { refuseKeyInAddress } from "./google-paths";
 

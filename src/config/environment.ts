@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { join, posix, win32 } from "node:path";
 import { ProxyError } from "../errors";
+import { isLoopbackName } from "../host-name";
 
 interface Variable {
   /** The documented name, then its accepted aliases. */
@@ -224,7 +225,7 @@ export function checkUpstreamUrl(name: string, value: string): string {
   // URL drops tabs and reads \ as /; such text is refused before parsing.
   const url = /^https?:\/\/[^\s\\?#@]+$/i.test(value) ? URL.parse(value) : null;
   if (!url) refuse(`${name} must be an https:// address without user name, query or fragment.`);
-  if (url.protocol === "http:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname))
+  if (url.protocol === "http:" && !isLoopbackName(url.hostname))
     refuse(
       `${name} must begin with https://; http:// is accepted for this machine only (localhost, 127.0.0.1, [::1]).`,
     );

@@ -1,5 +1,4 @@
 /** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
-import type { DemoOptions } from "./demo";
 import type { Rights } from "./rights";
 
 export type HostName = "individual" | "business";
@@ -161,6 +160,9 @@ export const demoAccounts = (): DemoAccount[] => [
  */
 export type Generation = "A" | "B" | "C" | "mixed";
 
+/** Changes an answer before it is sent. */
+export type ChangeAnswer = (response: Response, path: string) => Promise<Response>;
+
 /** The state of a running demo. */
 export interface DemoState {
   accounts: DemoAccount[];
@@ -192,7 +194,7 @@ export interface DemoState {
   peak: number;
   /** WebSockets that were opened; -1 if they are refused. */
   sockets: number;
-  change?: DemoOptions["change"];
+  change?: ChangeAnswer;
   /** See `DemoOptions`. */
   socketErrors: "status" | "nested";
 }

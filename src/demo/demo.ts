@@ -3,7 +3,14 @@
  * It deliberately shares no code with the dialects: the same mistake on both sides would be invisible.
  */
 
-import { type DemoAccount, type DemoState, type DeviceScript, demoAccounts, type Generation } from "./accounts";
+import {
+  type ChangeAnswer,
+  type DemoAccount,
+  type DemoState,
+  type DeviceScript,
+  demoAccounts,
+  type Generation,
+} from "./accounts";
 import type { Interceptor, RequestLog, SeenRequest } from "./request-log";
 import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
@@ -27,8 +34,7 @@ export interface DemoOptions {
   sockets?: boolean;
   /** Error frames of WebSockets: with `status` and `headers` beside the error (default), or the bare error inside. */
   socketErrors?: DemoState["socketErrors"];
-  /** Changes every answer before it is sent. */
-  change?(response: Response, path: string): Promise<Response>;
+  change?: ChangeAnswer;
   /** The course of the device flow; by default it is approved after one pending poll. */
   device?: Partial<DeviceScript>;
 }

@@ -38,13 +38,3 @@ export function failedTries(now: () => number): FailedTries {
     },
   };
 }
-
-/** The whole IPv4 address, or the /64 prefix of an IPv6 address, because one client usually holds a whole /64. */
-export function networkOf(address: string): string {
-  const bare = address.replace(/^::ffff:(?=\d+\.)/i, "");
-  if (!bare.includes(":")) return bare;
-  const [head = "", tail] = bare.split("::");
-  const [first, last] = [head, tail].map((groups) => (groups ? groups.split(":") : []));
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - first!.length - last!.length)).fill("0");
-  return [...first!, ...zeros, ...last!].slice(0, 4).join(":");
-}

@@ -1,10 +1,10 @@
 /** Outgoing calls: with time limits, without redirects, without a proxy for this machine, and with readable network errors. */
 import { BoundedMap } from "../bounded-map";
 import { codeOf, ProxyError } from "../errors";
+import { isLoopbackUrl } from "./address";
 import { type CallResponse, openBody } from "./body";
 import { type CallClock, type CallLimits, startClock } from "./clock";
 import { networkError, tunnelStatus } from "./network-errors";
-import { isLoopbackUrl } from "./proxy";
 import { countLookups, noteLookup, wasReused } from "./reuse";
 
 export interface OutgoingCall {

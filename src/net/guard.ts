@@ -3,7 +3,8 @@
  * about the calling page. Never from `request.url`, which is derived from the Host header.
  */
 import { ProxyError } from "../errors";
-import { hostNameSource, isOrigin, maxHostName } from "../host-name";
+import { hostNameSource, isLoopbackName, isOrigin, maxHostName } from "../host-name";
+import { isLoopbackAddress, isLoopbackHost } from "./address";
 import type { SocketHandlers } from "./client-sockets";
 import { forwardedBy } from "./forwarding";
 
@@ -163,35 +164,19 @@ export function foreignPage(origin: string | null): ProxyError {
 /** Whether the call was addressed to a loopback name, or to the name or address that dragoman listens on. */
 export const namesThisMachine = (host: HostKind): boolean => host === "loopback" || host === "bound";
 
-/** `127.0.0.0/8`, `::1`, and both as IPv6 sockets write them. @param address In its shortest form, as sockets report it. */
-export function isLoopbackAddress(address: string | null): boolean {
-  return address !== null && loopbackAddress.test(address);
-}
-
-/** 0 to 255. */
-const octet = String.raw`(?:25[0-5]|2[0-4]\d|1?\d?\d)`;
-
-/** An IPv4 address in an IPv6 one ends as itself or in hexadecimal. `BlockList` would load `node:net` at each start. */
-const loopbackAddress = new RegExp(
-  `^(?:::1|(?:::ffff:)?127(?:\\.${octet}){3}|::ffff:7f[\\da-f]{2}:[\\da-f]{1,4})$`,
-  "i",
-);
-
 const methods = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
 
 // Matched against the raw header: a URL parser would accept `evil@localhost` and `localhost/x`.
 const hostPattern = new RegExp(`^(\\[[0-9a-f:.]+\\]|${hostNameSource})(?::\\d{1,5})?$`, "i");
 
 function hostKind(host: string, { hosts, bound }: GuardLists): HostKind {
-  if (loopbackName.test(host)) return "loopback";
+  if (isLoopbackName(host)) return "loopback";
   if (host === bound) return "bound";
   if (hosts.has(host)) return "named";
   // 0.0.0.0 reaches this machine from a page of any origin.
   if (host.startsWith("[") || (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(host) && host !== "0.0.0.0")) return "address";
   return "other";
 }
-
-const loopbackName = new RegExp(`^(?:localhost|\\[::1\\]|127(?:\\.${octet}){3})$`);
 
 function fetchedFromElsewhere(request: Request): boolean {
   const site = request.headers.get("sec-fetch-site");
@@ -207,6 +192,4 @@ function sameOrigin(origin: string, host: string): boolean {
   return scheme === "http" && isLoopbackHost(originHost) && isLoopbackHost(host) && port(originHost) === port(host);
 }
 
-/** @param host With or without a port. */
-export const isLoopbackHost = (host: string) => loopbackName.test(host.replace(/:\d+$/, "").toLowerCase());
 const port = (host: string) => /:(\d+)$/.exec(host)?.[1] ?? "80";

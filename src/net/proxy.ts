@@ -1,8 +1,5 @@
 /** Which proxy an outgoing call uses. The variables and rules are those of Bun's `fetch`, which makes the call. */
-import { lazy } from "../lazy";
-
-/** Loaded for entries of `NO_PROXY` only: it takes milliseconds of a start. */
-const net = lazy(() => process.getBuiltinModule("node:net"));
+import { familyOf, inRanges, isLoopbackUrl, rangeOf } from "./address";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -55,12 +52,6 @@ export function sparedBy(env: Variables = process.env): string[] {
   return variable === undefined ? [] : env[variable]!.split(/[\s,]+/).filter((entry) => entry !== "");
 }
 
-/** `localhost`, 127.0.0.0/8 or ::1: for which plain http is safe and no proxy is used. */
-export function isLoopbackUrl(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
-}
-
 function firstSet(names: readonly string[], env: Variables): string | undefined {
   return names.find((name) => !/^(?:|""|'')$/.test(env[name] ?? ""));
 }
@@ -95,22 +86,15 @@ function matchesEntry(entry: string, url: URL): boolean {
   if (entry === "*") return true;
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const plain = entry.toLowerCase();
-  const [, bare = plain, port] = net().isIP(plain) ? [] : (/^(.+):(\d+)$/.exec(plain) ?? []);
+  const [, bare = plain, port] = familyOf(plain) ? [] : (/^(.+):(\d+)$/.exec(plain) ?? []);
   if (port !== undefined && port !== (url.port || (url.protocol === "https:" ? "443" : "80"))) return false;
-  const [network, bits] = bare.split("/");
-  if (bits !== undefined) return isWithin(host, network!, Number(bits));
+  if (bare.includes("/")) {
+    const range = rangeOf(bare);
+    return range !== undefined && range.family === familyOf(host) && inRanges([range])(host);
+  }
   const name = bare
     .replace(/^\*?\./, "")
     .replace(/\.$/, "")
     .replace(/^\[|\]$/g, "");
   return name !== "" && (host === name || host.endsWith(`.${name}`));
-}
-
-function isWithin(host: string, network: string, bits: number): boolean {
-  const { BlockList, isIP } = net();
-  const family = isIP(network);
-  if (family === 0 || isIP(host) !== family || !(bits >= 0 && bits <= (family === 4 ? 32 : 128))) return false;
-  const list = new BlockList();
-  list.addSubnet(network, bits, family === 4 ? "ipv4" : "ipv6");
-  return list.check(host, family === 4 ? "ipv4" : "ipv6");
 }

@@ -5,10 +5,10 @@
  */
 import type { IncomingMessage } from "node:http";
 import { ProxyError } from "../errors";
+import { isPublicAddress } from "./address";
 import { limitBytes } from "./byte-limit";
 import { decompress, encodingOf } from "./decompress";
 import { proxyFor } from "./proxy";
-import { isPublicAddress } from "./public-address";
 
 /** Where pages may be read; tests name their own servers. */
 export interface Reach {

@@ -1,7 +1,6 @@
 /** The client's address behind reverse proxies that the owner trusts. It is used for limits and display, never to trust a caller more. */
-import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { ProxyError } from "../errors";
-import { isLoopbackAddress } from "./guard";
+import { type AddressRange, bareAddress, familyOf, inRanges, isLoopbackAddress, rangeOf } from "./address";
 
 export interface TrustedProxies {
   /**
@@ -18,16 +17,14 @@ export interface TrustedProxies {
  * @throws ProxyError `invalid_request` for a text that is neither.
  */
 export function openTrustedProxies(ranges: readonly string[]): TrustedProxies {
-  const trusted = new BlockList();
-  for (const range of ranges) addRange(trusted, range);
-  const isTrusted = (address: string) => trusted.check(address, isIPv4(address) ? "ipv4" : "ipv6");
+  const isTrusted = inRanges(ranges.map(readRange));
   return {
     clientOf(peer, headers) {
       let client = peer === null ? null : bareAddress(peer);
       const passed = headers.get("x-forwarded-for")?.split(",") ?? [];
       while (client !== null && isTrusted(client) && passed.length > 0) {
         const before = bareAddress(passed.pop()!.trim());
-        if (!isIPv4(before) && !isIPv6(before)) break;
+        if (!familyOf(before)) break;
         client = before;
       }
       return isLoopbackAddress(client) && isTrusted(client!) ? null : client;
@@ -35,21 +32,8 @@ export function openTrustedProxies(ranges: readonly string[]): TrustedProxies {
   };
 }
 
-function addRange(trusted: BlockList, range: string): void {
-  const [address = "", prefix, more] = range.split("/");
-  const family = isIPv4(address) ? "ipv4" : isIPv6(address) ? "ipv6" : undefined;
-  const bits = family === "ipv4" ? 32 : 128;
-  if (!family || more !== undefined || (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)))
-    throw new ProxyError(
-      "invalid_request",
-      `${range.slice(0, 60)} is neither an address nor a range such as 10.0.0.0/8.`,
-    );
-  trusted.addSubnet(address, prefix === undefined ? bits : Number(prefix), family);
+function readRange(text: string): AddressRange {
+  const range = rangeOf(text);
+  if (range) return range;
+  throw new ProxyError("invalid_request", `${text.slice(0, 60)} is neither an address nor a range such as 10.0.0.0/8.`);
 }
-
-/** Without brackets and port, and an IPv4 address in its own form. */
-const bareAddress = (address: string): string =>
-  address
-    .replace(/^\[(.*)\](?::\d+)?$/, "$1")
-    .replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1")
-    .replace(/^::ffff:(?=\d+\.)/i, "");

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { ProxyError } from "../../src/errors";
+import { isLoopbackUrl } from "../../src/net/address";
 import { openBody, readBody, readStart, readText } from "../../src/net/body";
 import { singleLimit, startClock } from "../../src/net/clock";
 import { callOut } from "../../src/net/fetch";
-import { isLoopbackUrl } from "../../src/net/proxy";
 
 const call = { method: "POST" as const, headers: {}, body: "{}", limits: singleLimit(5000), who: "The service" };
 const failure = (promise: Promise<unknown>) =>

@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/errors";
-import { foreignPage, inspect, isLoopbackAddress, refuseMethods, refuseStrangers } from "../../src/net/guard";
+import { isLoopbackAddress } from "../../src/net/address";
+import { foreignPage, inspect, refuseMethods, refuseStrangers } from "../../src/net/guard";
 
 const origins = new Set(["http://localhost:3000"]);
 

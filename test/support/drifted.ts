@@ -1,7 +1,5 @@
 /** An upstream that has changed without notice: `demo: { change: drifted("header") }` or `renamed({ path, member, to })`. */
-import type { DemoOptions } from "../../src/demo/demo";
-
-type Change = NonNullable<DemoOptions["change"]>;
+import type { ChangeAnswer } from "../../src/demo/accounts";
 
 export type DriftWay = "event" | "member" | "value" | "header" | "model-field" | "no-usage" | "no-cost";
 
@@ -51,7 +49,7 @@ export interface Rename {
 
 /** New names in all answers, or a part that is gone. */
 export const drifted =
-  (...ways: DriftWay[]): Change =>
+  (...ways: DriftWay[]): ChangeAnswer =>
   async (response, path) => {
     const changed = await rewritten(response, (text) =>
       ways.reduce((sum, way) => drifts[way].text?.(sum, path) ?? sum, text),
@@ -65,7 +63,7 @@ export const drifted =
 
 /** The member has another name from the moment at which `rename` is set. */
 export const renamed =
-  (current: { rename?: Rename }): Change =>
+  (current: { rename?: Rename }): ChangeAnswer =>
   async (response, path) => {
     const { rename } = current;
     if (rename?.path !== path) return response;

@@ -5,9 +5,9 @@
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { type ClientKey, isExpired, requireUnexpired } from "../../keys/client-keys";
+import { isLoopbackAddress, networkOf } from "../../net/address";
 import { includesSecret, keyHeaders, sentSecrets, sha256 } from "../../net/credentials";
-import { networkOf } from "../../net/failed-tries";
-import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
+import { type Caller, namesThisMachine } from "../../net/guard";
 
 /** What authorizes an answer that goes on. */
 export interface Permit {

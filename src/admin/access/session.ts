@@ -1,6 +1,6 @@
 /** The session of a browser, by its cookie, which holds a random id and never the key or token. */
 import { type AdminSession, type NewSession, type PageSessions, sessionLifetimeMs } from "../../keys/page-sessions";
-import { isLoopbackHost } from "../../net/guard";
+import { isLoopbackHost } from "../../net/address";
 import { browserUrl } from "../browser-url";
 
 export interface Sessions {

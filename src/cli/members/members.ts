@@ -4,7 +4,7 @@ import { ago, formatCount, formatCredits, formatUnits, plural, utcDay } from "..
 import { type MemberItem, memberList, memberTrouble } from "../../keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../keys/member-schemas";
 import type { MemberLimits } from "../../keys/members";
-import { isLoopbackUrl } from "../../net/proxy";
+import { isLoopbackUrl } from "../../net/address";
 import { openPostgresStores, type PostgresStores } from "../../team/stores";
 import { serverOf } from "../running-server";
 import { table } from "../table";

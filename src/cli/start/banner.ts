@@ -3,8 +3,9 @@ import { hostsFor } from "../../accounts/hosts";
 import type { App } from "../../app";
 import { databaseName } from "../../config/environment";
 import { plural } from "../../format";
+import { isLoopbackUrl } from "../../net/address";
 import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";
-import { ignoredProxy, isLoopbackUrl, proxyFor, sparedBy } from "../../net/proxy";
+import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
 import type { Listening } from "../../server";
 import { shortened } from "../terminal";
 

@@ -3,7 +3,7 @@ import type { App } from "../../app";
 import type { Environment } from "../../config/environment";
 import { codeOf, ProxyError } from "../../errors";
 import { hostNameSource, maxHostName } from "../../host-name";
-import { isLoopbackAddress } from "../../net/guard";
+import { isLoopbackAddress } from "../../net/address";
 import { type Binding, type Listening, listen } from "../../server";
 import { UsageError } from "../usage-error";
 import { findInstance } from "./instance-file";

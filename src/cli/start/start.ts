@@ -6,7 +6,7 @@ import type { AdminAuth, App } from "../../app";
 import { demoEnvironment, type Environment } from "../../config/environment";
 import { asProxyError } from "../../errors";
 import type { LogFormat } from "../../logger";
-import { isLoopbackAddress } from "../../net/guard";
+import { isLoopbackAddress } from "../../net/address";
 import { openApp } from "../../open-app";
 import { openStores } from "../../open-stores";
 import type { Binding, Listening } from "../../server";

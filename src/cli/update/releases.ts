@@ -4,10 +4,10 @@ import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
 import { parseJson } from "../../json";
 import { lazy } from "../../lazy";
+import { isLoopbackUrl } from "../../net/address";
 import { type CallResponse, readText } from "../../net/body";
 import { type CallLimits, singleLimit } from "../../net/clock";
 import { callOut } from "../../net/fetch";
-import { isLoopbackUrl } from "../../net/proxy";
 import { buildStamp } from "../build-stamp";
 
 export interface Release {

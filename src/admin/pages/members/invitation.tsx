@@ -2,7 +2,7 @@
 /** An invitation link, shown this once. */
 import type { z } from "zod";
 import { dayMs, plural } from "../../../format";
-import { isLoopbackUrl } from "../../../net/proxy";
+import { isLoopbackUrl } from "../../../net/address";
 import type { invitedSchema } from "../../api/members";
 import { Moment } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

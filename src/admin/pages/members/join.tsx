@@ -9,7 +9,7 @@ import type { App } from "../../../app";
 import { asProxyError, ProxyError } from "../../../errors";
 import { utcDay } from "../../../format";
 import type { InvitationState, Member } from "../../../keys/members";
-import { networkOf } from "../../../net/failed-tries";
+import { networkOf } from "../../../net/address";
 import type { Visitor } from "../../../net/guard";
 import { beginSignIn, showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
