@@ -1,7 +1,7 @@
 /** How long dragoman waits, and how long it keeps others waiting. */
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { autoAccounts } from "../../../src/demo/accounts";
+import { autoAccounts } from "../../support/auto-accounts";
 import { took } from "../../support/least";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { until } from "../../support/until";
