@@ -3,6 +3,7 @@ import type { ProxyError } from "../errors";
 import type { MarkPlace } from "../net/json-skeleton";
 import type { SseFrame } from "../net/sse";
 import type { Sink, Stage } from "../net/stream";
+import type { Changes } from "./hub/changes";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
 import type { ModelFacts } from "./hub/model";
@@ -177,27 +178,18 @@ export interface CacheHints {
   marks: boolean;
 }
 
-export interface EncodedRequest {
+export interface EncodedRequest extends Changes {
   body: JsonObject;
-  dropped: string[];
-  /** What was added, for the history. */
-  fixups?: string[];
 }
 
-export interface HeaderFixup {
+export interface HeaderFixup extends Pick<Changes, "fixups"> {
   headers: Record<string, string>;
-  /** What was added, for the history. */
-  fixups: string[];
 }
 
 /** Top-level fields of the client's JSON to set and to remove; all other bytes stay the same. */
-export interface RequestFixup {
+export interface RequestFixup extends Changes {
   set: JsonObject;
   remove: string[];
-  /** The names of the fixups, for the history. */
-  fixups: string[];
-  /** What was removed or added, for the client to know; undefined if nothing was. */
-  dropped?: string[];
 }
 
 /** The client's side of a stream, which also fills silence and reports failure. */

@@ -36,8 +36,8 @@ export async function embed(
     caller.connection.keepOpen();
     record.setRequest(incoming);
     const asked = format.decodeRequest(incoming.body);
-    const { texts, dimensions, dropped = [] } = asked;
-    record.addDropped(dropped);
+    const { texts, dimensions } = asked;
+    record.addChanges(asked);
     const target = await chooseEmbeddingsTarget(parts, incoming.model, format.errors, caller.key);
     record.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
 

@@ -45,8 +45,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     fitTools(text) {
       const parsed = parseWithSource(text);
       const fitted = isObject(parsed) ? codec.repairTools(parsed) : undefined;
-      for (const fixup of fitted?.fixups ?? []) record.addFixup(fixup);
-      record.addDropped(fitted?.dropped ?? []);
+      if (fitted) record.addChanges(fitted);
       return fitted && editMembers(text, fitted.set, []);
     },
     full(text, json) {
@@ -65,7 +64,6 @@ function prepared(
 ) {
   const codec = codecs[dialect];
   const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, options);
-  if (dropped) record.addDropped(dropped);
   if (wanted !== incoming.body) {
     set.stream = true;
     fixups.push("stream-gathered");
@@ -76,7 +74,8 @@ function prepared(
   const dialectHeaders = target.provider
     ? undefined
     : codec.requestHeaders?.(clientHeaders, body, target.upstreamModel, options);
-  for (const fixup of [...fixups, ...(dialectHeaders?.fixups ?? [])]) record.addFixup(fixup);
+  record.addChanges({ fixups, dropped });
+  record.addChanges(dialectHeaders ?? {});
   return {
     body: isSame ? incoming.bytes : editIncoming(incoming, set, remove),
     headers: dialectHeaders?.headers ?? {},
@@ -104,7 +103,7 @@ export function passedText(reply: ReplyParts, text: string, json: JsonObject): s
 /** The same object if nothing had to change. */
 function fixReply({ codec, context, record }: ReplyParts, json: JsonObject): JsonObject {
   const fixed = codec.fixReply(json, context);
-  for (const fixup of fixed.fixups) record.addFixup(fixup);
+  record.addChanges(fixed);
   return fixed.fixups.length === 0 ? json : fixed.body;
 }
 

@@ -2,6 +2,7 @@
 import type { Account } from "../accounts/account";
 import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
 import type { App } from "../app";
+import type { Changes } from "../dialects/hub/changes";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
@@ -219,8 +220,9 @@ export class RequestRecord implements InFlightHandle {
     this.#state.fixups.add(name);
   };
 
-  addDropped(names: Iterable<string>): void {
-    for (const name of names) {
+  addChanges({ fixups = [], dropped = [] }: Partial<Changes>): void {
+    for (const name of fixups) this.addFixup(name);
+    for (const name of dropped) {
       this.#state.dropped ??= new Set();
       this.#state.dropped.add(name);
     }

@@ -59,7 +59,7 @@ export function translation(request: TranslationRequest): UpstreamCall {
   // Collected into a full reply where the client did not ask for a stream.
   const running = offered && offered.offers.size > 0 && serverTools ? { ...serverTools, offered } : undefined;
   const isStreamed = conversation.stream || needsStream(conversation, target);
-  for (const fixup of offered?.fixups ?? []) record.addFixup(fixup);
+  record.addChanges(offered ?? {});
   const asked = offered?.conversation ?? conversation;
   const plain = encodeTurn(request, asked, isStreamed);
   const own = running && isUnchanged(plain.restore) ? request.own : undefined;
@@ -181,19 +181,16 @@ function encodeTurn(request: TranslationRequest, conversation: Conversation, str
   const { skeleton, client, target, record, options, clientHeaders } = request;
   const upstream = target.dialect;
   const adapted = adapt(conversation, upstream);
-  for (const fixup of adapted.fixups) record.addFixup(fixup);
-  record.addDropped(adapted.dropped);
-
+  record.addChanges(adapted);
   const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.upstreamModel, options);
-  record.addDropped(encoded.dropped);
-  for (const fixup of encoded.fixups ?? []) record.addFixup(fixup);
+  record.addChanges(encoded);
   const dialectHeaders = codecs[upstream].requestHeaders?.(
     clientHeaders ?? null,
     encoded.body,
     target.upstreamModel,
     options,
   );
-  for (const fixup of dialectHeaders?.fixups ?? []) record.addFixup(fixup);
+  record.addChanges(dialectHeaders ?? {});
   const { repairRequest } = codecs[upstream];
   const written = (body: JsonObject) => {
     const json = JSON.stringify(body);

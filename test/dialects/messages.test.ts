@@ -142,7 +142,7 @@ describe("what the upstream refuses of a request", () => {
 describe("a client's own request", () => {
   test("goes up as it is when nothing is wrong with it", () => {
     const body = jsonAt("messages-accepted", "request.json");
-    expect(messages.fixRequest(body, facts)).toEqual({ set: {}, remove: [], fixups: [] });
+    expect(messages.fixRequest(body, facts)).toEqual({ set: {}, remove: [], fixups: [], dropped: [] });
   });
 
   test("has only the members changed that a fixup is about", () => {

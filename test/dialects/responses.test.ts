@@ -114,7 +114,7 @@ describe("a request passed through", () => {
 
   test("a good one is not touched", () => {
     const body = request({ input: [message("user", "Hi.")], store: false, include: ["reasoning.encrypted_content"] });
-    expect(responses.fixRequest(body, model)).toEqual({ set: {}, remove: [], fixups: [] });
+    expect(responses.fixRequest(body, model)).toEqual({ set: {}, remove: [], fixups: [], dropped: [] });
   });
 
   test("a limit of a few tokens is raised to what OpenAI takes", () => {

@@ -166,6 +166,22 @@ test("A model name that is not ASCII is written as the client asked for it.", ()
   expect(text.match(/"model":"größe"/g)?.length).toBeGreaterThan(4);
 });
 
+test("After an event of our own, the events of the responses dialect are numbered on.", () => {
+  const { dialect, begin, words } = forms.responses;
+  const passed = passOn(dialect, model);
+  passed.push(encode(begin + words("one", 0)));
+  passed.keepAlive();
+  for (const at of [1, 2]) passed.push(encode(words("more", at)));
+  const numbers = [
+    ...passed
+      .bytes()
+      .toString()
+      .matchAll(/"sequence_number":(\d+)/g),
+  ].map(([, number]) => Number(number));
+  expect(numbers).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  expect(passed.fixups).toContain("sequence-number");
+});
+
 test.each(["messages, dated", "messages, calling a tool"] as const)(
   "A stream of the form %s from a provider is passed on byte by byte.",
   (name) => {

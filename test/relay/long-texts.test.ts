@@ -149,7 +149,10 @@ function outcomeOf(
   const notes = new Set<string>();
   const record = {
     addFixup: (name: string) => void notes.add(`fixup ${name}`),
-    addDropped: (names: string[]) => names.forEach((name) => void notes.add(`dropped ${name}`)),
+    addChanges({ fixups = [], dropped = [] }: { fixups?: string[]; dropped?: string[] }) {
+      for (const name of fixups) notes.add(`fixup ${name}`);
+      for (const name of dropped) notes.add(`dropped ${name}`);
+    },
     addEvent() {},
     conceal: (text: string) => text,
   } as unknown as RequestRecord;

@@ -43,7 +43,9 @@ export function passOn(dialect: Dialect, model: string, more: object = {}): Pass
     addFixup: (name: string) => void (result.fixups.includes(name) || result.fixups.push(name)),
     conceal: String,
     addEvent: (event: ReplyEvent) => void (event.type === "block-delta" || result.events.push(event)),
-    addDropped() {},
+    addChanges({ fixups = [] }: { fixups?: string[] }) {
+      for (const name of fixups) record.addFixup(name);
+    },
   } as unknown as RequestRecord;
   const call = passthrough({
     incoming: { bytes: new TextEncoder().encode(text), body, model, stream: true },

@@ -194,7 +194,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
 
   const fixups = isOpenAi(model) ? addCacheKey(body, options?.cache) : [];
   const ruled = applyRules(body, model, options);
-  for (const note of ruled.notes) dropped.add(note);
+  for (const note of ruled.dropped) dropped.add(note);
   if (ruled.fixups.includes(ownMarks)) fixups.push(ownMarks);
   return { body: ruled.body, dropped: [...dropped], fixups };
 }

@@ -6,6 +6,7 @@
 import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
 import { pipe, type Stage } from "../../net/stream";
+import type { Changes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
 import type { ReplyEvent } from "./reply";
@@ -13,14 +14,11 @@ import { asFunctionCalls } from "./server-turns";
 import { countTools, fitTools, largestGroups, toolLimits } from "./tools";
 import { wrapFormat } from "./wrapped-format";
 
-interface Adapted {
+interface Adapted extends Changes {
   /** The same object if nothing had to change. */
   conversation: Conversation;
   /** Restores the client's tool names and freeform inputs in the reply's calls. */
   restore: Stage<ReplyEvent, ReplyEvent>;
-  /** The names of the fixups that were applied. */
-  fixups: string[];
-  dropped: string[];
 }
 
 /** What the strictest upstream accepts as a tool name or a call id. */

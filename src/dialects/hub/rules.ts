@@ -1,20 +1,17 @@
 /** Rules for what an upstream refuses in a request: each rule replaces one thing that is refused. */
 import type { RequestFixup } from "../codec";
+import type { Changes } from "./changes";
 import type { JsonObject } from "./conversation";
 import { omitUndefined } from "./json";
 
 /** Returns the top-level fields to set (undefined: remove); returns undefined if nothing has to change. */
 export type Rule<Given extends unknown[]> = (body: JsonObject, ...given: Given) => JsonObject | undefined;
 
-interface RuleResult {
+interface RuleResult extends Changes {
   /** The request after all rules. */
   body: JsonObject;
   /** The top-level fields that changed; undefined ones are to be removed. */
-  changes: JsonObject;
-  /** The names of the rules that changed something. */
-  fixups: string[];
-  /** What was removed or added, for the client. */
-  notes: string[];
+  set: JsonObject;
 }
 
 /**
@@ -27,15 +24,15 @@ export function applyInOrder<Given extends unknown[]>(
 ): (body: JsonObject, ...given: Given) => RuleResult {
   const named = Object.entries(rules);
   return (body, ...given) => {
-    const ruled: RuleResult = { body, changes: {}, fixups: [], notes: [] };
+    const ruled: RuleResult = { body, set: {}, fixups: [], dropped: [] };
     for (const [name, rule] of named) {
       const changes = rule(ruled.body, ...given);
       if (!changes) continue;
       const before = ruled.body;
       ruled.body = omitUndefined({ ...before, ...changes });
-      Object.assign(ruled.changes, changes);
+      Object.assign(ruled.set, changes);
       ruled.fixups.push(name);
-      ruled.notes.push(...(notes[name]?.(before, ruled.body) ?? []));
+      ruled.dropped.push(...(notes[name]?.(before, ruled.body) ?? []));
     }
     return ruled;
   };
@@ -46,8 +43,7 @@ export const rulesNamed = <R>(rules: Record<string, R>, names: readonly string[]
   Object.fromEntries(Object.entries(rules).filter(([name]) => names.includes(name)));
 
 /** The result as edits of the client's JSON. */
-export function asFixup(before: JsonObject, { changes, fixups, notes }: RuleResult): RequestFixup {
-  if (fixups.length === 0) return { set: {}, remove: [], fixups };
-  const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in before);
-  return { set: omitUndefined(changes), remove, fixups, ...(notes.length > 0 ? { dropped: notes } : {}) };
+export function asFixup(before: JsonObject, { set, fixups, dropped }: RuleResult): RequestFixup {
+  const remove = Object.keys(set).filter((key) => set[key] === undefined && key in before);
+  return { set: omitUndefined(set), remove, fixups, dropped };
 }

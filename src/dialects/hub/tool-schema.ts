@@ -8,7 +8,9 @@
  *   the top level" with OpenAI (nspady/google-calendar-mcp#39);
  * - no `type` at the root: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'".
  */
+
 import { isObject, isSameJson } from "../../json";
+import type { Changes } from "./changes";
 import type { JsonObject } from "./conversation";
 import { omit, setField } from "./json";
 
@@ -24,12 +26,9 @@ export type SchemaFixup = "schema-pattern" | "schema-union" | "schema-type";
 /** What a fixup removes; the other fixups lose nothing. */
 const taken: Partial<Record<SchemaFixup, string>> = { "schema-pattern": "pattern", "schema-union": "schema union" };
 
-interface FittedSchema {
+interface FittedSchema extends Changes {
+  /** The same object if there are no fixups. */
   schema: JsonObject;
-  /** The fixups that were applied; empty if the schema is unchanged. */
-  fixups: SchemaFixup[];
-  /** What was lost, for the history. */
-  dropped: string[];
 }
 
 /** @param wanted The fixups to apply, in this order. */

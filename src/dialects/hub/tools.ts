@@ -1,6 +1,8 @@
 /** Adapts tools to what every upstream of a dialect accepts: no duplicates, and schemas that are not refused. */
+
 import { ProxyError } from "../../errors";
 import { isObject, isSameJson } from "../../json";
+import type { Changes } from "./changes";
 import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { fitSchema, type SchemaFixup } from "./tool-schema";
 
@@ -40,7 +42,7 @@ const schemaFixups: Record<Dialect, readonly SchemaFixup[]> = {
 };
 
 /** @returns The same array if nothing had to change. */
-export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; fixups: string[]; dropped: string[] } {
+export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[] } & Changes {
   const fixups = new Set<string>();
   const dropped = new Set<string>();
   const fitted = oneEach(tools, target, fixups).map((tool): Tool => {
@@ -85,11 +87,9 @@ export function isMeant({ value }: ForeignTool, tool: Tool): boolean {
 }
 
 /** What a retry changes in the tools of a refused request. */
-export interface FittedWire {
+export interface FittedWire extends Changes {
   /** Top-level fields to set. */
   set: JsonObject;
-  fixups: string[];
-  dropped: string[];
 }
 
 /**

@@ -212,7 +212,7 @@ export function encodeRequest(
   });
   encodeFormat(body, conversation.format, dropped);
   const ruled = applyRules(restoreExtras(body, conversation.extras?.anthropic), model, options);
-  for (const note of [...ruled.fixups.map((rule) => noteOf(rule, ruled.body)), ...ruled.notes]) dropped.add(note);
+  for (const note of [...ruled.fixups.map((rule) => noteOf(rule, ruled.body)), ...ruled.dropped]) dropped.add(note);
   const marked = options.cache?.marks
     ? addCacheMarks(ruled.body, options.hourCache && !isRefused("cache_control.ttl", options))
     : ruled.body;

@@ -305,7 +305,7 @@ export function encodeRequest(
   const fixups = addCacheKey(body, options.cache);
 
   const ruled = applyRules(body, model, options);
-  for (const note of ruled.notes) dropped.add(note);
+  for (const note of ruled.dropped) dropped.add(note);
   return { body: ruled.body, dropped: [...dropped], fixups };
 }
 

@@ -1,5 +1,6 @@
 /** Wires the loop of tools into a translated request: how the upstream is asked again, and how its answers are read. */
 
+import type { Changes } from "../../dialects/hub/changes";
 import { documentsIn } from "../../dialects/hub/citations";
 import type { ClientDialect, Conversation } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
@@ -18,10 +19,7 @@ import { maySearchTools } from "./tool-search";
 import { serverTools } from "./tools";
 import { turnedBody, type UpstreamTurn } from "./turned-body";
 
-export interface ServerToolPlan extends OfferedTools {
-  /** For the history. */
-  fixups: string[];
-}
+export type ServerToolPlan = OfferedTools & Pick<Changes, "fixups">;
 
 /**
  * The request with functions for the tools that run here, and without the tools that the model is to search for.

@@ -1,0 +1,7 @@
+/** What was changed in a request or a reply. The history has the names of both, each once. */
+export interface Changes {
+  /** The names of the fixups that changed something. */
+  fixups: string[];
+  /** What could not be sent, under the client's name: `top_k`, `tools[2]`. */
+  dropped: string[];
+}
