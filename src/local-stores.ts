@@ -5,15 +5,15 @@ import { openAffinity } from "./accounts/affinity";
 import { openMemorySignIns } from "./accounts/sign-in-store";
 import { openLedger } from "./budgets/ledger";
 import type { Environment } from "./config/environment";
-import { openMemoryPendingChanges } from "./config/pending-changes";
 import { openConfig } from "./config/store";
 import { openHistory } from "./history/history";
 import { runningHere } from "./history/running-requests";
-import { openMemorySessions } from "./keys/page-sessions";
+import { memoryEndedSessions, PageSessions } from "./keys/page-sessions";
 import { openSentNotices } from "./notices/sent-notices";
 import type { PageState, Stores } from "./stores";
 
-export function openLocalStores({ home, configFile, accountsFolder, historyFile }: Environment): Stores {
+export function openLocalStores(environment: Environment): Stores {
+  const { home, configFile, accountsFolder, historyFile, adminToken } = environment;
   return {
     openConfig: () => openConfig(configFile),
     openAccounts: (logger) => openAccountStore(accountsFolder, logger),
@@ -23,7 +23,7 @@ export function openLocalStores({ home, configFile, accountsFolder, historyFile 
     openRunning: runningHere,
     openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
     openSignIns: openMemorySignIns,
-    openPageState: openMemoryPageState,
+    openPageState: (now) => openMemoryPageState(now, adminToken),
     isLeader: true,
     isolation: undefined,
     // Each store writes what is queued when it is closed.
@@ -31,12 +31,13 @@ export function openLocalStores({ home, configFile, accountsFolder, historyFile 
   };
 }
 
-/** What the pages of one process keep in memory: it is gone at the next start. */
-export function openMemoryPageState(now: () => number): PageState {
+/** What the pages of one process keep: it is gone at the next start. */
+export function openMemoryPageState(now: () => number, adminToken?: string): PageState {
   const secrets = [crypto.getRandomValues(new Uint8Array(32))];
+  const current = () => secrets;
   return {
-    sessions: openMemorySessions(now),
-    changes: openMemoryPendingChanges(now),
-    formSecrets: { current: () => secrets, lifetimeMs: Number.POSITIVE_INFINITY },
+    sessions: new PageSessions({ secrets: current, now, adminToken, ended: memoryEndedSessions() }),
+    changeKeys: current,
+    formSecrets: { current, lifetimeMs: Number.POSITIVE_INFINITY },
   };
 }

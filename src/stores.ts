@@ -4,7 +4,6 @@ import type { AccountStore } from "./accounts/account-store";
 import type { Affinity } from "./accounts/affinity";
 import type { SignInStore } from "./accounts/sign-in-store";
 import type { Ledger, LedgerOptions } from "./budgets/ledger";
-import type { PendingChanges } from "./config/pending-changes";
 import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
 import type { History, HistoryOptions } from "./history/history";
@@ -19,8 +18,8 @@ import type { SentNotices } from "./notices/sent-notices";
 /** What the admin pages keep between two requests of a browser. */
 export interface PageState {
   sessions: PageSessions;
-  /** Config changes that wait for confirmation. */
-  changes: PendingChanges;
+  /** The keys that seal config changes, of 32 bytes each: the first one seals, each of them opens. */
+  changeKeys(): readonly Uint8Array[];
   formSecrets: FormSecrets;
 }
 

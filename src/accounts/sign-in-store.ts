@@ -30,23 +30,27 @@ export interface WaitingSignIn extends Omit<BegunSignIn, "state"> {
 }
 
 export interface SignInStore {
-  /** Keeps a sign-in that this server has begun. @throws ProxyError `conflict` if too many of this person wait; `unable` */
-  add(signIn: WaitingSignIn): Awaitable<void>;
+  /**
+   * Keeps a sign-in that this server has begun.
+   * @returns Whether this server asks GitHub for its outcome; otherwise another one does.
+   * @throws ProxyError `conflict` if too many of this person wait; `unable`
+   */
+  add(signIn: WaitingSignIn): Awaitable<boolean>;
   /** @throws ProxyError `unable` if it is not known here and cannot be asked for now. */
   find(id: string): Awaitable<BegunSignIn | undefined>;
   /** Those of one member, or of the owner (null), that wait for a person. */
   waiting(member: string | null): BegunSignIn[];
   /** How many of a member are kept, those that have ended too. */
   recent(member: string): number;
-  /** Whether it still waits, and for this server. @throws ProxyError `unable` */
+  /** Whether it still waits, and this server asks for its outcome. @throws ProxyError `unable` */
   isMine(id: string): Awaitable<boolean>;
   /** How a sign-in of this server has ended. A failure does not change one that was cancelled. Never throws. */
   settle(id: string, state: SignInState): Awaitable<void>;
   /** @returns False if there is no such sign-in. @throws ProxyError `unable` */
   cancel(id: string): Awaitable<boolean>;
   /**
-   * @param listeners.resume This server goes on with a sign-in whose server is gone.
-   * @param listeners.stop A sign-in of this server was cancelled, or another server goes on with it.
+   * @param listeners.resume This server goes on with a sign-in that another one has begun.
+   * @param listeners.stop A sign-in was cancelled, or another server goes on with it.
    */
   follow(listeners: { resume(signIn: WaitingSignIn): void; stop(id: string): void }): void;
   close(): void;
@@ -83,7 +87,10 @@ export function openMemorySignIns(): SignInStore {
     if (found) Object.assign(found, { state });
   };
   return {
-    add: ({ device: _, ...signIn }) => void all.set(signIn.id, { ...signIn, state: { name: "waiting" } }),
+    add({ device: _, ...signIn }) {
+      all.set(signIn.id, { ...signIn, state: { name: "waiting" } });
+      return true;
+    },
     find: (id) => all.get(id),
     waiting: (member) => [...all.values()].filter(({ id, member: of }) => of === member && waits(id)),
     recent: (member) => [...all.values()].filter((each) => each.member === member).length,

@@ -1,4 +1,4 @@
-/** Sign-ins that a page or the admin API has begun. Each runs on one server until it ends; its state can be asked for. */
+/** Sign-ins that a page or the admin API has begun. Each runs on one server at a time until it ends; its state can be asked for. */
 import type { Awaitable } from "../awaitable";
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
@@ -101,7 +101,7 @@ export function openSignIns(options: SignInsOptions): SignIns {
     stop: (id) => running.get(id)?.abort(),
     resume({ id, host, app, member, device, expiresAt }: WaitingSignIn) {
       running.get(id)?.abort();
-      logger.info(`A sign-in at ${host} goes on here: the server that began it is gone.`);
+      logger.info(`A sign-in at ${host} that another server began goes on here.`);
       const expiresIn = Math.max(0, (expiresAt - now()) / 1_000);
       void run({ id, place: hosts(host), app: signInApp(app), member, device: { ...device, expiresIn }, show() {} });
     },
@@ -119,9 +119,10 @@ export function openSignIns(options: SignInsOptions): SignIns {
       const show: SignInSteps["show"] = async (code, device) => {
         const expiresAt = now() + code.expiresIn * 1000;
         const begun = { id, host: place.name, app: app.name, member, code, expiresAt };
-        await kept.add({ ...begun, device });
+        const isHere = await kept.add({ ...begun, device });
         starting.delete(id);
         resolve({ ...begun, state: { name: "waiting" } });
+        if (!isHere) running.get(id)?.abort();
       };
       starting.set(id, member);
       void run({ id, place, app, member, show }, reject);

@@ -1,8 +1,12 @@
-/** Sessions of browsers that signed in to the admin pages. The cookie holds a random id, never the key or token. */
+/**
+ * Sessions of browsers that signed in to the admin pages. The cookie says who signed in and until when, signed by this server or,
+ * in a team, by a key that all servers have. So nothing is stored but which sessions were ended before their time.
+ */
 import type { Awaitable } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import { hourMs } from "../format";
-import { sha256 } from "../net/credentials";
+import { includesSecret, sha256 } from "../net/credentials";
+import { type ClientKey, isExpired } from "./client-keys";
 
 /** A session, for responses that must end with it. */
 export interface AdminSession {
@@ -12,8 +16,6 @@ export interface AdminSession {
   readonly member: string | null;
   /** The name of the key that began it; missing for the owner. */
   readonly keyName?: string;
-  /** Aborts when the session ends: signed out, replaced by a new session, without its key, or found expired. */
-  readonly ended: AbortSignal;
 }
 
 /** Who signs in. */
@@ -24,63 +26,132 @@ export interface NewSession {
   secret: string;
 }
 
-export interface PageSessions {
-  /** @throws ProxyError `unable` if the session is not known here and cannot be asked for now. */
-  find(id: string): Awaitable<AdminSession | undefined>;
-  /** @returns The id, 43 characters of base64url. @throws ProxyError `unable` if nobody can sign in now. */
-  begin(session: NewSession): Awaitable<string>;
-  /** @throws ProxyError `unable` if other servers cannot be reached now. */
-  end(id: string): Awaitable<void>;
-  /** There is such a session of a member, and the key that began it is not good any more. */
-  lostKey(id: string): boolean;
+/** The sessions that were ended, by the SHA-256 of the cookie's value in hexadecimal. */
+export interface EndedSessions {
+  has(digest: string): boolean;
+  /** @param until When it would have ended by itself, Unix ms. @throws ProxyError `unable` if other servers cannot be reached now. */
+  add(digest: string, until: number): Awaitable<void>;
+}
+
+interface SessionOptions {
+  /** The first one signs; each of them is accepted. Read at each use. */
+  secrets(): readonly Uint8Array[];
+  /** Wall clock, ms. */
+  now(): number;
+  /** This server's. A session that began with another one does not hold here. */
+  adminToken?: string;
+  ended: EndedSessions;
+  /** The members' keys. */
+  keys?: {
+    keyWith(digest: Uint8Array): ClientKey | undefined;
+    /** Another server may have made the key a moment ago. */
+    catchUp(): Promise<void>;
+  };
+}
+
+interface Claims {
+  member: string | null;
+  /** The SHA-256 of the member's key. */
+  credential: Buffer;
+  until: number;
 }
 
 export const sessionLifetimeMs = 12 * hourMs;
-/** A new session of a person beyond this limit replaces the person's oldest. */
-export const maxSessions = 64;
 
-export const newSessionId = (): string => crypto.getRandomValues(Buffer.alloc(32)).toString("base64url");
+/** Who began a session of the owner: somebody with the admin token, or somebody on the server's own machine, who needed none. */
+const [byToken, byPlace] = ["token", "place"];
+const owner = "owner";
 
-interface HeldSession {
-  member: string | null;
-  until: number;
-  ending: AbortController;
+export class PageSessions {
+  readonly #options: SessionOptions;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  /** @param id The cookie's value. */
+  find(id: string): Awaitable<AdminSession | undefined> {
+    const claims = this.#read(id);
+    if (!claims) return undefined;
+    const { keys } = this.#options;
+    if (claims.member === null || !keys || keys.keyWith(claims.credential)) return this.#sessionOf(id, claims);
+    return keys
+      .catchUp()
+      .catch(() => {}) // the database is away, and what is known of keys has to do
+      .then(() => this.#sessionOf(id, claims));
+  }
+
+  /** @returns The cookie's value. */
+  begin({ member, secret }: NewSession): string {
+    const { adminToken, now } = this.#options;
+    const credential =
+      member !== null ? sha256(secret).toString("base64url") : secret === adminToken ? byToken : byPlace;
+    const nonce = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
+    const text = [member ?? owner, credential, (now() + sessionLifetimeMs).toString(36), nonce].join(".");
+    return `${text}.${this.#signatures(text, credential)[0]}`;
+  }
+
+  /** @throws ProxyError `unable` if other servers cannot be reached now. */
+  end(id: string): Awaitable<void> {
+    const claims = this.#read(id);
+    if (claims) return this.#options.ended.add(digestOf(id), claims.until);
+  }
+
+  /** There is such a session of a member, and the key that began it is not good any more. */
+  lostKey(id: string): boolean {
+    const claims = this.#read(id);
+    return claims !== undefined && claims.member !== null && !this.#keyOf(claims);
+  }
+
+  #sessionOf(id: string, claims: Claims): AdminSession | undefined {
+    const holds = () => this.#read(id) !== undefined && (claims.member === null || this.#keyOf(claims) !== undefined);
+    if (!holds()) return undefined;
+    const keyName = claims.member === null ? undefined : this.#keyOf(claims)?.name;
+    return {
+      get holds() {
+        return holds();
+      },
+      member: claims.member,
+      ...(keyName && { keyName }),
+    };
+  }
+
+  /** What the cookie says, if a server signed it, and it has not expired or ended. */
+  #read(id: string): Claims | undefined {
+    const [text, signature] = [id.slice(0, id.lastIndexOf(".")), id.slice(id.lastIndexOf(".") + 1)];
+    const [member, credential, until] = text.split(".");
+    if (member === undefined || credential === undefined || until === undefined) return undefined;
+    if (!includesSecret([signature], this.#signatures(text, credential))) return undefined;
+    const untilMs = Number.parseInt(until, 36);
+    if (untilMs <= this.#options.now() || this.#options.ended.has(digestOf(id))) return undefined;
+    return {
+      member: member === owner ? null : member,
+      credential: Buffer.from(credential, "base64url"),
+      until: untilMs,
+    };
+  }
+
+  /** They differ with the admin token where it was needed. */
+  #signatures(text: string, credential: string): string[] {
+    const { secrets, adminToken = "" } = this.#options;
+    const proof = credential === byToken ? `${text} ${adminToken}` : text;
+    return secrets().map((secret) => new Bun.CryptoHasher("sha256", secret).update(proof).digest("base64url"));
+  }
+
+  /** The key may have been revoked, or the member removed. */
+  #keyOf({ member, credential }: Claims): ClientKey | undefined {
+    const key = this.#options.keys?.keyWith(credential);
+    return key && key.member === member && !isExpired(key, this.#options.now()) ? key : undefined;
+  }
 }
 
-/** For one process; its key or token does not change before it ends. @param now Wall clock, ms. */
-export function openMemorySessions(now: () => number): PageSessions {
-  const sessions = new BoundedMap<string, HeldSession>(maxSessions, ({ ending }) => ending.abort());
-  // Ids are looked up by digest, so that a lookup takes the same time for a wrong id as for a right one.
-  const keyOf = (id: string) => sha256(id).toString("hex");
-  const drop = (key: string) => {
-    sessions.get(key)?.ending.abort();
-    sessions.delete(key);
-  };
-  const isGood = (key: string) => {
-    const session = sessions.get(key);
-    if (session !== undefined && session.until > now()) return true;
-    drop(key);
-    return false;
-  };
-  return {
-    find(id) {
-      const key = keyOf(id);
-      if (!isGood(key)) return undefined;
-      const { member, ending } = sessions.get(key)!;
-      return {
-        get holds() {
-          return isGood(key);
-        },
-        member,
-        ended: ending.signal,
-      };
-    },
-    begin({ member }) {
-      const id = newSessionId();
-      sessions.set(keyOf(id), { member, until: now() + sessionLifetimeMs, ending: new AbortController() });
-      return id;
-    },
-    end: (id) => drop(keyOf(id)),
-    lostKey: () => false,
-  };
+const digestOf = (id: string) => sha256(id).toString("hex");
+
+/** Those of one process, which signs with a key of its own. */
+export function memoryEndedSessions(): EndedSessions {
+  const ended = new BoundedMap<string, true>(maxEnded);
+  return { has: (digest) => ended.get(digest) !== undefined, add: (digest) => void ended.set(digest, true) };
 }
+
+/** Sessions that are remembered as ended: only who is signed in can end one. */
+const maxEnded = 100_000;

@@ -223,7 +223,6 @@ export async function removeMember(sql: TransactionSQL, name: string): Promise<M
     WHERE member = ${id} AND revoked_at_ms IS NULL`;
   await signOutAccounts(sql, sql`member = ${id} AND removed_at_ms IS NULL`, accounts);
   await sql`DELETE FROM dragoman.invitations WHERE member = ${id}`;
-  await sql`DELETE FROM dragoman.page_sessions WHERE member = ${id}`;
   await cancelSignIns(sql, id);
   return member;
 }

@@ -37,7 +37,6 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
   const id = crypto.randomUUID();
   let isLeader = false;
   let servers: readonly KnownServer[] | undefined;
-  let isMarked = false;
   let choresAt = Number.NEGATIVE_INFINITY;
   let beating: Promise<void> | undefined;
 
@@ -49,8 +48,7 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
     const [row] = await postgres.askDirect(
-      (sql) => sql<{ held: boolean; marked: boolean }[]>`SELECT
-        CASE WHEN ${isMarked} THEN true ELSE pg_try_advisory_lock(hashtextextended(${lockOf(id)}, 0)) END AS marked,
+      (sql) => sql<{ held: boolean }[]>`SELECT
         CASE WHEN ${isLeader} THEN true ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held,
         -- A machine that disappears closes no connection: Postgres does within half a minute, and its locks are free.
         set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),
@@ -58,7 +56,6 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
     );
     if (row!.held !== isLeader)
       await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${row!.held} WHERE id = ${id}`);
-    isMarked = row!.marked;
     isLeader = row!.held;
     servers = await postgres.ask(aliveServers);
     if (!isLeader || performance.now() - choresAt < choresEvery) return;
@@ -88,7 +85,6 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
       return servers;
     },
     lostLock() {
-      isMarked = false;
       isLeader = false;
     },
     async close(isWaiting = false) {
@@ -114,22 +110,6 @@ export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
   sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", host, leads AS "isLeader"
     FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
 
-/** Which each server holds while it is connected: the lock of one that is killed is free at once. */
-const lockPrefix = "dragoman server ";
-const lockOf = (id: string) => lockPrefix + id;
-/** Seconds. A machine that disappears may leave its connection open. */
-const silentAfter = 15;
-
-/** Which of the servers are gone. Other servers do not get the same answer before the transaction has ended. */
-export async function lostReplicas(sql: SQL, ids: readonly string[]): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`WITH given AS MATERIALIZED
-      (SELECT id, ${lockPrefix}::text || id AS lock FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS id)
-    SELECT id FROM given WHERE pg_try_advisory_xact_lock(hashtextextended(lock, 0)) OR NOT EXISTS
-      (SELECT 1 FROM dragoman.replicas WHERE replicas.id::text = given.id
-        AND beat_at > now() - make_interval(secs => ${silentAfter}))`;
-  return rows.map(({ id }) => id);
-}
-
 const rememberSentSeconds = rememberSentFor / 1_000;
 
 /** Removes what is over. Each statement alone, so that one lock holds nothing else up. */
@@ -147,8 +127,7 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
     // Until then the page of a link can say what became of it.
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
-    "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
-    "DELETE FROM dragoman.pending_changes WHERE expires_at < now()",
+    "DELETE FROM dragoman.ended_sessions WHERE until_ms < (extract(epoch FROM now()) * 1000)::bigint",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
     // Their server was killed while somebody looked.
     "DELETE FROM dragoman.running WHERE replica NOT IN (SELECT id FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute')",

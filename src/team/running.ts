@@ -45,7 +45,7 @@ const maxListed = 400;
 /** Milliseconds that a look waits for the other servers. */
 const lookMs = 1_000;
 /** The first and the longest pause between two reads of a look, ms. */
-const [firstPause, longestPause] = [10, 100];
+const [firstPause, longestPause] = [5, 100];
 /** Milliseconds for which the list is kept current after a look. */
 const lingerMs = 1_000;
 /** Seconds for which the others go on writing after each read. */
@@ -74,6 +74,8 @@ export class TeamRunning implements RunningRequests {
   /** The read after that. */
   #next: Promise<ReadRow> | undefined;
   #isHinting = false;
+  /** When the others were read last, by the monotonic clock, ms. */
+  #readAt = Number.NEGATIVE_INFINITY;
   /** Changes are read from here on, in seconds by the clock of the database; 0 for all. */
   #since = 0;
 
@@ -86,7 +88,8 @@ export class TeamRunning implements RunningRequests {
   }
 
   async list(member?: string): Promise<RunningList> {
-    await this.#tryLook();
+    if (performance.now() - this.#readAt > 2 * writeEvery || this.#gap !== undefined) await this.#tryLook();
+    this.#stayCurrent();
     return this.known(member);
   }
 
@@ -233,6 +236,7 @@ export class TeamRunning implements RunningRequests {
   #forgetAll(gap: string): void {
     this.#others.clear();
     this.#since = 0;
+    this.#readAt = Number.NEGATIVE_INFINITY;
     this.#setGap(gap);
   }
 
@@ -269,6 +273,7 @@ export class TeamRunning implements RunningRequests {
           WHERE replica <> ${replica} AND changed_at > to_timestamp(${since}::float8)), '[]') AS requests`,
       lookMs,
     );
+    this.#readAt = performance.now();
     this.#take(row!, since === 0);
     return row!;
   }

@@ -14,7 +14,7 @@ export const followedTables = [
   "keys",
   "accounts",
   "account_states",
-  "page_sessions",
+  "ended_sessions",
   "sign_ins",
 ] as const;
 export type FollowedTable = (typeof followedTables)[number];

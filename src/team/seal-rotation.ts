@@ -4,7 +4,7 @@ import { ProxyError } from "../errors";
 import type { Postgres } from "./connection";
 import { aliveServers } from "./replica";
 import { keyIdOf, type Seals } from "./seal";
-import { aboutConfig, aboutPendingChange, aboutSession, aboutSignIn, aboutToken } from "./sealed-columns";
+import { aboutConfig, aboutSession, aboutSignIn, aboutToken } from "./sealed-columns";
 
 /** The first server says with which key secrets are sealed. @throws ProxyError if this process does not have that key. */
 export async function agreeOnKey(postgres: Postgres, seals: Seals): Promise<void> {
@@ -26,7 +26,6 @@ const sealedTables: readonly SealedTable[] = [
   { name: "config", key: "singleton::text", column: "sealed_body", about: () => aboutConfig },
   { name: "accounts", key: "key", column: "sealed_token", about: aboutToken },
   { name: "sessions", key: "account", column: "sealed_token", about: aboutSession },
-  { name: "pending_changes", key: "encode(sha256, 'hex')", column: "sealed_body", about: aboutPendingChange },
   { name: "sign_ins", key: "encode(sha256, 'hex')", column: "sealed_body", about: aboutSignIn },
 ];
 

@@ -4,7 +4,5 @@ export const aboutConfig = "config";
 /** @param account Its key. */
 export const aboutToken = (account: string) => `github token of ${account}`;
 /** @param sha256 Of its id, in hexadecimal. */
-export const aboutPendingChange = (sha256: string) => `pending change ${sha256}`;
-/** @param sha256 Of its id, in hexadecimal. */
 export const aboutSignIn = (sha256: string) => `sign-in ${sha256}`;
 export const aboutSession = (account: string) => `copilot token of ${account}`;

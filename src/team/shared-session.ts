@@ -2,19 +2,18 @@
 import { renewBefore, type SharedSignIn } from "../accounts/account-share";
 import type { FreshSession, Unavailable } from "../accounts/session-source";
 import { isAwayError } from "./away";
-import { notifyServers } from "./changes";
 import type { StoreParts } from "./parts";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSession } from "./sealed-columns";
 
-/** Milliseconds that another server's exchange is waited for; longer than an exchange may take. */
-const patienceMs = 20_000;
-/** The longest pause between two looks, ms. A stored session is announced, so most waits are shorter. */
-const maxPauseMs = 500;
+/** Milliseconds that another server's exchange is waited for. After that each makes its own: several valid tokens do no harm. */
+const waitMs = 2_000;
+/** The first and the longest pause between two looks, ms. */
+const [firstPause, longestPause] = [20, 200];
 
 /**
  * One exchange for all servers: who holds the lock makes it, the others wait for its result. The lock ends with the connection
- * of a server that is killed. Without the database each server makes its own: several valid tokens do no harm.
+ * of a server that is killed. Without the database each server makes its own.
  */
 export async function sharedSession(
   parts: StoreParts,
@@ -22,19 +21,18 @@ export async function sharedSession(
   refused: string | undefined,
   exchange: () => Promise<FreshSession | Unavailable>,
 ): Promise<FreshSession | Unavailable> {
-  const deadline = performance.now() + patienceMs;
-  for (let pause = 20; performance.now() < deadline; pause = Math.min(pause * 2, maxPauseMs)) {
-    try {
+  const deadline = performance.now() + waitMs;
+  try {
+    for (let pause = firstPause; performance.now() < deadline; pause = Math.min(pause * 2, longestPause)) {
       const stored = await readSession(parts, account, refused);
       if (stored) return stored;
       if (await tryLock(parts, account)) return await exchangeLocked(parts, account, refused, exchange);
-    } catch (thrown) {
-      if (!(thrown instanceof ShareFailure)) throw thrown;
-      if (!isAwayError(thrown.cause))
-        parts.logger().error(`The session of ${account.key} could not be shared.`, thrown.cause);
-      return exchange();
+      await Bun.sleep(pause);
     }
-    await parts.changes.hear(topicOf(account), pause);
+  } catch (thrown) {
+    if (!(thrown instanceof ShareFailure)) throw thrown;
+    if (!isAwayError(thrown.cause))
+      parts.logger().error(`The session of ${account.key} could not be shared.`, thrown.cause);
   }
   return exchange();
 }
@@ -68,12 +66,12 @@ async function exchangeLocked(
   }
 }
 
-const topicOf = ({ key, signIn }: SharedSignIn) => `session ${key} ${signIn}`;
+const lockOf = ({ key, signIn }: SharedSignIn) => `session ${key} ${signIn}`;
 
 async function tryLock({ postgres }: StoreParts, account: SharedSignIn): Promise<boolean> {
   const [row] = await sharing(
     postgres.askDirect(
-      (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${topicOf(account)}, 1)) AS held`,
+      (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${lockOf(account)}, 1)) AS held`,
     ),
   );
   return row!.held;
@@ -81,7 +79,7 @@ async function tryLock({ postgres }: StoreParts, account: SharedSignIn): Promise
 
 async function unlock({ postgres, logger }: StoreParts, account: SharedSignIn): Promise<void> {
   try {
-    await postgres.askDirect((sql) => sql`SELECT pg_advisory_unlock(hashtextextended(${topicOf(account)}, 1))`);
+    await postgres.askDirect((sql) => sql`SELECT pg_advisory_unlock(hashtextextended(${lockOf(account)}, 1))`);
   } catch (thrown) {
     // With the connection the lock is gone.
     if (!isAwayError(thrown)) logger().error(`The lock of ${account.key} could not be released.`, thrown);
@@ -147,7 +145,6 @@ async function storeSession(parts: StoreParts, account: SharedSignIn, fresh: Fre
         ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id,
           base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
           stated_expires_at_ms = excluded.stated_expires_at_ms`;
-      await notifyServers(sql, { topic: topicOf(account) });
     });
   } catch (thrown) {
     if (!isAwayError(thrown)) logger().error(`The session of ${account.key} could not be stored.`, thrown);

@@ -1,6 +1,6 @@
 /**
- * Sign-ins that wait for a person, in Postgres. The server that began one asks GitHub for its outcome; every other one follows
- * its state and can cancel it. If that server is gone, another goes on with the same code.
+ * Sign-ins that wait for a person, in Postgres. The server that leads asks GitHub for their outcome, whichever began them; every
+ * other one follows their states and can cancel them.
  */
 import type { TransactionSQL } from "bun";
 import type { ShownCode } from "../accounts/sign-in";
@@ -12,19 +12,20 @@ import {
   tooManySignIns,
   type WaitingSignIn,
 } from "../accounts/sign-in-store";
+import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { sha256 } from "../net/credentials";
 import { isAwayError, orAway } from "./away";
 import { announceChange } from "./changes";
-import type { Postgres } from "./connection";
-import type { ServerParts } from "./parts";
-import { lostReplicas } from "./replica";
+import type { StoreParts } from "./parts";
 import type { Seals } from "./seal";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSignIn } from "./sealed-columns";
 
-/** Milliseconds between two looks for sign-ins whose server is gone, while there are any. */
-const lookEvery = 2_000;
+/** Milliseconds between two looks whether this server leads now. */
+const lookEvery = 1_000;
+/** Milliseconds between two tries to write how a sign-in has ended. */
+const retryEvery = 1_000;
 /** Seconds that a sign-in can be asked for after it has ended. */
 const keptSeconds = 600;
 
@@ -44,7 +45,6 @@ interface SignInRow {
   member: string | null;
   sealed_body: Uint8Array;
   state: SignInState;
-  replica: string;
   expires_at_ms: number;
   kept_for: number;
   revision: number;
@@ -53,139 +53,164 @@ interface SignInRow {
 interface HeldSignIn {
   begun: BegunSignIn;
   device: WaitingSignIn["device"] | undefined;
-  replica: string;
   /** By the monotonic clock of this process, ms. */
   until: number;
 }
 
-/** Reads all sign-ins, and follows them from now on. @throws ProxyError */
-export async function openPostgresSignIns(parts: ServerParts): Promise<SignInStore> {
-  const { postgres, seals, changes, replica, logger } = parts;
-  /** By the hash of the id, in hexadecimal. */
-  const held = new Map<string, HeldSignIn>();
-  /** Those that run here. */
-  const mine = new Set<string>();
-  /** How sign-ins have ended that could not be written yet. */
-  const unwritten = new Map<string, SignInState>();
-  let listeners: Parameters<SignInStore["follow"]>[0] = { resume() {}, stop() {} };
+interface SignInParts extends StoreParts {
+  /** Whether this server leads. Read at each use. */
+  isLeader(): boolean;
+}
 
-  const hold = (row: SignInRow) => {
-    const key = row.sha256.toHex();
-    const { host, app, member, state, replica: runsAt, expires_at_ms: expiresAt } = row;
-    const { id, of, code, device }: SealedSignIn = JSON.parse(seals.open(row.sealed_body, aboutSignIn(key)));
-    if (!Bun.deepEquals(of, { host, app, member })) throw changedSignIn();
-    const begun = { id, host, app, member, code, expiresAt, state };
-    held.set(key, { begun, device, replica: runsAt, until: performance.now() + row.kept_for });
-    const isMine = state.name === "waiting" && runsAt === replica;
-    if (!isMine && mine.delete(id)) listeners.stop(id);
-    if (isMine && device && !mine.has(id)) {
-      mine.add(id);
-      listeners.resume({ ...begun, device });
+export class TeamSignIns implements SignInStore {
+  readonly #parts: SignInParts;
+  /** By the hash of the id, in hexadecimal. */
+  readonly #held = new Map<string, HeldSignIn>();
+  /** Those that run here. */
+  readonly #mine = new Set<string>();
+  #listeners: Parameters<SignInStore["follow"]>[0] | undefined;
+  readonly #timer: Timer;
+
+  private constructor(parts: SignInParts) {
+    this.#parts = parts;
+    this.#timer = setInterval(() => this.#assign(), lookEvery).unref();
+  }
+
+  /** Reads all sign-ins, and follows them from now on. @throws ProxyError */
+  static async open(parts: SignInParts): Promise<TeamSignIns> {
+    const opened = new TeamSignIns(parts);
+    const read = (since: number) => opened.#read(since);
+    parts.changes.follow("sign_ins", await read(0), read);
+    return opened;
+  }
+
+  async add(signIn: WaitingSignIn): Promise<boolean> {
+    const isHere = this.#parts.isLeader();
+    if (isHere) this.#mine.add(signIn.id);
+    try {
+      await this.#parts.postgres.transact((sql) => insert(sql, this.#parts, signIn));
+    } catch (thrown) {
+      this.#mine.delete(signIn.id);
+      throw thrown;
     }
-  };
-  const read = async (since: number): Promise<number> => {
-    const rows = await postgres.ask(
-      (sql) => sql<SignInRow[]>`SELECT sha256, host, app, member, sealed_body, state, replica,
+    await this.#catchUp();
+    return isHere;
+  }
+
+  find(id: string): Awaitable<BegunSignIn | undefined> {
+    const found = this.#held.get(keyOf(id));
+    if (found) return found.begun;
+    const asked = this.#known(id).then((late) => late?.begun);
+    return orAway(asked, "This server cannot tell what has become of the sign-in.");
+  }
+
+  waiting(member: string | null): BegunSignIn[] {
+    const waiting = [...this.#held.values()].filter((each) => each.begun.member === member && isWaiting(each));
+    return waiting.map(({ begun }) => begun);
+  }
+
+  recent(member: string): number {
+    return [...this.#held.values()].filter(({ begun }) => begun.member === member).length;
+  }
+
+  async isMine(id: string): Promise<boolean> {
+    if (!this.#parts.isLeader()) return false;
+    const rows = await this.#parts.postgres.ask(
+      (sql) => sql`SELECT 1 FROM dragoman.sign_ins WHERE sha256 = ${sha256(id)} AND state->>'name' = 'waiting'`,
+    );
+    return rows.length > 0;
+  }
+
+  /** Tries for as long as the sign-in is kept: an account may have been saved, which a person wants to know. */
+  async settle(id: string, state: SignInState): Promise<void> {
+    // Another server may have gone on with it.
+    if (state.name === "failed" && !this.#parts.isLeader()) return;
+    while (this.#held.has(keyOf(id)))
+      try {
+        return await this.#end(id, state);
+      } catch (thrown) {
+        if (!isAwayError(thrown)) this.#parts.logger().error("The end of a sign-in could not be written.", thrown);
+        await Bun.sleep(retryEvery);
+      }
+  }
+
+  async cancel(id: string): Promise<boolean> {
+    if (!(await this.#known(id))) return false;
+    await this.#end(id, { name: "cancelled" });
+    return true;
+  }
+
+  follow(listeners: Parameters<SignInStore["follow"]>[0]): void {
+    this.#listeners = listeners;
+    this.#assign();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#held.clear();
+  }
+
+  async #end(id: string, state: SignInState): Promise<void> {
+    await this.#parts.postgres.transact((sql) => end(sql, this.#parts, { id, state, held: this.#held.get(keyOf(id)) }));
+    await this.#catchUp();
+  }
+
+  #catchUp(): Promise<void> {
+    return this.#parts.changes.catchUp("sign_ins");
+  }
+
+  /** Another server may have begun it a moment ago. */
+  async #known(id: string): Promise<HeldSignIn | undefined> {
+    if (!this.#held.has(keyOf(id))) await this.#catchUp();
+    return this.#held.get(keyOf(id));
+  }
+
+  async #read(since: number): Promise<number> {
+    const rows = await this.#parts.postgres.ask(
+      (sql) => sql<SignInRow[]>`SELECT sha256, host, app, member, sealed_body, state,
         (extract(epoch FROM expires_at) * 1000)::float8 AS expires_at_ms,
         (extract(epoch FROM kept_until - now()) * 1000)::float8 AS kept_for, revision::float8 AS revision
         FROM dragoman.sign_ins WHERE revision > ${since} ORDER BY revision`,
     );
-    const found = new Set(rows.map((row) => row.sha256.toHex()));
-    if (since === 0)
-      for (const [key, { begun }] of held) {
-        if (found.has(key)) continue;
-        held.delete(key);
-        if (mine.delete(begun.id)) listeners.stop(begun.id);
-      }
+    if (since === 0) this.#held.clear();
     for (const row of rows)
       try {
-        hold(row);
+        this.#hold(row);
       } catch (thrown) {
-        logger().error("A sign-in that waits cannot be shown here.", thrown);
+        this.#parts.logger().error("A sign-in that waits cannot be shown here.", thrown);
       }
+    this.#assign();
     return rows.at(-1)?.revision ?? since;
-  };
-  changes.follow("sign_ins", await read(0), read);
+  }
 
-  const look = async (): Promise<void> => {
-    for (const [key, { until }] of held) if (until <= performance.now()) held.delete(key);
-    try {
-      for (const [id, state] of unwritten) await write(id, state);
-      if ([...held.values()].some((each) => each.replica !== replica && isWaiting(each)))
-        if (await takeOver(postgres, replica)) await changes.catchUp("sign_ins");
-    } catch (thrown) {
-      if (!isAwayError(thrown)) logger().error("Sign-ins of other servers could not be taken over.", thrown);
+  #hold(row: SignInRow): void {
+    const key = row.sha256.toHex();
+    const { host, app, member, state, expires_at_ms: expiresAt } = row;
+    const { id, of, code, device }: SealedSignIn = JSON.parse(
+      this.#parts.seals.open(row.sealed_body, aboutSignIn(key)),
+    );
+    if (!Bun.deepEquals(of, { host, app, member })) throw changedSignIn();
+    const begun = { id, host, app, member, code, expiresAt, state };
+    this.#held.set(key, { begun, device, until: performance.now() + row.kept_for });
+  }
+
+  /** Goes on with those that wait if this server leads, and otherwise leaves them to the one that does. */
+  #assign(): void {
+    if (!this.#listeners) return;
+    const isLeader = this.#parts.isLeader();
+    const wanted = new Set<string>();
+    for (const [key, each] of this.#held) {
+      const { begun, device, until } = each;
+      if (until <= performance.now()) this.#held.delete(key);
+      if (!isLeader || !device || !isWaiting(each)) continue;
+      wanted.add(begun.id);
+      if (this.#mine.has(begun.id)) continue;
+      this.#mine.add(begun.id);
+      this.#listeners.resume({ ...begun, device });
     }
-  };
-  const write = async (id: string, state: SignInState): Promise<void> => {
-    await postgres.transact((sql) => end(sql, parts, { id, state, held: held.get(keyOf(id)) }));
-    unwritten.delete(id);
-    await changes.catchUp("sign_ins");
-  };
-  let isLooking = false;
-  const timer = setInterval(async () => {
-    if (isLooking) return;
-    isLooking = true;
-    await look();
-    isLooking = false;
-  }, lookEvery).unref();
-
-  const shown = ({ begun }: HeldSignIn): BegunSignIn => ({ ...begun, state: unwritten.get(begun.id) ?? begun.state });
-  /** Another server may have begun it a moment ago. */
-  const known = async (id: string): Promise<HeldSignIn | undefined> => {
-    if (!held.has(keyOf(id))) await changes.catchUp("sign_ins");
-    return held.get(keyOf(id));
-  };
-
-  return {
-    async add(signIn) {
-      mine.add(signIn.id);
-      try {
-        await postgres.transact((sql) => insert(sql, parts, signIn));
-      } catch (thrown) {
-        mine.delete(signIn.id);
-        throw thrown;
-      }
-      await changes.catchUp("sign_ins");
-    },
-    find(id) {
-      const found = held.get(keyOf(id));
-      if (found) return shown(found);
-      const asked = known(id).then((late) => late && shown(late));
-      return orAway(asked, "This server cannot tell what has become of the sign-in.");
-    },
-    waiting: (member) =>
-      [...held.values()].filter((each) => each.begun.member === member && isWaiting(each)).map(shown),
-    recent: (member) => [...held.values()].filter(({ begun }) => begun.member === member).length,
-    async isMine(id) {
-      const rows = await postgres.ask(
-        (sql) => sql`SELECT 1 FROM dragoman.sign_ins WHERE sha256 = ${sha256(id)} AND replica = ${replica}
-          AND state->>'name' = 'waiting'`,
-      );
-      return rows.length > 0;
-    },
-    async settle(id, state) {
-      mine.delete(id);
-      unwritten.set(id, state);
-      await write(id, state).catch((thrown) => {
-        // Written with the next look.
-        if (!isAwayError(thrown)) logger().error("The end of a sign-in could not be written.", thrown);
-      });
-    },
-    async cancel(id) {
-      const found = await known(id);
-      if (!found) return false;
-      await postgres.transact((sql) => end(sql, parts, { id, state: { name: "cancelled" }, held: found }));
-      await changes.catchUp("sign_ins");
-      return true;
-    },
-    follow(given) {
-      listeners = given;
-    },
-    close() {
-      clearInterval(timer);
-    },
-  };
+    for (const id of this.#mine)
+      if (!wanted.has(id) && this.#held.has(keyOf(id)) && this.#mine.delete(id)) this.#listeners.stop(id);
+  }
 }
 
 const changedSignIn = () =>
@@ -194,7 +219,7 @@ const changedSignIn = () =>
 const isWaiting = ({ begun: { state, expiresAt } }: HeldSignIn) => state.name === "waiting" && expiresAt > Date.now();
 
 /** @throws ProxyError `conflict` */
-async function insert(sql: TransactionSQL, { seals, replica }: ServerParts, signIn: WaitingSignIn): Promise<void> {
+async function insert(sql: TransactionSQL, { seals }: StoreParts, signIn: WaitingSignIn): Promise<void> {
   const { id, host, app, member, code, device } = signIn;
   // Locks the table's revision, so that two servers do not count at the same time.
   const revision = await announceChange(sql, "sign_ins");
@@ -204,8 +229,8 @@ async function insert(sql: TransactionSQL, { seals, replica }: ServerParts, sign
   const { keyId } = await holdSealKey(sql, seals);
   const sealed = sealedBody(seals, { id, of: { host, app, member }, code, device });
   await sql`INSERT INTO dragoman.sign_ins
-      (sha256, host, app, member, sealed_body, seal_key_id, state, replica, expires_at, kept_until, revision)
-    VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, ${keyId}, '{"name":"waiting"}', ${replica},
+      (sha256, host, app, member, sealed_body, seal_key_id, state, expires_at, kept_until, revision)
+    VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, ${keyId}, '{"name":"waiting"}',
       now() + make_interval(secs => ${code.expiresIn}), now() + make_interval(secs => ${code.expiresIn + keptSeconds}),
       ${revision})`;
 }
@@ -217,10 +242,10 @@ interface Ending {
 }
 
 /** An account that was saved is said to be saved, also if the sign-in was cancelled in the same moment. */
-async function end(sql: TransactionSQL, { seals, replica }: ServerParts, { id, state, held }: Ending): Promise<void> {
+async function end(sql: TransactionSQL, { seals }: StoreParts, { id, state, held }: Ending): Promise<void> {
   if (!held) return;
   const mayEnd = sql`sha256 = ${sha256(id)} AND (state->>'name' = 'waiting'
-      AND (replica = ${replica} OR ${state.name !== "failed"}) OR state->>'name' = 'cancelled' AND ${state.name === "done"})`;
+      OR state->>'name' = 'cancelled' AND ${state.name === "done"})`;
   if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${mayEnd}`).length === 0) return;
   const revision = await announceChange(sql, "sign_ins");
   const { keyId } = await holdSealKey(sql, seals);
@@ -228,25 +253,6 @@ async function end(sql: TransactionSQL, { seals, replica }: ServerParts, { id, s
   await sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb, revision = ${revision},
     sealed_body = ${sealedBody(seals, { id, of: { host, app, member }, code })}, seal_key_id = ${keyId},
     kept_until = now() + make_interval(secs => ${keptSeconds}) WHERE ${mayEnd}`;
-}
-
-/** @returns Whether there were any. */
-async function takeOver(postgres: Postgres, replica: string): Promise<boolean> {
-  return postgres.transact(async (sql) => {
-    const waiting = await sql<{ replica: string }[]>`SELECT DISTINCT replica::text AS replica FROM dragoman.sign_ins
-      WHERE state->>'name' = 'waiting' AND expires_at > now() AND replica <> ${replica}`;
-    if (waiting.length === 0) return false;
-    const lost = await lostReplicas(
-      sql,
-      waiting.map((each) => each.replica),
-    );
-    if (lost.length === 0) return false;
-    const revision = await announceChange(sql, "sign_ins");
-    await sql`UPDATE dragoman.sign_ins SET replica = ${replica}, revision = ${revision}
-      WHERE state->>'name' = 'waiting' AND expires_at > now()
-        AND replica::text IN (SELECT jsonb_array_elements_text(${JSON.stringify(lost)}::text::jsonb))`;
-    return true;
-  });
 }
 
 const sealedBody = (seals: Seals, body: SealedSignIn) => seals.seal(JSON.stringify(body), aboutSignIn(keyOf(body.id)));

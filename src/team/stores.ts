@@ -11,7 +11,7 @@ import { dayMs } from "../format";
 import type { Entry } from "../history/entry";
 import { runningHere } from "../history/running-requests";
 import type { Members } from "../keys/members";
-import type { PageSessions } from "../keys/page-sessions";
+import { type EndedSessions, PageSessions } from "../keys/page-sessions";
 import type { Team } from "../keys/team";
 import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
@@ -23,14 +23,13 @@ import { isAwayError } from "./away";
 import { openChanges } from "./changes";
 import { openPostgresConfig } from "./config";
 import { connectPostgres, type Postgres } from "./connection";
+import { openEndedSessions } from "./ended-sessions";
 import { openPostgresHistory, type PostgresHistory } from "./history";
 import { Leases } from "./leases";
 import { openPostgresLedger, type PostgresLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
 import { openPostgresMembers } from "./members";
-import { openPostgresPageSessions } from "./page-sessions";
 import type { StoreParts } from "./parts";
-import { openPostgresPendingChanges } from "./pending-changes";
 import { requireOwnConnection } from "./pooler";
 import { joinReplicas, type Replica } from "./replica";
 import { TeamRunning } from "./running";
@@ -38,7 +37,7 @@ import { migrate } from "./schema";
 import { openSeals, type Seals } from "./seal";
 import { agreeOnKey } from "./seal-rotation";
 import { postgresSentNotices } from "./sent-notices";
-import { openPostgresSignIns } from "./sign-ins";
+import { TeamSignIns } from "./sign-ins";
 import { openSpool, type Spool, spoolName } from "./spool";
 
 /** What a command needs beside the stores themselves. */
@@ -97,15 +96,15 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const members = await openPostgresMembers(postgres, changes);
     if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
     const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
-    const { adminToken } = environment;
-    const sessions = follow ? await openPostgresPageSessions({ ...parts, members, adminToken }) : undefined;
-    const signIns = replica && (await openPostgresSignIns({ ...parts, replica: replica.id }));
+    const ended = follow ? await openEndedSessions(parts) : undefined;
+    const isLeader = () => replica?.isLeader ?? false;
+    const signIns = follow ? await TeamSignIns.open({ ...parts, isLeader }) : undefined;
     if (follow) await changes.start();
     if (follow) warnOfFolder(environment, { config, accounts, logger });
     const useLogger = (given: Logger) => {
       logger = given;
     };
-    return storesOf(environment, parts, { config, accounts, members, replica, share, sessions, signIns, useLogger });
+    return storesOf(environment, parts, { config, accounts, members, replica, share, ended, signIns, useLogger });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -120,7 +119,7 @@ interface Opened {
   members: Members;
   replica: Replica | undefined;
   share: PostgresAccountShare | undefined;
-  sessions: PageSessions | undefined;
+  ended: EndedSessions | undefined;
   signIns: SignInStore | undefined;
   useLogger(logger: Logger): void;
 }
@@ -190,10 +189,15 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     openSentNotices: () => postgresSentNotices(postgres),
     openSignIns: () => opened.signIns ?? openMemorySignIns(),
     openPageState(now) {
-      const { sessions } = opened;
-      if (!sessions) return openMemoryPageState(now);
-      const formSecrets = { current: () => seals.derived("form tokens"), lifetimeMs: formTokenMs };
-      return { sessions, changes: openPostgresPendingChanges(postgres, seals), formSecrets };
+      const { ended, members } = opened;
+      const { adminToken } = environment;
+      if (!ended) return openMemoryPageState(now);
+      const keys = { keyWith: members.keyWith, catchUp: () => changes.catchUp("keys") };
+      return {
+        sessions: new PageSessions({ secrets: () => seals.derived("page sessions"), now, adminToken, ended, keys }),
+        changeKeys: () => seals.derived("config changes"),
+        formSecrets: { current: () => seals.derived("form tokens"), lifetimeMs: formTokenMs },
+      };
     },
     members: opened.members,
     team,

@@ -17,7 +17,6 @@ import { keyList, meaningOfLastKey, servedWithoutKeys } from "../../src/keys/key
 import { type MemberItem, memberTrouble, startOfMonth } from "../../src/keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../src/keys/member-schemas";
 import { maxMemberKeys, memberNotFound } from "../../src/keys/members";
-import { openMemorySessions } from "../../src/keys/page-sessions";
 
 const now = Date.UTC(2026, 10, 11, 12);
 const keyOf = (given: Partial<ClientKey> = {}): ClientKey => ({
@@ -178,9 +177,4 @@ describe("a member", () => {
 
   test("is shown what was used since the first of the month in UTC", () =>
     expect(startOfMonth(Date.parse("2026-12-31T23:59:59Z"))).toBe(Date.UTC(2026, 11, 1)));
-});
-
-test("a session of the owner, who has no key, never lost its key", async () => {
-  const sessions = openMemorySessions(() => now);
-  expect(sessions.lostKey(await sessions.begin({ member: null, secret: "the admin token" }))).toBe(false);
 });

@@ -84,10 +84,10 @@ describeWithPostgres("a failover", () => {
       administer(`SELECT (SELECT count(*)::int FROM dragoman.keys WHERE revoked_at_ms IS NULL AND name = 'laptop') AS keys,
         (SELECT count(*)::int FROM dragoman.members WHERE removed_at_ms IS NULL AND name = 'carl') AS members,
         (SELECT count(*)::int FROM dragoman.accounts WHERE removed_at_ms IS NULL) AS accounts,
-        (SELECT count(*)::int FROM dragoman.page_sessions WHERE ended_at IS NULL) AS sessions`);
-    expect(await rows()).toEqual([{ keys: 1, members: 1, accounts: 2, sessions: 1 }]);
+        (SELECT count(*)::int FROM dragoman.ended_sessions) AS ended`);
+    expect(await rows()).toEqual([{ keys: 1, members: 1, accounts: 2, ended: 0 }]);
     await until(
-      async () => Bun.deepEquals(await rows(), [{ keys: 0, members: 0, accounts: 0, sessions: 0 }]),
+      async () => Bun.deepEquals(await rows(), [{ keys: 0, members: 0, accounts: 0, ended: 1 }]),
       "nothing is left of the member",
     );
     const third = await startTeamApp(postgres, { env: one!.env, demo: one!.demo });

@@ -69,7 +69,7 @@ describeWithPostgres("the pages of a team", () => {
       false,
     ]);
     const confirm = await fieldsIn(shown.text);
-    const edited = await at(0, () => owner.get(`/admin/config?change=${confirm.change}`));
+    const edited = await at(0, () => owner.post("/admin/config/save", { ...confirm, edit: "1" }));
     expect([(await fieldsIn(edited.text)).retentionDays, edited.text.includes("canary")]).toEqual(["33", false]);
     const saved = await at(0, () => owner.post("/admin/config/save", confirm));
     expect([saved.status, saved.location]).toEqual([303, "/admin/config?saved=retentionDays,anthropicApiKey"]);
@@ -140,7 +140,7 @@ describeWithPostgres("the pages of a team", () => {
       );
   });
 
-  test("without the database, who is signed in stays so; nobody else can sign in, and nobody is shown an error of the program", async () => {
+  test("without the database people stay signed in and sign in, and nobody is shown an error of the program", async () => {
     const owner = await signedIn();
     expect((await at(1, () => owner.get("/admin/connect"))).status).toBe(200);
     await postgres.stop();
@@ -148,17 +148,10 @@ describeWithPostgres("the pages of a team", () => {
       for (const server of [0, 1])
         expect((await at(server, () => owner.get("/admin/connect"))).text).toContain("Sign out");
       const other = openVisitor(edge);
-      const refused = await other.post("/admin/sign-in", { token: adminToken, next: "/admin" });
-      expect([refused.status, refused.text.includes("Not available now"), other.cookie]).toEqual([503, true, ""]);
-      expect(refused.text).toContain("Nobody can sign in.");
-      // A session that this server has not heard of may exist all the same.
-      const name = owner.cookie.split("=")[0]!;
-      const headers = { ...sessionOf(owner, edge), cookie: `${name}=${"x".repeat(43)}` };
-      const unknown = await fetch(`${servers[1]!.url}/admin/connect`, { headers });
-      expect([unknown.status, await unknown.text()]).toEqual([
-        503,
-        expect.stringContaining("cannot tell whether you are signed in"),
-      ]);
+      const entered = await other.post("/admin/sign-in", { token: adminToken, next: "/admin" });
+      expect([entered.status, entered.location]).toEqual([303, "/admin"]);
+      const wrong = await openVisitor(edge).post("/admin/sign-in", { token: "wrong", next: "/admin" });
+      expect(wrong.status).toBe(401);
       const { form_token = "" } = await fieldsIn((await owner.get("/admin/connect")).text);
       const out = await owner.post("/admin/sign-out", { form_token });
       expect([out.status, out.text.includes("You could not be signed out everywhere.")]).toEqual([503, true]);
@@ -209,7 +202,6 @@ describeWithPostgres("the pages of a team", () => {
       async () => (await at(1, () => owner.get(second))).text.includes("Signed in as"),
       "the sign-in has ended on the other server",
     );
-    expect(servers[1]!.command.stderr()).toContain("A sign-in at github.com goes on here");
     expect(polls()).toBe(1);
     const { items } = await servers[1]!.admin("/accounts");
     expect(items.map(({ account_id }: { account_id: string }) => account_id)).toContain("ben-demo");

@@ -132,7 +132,7 @@ describeWithPostgres("the database of a team", () => {
     const [, userCode] = /<code id="user-code">([^<]+)</.exec((await owner.get(second)).text)!;
     const codes = demo.deviceCodes();
     const session = owner.cookie.split("=")[1]!;
-    expect([session.length, change?.length, codes.length]).toEqual([43, 24, 2]);
+    expect([session.length > 60, change!.length > 60, codes.length]).toEqual([true, true, 2]);
     const ids = [first, second].map((path) => path.split("/").at(-1)!);
     return [session, change!, userCode!, form_token.slice(form_token.indexOf("-") + 1), ...ids, ...codes];
   }

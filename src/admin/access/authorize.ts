@@ -13,8 +13,6 @@ import { type Caller, namesThisMachine } from "../../net/guard";
 export interface Permit {
   /** Asked again and again. */
   readonly holds: boolean;
-  /** Aborts when it ends, if that is known at once. */
-  readonly ended?: AbortSignal;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The session of a browser, by its cookie, which holds a random id and never the key or token. */
+/** The session of a browser, by its cookie, which is signed and holds neither a key nor the token. */
 import { type AdminSession, type NewSession, type PageSessions, sessionLifetimeMs } from "../../keys/page-sessions";
 import { isLoopbackHost } from "../../net/address";
 import { browserUrl } from "../browser-url";
@@ -48,7 +48,7 @@ function idIn(request: Request): string | undefined {
   const cookies = new Bun.CookieMap(request.headers.get("cookie") ?? "");
   const name = nameFor(request);
   const id = cookies.get(hostPrefix + name) ?? (isOverTls(request) ? undefined : cookies.get(name));
-  return id && /^[\w-]{43}$/.test(id) ? id : undefined;
+  return id && /^[\w.-]{60,200}$/.test(id) ? id : undefined;
 }
 
 function cookie(request: Request, id: string, seconds: number): string {

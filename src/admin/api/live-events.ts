@@ -93,7 +93,6 @@ export function liveEvents({ running: live, stopping }: App, permit?: Permit): R
     clearInterval(beating);
     clearInterval(checking);
     stopping.removeEventListener("abort", end);
-    permit?.ended?.removeEventListener("abort", end);
   };
   const end = () => {
     if (ended) return;
@@ -117,7 +116,6 @@ export function liveEvents({ running: live, stopping }: App, permit?: Permit): R
     return body;
   }
   stopping.addEventListener("abort", end, { once: true });
-  permit?.ended?.addEventListener("abort", end, { once: true });
   if (permit) checking = setInterval(() => !permit.holds && end(), permitMs);
   beating = setInterval(() => {
     if ((controller.desiredSize ?? 0) > 0) write(":\n\n");

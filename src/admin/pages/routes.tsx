@@ -26,6 +26,7 @@ import { answerAsset, assetTag } from "./assets";
 import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPage } from "./budgets/page";
 import { cachePage } from "./cache/page";
 import { configPage, confirmConfig, saveConfig } from "./config/page";
+import { PendingChanges } from "./config/pending-changes";
 import { connectPage } from "./connect/page";
 import { healthPage } from "./health/page";
 import { createFromPage, keysPage, revokeFromPage } from "./keys/page";
@@ -130,7 +131,8 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
 }
 
 function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
-  const { changes, formSecrets } = app.pageState;
+  const { changeKeys, formSecrets } = app.pageState;
+  const changes = new PendingChanges(changeKeys, app.now);
   const sessions = openSessions(app.pageState.sessions);
   const formTokens = openFormTokens(formSecrets, app.now);
   const frameFor = (session?: AdminSession): Frame => {

@@ -1,8 +1,8 @@
 /** What a page gets to render itself, and the responses it can give. */
 import type { App } from "../../app";
-import type { PendingChanges } from "../../config/pending-changes";
 import type { AdminSession } from "../../keys/page-sessions";
 import type { Visitor } from "../../net/guard";
+import type { PendingChanges } from "../pages/config/pending-changes";
 import type { Markup } from "./jsx/jsx-runtime";
 import type { Frame } from "./layout";
 import { type StreamedPage, streamPage } from "./streamed-page";

@@ -10,7 +10,7 @@ CREATE TABLE dragoman.revisions (
   mark uuid NOT NULL DEFAULT gen_random_uuid()
 );
 INSERT INTO dragoman.revisions (name) VALUES
-  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('page_sessions'), ('sign_ins'), ('late_requests');
+  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('ended_sessions'), ('sign_ins'), ('late_requests');
 
 -- Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
 CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -59,25 +59,13 @@ CREATE TABLE dragoman.invitations (
 );
 CREATE INDEX invitations_member ON dragoman.invitations (member);
 
--- `sha256` is that of the session's id. `credential` is the SHA-256 of the member's key, or what proves that a server began the
--- owner's session. A session that was ended keeps its row until it would have expired, so that every server learns of the end by
--- its revision.
-CREATE TABLE dragoman.page_sessions (
+-- Page sessions that were ended before their time. Of the cookie only the SHA-256 is kept.
+CREATE TABLE dragoman.ended_sessions (
   sha256 bytea PRIMARY KEY,
-  member uuid REFERENCES dragoman.members,
-  credential bytea,
-  expires_at timestamptz NOT NULL,
-  ended_at timestamptz,
-  revision bigint NOT NULL DEFAULT 0
+  until_ms bigint NOT NULL,
+  revision bigint NOT NULL
 );
-CREATE INDEX page_sessions_revision ON dragoman.page_sessions (revision);
-
-CREATE TABLE dragoman.pending_changes (
-  sha256 bytea PRIMARY KEY,
-  sealed_body bytea NOT NULL,
-  seal_key_id text NOT NULL,
-  expires_at timestamptz NOT NULL
-);
+CREATE INDEX ended_sessions_revision ON dragoman.ended_sessions (revision);
 
 -- The keys of members; those of the owner are in the config.
 CREATE TABLE dragoman.keys (
@@ -141,7 +129,7 @@ CREATE TABLE dragoman.sessions (
   stated_expires_at_ms bigint
 );
 
--- `replica` asks GitHub for the outcome.
+-- Sign-ins that wait for a person. The server that leads asks GitHub for their outcome.
 CREATE TABLE dragoman.sign_ins (
   sha256 bytea PRIMARY KEY,
   host text NOT NULL,
@@ -150,7 +138,6 @@ CREATE TABLE dragoman.sign_ins (
   sealed_body bytea NOT NULL,
   seal_key_id text NOT NULL,
   state jsonb NOT NULL,
-  replica uuid NOT NULL,
   expires_at timestamptz NOT NULL,
   kept_until timestamptz NOT NULL,
   revision bigint NOT NULL

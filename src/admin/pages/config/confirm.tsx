@@ -49,14 +49,14 @@ function linesOf(value: unknown): string[] {
 
 interface ConfirmProps {
   frame: Frame;
-  /** Names the pending change until it is confirmed. */
-  id: string;
+  /** The change, sealed. */
+  change: string;
   lines: Line[];
   /** What else the change means. */
   warning: string | undefined;
 }
 
-export function Confirm({ frame, id, lines, warning }: ConfirmProps): Markup {
+export function Confirm({ frame, change, lines, warning }: ConfirmProps): Markup {
   return (
     <Page frame={frame} title="Review changes" current="/admin/config">
       <p class="lead">{plural(lines.length, "setting")} will change when you save.</p>
@@ -82,13 +82,13 @@ export function Confirm({ frame, id, lines, warning }: ConfirmProps): Markup {
       {warning !== undefined && <p class="note bad">{warning}</p>}
       <form method="post" action="/admin/config/save" class="actions">
         <FormTokenInput frame={frame} />
-        <input type="hidden" name="change" value={id} />
+        <input type="hidden" name="change" value={change} />
         <button type="submit" class="primary">
           Save changes
         </button>
-        <a href={`/admin/config?change=${id}`} class="button">
+        <button type="submit" name="edit" value="1">
           Go back and edit
-        </a>
+        </button>
         <a href="/admin/config" class="button">
           Discard
         </a>

@@ -15,17 +15,16 @@ import { Confirm, difference } from "./confirm";
 import { FieldRow } from "./fields";
 import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, shownConfig } from "./form";
 
-export async function configPage({ app, frame, url, changes }: PageContext): Promise<Markup> {
+export async function configPage({ app, frame, url }: PageContext): Promise<Markup> {
   const { config } = app;
   await config.reload();
-  const before = await changes.get(url.searchParams.get("change"));
   const saved = (url.searchParams.get("saved") ?? "")
     .split(",")
     .filter((name) => fields.some((field) => field.path[0] === name));
   return (
     <Form
       context={{ app, frame }}
-      form={before ? withoutSecrets(before.form) : formOf(shownConfig(config.stored))}
+      form={formOf(shownConfig(config.stored))}
       saved={saved}
       unchanged={url.searchParams.has("unchanged")}
     />
@@ -40,28 +39,33 @@ export async function confirmConfig({ app, frame, form, changes }: PageContext):
     const patch = patchFrom(form, shownConfig(config.stored));
     if (Object.keys(patch).length === 0) return redirect("/admin/config?unchanged=1");
     const next = patched(config.stored, patch);
-    const id = await changes.put({ patch, revision: config.revision, form });
+    const change = changes.seal({ patch, revision: config.revision, form });
     const isLast = app.clientKeys.length > 0 && parseConfig(next).auth.apiKeys.length === 0;
     const warning = isLast ? meaningOfLastKey(servedWithoutKeys(app)) : undefined;
-    return html(<Confirm frame={frame} id={id} lines={difference(config.stored, next)} warning={warning} />);
+    return html(<Confirm frame={frame} change={change} lines={difference(config.stored, next)} warning={warning} />);
   } catch (thrown) {
     return again(asProxyError(thrown), { app, frame }, form);
   }
 }
 
 export async function saveConfig({ app, frame, request, form, changes }: PageContext): Promise<Response> {
-  const id = form.get("change") ?? "";
-  const change = await changes.get(id);
+  const change = changes.open(form.get("change"));
   if (!change) return redirect("/admin/config?unchanged=1");
-  const body = JSON.stringify({ ...change.patch, revision: change.revision });
+  const shown = withoutSecrets(change.form);
+  if (form.has("edit")) return html(<Form context={{ app, frame }} form={shown} />);
+  const { patch, revision } = change;
+  const { config } = app;
+  await config.reload();
+  // It was saved already.
+  if (Bun.deepEquals(patched(config.stored, patch), config.stored)) return redirect("/admin/config?unchanged=1");
+  const body = JSON.stringify({ ...patch, revision });
   const headers = { "content-type": "application/json" };
   try {
     await changeConfig(app, new Request(request.url, { method: "POST", headers, body }));
   } catch (thrown) {
-    return again(asProxyError(thrown), { app, frame }, withoutSecrets(change.form));
+    return again(asProxyError(thrown), { app, frame }, shown);
   }
-  await changes.drop(id);
-  return redirect(`/admin/config?saved=${Object.keys(change.patch).join(",")}`);
+  return redirect(`/admin/config?saved=${Object.keys(patch).join(",")}`);
 }
 
 const again = (fault: ProxyError, context: Pick<PageContext, "app" | "frame">, form: URLSearchParams) =>
