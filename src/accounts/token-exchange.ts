@@ -4,6 +4,7 @@ import { z } from "zod";
 import { asProxyError } from "../errors";
 import { dayMs, hourMs } from "../format";
 import { lazy } from "../lazy";
+import { readRetryAfter } from "../net/retry-after";
 import {
   copilotVersion,
   endpointsSchema,
@@ -58,7 +59,7 @@ export async function exchangeToken(caller: GithubCaller, githubToken: string): 
     ({ status, when }) => status.test(String(answer.status)) && (!when || when(refusal, answer.status)),
   )!;
   const reason = row.sentence(refusal, answer.status);
-  if (row.outcome === "retry") return { outcome: "retry", reason, after: retryAfter(answer.headers) };
+  if (row.outcome === "retry") return { outcome: "retry", reason, after: waitIn(answer.headers) };
   return row.outcome === "direct" ? { outcome: "direct" } : { outcome: "failed", reason, abuse: row.abuse };
 }
 
@@ -180,9 +181,9 @@ function messageOf({ message, error_details: { title, message: detail, url } }: 
 }
 
 /** Milliseconds, up to an hour. */
-function retryAfter(headers: Headers): number | undefined {
-  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
-  return Number.isNaN(seconds) ? undefined : clamp(seconds * 1000, 0, hourMs);
+function waitIn(headers: Headers): number | undefined {
+  const seconds = readRetryAfter(headers, Date.now());
+  return seconds === undefined ? undefined : Math.min(seconds * 1000, hourMs);
 }
 
 const tokenSchema = lazy(() =>

@@ -5,6 +5,7 @@ import { beginningOf } from "../beginning";
 import { type ErrorKind, ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import { isObject, parseJson } from "../json";
+import { readRetryAfter } from "../net/retry-after";
 import { daySeconds, type FailureRow, isKnownCode, rowOf, statusOf, type UpstreamError } from "./failure-rows";
 import { patternOf, refusedParam } from "./unsupported-params";
 
@@ -131,18 +132,6 @@ function readErrorBody(body: string): UpstreamError {
   }
   const isPage = /^\s*</.test(body);
   return { message: isPage ? "" : beginningOf(body.trim(), 500), code: "", isPage };
-}
-
-/** Seconds from a number or a date, at least 0; undefined if there is no valid one. */
-function readRetryAfter(headers: Headers, now: number): number | undefined {
-  // OpenAI's SDKs read this header too, and prefer it.
-  const milliseconds = headers.get("retry-after-ms") ?? "";
-  if (/^\d+(?:\.\d+)?$/.test(milliseconds)) return Math.ceil(Number(milliseconds) / 1000);
-  const value = headers.get("retry-after") ?? headers.get("x-ratelimit-user-retry-after");
-  if (value === null) return undefined;
-  const date = /^[A-Z][a-z]+, /.test(value) ? Date.parse(value) : Number.NaN;
-  const seconds = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : (date - now) / 1000;
-  return Number.isNaN(seconds) ? undefined : Math.max(0, Math.ceil(seconds));
 }
 
 /** Statuses whose message may say when to try again. */

@@ -339,10 +339,14 @@ describe("while GitHub is down", () => {
     expect(lines.join("")).toContain("octo-demo is ready again.");
   });
 
-  test.each(["API rate limit exceeded for user ID 583231.", "You have exceeded a secondary rate limit."])(
-    "GitHub's own rate limit is waited out as long as GitHub says, and is no failure: %s",
-    async (message) => {
-      demo.intercept(exchangePath, () => Response.json({ message }, { status: 403, headers: { "retry-after": "40" } }));
+  const date = "Mon, 20 Jul 2026 10:00:00 GMT";
+  test.each([
+    ["API rate limit exceeded for user ID 583231.", { "retry-after": "40" }],
+    ["You have exceeded a secondary rate limit.", { "retry-after": "Mon, 20 Jul 2026 10:00:40 GMT", date }],
+  ])(
+    "GitHub's own rate limit is waited out as long as GitHub says, by its own clock, and is no failure: %s",
+    async (message, headers) => {
+      demo.intercept(exchangePath, () => Response.json({ message }, { status: 403, headers }));
       const { account, clock } = openDemoAccount(demo);
       expect((await failureOf(account.session())).details.headers).toEqual({ "retry-after": "40" });
       expect(account.state.name).toBe("cooling");
