@@ -122,23 +122,31 @@ const tooLarge = ({ who }: ResponseBody, max: number) =>
   new ProxyError("upstream", `${who} sent an answer of over ${Math.round(max / 1024 / 1024)} MiB.`);
 
 /**
+ * Reads pieces until the end, or until there are more bytes than `max`; then the body is cancelled.
+ * @returns The bytes that were read.
+ */
+async function gather(body: ResponseBody, max: number, pieces: Uint8Array[]): Promise<number> {
+  let size = 0;
+  try {
+    for (let piece = await body.read(); piece; piece = size > max ? undefined : await body.read()) {
+      pieces.push(piece);
+      size += piece.length;
+    }
+  } finally {
+    body.cancel();
+  }
+  return size;
+}
+
+/**
  * A whole body, up to a limit. Most come in one piece, for which {@link piecesOf} would take several turns more.
  * @param max Bytes.
  * @throws As {@link piecesOf}.
  */
 export async function readBody({ body }: Pick<CallResponse, "body">, max: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for (let piece = await body.read(); piece; piece = await body.read()) {
-      size += piece.length;
-      if (size > max) throw tooLarge(body, max);
-      pieces.push(piece);
-    }
-  } finally {
-    body.cancel();
-  }
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size);
+  if ((await gather(body, max, pieces)) > max) throw tooLarge(body, max);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
 /** {@link readBody} as text. */
@@ -153,18 +161,8 @@ export async function readText(response: Pick<CallResponse, "body">, max: number
  */
 export async function readStart({ body }: Pick<CallResponse, "body">, max: number, timeoutMs = 5000): Promise<string> {
   const pieces: Uint8Array[] = [];
-  let size = 0;
   const timer = setTimeout(() => body.cancel(), timeoutMs);
-  try {
-    for (let piece = await body.read(); piece && size < max; piece = await body.read()) {
-      pieces.push(piece);
-      size += piece.length;
-    }
-  } catch {
-    // A body that breaks off still has a beginning.
-  } finally {
-    clearTimeout(timer);
-    body.cancel();
-  }
+  await gather(body, max, pieces).catch(() => {}); // A body that breaks off still has a beginning.
+  clearTimeout(timer);
   return Buffer.concat(pieces).subarray(0, max).toString();
 }

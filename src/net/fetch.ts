@@ -7,21 +7,27 @@ import { type CallClock, type CallLimits, startClock } from "./clock";
 import { networkError, tunnelStatus } from "./network-errors";
 import { countLookups, noteLookup, wasReused } from "./reuse";
 
-export interface OutgoingCall {
-  method: "GET" | "POST";
-  headers: Record<string, string>;
+/** What a caller says of a call, to whomever it goes. */
+export interface CallOptions {
+  headers?: Record<string, string>;
+  /** If missing, the request is a GET. */
   body?: string | Uint8Array;
-  /** Ends the call, before or after the response's headers. */
-  signal?: AbortSignal;
-  /** Instead of `signal`, for the last call of a request: a limit of the call aborts it too. This saves a controller per call. */
+  /** Ends the call. A limit of the call aborts it too, which saves a controller per call: for the last call of a request. */
   controller?: AbortController;
   limits: CallLimits;
+  /** Called with the error code before the call is repeated, because nothing was sent or because it is a GET. */
+  retried?: (why: string) => void;
+}
+
+export interface OutgoingCall extends CallOptions {
+  method: "GET" | "POST";
+  headers: Record<string, string>;
+  /** Instead of `controller`: ends the call, before or after the response's headers. */
+  signal?: AbortSignal;
   /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
   /** A redirect is an answer like others, and no error. */
   returnsRedirects?: boolean;
-  /** Called with the error code before the call is repeated, because nothing was sent or because it is a GET. */
-  retried?: (why: string) => void;
   /**
    * Called with the first error before a POST is sent a second time; returns the headers for the second. Without it a
    * POST is sent once.

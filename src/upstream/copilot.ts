@@ -3,8 +3,7 @@ import type { Session } from "../accounts/account";
 import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
 import type { CallResponse } from "../net/body";
-import type { CallLimits } from "../net/clock";
-import { callOut, type OutgoingCall } from "../net/fetch";
+import { type CallOptions, callOut, type OutgoingCall } from "../net/fetch";
 import type { CopilotSockets } from "./copilot-sockets";
 
 export interface Copilot {
@@ -13,9 +12,8 @@ export interface Copilot {
   close(): void;
 }
 
-export interface CopilotCall {
+export interface CopilotCall extends CallOptions {
   path: string;
-  body?: string | Uint8Array;
   /** dragoman's request id, so that GitHub's log lines can be matched with ours. */
   requestId: string;
   /** The purpose of the call, in the upstream's terms. */
@@ -24,12 +22,6 @@ export interface CopilotCall {
   initiator?: "user" | "agent";
   /** The request holds an image. */
   vision?: boolean;
-  /** Headers of the dialect. */
-  headers?: Record<string, string>;
-  /** As in `OutgoingCall`. */
-  controller?: AbortController;
-  limits: CallLimits;
-  retried?: (why: string) => void;
   /** Called with the error of the first try before a request is sent again, as an agent's. Without it, a request is sent once. */
   resent?: (error: ProxyError) => void;
   /** The request may be sent over a WebSocket, if the config allows it. */

@@ -6,8 +6,7 @@ import type { ConfigStore } from "../config/store";
 import type { Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import type { CallResponse } from "../net/body";
-import type { CallLimits } from "../net/clock";
-import { callOut } from "../net/fetch";
+import { type CallOptions, callOut } from "../net/fetch";
 
 export interface Providers {
   /** The names of all providers, as configured now. */
@@ -49,20 +48,13 @@ export interface ProviderBreaker {
 
 export type ProviderOperation = "generate" | "list" | "embed";
 
-export interface ProviderCall {
+/** Without a controller the request's own signal ends the call. */
+export interface ProviderCall extends CallOptions {
   operation: ProviderOperation;
   /** The client's request: the proxies that it went through are passed on. Missing for a call of dragoman's own. */
   request?: Request;
   /** The client speaks the provider's dialect: a few of its headers and query parameters are passed on too. */
   passesHeaders?: boolean;
-  /** Headers of the dialect. */
-  headers?: Record<string, string>;
-  /** If missing, the request is a GET. */
-  body?: string | Uint8Array;
-  /** As in `OutgoingCall`; without one the request's own signal ends the call. */
-  controller?: AbortController;
-  limits: CallLimits;
-  retried?: (why: string) => void;
   /** Called with the error of the first try when a request is sent a second time. Without it, a request is sent once. */
   resent?: (error: ProxyError) => void;
 }

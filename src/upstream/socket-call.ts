@@ -5,20 +5,16 @@
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type CallResponse, openBody } from "../net/body";
-import { type CallLimits, startClock } from "../net/clock";
+import { startClock } from "../net/clock";
+import type { OutgoingCall } from "../net/fetch";
 import { editMembers } from "../net/json-edit";
 import { statusOf } from "./failure-rows";
 import type { PooledSocket, SocketAddress, SocketPool } from "./socket-pool";
 
-export interface SocketCall extends SocketAddress {
+export interface SocketCall extends SocketAddress, Pick<OutgoingCall, "controller" | "limits" | "who"> {
   /** The body of the request over HTTP. */
   body: string;
   initiator?: "user" | "agent";
-  /** Ends the call. */
-  controller?: AbortController;
-  limits: CallLimits;
-  /** Who is called, for messages: `GitHub Copilot`. */
-  who: string;
   /** The quota that the last event reports. */
   quota?(snapshots: unknown): void;
   /** Called with each message as it came. */
