@@ -21,7 +21,11 @@ interface Room {
 }
 
 const rooms: Room[] = [
-  { name: "budgets", files: /^src\/budgets\//, tests: /^test\/(?:budgets\/|team\/(?:contract|settlements)\.)/ },
+  {
+    name: "budgets",
+    files: /^src\/budgets\//,
+    tests: /^test\/(?:budgets\/(?!model)|team\/(?:contract|settlements)\.)/,
+  },
   {
     name: "keys",
     files: /^src\/keys\//,

@@ -137,6 +137,21 @@ describe("why nobody can serve", () => {
     expect(error.message).toContain(`before ${zonedTime(clock.now() + 20 * second, clock.now())}`);
   });
 
+  test("the wait is until the first account can serve, none if one can, and unknown if only a person can help", () => {
+    const { pool, accounts, octo, clock } = threeAccounts();
+    const need = { premium: true };
+    expect(pool.wait(need)).toBe(0);
+    for (const [place, account] of accounts.entries())
+      account.mark({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
+    expect(pool.wait(need)).toBe(20 * second);
+    expect(pool.wait({ ...need, capable: (account) => account !== octo })).toBe(21 * second);
+    clock.pass(20 * second);
+    expect(pool.wait(need)).toBe(0);
+    for (const account of accounts) account.mark({ name: "failed", reason: "Its sign-in was revoked." });
+    expect(pool.wait(need)).toBeUndefined();
+    expect(pool.wait({ ...need, capable: () => false })).toBeUndefined();
+  });
+
   test("GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {
     demo.intercept(exchangePath, () => new Response("", { status: 500 }), 2);
     const { pool, octo, work, plus, clock } = threeAccounts();

@@ -86,6 +86,14 @@ test("a loopback address is known in each spelling of a socket, and nothing else
     expect(isLoopbackAddress(address)).toBe(false);
 });
 
+test("a caller on this machine is local unless a page of another origin or a proxy asks for somebody else", () => {
+  expect(callerOf({}).local).toBe(true);
+  expect(callerOf({ origin: "http://localhost:4141" }).local).toBe(true);
+  expect(callerOf({ origin: "http://evil.example" }).local).toBe(false);
+  expect(callerOf({ "x-forwarded-for": "10.0.0.1" }).local).toBe(false);
+  expect(callerOf({ host: "box.lan" }).local).toBe(false);
+});
+
 test("a hostile origin or method is named in an error from its first character on, and cut", () => {
   const long = `https://${"a".repeat(300)}.example`;
   expect(foreignPage(long).message).toStartWith(`A web page at ${long.slice(0, 200)} may not call this address.`);
