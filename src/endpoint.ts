@@ -29,11 +29,12 @@ export interface EndpointDocument {
   reference?: string;
 }
 
-/** @template Context The argument of the handlers. */
-export interface Endpoint<Context> extends EndpointDocument {
-  /** Validates and answers. @throws ProxyError `invalid_request` that names the parameter. */
-  run(context: Context & { params: Record<string, string> }): Promise<Response>;
-}
+/** @template Context The argument of the handlers. @template Columns What a row says besides: who may ask, say. */
+export type Endpoint<Context, Columns = unknown> = EndpointDocument &
+  Columns & {
+    /** Validates and answers. @throws ProxyError `invalid_request` that names the parameter. */
+    run(context: Context & { params: Record<string, string> }): Promise<Response>;
+  };
 
 type NamesIn<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
   ? Name | NamesIn<`/${Rest}`>
@@ -95,7 +96,10 @@ const maxBodyBytes = 64 * 1024;
  * @param read Reads the query.
  */
 export const endpointsOf =
-  <Context extends { request: Request; requireStillAllowed?(): void }>(headers: Record<string, string>, read: Reader) =>
+  <Context extends { request: Request; requireStillAllowed?(): void }, Columns extends object>(
+    headers: Record<string, string>,
+    read: Reader,
+  ) =>
   <
     const Path extends string,
     Params extends z.ZodObject = Nothing,
@@ -103,10 +107,11 @@ export const endpointsOf =
     Body extends z.ZodObject = Nothing,
     Result extends z.ZodType = z.ZodNever,
   >(
-    definition: Definition<Context, Path, Params, Query, Body, Result>,
-  ): Endpoint<Context> => {
-    const { handle, method, path, about, errors, reference } = definition;
-    const schemas = {
+    definition: Columns & Definition<Context, Path, Params, Query, Body, Result>,
+  ): Endpoint<Context, Columns> => {
+    const { handle } = definition;
+    return {
+      ...definition,
       get params() {
         return madeOf(definition.params);
       },
@@ -125,14 +130,16 @@ export const endpointsOf =
       get otherAnswers() {
         return madeOf(definition.otherAnswers);
       },
-    };
-    return Object.assign(schemas, {
-      ...{ method, path, about, errors, reference },
       async run(context: Context & { params: Record<string, string> }) {
         const { request } = context;
+        const schemas = {
+          params: madeOf(definition.params),
+          query: madeOf(definition.query),
+          body: madeOf(definition.body),
+        };
         const params = schemas.params ? parseInput(context.params, schemas.params) : {};
         const query = schemas.query ? read(request.url, schemas.query) : {};
-        const body = schemas.body ? await readBody(request, schemas.body) : {};
+        const body = schemas.body ? parseInput((await readJson(request, maxBodyBytes)).body, schemas.body) : {};
         if (schemas.body) context.requireStillAllowed?.();
         const inputs = { params: { ...context.params, ...params }, query, body };
         const result = await handle({
@@ -141,13 +148,8 @@ export const endpointsOf =
         });
         return result instanceof Response ? result : Response.json(result, { headers });
       },
-    });
+    };
   };
-
-async function readBody<Schema extends z.ZodObject>(request: Request, schema: Schema): Promise<z.output<Schema>> {
-  requireJson(request);
-  return parseInput((await readJson(request, maxBodyBytes)).body, schema);
-}
 
 /** A page of another origin can send a form, but not this content type without a preflight. @throws ProxyError 415. */
 export function requireJson(request: Request): void {
@@ -193,21 +195,3 @@ export const wholeNumber = lazy(() =>
 );
 
 const invalid = (param: string, message: string) => new ProxyError("invalid_request", message, { param });
-
-/** The methods of each path. GET implies HEAD. */
-export function methodsByPathOf(
-  endpoints: readonly Pick<EndpointDocument, "method" | "path">[],
-): Map<string, string[]> {
-  const byPath = new Map<string, string[]>();
-  for (const { method, path } of endpoints) byPath.set(path, [...(byPath.get(path) ?? []), ...methodsOf([{ method }])]);
-  return byPath;
-}
-
-/** GET implies HEAD. */
-export const methodsOf = (endpoints: readonly Pick<EndpointDocument, "method">[]): string[] =>
-  endpoints.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-
-export const methodNotAllowed = (method: string, methods: readonly string[]): ProxyError =>
-  new ProxyError("method_not_allowed", `${method} is not served at this path; use ${methods.join(" or ")}.`, {
-    headers: { allow: methods.join(", ") },
-  });

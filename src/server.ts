@@ -1,17 +1,17 @@
 /** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
-import { Elysia } from "elysia";
 import { websocket } from "elysia/ws";
 import { encodeAdminError, isAdminPath, isAdminWing } from "./admin/admin-path";
-import { clientGroup, clientRoutes, methodsAt, nearestPath } from "./api/routes";
+import { clientAnswers, closestRow, methodsAt, nearestPath } from "./api/client-answers";
+import { clientGroup } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
-import { metricsPath } from "./api-paths";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
 import type { ClientDialect } from "./dialects/hub/conversation";
-import { methodNotAllowed } from "./endpoint";
 import { asProxyError, codeOf, ProxyError } from "./errors";
+import { lazy } from "./lazy";
+import { methodNotAllowed } from "./matcher";
 import { isLoopbackAddress } from "./net/address";
 import type { SocketHandlers } from "./net/client-sockets";
 import {
@@ -144,21 +144,14 @@ export function handler(app: App, exposed: boolean, bound?: string) {
   const callers = new WeakMap<Request, Visitor>();
   const currentLists = guardLists(app, bound);
   const callerOf = (request: Request) => callers.get(request)!;
-  const router = () =>
-    new Elysia({ handler: { standardHostname: false }, strictPath: true }).onError(({ error, code, request }) =>
-      speak(app, code === "NOT_FOUND" ? nothingAt(request) : error, request, callers.get(request)?.requestId ?? ""),
-    );
-  const clientRouter = router().use(clientRoutes(app, callerOf));
-  // Loaded with the first request for it: few starts need it, and the first answer should not wait for it.
-  const openAdminWing = async () => {
-    const { adminPlugin } = await import("./admin/api/routes");
-    return router().use(adminPlugin(app, callerOf, exposed, () => describeApi(app)));
-  };
-  let adminWing: ReturnType<typeof openAdminWing> | undefined;
-  const answerAdmin = async (request: Request): Promise<Response> => {
-    adminWing ??= openAdminWing();
-    return (await adminWing).handle(request);
-  };
+  const fail = (thrown: unknown, request: Request) =>
+    speak(app, thrown, request, callers.get(request)?.requestId ?? "");
+  const answerClient = clientAnswers(app, callerOf, { miss: (request) => fail(nothingAt(request), request), fail });
+  // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
+  const adminApi = lazy(async () =>
+    (await import("./admin/api/routes")).adminAnswers(app, callerOf, () => describeApi(app), fail),
+  );
+  const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, exposed, fail));
 
   const answer = async (request: Request, peer: string | null, connection: ClientConnection): Promise<Response> => {
     const lists = currentLists();
@@ -173,10 +166,12 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       if (isAdminWing(path) && !bodyMethods.has(request.method)) connection.keepOpen();
       if (!isAdminPath(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
-      if (app.refusing && !isAdminWing(path) && !isProbe(path)) throw shuttingDown();
+      if (app.refusing && !isAdminWing(path) && !closestRow(path)?.access.whileStopping) throw shuttingDown();
       callers.set(request, caller);
       if (request.method === "OPTIONS") response = preflight(request, caller, lists);
-      else response = await (isAdminWing(path) ? answerAdmin(request) : clientRouter.handle(request));
+      else if (isAdminPath(path)) response = await (await adminApi())(request);
+      else if (isAdminWing(path)) response = await (await pages())(request);
+      else response = await answerClient(request);
       allowOrigin(response, request, caller, lists);
     } catch (thrown) {
       response = speak(app, thrown, request, requestId);
@@ -280,19 +275,13 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
 }
 
 /** The dialect in which errors of a path are written; chat for paths without a dialect. */
-function dialectAt(path: string): ClientDialect {
-  if (/^\/v1(?:alpha|beta)(?:\/(?!v1\/)|$)|^\/v1\/models\/.+(?::|%3a)[a-z]+$/i.test(path)) return "gemini";
-  if (/^\/(?:(?:v1\/){0,2}messages(?:\/|$)|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
-  return /^(?:\/v1)?\/(?:responses|alpha)(?:\/|$)/.test(path) ? "responses" : "chat";
-}
+const dialectAt = (path: string): ClientDialect => closestRow(path)?.dialect ?? "chat";
 
 function ourselves(): ProxyError {
   return new ProxyError("loop", "This call was sent by dragoman itself: the address of a provider leads back here.", {
     headers: { "x-should-retry": "false" },
   });
 }
-
-const isProbe = (path: string) => path === "/health" || path.startsWith("/health/") || path === metricsPath;
 
 /** For a request that came after the signal to stop; the client's next try reaches whatever runs then. */
 const shuttingDown = () =>
@@ -315,9 +304,9 @@ const usualMethods = ["GET", "HEAD", "POST"];
 
 /** Answers OPTIONS, and the preflight of a browser; no handler sees it. */
 function preflight(request: Request, caller: Caller, lists: GuardLists): Response {
-  const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isModelPath(request);
-  // `allowedOrigins` opens the model routes only.
-  if (caller.foreign && !allowed) throw foreignPage(isModelPath(request) ? caller.origin : null);
+  const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isForPages(request);
+  // `allowedOrigins` opens the paths of models only.
+  if (caller.foreign && !allowed) throw foreignPage(isForPages(request) ? caller.origin : null);
   const methods = methodsAt(pathOfUrl(request.url)) ?? usualMethods;
   return new Response(null, {
     status: 204,
@@ -333,17 +322,12 @@ function preflight(request: Request, caller: Caller, lists: GuardLists): Respons
 
 /** Lets a page of an allowed origin read the answer: model routes only, the exact origin, no credentials. */
 function allowOrigin(response: Response, request: Request, { origin }: Caller, { origins }: GuardLists): void {
-  if (origin === null || !origins.has(origin) || !isModelPath(request)) return;
+  if (origin === null || !origins.has(origin) || !isForPages(request)) return;
   response.headers.set("access-control-allow-origin", origin);
   response.headers.append("vary", "Origin");
 }
 
-/** With or without `/v1`. */
-const isModelPath = (request: Request) => {
-  const path = pathOfUrl(request.url);
-  if (/^\/(?:(?:[^/]+\/)?v1|v1alpha|v1beta)\//.test(path)) return true;
-  return !isAdminWing(path) && methodsAt(`/v1${path}`) !== undefined;
-};
+const isForPages = (request: Request) => closestRow(pathOfUrl(request.url))?.access.forPages === true;
 
 /** Rebuilt only when the config has changed. */
 function guardLists(app: App, bound?: string): () => GuardLists {

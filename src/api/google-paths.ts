@@ -2,8 +2,9 @@
  * Google's paths end in a model and a method: `/v1beta/models/:model:generateContent`. The model may have slashes, so it is
  * no parameter of the router.
  */
-import { type EndpointDocument, methodNotAllowed, methodsOf } from "../endpoint";
+import type { EndpointDocument } from "../endpoint";
 import { ProxyError } from "../errors";
+import { methodNotAllowed, methodsOf } from "../matcher";
 
 const form = /^(.+)\/:model(?::(\w+))?$/;
 

@@ -405,7 +405,7 @@ describe("the page", () => {
       renewed: false,
       reason: null,
     } as const;
-    const frame = { version: "1", demo: false, signedIn: false, assets: "", formToken: "t" };
+    const frame = { version: "1", demo: false, signedIn: false, menu: [], assets: "", formToken: "t" };
     const shown = (address: string, warning: string | null) =>
       String(DeviceCode({ signIn: { ...item, address, warning }, frame }));
     const own = shown("https://github.com/login/device", null);

@@ -33,11 +33,20 @@ test.each([
   expect(response.headers.get("x-request-id")).toBeTruthy();
 });
 
-test("a wrong path of the messages API is refused in its own shape", async () => {
-  expect(await (await proxy.post("/v1/messages/nothing", {})).json()).toMatchObject({
-    type: "error",
-    error: { type: "not_found_error" },
-  });
+test.each([
+  ["/v1/messages/nothing", "messages"],
+  ["/prov/v1/nothing", "messages"],
+  ["/v1beta/nothing", "gemini"],
+  ["/v1alpha/models/vendor/x:sing", "gemini"],
+  ["/v1/models/x:sing", "gemini"],
+  ["/v1/nothing", "openai"],
+  ["/responses/nothing", "openai"],
+  ["/nothing", "openai"],
+])("%s, which is no path, is 404 in the shape of the %s API, whose paths begin like it", async (path, shape) => {
+  const response = await proxy.post(path, {});
+  const body = (await response.json()) as { type?: string; error: { status?: string; param?: null } };
+  const shown = body.type === "error" ? "messages" : body.error.status ? "gemini" : "openai";
+  expect([response.status, shown]).toEqual([404, shape]);
 });
 
 test("the front page says DEMO, and health says how we are", async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { methodsByPath } from "../../src/api/routes";
-import { methodsByPathOf } from "../../src/endpoint";
+import { methodsByPathOf } from "../../src/matcher";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 let proxy: RunningProxy;

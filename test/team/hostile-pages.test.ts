@@ -1,6 +1,7 @@
 /** The pages of a team against other sites, siblings of its domain and other members: whose form, whose cookie, whose session. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { routeRoles } from "../../src/admin/access/roles";
+import { adminRoutes } from "../../src/admin/api/routes";
+import { pageRoutes } from "../../src/admin/pages/routes";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
@@ -91,10 +92,7 @@ describeWithPostgres("the pages of a team", () => {
       ["an old token", own, old],
       ["the token of nobody", own, "-"],
     ];
-    const paths = Object.keys(routeRoles).flatMap((route) => {
-      const [method, path] = route.split(" ") as [string, string];
-      return method === "POST" && path.startsWith("/admin") ? [path] : [];
-    });
+    const paths = ["/admin/sign-out", ...pageRoutes.filter(({ method }) => method === "POST").map(({ path }) => path)];
     expect(paths.length).toBeGreaterThan(20);
     const fill = (path: string) => path.replace(":name", "anna").replace(":id", crypto.randomUUID());
     for (const path of paths)
@@ -104,15 +102,12 @@ describeWithPostgres("the pages of a team", () => {
         expect([path, what, status]).toEqual([path, what, 403]);
       }
     // A member's cookie is no key of the API, and neither is the owner's.
-    for (const route of Object.keys(routeRoles)) {
-      const [method, path] = route.split(" ") as [string, string];
-      if (!path.startsWith("/api")) continue;
+    for (const { method, path } of adminRoutes)
       for (const cookie of [cookies.owner, cookies.anna]) {
         const sent = { method, headers: { ...own, cookie, "content-type": "application/json" } };
         const { status } = await send(there, fill(path), { ...sent, ...(method === "POST" && { body: "{}" }) });
-        expect([route, status]).toEqual([route, 401]);
+        expect([method, path, status]).toEqual([method, path, 401]);
       }
-    }
     // All of it is as it was, and the same forms are right for whom they are.
     for (const [cookie, form_token] of [
       [cookies.owner, tokens.owner],
@@ -158,7 +153,7 @@ describeWithPostgres("the pages of a team", () => {
   test("every page refuses to be framed, cached or read by another site, and so do its errors", async () => {
     const [here] = servers;
     const cookie = pair(await signIn(here, anna.key));
-    const paths = Object.keys(routeRoles).flatMap((route) => (route.startsWith("GET /admin") ? [route.slice(4)] : []));
+    const paths = pageRoutes.filter(({ method }) => method === "GET").map(({ path }) => path);
     for (const path of [...paths, "/admin/nothing", `/admin/join/${"x".repeat(32)}`])
       for (const headers of [{ ...own, cookie }, own, { "sec-fetch-site": "cross-site", cookie }]) {
         const controller = new AbortController();

@@ -9,6 +9,9 @@ import { isLoopbackAddress, networkOf } from "../../net/address";
 import { includesSecret, keyHeaders, sentSecrets, sha256 } from "../../net/credentials";
 import { type Caller, namesThisMachine } from "../../net/guard";
 
+/** Who may use a page or an endpoint. `member`: members too, who see only what is their own. `owner`: nobody else. */
+export type Role = "member" | "owner";
+
 /** What authorizes an answer that goes on. */
 export interface Permit {
   /** Asked again and again. */
@@ -19,7 +22,7 @@ export interface Permit {
  * Returns whom the caller is: a member's id, or null for the owner. Throws ProxyError `permission`, `authentication`, `rate_limit`
  * for everybody else.
  */
-export type Guard = (request: Request, caller: Caller) => string | null;
+export type Guard = (request: Pick<Request, "headers">, caller: Caller) => string | null;
 
 export function adminGuard(app: App): Guard {
   const { tokenTries: tries } = app;
@@ -77,13 +80,13 @@ export function keyPermit(app: App, { headers }: Request): Permit {
 }
 
 /** The member's key that a request sent. */
-export const keySentTo = ({ members }: App, { headers }: Request): ClientKey | undefined =>
+export const keySentTo = ({ members }: App, { headers }: Pick<Request, "headers">): ClientKey | undefined =>
   members?.findKey(sentByMember(headers));
 
 const sentByMember = (headers: Headers) => sentSecrets(headers, ["x-admin-token", ...keyHeaders]);
 
 /** A key is worth no more on this machine than elsewhere. Pages of other origins have none. @throws ProxyError `authentication`, `unable` */
-function memberKeyOf(app: App, request: Request, caller: Caller): ClientKey | undefined {
+function memberKeyOf(app: App, request: Pick<Request, "headers">, caller: Caller): ClientKey | undefined {
   if (!app.members || caller.foreign) return undefined;
   const key = keySentTo(app, request);
   if (!key) return undefined;

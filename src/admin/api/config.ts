@@ -3,7 +3,6 @@ import type { App } from "../../app";
 import { underBothNames } from "../../config/patch";
 import { parseConfig } from "../../config/schema";
 import { configKeys, masked, valueAt } from "../../config/secrets";
-import { requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import { readJson } from "../../relay/incoming";
 
@@ -31,7 +30,6 @@ export async function showConfig({ config }: App): Promise<Response> {
  * them take effect, or none does.
  */
 export async function changeConfig(app: App, request: Request): Promise<Response> {
-  requireJson(request);
   const { revision, ...patch } = (await readJson(request, bodyLimit)).body;
   await app.config.change(patch, { revision: revisionFrom(revision, request.headers) });
   return showConfig(app);

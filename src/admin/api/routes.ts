@@ -1,10 +1,9 @@
 /** Every path under /api/admin in one table, all of them behind one guard. */
 
-import { Elysia } from "elysia";
 import { z } from "zod";
 import type { App } from "../../app";
 import { budgetListSchema } from "../../budgets/budget-list";
-import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
+import { type Endpoint, endpointsOf, readQuery, requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import { keyGone } from "../../keys/client-keys";
@@ -12,14 +11,13 @@ import { keyListSchema } from "../../keys/key-list";
 import { memberListSchema } from "../../keys/member-list";
 import { memberLimitsSchema, newMemberSchema } from "../../keys/member-schemas";
 import { newKeySchema } from "../../keys/stored-keys";
+import { type Answers, matcherOf, methodNotAllowed, methodsOf } from "../../matcher";
 import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/drift-list";
-import { adminGuard, keyPermit, keySentTo } from "../access/authorize";
-import { type Role, roleOf } from "../access/roles";
+import { adminGuard, keyPermit, keySentTo, type Role } from "../access/authorize";
 import { browserUrl } from "../browser-url";
-import { lazyPages } from "../pages/lazy-pages";
 import {
   accountKeySchema,
   beginSignIn,
@@ -90,165 +88,156 @@ interface AdminContext {
   describeApi(): Promise<object>;
 }
 
-const endpoint = endpointsOf<AdminContext>({ "cache-control": "no-store" }, readQuery);
+type AdminRoute = Endpoint<AdminContext, { role: Role }>;
+
+const endpoint = endpointsOf<AdminContext, { role: Role }>({ "cache-control": "no-store" }, readQuery);
 
 /** Only its content type counts. */
 const emptyBody = z.looseObject({}).describe("Empty. A web page of another origin cannot send this content type.");
 
 // biome-ignore format: a table
-export const adminRoutes: Endpoint<AdminContext>[] = [
-  endpoint({ method: "GET", path: "/api/admin/meta", about: "The program and its history: file, limits, number of rows, oldest row, and whether it can be written.",
+export const adminRoutes: AdminRoute[] = [
+  endpoint({ method: "GET", path: "/api/admin/meta", role: "owner", about: "The program and its history: file, limits, number of rows, oldest row, and whether it can be written.",
     response: metaSchema,
     handle: ({ app }) => describeInstance(app) }),
-  endpoint({ method: "GET", path: "/api/admin/accounts", about: "The accounts: state, plan, remaining quota and its reset; with `include_stats=1`, the usage of each since `since_ms` (default: a day ago).",
+  endpoint({ method: "GET", path: "/api/admin/accounts", role: "member", about: "The accounts: state, plan, remaining quota and its reset; with `include_stats=1`, the usage of each since `since_ms` (default: a day ago).",
     query: queries.accounts, response: z.object({ items: z.array(accountSchema) }),
     handle: async ({ app, query: { include_stats, since_ms = app.now() - dayMs } }) => ({ items: await listAccounts(app, include_stats ? since_ms : undefined) }) }),
-  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins", about: "Begins a sign-in at GitHub. A person types `user_code` at `address`; meanwhile ask for the sign-in's state.",
+  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins", role: "member", about: "Begins a sign-in at GitHub. A person types `user_code` at `address`; meanwhile ask for the sign-in's state.",
     body: newSignInSchema, response: signInSchema, errors: ["conflict", "upstream", "timeout"],
     handle: ({ app, body, member }) => beginSignIn(app, body, member ?? undefined) }),
-  endpoint({ method: "GET", path: "/api/admin/accounts/sign-ins/:id", about: "The state of a sign-in: waiting, done, failed or cancelled.",
+  endpoint({ method: "GET", path: "/api/admin/accounts/sign-ins/:id", role: "member", about: "The state of a sign-in: waiting, done, failed or cancelled.",
     response: signInSchema, errors: ["not_found"],
     handle: ({ app, params, member }) => showSignIn(app, params.id, member) }),
-  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins/:id/cancel", about: "Stops waiting for a sign-in.",
+  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins/:id/cancel", role: "member", about: "Stops waiting for a sign-in.",
     reads: emptyBody, response: signInSchema, errors: ["not_found"],
-    handle: ({ app, request, params, member }) => { requireJson(request); return cancelSignIn(app, params.id, member); } }),
-  endpoint({ method: "POST", path: "/api/admin/accounts/pause", about: "Pauses an account, which then gets no requests, or resumes it: `{\"account_key\", \"paused\"}`.",
+    handle: ({ app, params, member }) => cancelSignIn(app, params.id, member) }),
+  endpoint({ method: "POST", path: "/api/admin/accounts/pause", role: "member", about: "Pauses an account, which then gets no requests, or resumes it: `{\"account_key\", \"paused\"}`.",
     body: z.strictObject({ account_key: accountKeySchema, paused: z.boolean() }), response: z.object({ paused: z.boolean() }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { account_key, paused } }) => pauseAccount(app, account_key, paused) }),
-  endpoint({ method: "POST", path: "/api/admin/accounts/order", about: "Sets the order in which accounts are used: `{\"account_keys\"}` come first, the others follow.",
+  endpoint({ method: "POST", path: "/api/admin/accounts/order", role: "member", about: "Sets the order in which accounts are used: `{\"account_keys\"}` come first, the others follow.",
     body: z.strictObject({ account_keys: z.array(accountKeySchema).max(1_000) }), response: z.object({ account_keys: z.array(z.string()) }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { account_keys } }) => orderAccounts(app, account_keys) }),
-  endpoint({ method: "POST", path: "/api/admin/accounts/remove", about: "Removes an account: `{\"account_key\"}`. Its requests stay in the history. `revoke_at` is GitHub's page for revoking the sign-in too.",
+  endpoint({ method: "POST", path: "/api/admin/accounts/remove", role: "member", about: "Removes an account: `{\"account_key\"}`. Its requests stay in the history. `revoke_at` is GitHub's page for revoking the sign-in too.",
     body: z.strictObject({ account_key: accountKeySchema }), response: z.object({ removed: z.literal(true), revoke_at: z.string() }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { account_key } }) => removeAccount(app, account_key) }),
-  endpoint({ method: "GET", path: "/api/admin/requests", about: "The history, newest first: 50 rows or `limit` (at most 200), continued with `cursor_id`; filtered by `account_id`, `account_key`, `client_model`, `upstream_model`, `client_name`, `key_name`, `member`, `path`, `upstream_endpoint`, `initiator`, `session`, `cache_miss`, `stream`, `status`, `status_class`, `has_error`, `from_ms`, `to_ms`.",
+  endpoint({ method: "GET", path: "/api/admin/requests", role: "member", about: "The history, newest first: 50 rows or `limit` (at most 200), continued with `cursor_id`; filtered by `account_id`, `account_key`, `client_model`, `upstream_model`, `client_name`, `key_name`, `member`, `path`, `upstream_endpoint`, `initiator`, `session`, `cache_miss`, `stream`, `status`, `status_class`, `has_error`, `from_ms`, `to_ms`.",
     query: queries.requests, response: pageSchema,
     handle: ({ app, query: { limit, cursor_id, ...filters } }) => listRequests(app, filters, limit, cursor_id) }),
-  endpoint({ method: "GET", path: "/api/admin/requests/:requestId", about: "One request, running or ended.",
+  endpoint({ method: "GET", path: "/api/admin/requests/:requestId", role: "member", about: "One request, running or ended.",
     response: requestSchema, errors: ["not_found"],
     handle: ({ app, params }) => getRequest(app, params.requestId) }),
-  endpoint({ method: "GET", path: "/api/admin/totals", about: "The totals of all matching requests: success, tokens, cost, times. Unknown values are counted separately.",
+  endpoint({ method: "GET", path: "/api/admin/totals", role: "member", about: "The totals of all matching requests: success, tokens, cost, times. Unknown values are counted separately.",
     query: queries.filters, response: totalsSchema,
     handle: ({ app, query }) => app.history.totals(query) }),
-  endpoint({ method: "GET", path: "/api/admin/statistics", about: "The same totals in groups: `by` takes one or two of hour, day, model, client_model, account, account_key, client, key, member, endpoint, path, initiator, session, cache_miss, status.",
+  endpoint({ method: "GET", path: "/api/admin/statistics", role: "member", about: "The same totals in groups: `by` takes one or two of hour, day, model, client_model, account, account_key, client, key, member, endpoint, path, initiator, session, cache_miss, status.",
     query: queries.statistics, response: statisticsSchema,
     handle: ({ app, request, query: { by, ...filters } }) => app.history.statistics(filters, by, request.signal) }),
-  endpoint({ method: "GET", path: "/api/admin/export", about: "All matching requests as a file: `format=csv` or `json`.",
+  endpoint({ method: "GET", path: "/api/admin/export", role: "member", about: "All matching requests as a file: `format=csv` or `json`.",
     query: queries.export, response: { "text/csv": z.string(), "application/json": z.array(entrySchema) },
     handle: ({ app, query }) => answerExport(app, query) }),
-  endpoint({ method: "GET", path: "/api/admin/models", about: "The current models: limits, endpoints, price, policy, accounts, unsupported fields.",
+  endpoint({ method: "GET", path: "/api/admin/models", role: "member", about: "The current models: limits, endpoints, price, policy, accounts, unsupported fields.",
     response: z.object({ items: z.array(modelSchema) }),
     handle: async ({ app, member }) => ({ items: await modelItems(app, member) }) }),
-  endpoint({ method: "POST", path: "/api/admin/models/forget", about: "Forgets that a model does not support a field: `{\"model\", \"field\"}`; without `field`, all fields of the model.",
+  endpoint({ method: "POST", path: "/api/admin/models/forget", role: "owner", about: "Forgets that a model does not support a field: `{\"model\", \"field\"}`; without `field`, all fields of the model.",
     body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, body: { model, field } }) => { forgetField(app, model, field); return { forgotten: true as const }; } }),
-  endpoint({ method: "GET", path: "/api/admin/cache", about: "The upstream's prompt cache between `from_ms` (a week ago) and `to_ms`: share and savings by model, client and session, and turns that did not find their prompt.",
+  endpoint({ method: "GET", path: "/api/admin/cache", role: "member", about: "The upstream's prompt cache between `from_ms` (a week ago) and `to_ms`: share and savings by model, client and session, and turns that did not find their prompt.",
     query: queries.cache, response: cacheReportSchema,
     handle: ({ app, query: { from_ms = app.now() - 7 * dayMs, to_ms } }) => cacheReport(app, { from_ms, ...(to_ms === undefined ? {} : { to_ms }) }) }),
-  endpoint({ method: "GET", path: "/api/admin/live", about: "Running and finished requests as server-sent events: snapshot, running, finished; in a team of all servers, for a member the member's own. The stream ends with the key.",
+  endpoint({ method: "GET", path: "/api/admin/live", role: "member", about: "Running and finished requests as server-sent events: snapshot, running, finished; in a team of all servers, for a member the member's own. The stream ends with the key.",
     response: { "text/event-stream": liveEventSchema },
     handle: ({ app, request, member }) => answerLive(app, request, member === null ? undefined : keyPermit(app, request)) }),
-  endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request with an error for its client, on whichever server of a team it runs.",
+  endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", role: "member", about: "Ends a running request with an error for its client, on whichever server of a team it runs.",
     reads: emptyBody,
     response: z.object({ cancelled: z.literal(true) }), errors: ["not_found"],
-    handle: ({ app, request, params }) => { requireJson(request); return cancelRequest(app, params.requestId); } }),
-  endpoint({ method: "GET", path: "/api/admin/config", about: "The config: every key with masked secrets, and whether its value is stored or the default.",
+    handle: ({ app, params }) => cancelRequest(app, params.requestId) }),
+  endpoint({ method: "GET", path: "/api/admin/config", role: "owner", about: "The config: every key with masked secrets, and whether its value is stored or the default.",
     response: configAnswerSchema,
     handle: ({ app }) => showConfig(app) }),
-  endpoint({ method: "POST", path: "/api/admin/config", about: "Changes the config file and takes effect at once: a JSON object of the keys to change.",
+  endpoint({ method: "POST", path: "/api/admin/config", role: "owner", about: "Changes the config file and takes effect at once: a JSON object of the keys to change.",
     reads: configPatchSchema, response: configAnswerSchema, errors: ["conflict"],
     handle: ({ app, request }) => changeConfig(app, request) }),
-  endpoint({ method: "GET", path: "/api/admin/keys", about: "The client keys: names, models, expiry and last use, never the keys.",
+  endpoint({ method: "GET", path: "/api/admin/keys", role: "member", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
     handle: ({ app, member }) => member === null ? listKeys(app) : listMemberKeys(app, member) }),
-  endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key, for a member one of their own. The response has the key, which is not stored and cannot be shown again.",
+  endpoint({ method: "POST", path: "/api/admin/keys", role: "member", about: "Creates a client key, for a member one of their own. The response has the key, which is not stored and cannot be shown again.",
     body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
     handle: ({ app, request, body, member }) => member === null ? createClientKey(app, body) : createMemberKey(app, member, body, keySentTo(app, request)) }),
-  endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
+  endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", role: "member", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
-    handle: ({ app, request, params, member }) => { requireJson(request); return member === null ? revokeClientKey(app, params.name) : revokeMemberKey(app, member, params.name); } }),
-  endpoint({ method: "GET", path: "/api/admin/members", about: "The members of a team: limits, accounts, keys, open invitation, and what they used this month.",
+    handle: ({ app, params, member }) => member === null ? revokeClientKey(app, params.name) : revokeMemberKey(app, member, params.name) }),
+  endpoint({ method: "GET", path: "/api/admin/members", role: "owner", about: "The members of a team: limits, accounts, keys, open invitation, and what they used this month.",
     query: membersQuery, response: memberListSchema,
     handle: ({ app, query }) => listMembers(app, query) }),
-  endpoint({ method: "POST", path: "/api/admin/members", about: "Invites a member, or gives one another link: `{\"name\"}`, and limits. The response has the link, which works once and cannot be shown again.",
+  endpoint({ method: "POST", path: "/api/admin/members", role: "owner", about: "Invites a member, or gives one another link: `{\"name\"}`, and limits. The response has the link, which works once and cannot be shown again.",
     body: newMemberSchema, response: invitedSchema, errors: ["not_found"],
     handle: ({ app, body, request }) => inviteMember(app, body, browserUrl(request).origin) }),
-  endpoint({ method: "GET", path: "/api/admin/members/:name", about: "One member, with the names of the keys.",
+  endpoint({ method: "GET", path: "/api/admin/members/:name", role: "owner", about: "One member, with the names of the keys.",
     response: memberDetailSchema, errors: ["not_found"],
     handle: ({ app, params }) => showMember(app, params.name) }),
-  endpoint({ method: "POST", path: "/api/admin/members/:name/limits", about: "Changes what a member's keys may do, those that exist too; on every server within a second.",
+  endpoint({ method: "POST", path: "/api/admin/members/:name/limits", role: "owner", about: "Changes what a member's keys may do, those that exist too; on every server within a second.",
     body: memberLimitsSchema, response: shownLimitsSchema, errors: ["not_found"],
     handle: ({ app, body, params }) => limitMember(app, params.name, body) }),
-  endpoint({ method: "POST", path: "/api/admin/members/:name/withdraw", about: "Takes back a member's open invitation.",
+  endpoint({ method: "POST", path: "/api/admin/members/:name/withdraw", role: "owner", about: "Takes back a member's open invitation.",
     reads: emptyBody, response: z.object({ withdrawn: z.number().describe("How many were open.") }), errors: ["not_found"],
-    handle: ({ app, request, params }) => { requireJson(request); return withdrawInvitations(app, params.name); } }),
-  endpoint({ method: "POST", path: "/api/admin/members/:name/remove", about: "Removes a member: their keys are refused on every server within a second, and their accounts are signed out. Answers that run go on to their end.",
+    handle: ({ app, params }) => withdrawInvitations(app, params.name) }),
+  endpoint({ method: "POST", path: "/api/admin/members/:name/remove", role: "owner", about: "Removes a member: their keys are refused on every server within a second, and their accounts are signed out. Answers that run go on to their end.",
     reads: emptyBody, response: z.object({ removed: z.literal(true) }), errors: ["not_found"],
-    handle: ({ app, request, params }) => { requireJson(request); return dismissMember(app, params.name); } }),
-  endpoint({ method: "GET", path: "/api/admin/drift", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields. Also what it no longer sends, and which numbers are unknown for it.",
+    handle: ({ app, params }) => dismissMember(app, params.name) }),
+  endpoint({ method: "GET", path: "/api/admin/drift", role: "owner", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields. Also what it no longer sends, and which numbers are unknown for it.",
     response: driftListSchema(),
     handle: ({ app }) => driftList(app.drift, app.losses) }),
-  endpoint({ method: "GET", path: "/api/admin/budgets", about: "The budgets: limits, what is used and reserved in this period, and when it ends. `holders` are the members, keys, accounts or sessions that have an amount of their own, highest first; `budget`, `limit` and `offset` page through those of one.",
+  endpoint({ method: "GET", path: "/api/admin/budgets", role: "member", about: "The budgets: limits, what is used and reserved in this period, and when it ends. `holders` are the members, keys, accounts or sessions that have an amount of their own, highest first; `budget`, `limit` and `offset` page through those of one.",
     query: queries.budgets, response: budgetListSchema,
     handle: async ({ app, member, query }) => ({ items: await listBudgets(app, member, query) }) }),
-  endpoint({ method: "POST", path: "/api/admin/budgets", about: "Adds a budget to the config.",
+  endpoint({ method: "POST", path: "/api/admin/budgets", role: "owner", about: "Adds a budget to the config.",
     body: newBudgetSchema, response: z.object({ added: z.literal(true) }), errors: ["conflict"],
     handle: ({ app, body }) => addBudget(app, body) }),
-  endpoint({ method: "POST", path: "/api/admin/budgets/remove", about: "Removes a budget from the config: `{\"name\"}`.",
+  endpoint({ method: "POST", path: "/api/admin/budgets/remove", role: "owner", about: "Removes a budget from the config: `{\"name\"}`.",
     body: z.strictObject({ name: z.string() }), response: z.object({ removed: z.literal(true) }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { name } }) => removeBudget(app, name) }),
-  endpoint({ method: "POST", path: "/api/admin/notices/test", about: "Sends a test notice to every channel of the config.",
+  endpoint({ method: "POST", path: "/api/admin/notices/test", role: "owner", about: "Sends a test notice to every channel of the config.",
     reads: emptyBody,
     response: z.object({ faults: z.array(z.string()).describe("A sentence for each channel that failed.") }),
-    handle: async ({ app, request }) => { requireJson(request); return { faults: await app.notices.test() }; } }),
-  endpoint({ method: "GET", path: "/api/admin/openapi.json", about: "All endpoints as an OpenAPI 3.1 document.",
+    handle: async ({ app }) => ({ faults: await app.notices.test() }) }),
+  endpoint({ method: "GET", path: "/api/admin/openapi.json", role: "member", about: "All endpoints as an OpenAPI 3.1 document.",
     response: z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }),
     handle: async ({ describeApi }) => Response.json(await describeApi(), { headers: { "cache-control": "no-store" } }) }),
 ];
 
 /**
+ * Answers the requests for the admin API. The guard runs before a 404 or 405, which would tell a stranger what exists.
  * @param callerOf The caller of a request, as it was checked before routing.
  * @param describeApi Makes the OpenAPI document of the whole server.
  */
-export function adminPlugin(
+export function adminAnswers(
   app: App,
   callerOf: (request: Request) => Visitor,
-  exposed: boolean,
   describeApi: () => Promise<object>,
+  fail: Answers<AdminRoute>["fail"],
 ) {
   const admit = adminGuard(app);
-  const plugin = new Elysia({ name: "admin" });
-  for (const { method, path, run } of adminRoutes)
-    plugin.route(
-      method,
-      path,
-      // Elysia reads a handler's source to find the fields it needs, so the parameter names them.
-      ({ request, params }) => {
-        const caller = callerOf(request);
-        const member = admit(request, caller);
-        requireRole(member, roleOf(method, path));
-        caller.connection.keepOpen();
-        const own = app.forMember(member);
-        const requireStillAllowed = () => {
-          if (admit(request, caller) !== member) throw keyGone();
-        };
-        const given = { app: own, member, request, caller, params: decodedParams(params) };
-        return run({ ...given, requireStillAllowed, describeApi });
-      },
-      { parse: "none" },
-    );
-  // The guard runs before a 404 or 405, which would tell a stranger what exists.
-  for (const [path, methods] of methodsByPathOf(adminRoutes))
-    plugin.all(path, ({ request }) => {
+  return matcherOf(adminRoutes, {
+    answer({ method, role, run }, request, params) {
+      const caller = callerOf(request);
+      const member = admit(request, caller);
+      requireRole(member, role);
+      caller.connection.keepOpen();
+      if (method === "POST") requireJson(request);
+      const requireStillAllowed = () => {
+        if (admit(request, caller) !== member) throw keyGone();
+      };
+      const given = { app: app.forMember(member), member, request, caller, params: decodedParams(params) };
+      return run({ ...given, requireStillAllowed, describeApi });
+    },
+    miss(request, rows) {
       admit(request, callerOf(request));
-      throw methodNotAllowed(request.method, methods);
-    });
-  for (const path of ["/api/admin", "/api/admin/*"])
-    plugin.all(path, ({ request }) => {
-      admit(request, callerOf(request));
+      if (rows.length > 0) throw methodNotAllowed(request.method, methodsOf(rows));
       throw new ProxyError("not_found", "There is nothing here in the admin API.");
-    });
-  return plugin.use(lazyPages(app, admit, callerOf, exposed));
+    },
+    fail,
+  });
 }
 
 /** @throws ProxyError `permission` */

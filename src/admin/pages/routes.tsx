@@ -1,17 +1,15 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The routes of the admin pages under /admin, protected by the same guard as the admin API. */
-import { Elysia } from "elysia";
 import type { App } from "../../app";
-import { methodNotAllowed, methodsByPathOf } from "../../endpoint";
 import { asProxyError, ProxyError } from "../../errors";
 import { keyGone } from "../../keys/client-keys";
 import type { AdminSession } from "../../keys/page-sessions";
+import { type Answers, matcherOf, methodNotAllowed, methodsOf, type Route } from "../../matcher";
 import type { Caller, Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
-import type { Guard } from "../access/authorize";
+import { adminGuard, type Guard, type Role } from "../access/authorize";
 import { readForm } from "../access/form";
 import { openFormTokens } from "../access/form-token";
-import { type Role, roleOf } from "../access/roles";
 import { openSessions } from "../access/session";
 import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from "../access/sign-in-page";
 import { browserUrl } from "../browser-url";
@@ -49,86 +47,102 @@ import { sendFromPage } from "./try/send";
 
 type PageResult = Markup | StreamedPage | Response;
 
-interface PageRoute {
-  method: "GET" | "POST";
-  path: string;
+interface PageRoute extends Route {
+  role: Role;
+  /** Its name in the menu, which lists the pages in the order of these rows. */
+  title?: string;
+  /** Only a team has it in its menu. */
+  teamOnly?: boolean;
   show: (context: PageContext) => PageResult | Promise<PageResult>;
 }
 
-/** Who may open each is in `routeRoles`. */
 // biome-ignore format: a table
 export const pageRoutes: PageRoute[] = [
-  { method: "GET", path: "/admin", show: overviewPage },
-  { method: "GET", path: "/admin/accounts", show: accountsPage },
-  { method: "POST", path: "/admin/accounts/sign-in", show: beginFromPage },
-  { method: "GET", path: "/admin/accounts/sign-in/:id", show: signInPage },
-  { method: "POST", path: "/admin/accounts/sign-in/:id/cancel", show: cancelSignInFromPage },
-  { method: "POST", path: "/admin/accounts/pause", show: pauseFromPage },
-  { method: "POST", path: "/admin/accounts/move", show: moveFromPage },
-  { method: "POST", path: "/admin/accounts/remove", show: removeFromPage },
-  { method: "GET", path: "/admin/members", show: membersPage },
-  { method: "POST", path: "/admin/members", show: inviteFromPage },
-  { method: "GET", path: "/admin/members/:name", show: memberPage },
-  { method: "POST", path: "/admin/members/:name/limits", show: limitFromPage },
-  { method: "POST", path: "/admin/members/:name/invite", show: linkFromPage },
-  { method: "POST", path: "/admin/members/:name/withdraw", show: withdrawFromPage },
-  { method: "POST", path: "/admin/members/:name/revoke", show: revokeOfMember },
-  { method: "POST", path: "/admin/members/:name/remove", show: dismissFromPage },
-  { method: "GET", path: "/admin/requests", show: requestsPage },
-  { method: "GET", path: "/admin/requests/export", show: exportFromPage },
-  { method: "GET", path: "/admin/requests/live", show: streamRequests },
-  { method: "GET", path: "/admin/requests/:id", show: requestPage },
-  { method: "POST", path: "/admin/requests/:id/cancel", show: cancelFromPage },
-  { method: "GET", path: "/admin/models", show: modelsPage },
-  { method: "POST", path: "/admin/models/forget", show: forgetFromPage },
-  { method: "GET", path: "/admin/cache", show: cachePage },
-  { method: "GET", path: "/admin/keys", show: keysPage },
-  { method: "POST", path: "/admin/keys", show: createFromPage },
-  { method: "POST", path: "/admin/keys/revoke", show: revokeFromPage },
-  { method: "GET", path: "/admin/budgets", show: budgetsPage },
-  { method: "POST", path: "/admin/budgets", show: addBudgetFromPage },
-  { method: "POST", path: "/admin/budgets/remove", show: removeBudgetFromPage },
-  { method: "POST", path: "/admin/notices/test", show: testNoticeFromPage },
-  { method: "GET", path: "/admin/connect", show: connectPage },
-  { method: "GET", path: "/admin/try", show: tryPage },
-  { method: "POST", path: "/admin/try", show: curlFromPage },
-  { method: "POST", path: "/admin/try/send", show: sendFromPage },
-  { method: "GET", path: "/admin/config", show: configPage },
-  { method: "POST", path: "/admin/config", show: confirmConfig },
-  { method: "POST", path: "/admin/config/save", show: saveConfig },
-  { method: "GET", path: "/admin/health", show: healthPage },
+  { method: "GET", path: "/admin", role: "member", title: "Overview", show: overviewPage },
+  { method: "GET", path: "/admin/requests", role: "member", title: "Requests", show: requestsPage },
+  { method: "GET", path: "/admin/requests/export", role: "member", show: exportFromPage },
+  { method: "GET", path: "/admin/requests/live", role: "member", show: streamRequests },
+  { method: "GET", path: "/admin/requests/:id", role: "member", show: requestPage },
+  { method: "POST", path: "/admin/requests/:id/cancel", role: "member", show: cancelFromPage },
+  { method: "GET", path: "/admin/accounts", role: "member", title: "Accounts", show: accountsPage },
+  { method: "POST", path: "/admin/accounts/sign-in", role: "member", show: beginFromPage },
+  { method: "GET", path: "/admin/accounts/sign-in/:id", role: "member", show: signInPage },
+  { method: "POST", path: "/admin/accounts/sign-in/:id/cancel", role: "member", show: cancelSignInFromPage },
+  { method: "POST", path: "/admin/accounts/pause", role: "member", show: pauseFromPage },
+  { method: "POST", path: "/admin/accounts/move", role: "member", show: moveFromPage },
+  { method: "POST", path: "/admin/accounts/remove", role: "member", show: removeFromPage },
+  { method: "GET", path: "/admin/members", role: "owner", title: "Members", teamOnly: true, show: membersPage },
+  { method: "POST", path: "/admin/members", role: "owner", show: inviteFromPage },
+  { method: "GET", path: "/admin/members/:name", role: "owner", show: memberPage },
+  { method: "POST", path: "/admin/members/:name/limits", role: "owner", show: limitFromPage },
+  { method: "POST", path: "/admin/members/:name/invite", role: "owner", show: linkFromPage },
+  { method: "POST", path: "/admin/members/:name/withdraw", role: "owner", show: withdrawFromPage },
+  { method: "POST", path: "/admin/members/:name/revoke", role: "owner", show: revokeOfMember },
+  { method: "POST", path: "/admin/members/:name/remove", role: "owner", show: dismissFromPage },
+  { method: "GET", path: "/admin/models", role: "member", title: "Models", show: modelsPage },
+  { method: "POST", path: "/admin/models/forget", role: "owner", show: forgetFromPage },
+  { method: "GET", path: "/admin/cache", role: "member", title: "Cache", show: cachePage },
+  { method: "GET", path: "/admin/keys", role: "member", title: "Keys", show: keysPage },
+  { method: "POST", path: "/admin/keys", role: "member", show: createFromPage },
+  { method: "POST", path: "/admin/keys/revoke", role: "member", show: revokeFromPage },
+  { method: "GET", path: "/admin/budgets", role: "member", title: "Budgets", show: budgetsPage },
+  { method: "POST", path: "/admin/budgets", role: "owner", show: addBudgetFromPage },
+  { method: "POST", path: "/admin/budgets/remove", role: "owner", show: removeBudgetFromPage },
+  { method: "POST", path: "/admin/notices/test", role: "owner", show: testNoticeFromPage },
+  { method: "GET", path: "/admin/connect", role: "member", title: "Connect", show: connectPage },
+  { method: "GET", path: "/admin/try", role: "member", title: "Try", show: tryPage },
+  { method: "POST", path: "/admin/try", role: "member", show: curlFromPage },
+  { method: "POST", path: "/admin/try/send", role: "member", show: sendFromPage },
+  { method: "GET", path: "/admin/config", role: "owner", title: "Config", show: configPage },
+  { method: "POST", path: "/admin/config", role: "owner", show: confirmConfig },
+  { method: "POST", path: "/admin/config/save", role: "owner", show: saveConfig },
+  { method: "GET", path: "/admin/health", role: "owner", title: "Health", show: healthPage },
 ];
 
-/** @param guard Authorizes a caller without a session, or throws. */
-export function adminPages(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
-  const { serve, refuse, signIn, signOut, frameFor } = openPageServer(app, guard, callerOf, exposed);
-  const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
-  // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
-  for (const { method, path, show } of pageRoutes)
-    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}, roleOf(method, path)), {
-      parse: "none",
-    });
-  for (const { method, path, answer } of joinRoutes({ app, callerOf, frameFor, urlOf: browserUrl }))
-    plugin.route(method, path, ({ request, params }) => answer(request, decodedParams(params ?? {})), {
-      parse: "none",
-    });
-  plugin.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
-  for (const path of ["/admin/", "/admin/sign-in"]) plugin.get(path, () => redirect("/admin"));
-  const leaving = roleOf("POST", "/admin/sign-out");
-  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}, leaving), {
-    parse: "none",
-  });
-  plugin.get("/admin/assets/*", ({ request }) => answerAsset(request));
-  for (const [path, methods] of methodsByPathOf(pageRoutes))
-    plugin.all(
-      path,
-      ({ request }) => refuse(request, methodNotAllowed(request.method, methods), roleOf(methods[0]!, path)),
-      { parse: "none" },
-    );
-  const notFound = new ProxyError("not_found", "This page does not exist.");
-  plugin.all("/admin/*", ({ request }) => refuse(request, notFound, "owner"), { parse: "none" });
-  return plugin;
+/** A route that answers without the guard of the pages: who may use it is decided where it is defined. */
+interface OpenRoute extends Route {
+  answer(request: Request, params: Record<string, string>): Response | Promise<Response>;
 }
+
+/** Answers the requests for the pages. */
+export function pageAnswers(
+  app: App,
+  callerOf: (request: Request) => Visitor,
+  exposed: boolean,
+  fail: Answers<Route>["fail"],
+) {
+  const { serve, refuse, signIn, signOut, frameFor } = openPageServer(app, adminGuard(app), callerOf, exposed);
+  const toFront = () => redirect("/admin");
+  const open: OpenRoute[] = [
+    ...joinRoutes({ app, callerOf, frameFor, urlOf: browserUrl }),
+    { method: "POST", path: "/admin/sign-in", answer: signIn },
+    { method: "GET", path: "/admin/sign-in", answer: toFront },
+    { method: "GET", path: "/admin/", answer: toFront },
+    { method: "GET", path: "/admin/assets/*", answer: answerAsset },
+  ];
+  const rows: (PageRoute | OpenRoute)[] = [
+    ...pageRoutes,
+    { method: "POST", path: "/admin/sign-out", role: "member", show: signOut },
+    ...open,
+  ];
+  const notFound = new ProxyError("not_found", "This page does not exist.");
+  return matcherOf(rows, {
+    answer(row, request, params) {
+      return "show" in row ? serve(row.show, request, params, row.role) : row.answer(request, params);
+    },
+    miss(request, [row, ...others]) {
+      if (!row || !("show" in row)) return refuse(request, notFound, "owner");
+      return refuse(request, methodNotAllowed(request.method, methodsOf([row, ...others])), row.role);
+    },
+    fail,
+  });
+}
+
+/** The menu of the pages that a visitor may open. */
+const menuFor = (member: string | null, isTeam: boolean) =>
+  pageRoutes.flatMap(({ path, title, role, teamOnly = false }) =>
+    title !== undefined && (member === null || role === "member") && (isTeam || !teamOnly) ? [{ path, title }] : [],
+  );
 
 function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
   const { changeKeys, formSecrets } = app.pageState;
@@ -141,7 +155,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       version: app.version,
       demo: app.demo,
       signedIn: session !== undefined,
-      isTeam: app.members !== undefined,
+      menu: menuFor(member, app.members !== undefined),
       hasMembers: app.members?.needKeys,
       hasAdminToken: app.environment.adminToken !== undefined,
       member: member === null ? undefined : app.members?.find(member)?.name,
@@ -243,7 +257,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       const form = await readForm(request);
       next = pathHere(form.get("next"));
       const secret = asHeader(form.get("token"));
-      const member = guard(new Request(request.url, { headers: { "x-admin-token": secret } }), caller);
+      const member = guard({ headers: new Headers({ "x-admin-token": secret }) }, caller);
       return redirect(next, { "set-cookie": await sessions.begin(request, { member, secret }) });
     } catch (thrown) {
       const error = asProxyError(thrown);

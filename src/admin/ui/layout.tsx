@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The layout of every page: title, navigation, demo badge and footer. */
-import { roleOf } from "../access/roles";
 import type { Child, Markup } from "./jsx/jsx-runtime";
 
 /** What the layout of every page needs. */
@@ -9,10 +8,10 @@ export interface Frame {
   demo: boolean;
   /** Whether to show "Sign out". */
   signedIn: boolean;
-  /** The name of the member who is signed in; missing for the owner. Members have the pages that `routeRoles` gives them. */
+  /** The name of the member who is signed in; missing for the owner. */
   member?: string;
-  /** There can be members. */
-  isTeam?: boolean;
+  /** The pages that the visitor may open. */
+  menu: readonly { path: string; title: string }[];
   /** Members of a team sign in with their keys. */
   hasMembers?: boolean;
   /** The owner can sign in. */
@@ -33,27 +32,6 @@ interface PageProps {
   children?: Child;
 }
 
-const menu = [
-  ["/admin", "Overview"],
-  ["/admin/requests", "Requests"],
-  ["/admin/accounts", "Accounts"],
-  ["/admin/members", "Members"],
-  ["/admin/models", "Models"],
-  ["/admin/cache", "Cache"],
-  ["/admin/keys", "Keys"],
-  ["/admin/budgets", "Budgets"],
-  ["/admin/connect", "Connect"],
-  ["/admin/try", "Try"],
-  ["/admin/config", "Config"],
-  ["/admin/health", "Health"],
-] as const;
-
-const menuOf = ({ member, isTeam }: Frame) =>
-  menu.filter(
-    ([path]) =>
-      (member === undefined || roleOf("GET", path) === "member") && (path !== "/admin/members" || isTeam === true),
-  );
-
 export function Page({ frame, title, current, aside, children }: PageProps): Markup {
   return (
     <Document frame={frame} title={title}>
@@ -64,10 +42,10 @@ export function Page({ frame, title, current, aside, children }: PageProps): Mar
         <Brand frame={frame} />
         <nav aria-label="Pages">
           <ul>
-            {menuOf(frame).map(([path, name]) => (
+            {frame.menu.map((item) => (
               <li>
-                <a href={path} aria-current={path === current ? "page" : undefined}>
-                  {name}
+                <a href={item.path} aria-current={item.path === current ? "page" : undefined}>
+                  {item.title}
                 </a>
               </li>
             ))}

@@ -6,7 +6,6 @@ import { parseConfig } from "../../../config/schema";
 import { valueAt } from "../../../config/secrets";
 import { asProxyError, type ProxyError } from "../../../errors";
 import { meaningOfLastKey, servedWithoutKeys } from "../../../keys/key-list";
-import { changeConfig } from "../../api/config";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
 import { FailureNote } from "../../ui/notes";
@@ -48,7 +47,7 @@ export async function confirmConfig({ app, frame, form, changes }: PageContext):
   }
 }
 
-export async function saveConfig({ app, frame, request, form, changes }: PageContext): Promise<Response> {
+export async function saveConfig({ app, frame, form, changes }: PageContext): Promise<Response> {
   const change = changes.open(form.get("change"));
   if (!change) return redirect("/admin/config?unchanged=1");
   const shown = withoutSecrets(change.form);
@@ -58,10 +57,8 @@ export async function saveConfig({ app, frame, request, form, changes }: PageCon
   await config.reload();
   // It was saved already.
   if (Bun.deepEquals(patched(config.stored, patch), config.stored)) return redirect("/admin/config?unchanged=1");
-  const body = JSON.stringify({ ...patch, revision });
-  const headers = { "content-type": "application/json" };
   try {
-    await changeConfig(app, new Request(request.url, { method: "POST", headers, body }));
+    await config.change(patch, { revision });
   } catch (thrown) {
     return again(asProxyError(thrown), { app, frame }, shown);
   }

@@ -11,6 +11,7 @@ import { utcDay } from "../../../format";
 import type { InvitationState, Member } from "../../../keys/members";
 import { networkOf } from "../../../net/address";
 import type { Visitor } from "../../../net/guard";
+import { decodedParams } from "../../../net/params";
 import { beginSignIn, showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -50,7 +51,7 @@ export function joinRoutes(parts: JoinParts): JoinRoute[] {
   const route = (method: JoinRoute["method"], path: string, show: (guest: Guest) => Response | Promise<Response>) => ({
     method,
     path,
-    answer: (request: Request, params: Record<string, string>) => serve(parts, request, params, show),
+    answer: (request: Request, params: Record<string, string>) => serve(parts, request, decodedParams(params), show),
   });
   return [
     route("GET", "/admin/join/:code", welcome),

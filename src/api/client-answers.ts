@@ -1,0 +1,136 @@
+/** Answers the requests of clients: finds the row of a path in any of its spellings, and what a path without a row comes closest to. */
+import { geminiAlphaPath, geminiPath, modelsPath } from "../api-paths";
+import type { App } from "../app";
+import type { KeyedCaller } from "../keys/client-keys";
+import { lazy } from "../lazy";
+import { type Answers, matcherOf, methodsOf, type Route } from "../matcher";
+import type { Visitor } from "../net/guard";
+import { decodedParams } from "../net/params";
+import { requireGoogleKey } from "./access";
+import { findGoogleRow, routerPath } from "./google-paths";
+import { type ClientRoute, googleRows, routes } from "./routes";
+
+const isGoogleMethod = (path: string) => path.startsWith(`${geminiPath}/:model:`);
+
+/** Base URLs may lack the `/v1`. For messages it may be there twice: Claude Code would blame the model for the 404. */
+const spellings = (path: string) => {
+  if (path.startsWith(geminiPath))
+    return [geminiPath, geminiAlphaPath, ...(isGoogleMethod(path) ? [modelsPath] : [])].map((base) =>
+      path.replace(geminiPath, base),
+    );
+  if (!path.startsWith("/v1/")) return [path];
+  const twice = path.startsWith("/v1/messages") ? [`/v1${path}`] : [];
+  return [path, path.slice("/v1".length), ...twice];
+};
+
+interface SpelledRoute extends Route {
+  answer(request: Request, caller: KeyedCaller, app: App, params: Record<string, string>): Promise<Response>;
+}
+
+/** A handler sees the accounts of the person whose key was sent, and no others. */
+const appOf = (app: App, { key }: KeyedCaller): App => app.forMember(key?.member ?? null);
+
+/** The router's rows: each row in all its spellings, but Google's by the path before the model, which may have slashes. */
+const spelledRoutes = (): SpelledRoute[] => [
+  ...routes
+    .filter(({ path }) => routerPath(path) === path)
+    .flatMap(({ method, path, access, run }) =>
+      spellings(path).map(
+        (spelling): SpelledRoute => ({
+          method,
+          path: spelling,
+          answer(request, caller, app, params) {
+            access.authorize(app, request, caller);
+            return run({ app: appOf(app, caller), request, caller, params: decodedParams(params) });
+          },
+        }),
+      ),
+    ),
+  ...(
+    [
+      ["GET", geminiPath],
+      ["POST", geminiPath],
+      ["GET", geminiAlphaPath],
+      ["POST", geminiAlphaPath],
+      ["POST", modelsPath],
+    ] as const
+  ).map(
+    ([method, base]): SpelledRoute => ({
+      method,
+      path: `${base}/*`,
+      answer(request, caller, app, params) {
+        requireGoogleKey(app, request, caller);
+        const { row, model } = findGoogleRow(googleRows(), method, params["*"] ?? "");
+        return row.run({ app: appOf(app, caller), request, caller, params: { model } });
+      },
+    }),
+  ),
+];
+
+/** @param callerOf The caller of a request, as it was checked before routing. */
+export const clientAnswers = (
+  app: App,
+  callerOf: (request: Request) => Visitor,
+  { miss, fail }: Pick<Answers<Route>, "miss" | "fail">,
+) =>
+  matcherOf<SpelledRoute>(spelledRoutes(), {
+    answer: (row, request, params) => row.answer(request, callerOf(request), app, params),
+    miss,
+    fail,
+  });
+
+/** Only requests that are refused need them. */
+const forms = lazy(() => {
+  const all = routes.flatMap((row) => spellings(row.path).map((spelling) => ({ spelling, row })));
+  return [...Map.groupBy(all, ({ spelling }) => spelling)].map(([spelling, same]) => ({
+    spelling,
+    rows: same.map(({ row }) => row),
+    pattern: new RegExp(`^${spelling.replace("/:model", "/.+").replace(/\/:\w+/g, "/[^/]+")}$`),
+    segments: spelling.split("/").slice(1),
+  }));
+});
+
+/** The rows of a path as a client sends it; undefined if there is no such path. */
+function rowsAt(path: string): readonly ClientRoute[] | undefined {
+  const found = forms().filter(({ spelling, pattern }) => spelling === path || pattern.test(path));
+  const exact = found.find(({ spelling }) => spelling === path);
+  // What ends in a method of Google's comes before what takes it for a part of the model's name.
+  return (exact ?? found.find(({ rows }) => isGoogleMethod(rows[0]!.path)) ?? found[0])?.rows;
+}
+
+/** The methods of a path as a client sends it; undefined if there is no such path. */
+export function methodsAt(path: string): string[] | undefined {
+  const rows = rowsAt(path);
+  return rows && methodsOf(rows);
+}
+
+/**
+ * The row of a path, or of the path that it begins like: an error under `/v1/messages/` is one of the Messages API. Undefined
+ * where no row begins like it.
+ */
+export function closestRow(path: string): ClientRoute | undefined {
+  if (googleForm.test(path)) return googleRows()[0];
+  const rows = rowsAt(path);
+  if (rows) return rows[0];
+  const asked = path.split("/").slice(1);
+  let closest: { row: ClientRoute; score: number } | undefined;
+  for (const { segments, rows } of forms()) {
+    const differs = segments.findIndex((segment, at) => !segment.startsWith(":") && segment !== asked[at]);
+    const same = segments.slice(0, differs < 0 ? segments.length : differs).slice(0, asked.length);
+    const literals = same.filter((segment) => !segment.startsWith(":")).length;
+    const score = literals === 0 ? 0 : same.length + literals / 100;
+    if (score > (closest?.score ?? 0)) closest = { row: rows[0]!, score };
+  }
+  return closest?.row;
+}
+
+/** Only Google's clients end the name of a model like this. */
+const googleForm = new RegExp(`^${modelsPath}/.+(?::|%3a)[a-z]+$`, "i");
+
+/** A served path that a wrong one may stand for; undefined if there is none. */
+export function nearestPath(path: string): string | undefined {
+  const bare = path.replace(/\/+$/, "").replace(/^(?:\/(?:v1|api|openai|anthropic))+(?=\/)/, "");
+  return ["/v1", geminiPath.replace("/models", "")]
+    .map((version) => version + bare)
+    .find((each) => each !== path && methodsAt(each) !== undefined);
+}

@@ -1,0 +1,59 @@
+/**
+ * Elysia, which only matches paths here. Bodies go on as streams with their bytes as they are, errors have the form of the
+ * client's API, and who may ask, what is read and what the documents say are columns of our route tables: its parsers, guards,
+ * derived values and schemas would be a second place for each of them.
+ */
+import { Elysia } from "elysia";
+import { ProxyError } from "./errors";
+
+/** A row of a route table. */
+export interface Route {
+  method: "GET" | "POST";
+  /** Parameters as `/:name`; `*` at the end for the rest. */
+  path: string;
+}
+
+export interface Answers<Row> {
+  answer(row: Row, request: Request, params: Record<string, string>): Response | Promise<Response>;
+  /** For a path of no row, or with a method that none of its rows has. @param rows Those of the path. */
+  miss(request: Request, rows: readonly Row[]): Response | Promise<Response>;
+  /** For what the others throw. */
+  fail(thrown: unknown, request: Request): Response;
+}
+
+/** Answers requests by the row of their method and path. GET implies HEAD. */
+export function matcherOf<Row extends Route>(
+  rows: readonly Row[],
+  { answer, miss, fail }: Answers<Row>,
+): (request: Request) => Response | Promise<Response> {
+  const elysia = new Elysia({ handler: { standardHostname: false }, strictPath: true }).onError(
+    async ({ error, code, request }) => {
+      if (code !== "NOT_FOUND") return fail(error, request);
+      try {
+        return await miss(request, []);
+      } catch (thrown) {
+        return fail(thrown, request);
+      }
+    },
+  );
+  // Elysia reads a handler's source to find the fields it needs, so the parameter names them.
+  for (const row of rows)
+    elysia.route(row.method, row.path, ({ request, params }) => answer(row, request, params ?? {}), { parse: "none" });
+  for (const [path, same] of Map.groupBy(rows, (row) => row.path))
+    elysia.all(path, ({ request }) => miss(request, same), { parse: "none" });
+  return (request) => elysia.handle(request);
+}
+
+/** The methods of each path. GET implies HEAD. */
+export function methodsByPathOf(rows: readonly Route[]): Map<string, string[]> {
+  return new Map([...Map.groupBy(rows, ({ path }) => path)].map(([path, same]) => [path, methodsOf(same)]));
+}
+
+/** GET implies HEAD. */
+export const methodsOf = (rows: readonly Pick<Route, "method">[]): string[] =>
+  rows.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+
+export const methodNotAllowed = (method: string, methods: readonly string[]): ProxyError =>
+  new ProxyError("method_not_allowed", `${method} is not served at this path; use ${methods.join(" or ")}.`, {
+    headers: { allow: methods.join(", ") },
+  });
