@@ -1,7 +1,7 @@
 /** The connections of one server to Postgres. */
 import { SQL, type TransactionSQL } from "bun";
 import { databaseAway, isAwayError } from "./away";
-import { openLine } from "./line";
+import { CircuitBreaker } from "./circuit-breaker";
 
 export interface Postgres {
   /** The pool, which may lead through PgBouncer. */
@@ -57,7 +57,7 @@ const listenEvery = 500;
 /** Connects with the first question. */
 export function connectPostgres({ url, directUrl, lostDirect = () => {} }: PostgresOptions): Postgres {
   const backListeners: (() => void)[] = [];
-  const pool = openLine({
+  const pool = new CircuitBreaker({
     open: () =>
       new SQL(url, {
         database: databaseOf(url),
@@ -75,7 +75,7 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
   });
   const subscriptions = new Set<Subscription>();
   let closed = false;
-  const direct = openLine({
+  const direct = new CircuitBreaker({
     open: () =>
       new SQL(directUrl ?? url, {
         database: databaseOf(directUrl ?? url),

@@ -9,23 +9,23 @@ import type { History, HistoryOptions } from "../history/history";
 import { startOfMonth } from "../keys/member-list";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
+import type { DiskQueue } from "./disk-queue";
 import { memberUsageIn } from "./member-usage";
 import { countStored, storedAfter, storedBounds, storedPage, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
-import type { SpoolQueue } from "./spool";
 import { completeStatistics, largestSessionsIn, statisticsIn } from "./statistics";
 
 export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
   postgres: Postgres;
   /** For rows that wait for the database. @throws The disk's error, if it cannot be opened. */
-  openSpool(): SpoolQueue<Entry>;
+  openQueue(): DiskQueue<Entry>;
   /** Whether this server prunes: one of a team does. Read at each use. */
   isLeader(): boolean;
 }
 
 export interface PostgresHistory extends History {
   flush(): Promise<boolean>;
-  /** After `close`: writes to the database what is spooled, as far as that is possible. */
+  /** After `close`: writes to the database what waits on the disk, as far as that is possible. */
   finish(): Promise<void>;
 }
 
@@ -44,13 +44,13 @@ const completeEvery = hourMs / 6;
 /** Milliseconds until the first, when a server that starts has other things to do. */
 const completeAfter = 20_000;
 
-/** Never throws: a spool that cannot be opened is reported, and rows then wait in memory. */
+/** Never throws: a onDisk that cannot be opened is reported, and rows then wait in memory. */
 export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHistory {
   const { postgres, retentionDays, maxRows, warn, now = Date.now } = options;
   const queued: Entry[] = [];
-  let spool: SpoolQueue<Entry> | undefined;
+  let onDisk: DiskQueue<Entry> | undefined;
   let timer: Timer | undefined;
-  let spoolTimer: Timer | undefined;
+  let diskTimer: Timer | undefined;
   let writing: Promise<void> | undefined;
   let failing = false;
   let lost = 0;
@@ -66,9 +66,9 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     warnedAt = now();
     warn(sentence);
   };
-  const openedSpool = (): SpoolQueue<Entry> => {
-    spool ??= options.openSpool();
-    return spool;
+  const openedQueue = (): DiskQueue<Entry> => {
+    onDisk ??= options.openQueue();
+    return onDisk;
   };
   const schedule = (ms: number) => {
     if (closed) return;
@@ -78,18 +78,18 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     }, ms).unref();
   };
   /** While the database is away, rows are on the disk before it is tried again. */
-  const spoolSoon = () => {
-    spoolTimer ??= setTimeout(() => {
-      spoolTimer = undefined;
-      if (failing && !closed) toSpool();
+  const toDiskSoon = () => {
+    diskTimer ??= setTimeout(() => {
+      diskTimer = undefined;
+      if (failing && !closed) toDisk();
     }, gatherMs).unref();
   };
 
-  /** Writes what is queued and what is spooled. Only one write is under way at any time. */
+  /** Writes what is queued and what waits on the disk. Only one write is under way at any time. */
   const write = (): Promise<void> => {
     writing ??= writeAll().finally(() => {
       writing = undefined;
-      if (queued.length > 0 || hasSpooled()) schedule(failing ? retryMs : gatherMs);
+      if (queued.length > 0 || hasOnDisk()) schedule(failing ? retryMs : gatherMs);
     });
     return writing;
   };
@@ -117,18 +117,18 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
         queued.splice(0, queued.length, ...others);
         leave(count);
       }
-      while (hasSpooled()) {
-        const rows = spool!.take(maxRowsAtOnce);
+      while (hasOnDisk()) {
+        const rows = onDisk!.take(maxRowsAtOnce);
         await store(rows.map(([, entry]) => entry));
-        spool?.remove(rows.map(([id]) => id));
+        onDisk?.remove(rows.map(([id]) => id));
       }
       if (failing) warn("The database takes the request history again.");
       failing = false;
     } catch (thrown) {
       failing = true;
-      toSpool();
+      toDisk();
       report(
-        `The request history cannot be written to the database (${reasonOf(thrown)}); ${spool?.size ?? queued.length} entries wait${lost > 0 ? `, and ${lost} are lost` : ""}. Requests are not affected.`,
+        `The request history cannot be written to the database (${reasonOf(thrown)}); ${onDisk?.size ?? queued.length} entries wait${lost > 0 ? `, and ${lost} are lost` : ""}. Requests are not affected.`,
       );
     }
   };
@@ -142,11 +142,11 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       for (const entry of entries) await store([entry]);
     }
   };
-  const hasSpooled = () => spool !== undefined && spool.size > 0;
-  const toSpool = () => {
+  const hasOnDisk = () => onDisk !== undefined && onDisk.size > 0;
+  const toDisk = () => {
     if (queued.length === 0) return;
     try {
-      openedSpool().add(queued.map((entry) => [entry.request_id, entry]));
+      openedQueue().add(queued.map((entry) => [entry.request_id, entry]));
       left += queued.length;
       queued.length = 0;
     } catch (thrown) {
@@ -202,7 +202,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
 
   try {
     // Rows of an earlier run may wait.
-    if (openedSpool().size > 0) schedule(0);
+    if (openedQueue().size > 0) schedule(0);
   } catch (thrown) {
     warn(`Requests that end while the database is away are kept in memory only (${reasonOf(thrown)}).`);
   }
@@ -218,15 +218,15 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
         queued.push(cut(entry));
         come += 1;
       } else lost += 1;
-      if (failing) spoolSoon();
+      if (failing) toDiskSoon();
       if (queued.length >= maxRowsAtOnce && !failing) void write();
       else schedule(failing ? retryMs : gatherMs);
     },
     async flush() {
       const last = come;
       await written();
-      if (hasSpooled()) await write();
-      return left >= last && !hasSpooled();
+      if (hasOnDisk()) await write();
+      return left >= last && !hasOnDisk();
     },
     list: (filters, limit, cursor) => ask((sql) => storedPage(sql, filters, limit, cursor)),
     after: (id, limit) => ask((sql) => storedAfter(sql, id, limit)),
@@ -239,20 +239,20 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     largestSessions,
     prune,
     get queued() {
-      return queued.length + (spool?.size ?? 0);
+      return queued.length + (onDisk?.size ?? 0);
     },
     get degraded() {
       return failing || postgres.isAway;
     },
     close() {
       closed = true;
-      for (const each of [timer, spoolTimer, pruning, completing, firstPruning, firstCompleting]) clearTimeout(each);
+      for (const each of [timer, diskTimer, pruning, completing, firstPruning, firstCompleting]) clearTimeout(each);
       // Also the rows of a write that is under way, which may still fail.
-      toSpool();
+      toDisk();
     },
     async finish() {
-      while (hasSpooled() && !failing) await write();
-      spool = undefined;
+      while (hasOnDisk() && !failing) await write();
+      onDisk = undefined;
     },
   };
 }

@@ -16,9 +16,9 @@ import { ProxyError } from "../errors";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import { type Changes, notifyServers } from "./changes";
 import type { Postgres } from "./connection";
+import type { DiskQueue } from "./disk-queue";
 import type { Leases } from "./leases";
 import { periodOf, readHolders, readPeriods, type Settlement, takeOverPeriods } from "./ledger-queries";
-import type { SpoolQueue } from "./spool";
 
 export interface PostgresLedgerOptions extends LedgerOptions {
   postgres: Postgres;
@@ -28,11 +28,11 @@ export interface PostgresLedgerOptions extends LedgerOptions {
   /** @param unsettled Whether requests spent of leases that the ledger does not know of yet. */
   openLeases(unsettled: () => boolean): Leases;
   /** For settlements that wait for the database. @throws The disk's error, if it cannot be opened. */
-  openSpool(): SpoolQueue<Settlement[]>;
+  openQueue(): DiskQueue<Settlement[]>;
 }
 
 export interface PostgresLedger extends Ledger {
-  /** Writes to the database what is spooled, as far as that is possible. */
+  /** Writes to the database what waits on the disk, as far as that is possible. */
   finish(): Promise<void>;
 }
 
@@ -59,8 +59,8 @@ const retryMs = 1_000;
 export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedger {
   const { postgres, changes, replica, now, warn } = options;
   const unfollow: (() => void)[] = [];
-  const spooling = openSettlementSpool(options);
-  const leases = options.openLeases(() => spooling.size > 0 || local.size > 0);
+  const unsent = openSettlementQueue(options);
+  const leases = options.openLeases(() => unsent.size > 0 || local.size > 0);
   /** Reservations that were made of leases, until the database has taken what they used. */
   const local = new Map<string, LocalReservation>();
 
@@ -151,7 +151,7 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       return reserveLocally(id, entries, wanted);
     } catch (thrown) {
       if (mayBeDone(away))
-        spooling.add(
+        unsent.add(
           id,
           entries.map(({ key }) => ({ ...periodOf(key), amount: 0, unknown: 0 })),
         );
@@ -183,15 +183,15 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     });
     const spent = local.get(id)?.spent;
     if (spent) for (const [at, entry] of entries.entries()) leases.putBack(entry, spent[at]! - settlements[at]!.amount);
-    await sendOrSpool(id, settlements);
+    await sendOrKeep(id, settlements);
     local.delete(id);
   };
-  const sendOrSpool = async (id: string, settlements: Settlement[]): Promise<void> => {
+  const sendOrKeep = async (id: string, settlements: Settlement[]): Promise<void> => {
     try {
       await sendSettlement(options, id, settlements);
     } catch (thrown) {
       if (!isAwayError(thrown)) throw thrown;
-      spooling.add(id, settlements);
+      unsent.add(id, settlements);
     }
   };
 
@@ -228,10 +228,10 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
         }),
       );
     },
-    finish: () => spooling.replay(),
+    finish: () => unsent.replay(),
     close() {
       for (const end of unfollow) end();
-      spooling.close();
+      unsent.close();
       leases.close();
       if (local.size > 0) warn(`${local.size} requests end without an entry in their budgets.`);
     },
@@ -249,9 +249,9 @@ async function sendSettlement(
 }
 
 /** Settlements that the database could not take. Each counts once, however often it is sent. */
-function openSettlementSpool(options: PostgresLedgerOptions) {
+function openSettlementQueue(options: PostgresLedgerOptions) {
   const { warn } = options;
-  let queue: SpoolQueue<Settlement[]> | undefined;
+  let queue: DiskQueue<Settlement[]> | undefined;
   let timer: Timer | undefined;
   let closed = false;
 
@@ -272,7 +272,7 @@ function openSettlementSpool(options: PostgresLedgerOptions) {
     if (!closed) timer ??= setTimeout(replay, retryMs).unref();
   };
   try {
-    queue = options.openSpool();
+    queue = options.openQueue();
     if (queue.size > 0) schedule();
   } catch (thrown) {
     warn(`What requests use of their budgets while the database is away is lost (${thrown}).`);

@@ -1,4 +1,4 @@
-/** This server among those of the team: it reports that it is alive, and one of them is the leader, which does the chores. */
+/** This server among those of the team: it reports that it is alive, and one of them is the leader, which removes what is over. */
 import { hostname } from "node:os";
 import type { SQL } from "bun";
 import type { KnownServer } from "../keys/team";
@@ -10,7 +10,7 @@ import type { Postgres } from "./connection";
 export interface Replica {
   readonly id: string;
   readonly isLeader: boolean;
-  /** Those alive at the last beat, a few seconds ago; undefined if the database did not answer then. */
+  /** Those alive at the last heartbeat, a few seconds ago; undefined if the database did not answer then. */
   readonly servers: readonly KnownServer[] | undefined;
   /** The connection that held the leader's lock is lost. */
   lostLock(): void;
@@ -27,24 +27,24 @@ interface ReplicaParts {
 }
 
 /** Milliseconds. */
-const beatEvery = 5_000;
-const choresEvery = 60_000;
+const heartbeatEvery = 5_000;
+const cleanEvery = 60_000;
 /** A server that has missed two reports is gone. */
-export const aliveForMs = 2.4 * beatEvery;
+export const aliveForMs = 2.4 * heartbeatEvery;
 
 /** @throws ProxyError if the database is away. */
 export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
   const id = crypto.randomUUID();
   let isLeader = false;
   let servers: readonly KnownServer[] | undefined;
-  let choresAt = Number.NEGATIVE_INFINITY;
-  let beating: Promise<void> | undefined;
+  let cleanedAt = Number.NEGATIVE_INFINITY;
+  let sending: Promise<void> | undefined;
 
-  const beat = async (): Promise<void> => {
+  const heartbeat = async (): Promise<void> => {
     await postgres.ask(
       (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads)
         VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader})
-        ON CONFLICT (id) DO UPDATE SET beat_at = now(), leads = excluded.leads`,
+        ON CONFLICT (id) DO UPDATE SET heartbeat_at = now(), leads = excluded.leads`,
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
     const [row] = await postgres.askDirect(
@@ -58,24 +58,24 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
       await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${row!.held} WHERE id = ${id}`);
     isLeader = row!.held;
     servers = await postgres.ask(aliveServers);
-    if (!isLeader || performance.now() - choresAt < choresEvery) return;
-    choresAt = performance.now();
-    await doChores(postgres);
+    if (!isLeader || performance.now() - cleanedAt < cleanEvery) return;
+    cleanedAt = performance.now();
+    await removeOld(postgres);
   };
-  const tryBeat = () => {
-    beating ??= beat()
+  const tryHeartbeat = () => {
+    sending ??= heartbeat()
       .catch((thrown) => {
         servers = undefined;
         if (!isAwayError(thrown)) logger().error("The upkeep of the database failed.", thrown);
       })
       .finally(() => {
-        beating = undefined;
+        sending = undefined;
       });
-    return beating;
+    return sending;
   };
 
-  await beat();
-  const timer = setInterval(tryBeat, beatEvery).unref();
+  await heartbeat();
+  const timer = setInterval(tryHeartbeat, heartbeatEvery).unref();
   return {
     id,
     get isLeader() {
@@ -89,13 +89,13 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
     },
     async close(isWaiting = false) {
       clearInterval(timer);
-      await beating;
+      await sending;
       isLeader = false;
       await postgres
         .ask(
           // Others may use at once what this server had reserved ahead.
           (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${id} AND NOT ${isWaiting}),
-              lost AS (UPDATE dragoman.replicas SET beat_at = now() - interval '1 hour' WHERE id = ${id} AND ${isWaiting})
+              lost AS (UPDATE dragoman.replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = ${id} AND ${isWaiting})
             UPDATE dragoman.reservations SET expires_at = now() WHERE replica = ${id} AND is_lease AND state = 'running'`,
         )
         .catch(() => {
@@ -108,19 +108,19 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
 /** Those of the last minute: one that was killed is not removed by itself. */
 export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
   sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", host, leads AS "isLeader"
-    FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
+    FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute' ORDER BY started_at, id`;
 
 const rememberSentSeconds = rememberSentFor / 1_000;
 
 /** Removes what is over. Each statement alone, so that one lock holds nothing else up. */
-async function doChores(postgres: Postgres): Promise<void> {
-  const chores = [
+async function removeOld(postgres: Postgres): Promise<void> {
+  const statements = [
     // Their server was killed. A reservation of the same budget would free them too, but there may be none.
     `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, holder, start_ms) IN
       (SELECT budget, holder, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
     // A settlement that arrives again must not count again. It may wait on the disk of a server that was lost.
     `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
-      AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND beat_at < now() - interval '1 minute')`,
+      AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND heartbeat_at < now() - interval '1 minute')`,
     "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
     "DELETE FROM dragoman.statistics WHERE to_ms < (SELECT min(started_at_ms) FROM dragoman.requests)",
     "DELETE FROM dragoman.questions WHERE asked_at < now() - interval '7 days'",
@@ -130,10 +130,10 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.ended_sessions WHERE until_ms < (extract(epoch FROM now()) * 1000)::bigint",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
     // Their server was killed while somebody looked.
-    "DELETE FROM dragoman.running WHERE replica NOT IN (SELECT id FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute')",
+    "DELETE FROM dragoman.running WHERE replica NOT IN (SELECT id FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute')",
     // As long as what was used, since the settlements of a lost server are told by it.
-    "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '400 days'",
+    "DELETE FROM dragoman.replicas WHERE heartbeat_at < now() - interval '400 days'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];
-  for (const chore of chores) await postgres.ask((sql) => sql.unsafe(chore), 60_000);
+  for (const statement of statements) await postgres.ask((sql) => sql.unsafe(statement), 60_000);
 }

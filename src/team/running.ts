@@ -267,7 +267,7 @@ export class TeamRunning implements RunningRequests {
       SELECT extract(epoch FROM now())::float8 AS now, (SELECT count(*) FROM hint) AS hints,
         coalesce((SELECT jsonb_agg(jsonb_build_object('id', id,
           'shown', extract(epoch FROM coalesce(shown_at, started_at)))) FROM dragoman.replicas
-          WHERE id <> ${replica} AND beat_at > now() - make_interval(secs => ${aliveForMs / 1_000})), '[]') AS servers,
+          WHERE id <> ${replica} AND heartbeat_at > now() - make_interval(secs => ${aliveForMs / 1_000})), '[]') AS servers,
         coalesce((SELECT json_agg(json_build_object('id', request_id, 'replica', replica, 'body', body,
           'has_ended', has_ended)) FROM dragoman.running
           WHERE replica <> ${replica} AND changed_at > to_timestamp(${since}::float8)), '[]') AS requests`,

@@ -23,6 +23,7 @@ import { isAwayError } from "./away";
 import { openChanges } from "./changes";
 import { openPostgresConfig } from "./config";
 import { connectPostgres, type Postgres } from "./connection";
+import { type DiskQueues, diskQueueName, openDiskQueues } from "./disk-queue";
 import { openEndedSessions } from "./ended-sessions";
 import { openPostgresHistory, type PostgresHistory } from "./history";
 import { Leases } from "./leases";
@@ -38,7 +39,6 @@ import { openSeals, type Seals } from "./seal";
 import { agreeOnKey } from "./seal-rotation";
 import { postgresSentNotices } from "./sent-notices";
 import { TeamSignIns } from "./sign-ins";
-import { openSpool, type Spool, spoolName } from "./spool";
 
 /** What a command needs beside the stores themselves. */
 export interface PostgresStores extends Stores {
@@ -48,7 +48,7 @@ export interface PostgresStores extends Stores {
 }
 
 /** Milliseconds that a server which starts waits for the database. */
-const patienceMs = 30_000;
+const startTimeoutMs = 30_000;
 /** Milliseconds that requests are served without the database. */
 const defaultGraceMs = 10 * 60_000;
 /** Milliseconds that queued rows may take at the end. */
@@ -65,7 +65,7 @@ export async function openPostgresStores(
   environment: Environment,
   { follow }: { follow: boolean },
 ): Promise<PostgresStores> {
-  const deadline = performance.now() + (follow ? patienceMs : 0);
+  const deadline = performance.now() + (follow ? startTimeoutMs : 0);
   // The database and the server may be started together, and the servers before may still have the connections.
   for (let tries = 1; ; tries += 1)
     try {
@@ -73,7 +73,7 @@ export async function openPostgresStores(
     } catch (thrown) {
       if (!isAwayError(thrown) || performance.now() > deadline) throw thrown;
       if (tries === 1)
-        createLogger(() => "warn").warn(`Waiting for the database, for ${patienceMs / 1_000} s at most.`, thrown);
+        createLogger(() => "warn").warn(`Waiting for the database, for ${startTimeoutMs / 1_000} s at most.`, thrown);
       await Bun.sleep(500);
     }
 }
@@ -131,10 +131,10 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
   const id = replica?.id ?? crypto.randomUUID();
   const isLeader = () => replica?.isLeader ?? false;
   const warn = (sentence: string) => parts.logger().warn(sentence);
-  let spool: Spool | undefined;
-  const openedSpool = () => {
-    spool ??= openSpool(join(home, spoolName), warn);
-    return spool;
+  let queues: DiskQueues | undefined;
+  const openedQueues = () => {
+    queues ??= openDiskQueues(join(home, diskQueueName), warn);
+    return queues;
   };
   const team: Team = {
     get servers() {
@@ -147,8 +147,8 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
       return postgres.silence;
     },
     waiting: () => ({
-      requests: spool?.queue("request").size ?? 0,
-      settlements: spool?.queue("settlement").size ?? 0,
+      requests: queues?.queue("request").size ?? 0,
+      settlements: queues?.queue("settlement").size ?? 0,
     }),
   };
   let history: PostgresHistory | undefined;
@@ -166,14 +166,14 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     openHistory(options) {
       // A limit that nobody has set would keep a team's history of a day.
       const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
-      const openSpool = () => openedSpool().queue<Entry>("request");
-      history = openPostgresHistory({ ...options, maxRows, postgres, openSpool, isLeader });
+      const openQueue = () => openedQueues().queue<Entry>("request");
+      history = openPostgresHistory({ ...options, maxRows, postgres, openQueue, isLeader });
       return history;
     },
     openLedger(options) {
-      const openSpool = () => openedSpool().queue<Settlement[]>("settlement");
+      const openQueue = () => openedQueues().queue<Settlement[]>("settlement");
       const openLeases = (unsettled: () => boolean) => new Leases({ ...parts, replica: id, graceMs, unsettled });
-      ledger = openPostgresLedger({ ...options, postgres, changes, replica: id, openLeases, openSpool });
+      ledger = openPostgresLedger({ ...options, postgres, changes, replica: id, openLeases, openQueue });
       return ledger;
     },
     openAffinity() {
@@ -218,7 +218,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
       ]);
       await Promise.race([written, Bun.sleep(finishMs)]);
       const isWaiting = team.waiting().settlements > 0;
-      spool?.close();
+      queues?.close();
       affinity?.close();
       share?.close();
       changes.close();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { version } from "../../package.json";
 import type { Finding } from "../../src/cli/checks/check";
-import { openSpool, spoolName } from "../../src/team/spool";
+import { diskQueueName, openDiskQueues } from "../../src/team/disk-queue";
 import { inProcess } from "../support/in-process";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
@@ -50,10 +50,10 @@ describeWithPostgres("dragoman doctor in a team", () => {
       await using sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
       await sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys)
         VALUES (gen_random_uuid(), 'elsewhere', '0.0.1', '["0000"]')`;
-      const spool = openSpool(join(home, spoolName), () => {});
-      spool.queue("settlement").add([["one", []]]);
-      spool.close();
-      const before = readFileSync(join(home, spoolName));
+      const queues = openDiskQueues(join(home, diskQueueName), () => {});
+      queues.queue("settlement").add([["one", []]]);
+      queues.close();
+      const before = readFileSync(join(home, diskQueueName));
       const report = join(home, "report.md");
       const found = (await examine(env, "--report", report)).slice(1);
       expect(found.map(({ state }) => state)).toEqual(["ok", "warn", "fail", "warn", "warn"]);
@@ -61,7 +61,7 @@ describeWithPostgres("dragoman doctor in a team", () => {
       expect(found[1]!.message).toBe("The servers have different versions.");
       expect(found[2]!.message).toMatch(/^The key that seals the secrets is missing at elsewhere \(0\.0\.1\)\.$/);
       expect(found[4]!.message).toContain("1 entry of the history and the budgets wait in");
-      expect(readFileSync(join(home, spoolName))).toEqual(before);
+      expect(readFileSync(join(home, diskQueueName))).toEqual(before);
       const written = readFileSync(report, "utf8");
       expect(written).toContain("2 members; without an account: name-");
       expect(written).not.toMatch(new RegExp(`\\b${RegExp.escape(hostname())}\\b|\\bben\\b`));

@@ -65,7 +65,7 @@ describe.if(posix)("a private folder", () => {
 
   test("with dragoman's own files and an empty volume's is tightened", () => {
     mkdirSync(at("own/lost+found"), { recursive: true });
-    for (const name of ["config.json", "admin.sqlite", "admin.sqlite-wal", "spool.sqlite", "service.log.1"])
+    for (const name of ["config.json", "admin.sqlite", "admin.sqlite-wal", "waiting.sqlite", "service.log.1"])
       writeFileSync(at(`own/${name}`), "");
     chmodSync(at("own"), 0o755);
     ensurePrivateFolder(at("own"), warn);

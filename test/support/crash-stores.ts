@@ -16,7 +16,7 @@ import { openHistory } from "../../src/history/history";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { createLogger } from "../../src/logger";
 import { openSentNotices } from "../../src/notices/sent-notices";
-import { openSpool } from "../../src/team/spool";
+import { openDiskQueues } from "../../src/team/disk-queue";
 import type { TokenFactor } from "../../src/upstream/token-factor";
 import { mergeFactors, saveFactors, saveFactorsNow, type TokenFactors } from "../../src/upstream/token-factor-file";
 import { entry, noon } from "./history-rows";
@@ -233,8 +233,8 @@ function tokenFactors(): CrashStore {
   };
 }
 
-function spool(): CrashStore {
-  const at = (folder: string) => openSpool(join(folder, "spool.sqlite"), warn);
+function queues(): CrashStore {
+  const at = (folder: string) => openDiskQueues(join(folder, "waiting.sqlite"), warn);
   return {
     steps(folder) {
       const opened = at(folder);
@@ -324,7 +324,7 @@ export const crashStores = {
   "the accounts with their tokens": accounts(),
   "the history": history(),
   "the ledger of the budgets": ledger(),
-  "what waits for the database": spool(),
+  "what waits for the database": queues(),
   "the notices that were sent": sentNotices(),
   "the token factors": tokenFactors(),
   "a client's settings": connect(settings.replace(/ {2}\/\/.*\n|,(?=\n})/g, "")),

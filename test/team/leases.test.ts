@@ -189,7 +189,7 @@ describeWithPostgres("a lease of a budget", () => {
           leases = new Leases({ postgres, replica, graceMs: 1_000, unsettled, logger: () => logger });
           return leases;
         },
-        openSpool: () => ({ add() {}, take: () => [], remove() {}, size: 0 }),
+        openQueue: () => ({ add() {}, take: () => [], remove() {}, size: 0 }),
       });
       return { ledger, leases: leases! };
     });

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { spoolName } from "../../src/team/spool";
+import { diskQueueName } from "../../src/team/disk-queue";
 import { openVisitor, startEdge } from "../support/edge";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { startTeam, type Team, type TeamProcess } from "../support/teams";
@@ -124,7 +124,7 @@ describeWithPostgres("while the database is away", () => {
       for (let count = 0; count < 5; count += 1)
         ids.push((await server.post("/v1/chat/completions", ask("Hello"))).headers.get("x-request-id")!);
       // The rows are on the disk a moment later.
-      await until(() => spooledIn(home) === ids.length, "the rows wait on the disk");
+      await until(() => waitingIn(home) === ids.length, "the rows wait on the disk");
       server.command.process.kill("SIGKILL");
       await server.command.exited;
       await postgres.start();
@@ -163,12 +163,12 @@ describeWithPostgres("while the database is away", () => {
   });
 
   /** How many rows wait in the data folder for the database. */
-  function spooledIn(home: string): number {
-    const path = join(home, spoolName);
+  function waitingIn(home: string): number {
+    const path = join(home, diskQueueName);
     if (!existsSync(path)) return 0;
-    using spool = new Database(path, { readonly: true });
-    const tables = spool.query("SELECT name FROM sqlite_master").all();
-    return tables.length > 0 ? spool.query("SELECT key FROM waiting WHERE kind = 'request'").all().length : 0;
+    using queues = new Database(path, { readonly: true });
+    const tables = queues.query("SELECT name FROM sqlite_master").all();
+    return tables.length > 0 ? queues.query("SELECT key FROM waiting WHERE kind = 'request'").all().length : 0;
   }
 
   /** The rows in the database, once the claim holds. */

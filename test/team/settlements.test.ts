@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startDemo } from "../../src/demo/demo";
+import { diskQueueName, openDiskQueues } from "../../src/team/disk-queue";
 import type { Settlement } from "../../src/team/ledger-queries";
-import { openSpool, spoolName } from "../../src/team/spool";
 import { saveAccounts } from "../support/members";
 import { describeWithPostgres } from "../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
@@ -27,9 +27,9 @@ describeWithPostgres("settlements of a team", () => {
 
   test("a server that is started with a folder sends what waits there, before its first request", async () => {
     const home = mkdtempSync(join(tmpdir(), "dragoman-"));
-    const spool = openSpool(join(home, spoolName), () => {});
-    spool.queue<Settlement[]>("settlement").add([[crypto.randomUUID(), [settlement]]]);
-    spool.close();
+    const queues = openDiskQueues(join(home, diskQueueName), () => {});
+    queues.queue<Settlement[]>("settlement").add([[crypto.randomUUID(), [settlement]]]);
+    queues.close();
     try {
       await using team = await startTeamApp(postgres, { env: { DRAGOMAN_HOME: home } });
       const url = team.env.DRAGOMAN_DATABASE_URL!;
@@ -44,7 +44,7 @@ describeWithPostgres("settlements of a team", () => {
     const url = await postgres.database();
     const [lost, lostId, left, leftId] = Array.from({ length: 4 }, () => crypto.randomUUID());
     await postgres.administer(
-      `INSERT INTO dragoman.replicas (id, host, version, seal_keys, beat_at) VALUES ('${lost}', 'lost-host', '1', '[]', now() - interval '40 days');
+      `INSERT INTO dragoman.replicas (id, host, version, seal_keys, heartbeat_at) VALUES ('${lost}', 'lost-host', '1', '[]', now() - interval '40 days');
        ${settle(lostId!, lost!)}; ${settle(leftId!, left!)};
        UPDATE dragoman.reservations SET changed_at = now() - interval '40 days'`,
       url,

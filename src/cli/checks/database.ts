@@ -44,7 +44,7 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
       ...sealFindings(report),
       ...serverFindings(report),
       ...memberFindings(report),
-      ...(await spoolFindings(environment.home)),
+      ...(await queueFindings(environment.home)),
     ];
   } catch (thrown) {
     const cause = thrown instanceof ProxyError ? thrown.details.cause : thrown;
@@ -113,13 +113,13 @@ function memberFindings({ members, withoutAccount }: DatabaseReport): Finding[] 
 }
 
 /** What a server left in this data folder. */
-async function spoolFindings(home: string): Promise<Finding[]> {
-  const { countWaiting, spoolName } = await import("../../team/spool");
-  const waiting = countWaiting(join(home, spoolName));
+async function queueFindings(home: string): Promise<Finding[]> {
+  const { countWaiting, diskQueueName } = await import("../../team/disk-queue");
+  const waiting = countWaiting(join(home, diskQueueName));
   if (waiting === 0) return [];
   return [
     team.warn(
-      `${plural(waiting, "entry", "entries")} of the history and the budgets wait in ${join(home, spoolName)}.`,
+      `${plural(waiting, "entry", "entries")} of the history and the budgets wait in ${join(home, diskQueueName)}.`,
       "They go to the database while a server runs with this data folder.",
     ),
   ];

@@ -30,7 +30,7 @@ export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptio
   const logger = createLogger(() => "warn");
   const warn = (sentence: string) => logger.warn(sentence);
   ensurePrivateFolder(environment.home, warn);
-  if (source.databaseUrl !== undefined && !dryRun) await writeSpooled(source, warn);
+  if (source.databaseUrl !== undefined && !dryRun) await writeWaiting(source, warn);
   await using from = await opened(source);
   // A dry run makes no tables in a new database.
   if (dryRun && isNew) {
@@ -55,10 +55,10 @@ export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptio
 }
 
 /** What this machine could not write while the database was away has to be there before it is copied. */
-async function writeSpooled(source: Environment, warn: (sentence: string) => void): Promise<void> {
+async function writeWaiting(source: Environment, warn: (sentence: string) => void): Promise<void> {
   await using from = await opened(source);
   const { stores } = from;
-  // Closing the stores writes what their spool has.
+  // Closing the stores writes what waits on the disk.
   openWholeHistory(stores, warn).close();
   stores.openLedger({ now: Date.now, warn }).close();
 }

@@ -166,7 +166,7 @@ CREATE TABLE dragoman.replicas (
   seal_keys jsonb NOT NULL,
   leads boolean NOT NULL DEFAULT false,
   started_at timestamptz NOT NULL DEFAULT now(),
-  beat_at timestamptz NOT NULL DEFAULT now(),
+  heartbeat_at timestamptz NOT NULL DEFAULT now(),
   -- When this server last wrote to `running`.
   shown_at timestamptz
 );

@@ -5,7 +5,7 @@ import { type FileContent, type Migration, openDatabase } from "../history/datab
 import { openUnchanged } from "../history/integrity-check";
 
 /** Values of one kind, each under a key of its own. */
-export interface SpoolQueue<T> {
+export interface DiskQueue<T> {
   /** Adds values in their order. One whose key is there already stays as it is. @throws The disk's error. */
   add(values: readonly (readonly [key: string, value: T])[]): void;
   /** The oldest. */
@@ -14,8 +14,8 @@ export interface SpoolQueue<T> {
   readonly size: number;
 }
 
-export interface Spool {
-  queue<T>(kind: "request" | "settlement"): SpoolQueue<T>;
+export interface DiskQueues {
+  queue<T>(kind: "request" | "settlement"): DiskQueue<T>;
   close(): void;
 }
 
@@ -32,7 +32,7 @@ const content: FileContent = {
 };
 
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
-export function openSpool(path: string, warn: (sentence: string) => void): Spool {
+export function openDiskQueues(path: string, warn: (sentence: string) => void): DiskQueues {
   const database = openDatabase(path, { migrations, content, warn });
   const insert = database.query<null, [string, string, string]>(
     "INSERT INTO waiting (kind, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -66,4 +66,4 @@ export function countWaiting(path: string): number {
   return database.query<{ size: number }, []>("SELECT count(*) AS size FROM waiting").get()!.size;
 }
 
-export const spoolName = "spool.sqlite";
+export const diskQueueName = "waiting.sqlite";
