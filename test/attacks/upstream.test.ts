@@ -257,7 +257,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
 
 test("bytes that never become an event are no silence; the whole may take no longer than its limit", async () => {
   await using other = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" } });
-  Object.assign(other.app.limits, { keepAlive: 200, total: 3000 });
+  Object.assign(other.app.limits, { keepAlive: 200, total: 1000 });
   let timer: Timer | undefined;
   let let_go = false;
   other.demo.intercept("/chat/completions", () =>
@@ -278,7 +278,7 @@ test("bytes that never become an event are no silence; the whole may take no lon
   const text = await response.text();
   // Signs of life meanwhile, and then its own error.
   expect(text).toMatch(/^(?:: .*\n\n)+data: .*"code":"timeout"/);
-  expect(text).toContain("GitHub Copilot's answer was not complete after 3 s; it was given up.");
+  expect(text).toContain("GitHub Copilot's answer was not complete after 1 s; it was given up.");
   await until(() => let_go, "the upstream's stream is cancelled");
   expect(other.rows()[0]).toMatchObject({ error_type: "timeout" });
 });

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { unloadedNow } from "../support/unloaded";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
@@ -64,7 +63,7 @@ const ties = [
   ["both", '["--stdin-lifetime", "--parent-pid", String(process.pid)]'],
 ] as const;
 
-describe.each(ties)("killed without a word, the editor takes dragoman with it within two seconds: %s", (_, options) => {
+describe.each(ties)("killed without a word, the editor takes dragoman with it: %s", (_, options) => {
   test.each([
     ["idle", undefined],
     ["with a stream that flows", "[demo: long 2000] Hello"],
@@ -104,11 +103,11 @@ describe("a stdin that ends", () => {
   test("is nothing without the option, nor is what comes over it", async () => {
     await using held = run([...demo, "--stdin-lifetime"]);
     await using free = run(demo);
-    await Promise.all([held.ready(), free.ready()]);
+    const ready = await Promise.all([held.ready(), free.ready()]);
     for (let turn = 0; turn < 20; turn++) held.process.stdin.write("words that nobody reads\n".repeat(1000));
     await held.process.stdin.flush();
     free.process.stdin.end();
-    await Bun.sleep(500);
+    for (const { url } of ready) expect(await (await ask(url, "Hello")).text()).toEndWith("data: [DONE]\n\n");
     expect([held.process.exitCode, free.process.exitCode]).toEqual([null, null]);
   });
 
@@ -168,7 +167,7 @@ describe("a token on stdin", () => {
     empty.process.stdin.end();
     expect(await empty.exited).toBe(2);
     await using waiting = run(serve);
-    await Bun.sleep(400);
+    await Bun.sleep(150);
     waiting.process.kill("SIGTERM");
     await waiting.exited;
     expect(waiting.process.signalCode).toBe("SIGTERM");
@@ -213,34 +212,6 @@ describe("--parent-pid", () => {
     expect(() => process.kill(pid, 0)).not.toThrow();
     shell.kill();
     await shell.exited;
-  });
-
-  test.if(process.platform === "linux")("of a process that lives, while no file can be opened to see it", async () => {
-    await using command = run([...demo, "--parent-pid", String(process.pid)], {
-      within: ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"],
-    });
-    const { url, port } = await command.ready();
-    // What a start loads beside the first requests needs files too.
-    await (await fetch(`${url}/v1/models`)).text();
-    await Bun.sleep(300);
-    // The system hands a connection on when something has come over it.
-    const socket = { data() {}, open: (each: Bun.Socket) => void each.write("GET /health HTTP/1.1\r\n") };
-    const sockets = await Promise.all(
-      Array.from({ length: 100 }, () => Bun.connect({ hostname: "127.0.0.1", port, socket })),
-    );
-    await Bun.sleep(800);
-    expect([command.process.exitCode, command.stderr()]).toEqual([
-      null,
-      expect.not.stringContaining("given by --parent-pid"),
-    ]);
-    for (const each of sockets) each.end();
-  });
-
-  test("of a process that lives is no reason to stop", async () => {
-    await using command = run([...demo, "--parent-pid", String(process.pid)]);
-    await command.ready();
-    await Bun.sleep(600);
-    expect(command.process.exitCode).toBeNull();
   });
 });
 
@@ -297,8 +268,8 @@ describe("what is taken", () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeFileSync(join(folder, "running.json"), JSON.stringify({ url: "http://127.0.0.1:1", pid: process.pid }));
     await using command = run(demo, { env: { DRAGOMAN_HOME: join(home, "left") } });
-    await command.ready();
-    await Bun.sleep(300);
+    const { url } = await command.ready();
+    expect((await fetch(`${url}/v1/models`)).status).toBe(200);
     expect(command.stderr()).not.toContain("is also used by");
   });
 });
@@ -314,8 +285,7 @@ test("nobody reads its lines from the start: it serves all the same", async () =
   await pipes.process.stderr.cancel().catch(() => {});
   for (const folder of [data, `${data}-too`]) {
     const running = Bun.file(join(folder, "demo", "running.json"));
-    const deadline = unloadedNow() + 5000;
-    while (!(await running.exists()) && unloadedNow() < deadline) await Bun.sleep(10);
+    await until(() => running.exists(), "it listens");
     const { url } = JSON.parse(await Bun.file(join(folder, "demo", "running.json")).text());
     expect((await fetch(`${url}/health`)).status).toBe(200);
   }

@@ -392,7 +392,7 @@ describe("the way to GitHub", () => {
     });
   });
 
-  test("who is silent is found hop by hop, and all of it ends in time", async () => {
+  test("who is silent is found hop by hop, and all of it ends", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     await using company = await startCompany();

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const healthOf = (server: Command, ...args: string[]) =>
   inProcess(["health", ...args], { DRAGOMAN_HOME: join(server.home, "data") });
@@ -16,9 +16,11 @@ test("a server is ready, or not because of its config, or not there", async () =
   expect(JSON.parse((await healthOf(server, "--json")).stdout)).toEqual({ ready: true, url, version });
 
   writeFileSync(join(server.home, "data/config.json"), "{", { mode: 0o600 });
-  const deadline = unloadedNow() + 10_000;
   let sick = await healthOf(server);
-  while (sick.code === 0 && unloadedNow() < deadline) sick = await healthOf(server);
+  await until(async () => {
+    sick = await healthOf(server);
+    return sick.code !== 0;
+  }, "the error of the config is found");
   expect(sick).toMatchObject({ code: 1, stderr: expect.stringContaining("its config file has an error") });
 
   server.process.kill("SIGKILL");

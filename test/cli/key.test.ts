@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
 const start = ["start", "--json", "--port", "0"];
@@ -90,7 +91,7 @@ test("usage as one line, and again and again", async () => {
   const once = await inProcess(["usage", "--format", "{account}: {percent}"], github.env);
   expect(once).toMatchObject({ code: 0, stdout: "octo-demo: 72%\n" });
   await using watching = run(["usage", "--format", "{remaining}", "--watch", "1"], { env: github.env });
-  while (watching.stdout().split("\n").length < 3) await Bun.sleep(20);
+  await until(() => watching.stdout().split("\n").length >= 3, "it has printed two lines");
   watching.process.kill("SIGINT");
   expect(await watching.exited).toBe(0);
   expect(watching.stdout()).toStartWith("217\n217\n");

@@ -19,7 +19,7 @@ describe("at start", () => {
     await using command = run(["start", "--port", "0", "--json"], {
       env: { HTTPS_PROXY: "http://someone:opensesame@proxy.corp:8080", no_proxy: ".corp,10.0.0.0/8" },
     });
-    await command.ready(20_000);
+    await command.ready();
     expect(proxyLine(command.stderr())).toBe(
       "  Proxy     http://proxy.corp:8080 (HTTPS_PROXY), not for: this machine, .corp, 10.0.0.0/8",
     );
@@ -33,7 +33,7 @@ describe("at start", () => {
       [["--demo"], { HTTPS_PROXY: "http://proxy.corp:8080" }],
     ] as const) {
       await using command = run(["start", "--port", "0", "--json", ...args], { env });
-      await command.ready(20_000);
+      await command.ready();
       expect(proxyLine(command.stderr())).toBe(undefined);
     }
   });
@@ -42,7 +42,7 @@ describe("at start", () => {
     await using command = run(["start", "--port", "0", "--json"], {
       env: { ALL_PROXY: "", HTTPS_PROXY: "socks5://proxy.corp:1080", NODE_EXTRA_CA_CERTS: "/nowhere/root.pem" },
     });
-    await command.ready(20_000);
+    await command.ready();
     expect(proxyLine(command.stderr())).toContain("HTTPS_PROXY names a socks5:// proxy");
     expect(command.stderr()).toContain("  CA file   NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
   });
@@ -54,7 +54,7 @@ describe("at start", () => {
       "HTTPS_PROXY=http://evil.example:1\nhttps_proxy=http://evil.example:1\nNODE_EXTRA_CA_CERTS=/evil.pem\n",
     );
     await using command = run(["start", "--port", "0", "--json"], { cwd: decoy.home });
-    await command.ready(20_000);
+    await command.ready();
     expect(command.stderr()).not.toContain("evil");
   });
 });
@@ -79,7 +79,7 @@ test("token, quota and models all come through the proxy, whose certificates the
     NODE_EXTRA_CA_CERTS: companyRoot,
   };
   await using command = run(["start", "--port", "0", "--json"], { env });
-  const { url } = await command.ready(20_000);
+  const { url } = await command.ready();
   const listed = await fetch(`${url}/v1/models`);
   expect(listed.status).toBe(200);
   const answer = await fetch(`${url}/v1/chat/completions`, {
@@ -103,7 +103,7 @@ test("a proxy that declines is named to the client, without its password", async
   await using command = run(["start", "--port", "0", "--json"], {
     env: { ...github.env, ...fromTest, HTTPS_PROXY: company.url.replace("//", "//user:opensesame@") },
   });
-  const { url } = await command.ready(20_000);
+  const { url } = await command.ready();
   const answer = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),

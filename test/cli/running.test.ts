@@ -7,10 +7,10 @@ import { findNeighbour, writeInstanceFile } from "../../src/cli/start/instance-f
 import type { Demo } from "../../src/demo/demo";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { proof } from "../support/proof";
 import { startProxy } from "../support/proxy";
 import { testWith } from "../support/sandbox";
 import { atTerminal } from "../support/terminal";
+import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
 const hour = 3_600_000;
@@ -60,33 +60,27 @@ test.concurrent("a process that was stopped and is woken serves all who called m
   const { url } = await server.ready();
   expect((await ask(url)).status).toBe(200);
   server.process.kill("SIGSTOP");
-  // The shortest life of a token that is believed is 30 s: only the proof waits for its end, on the clocks of a real machine.
-  await Bun.sleep(proof ? 34_000 : 300);
   const before = github.demo.journal.length;
   const waiting = Array.from({ length: 20 }, () => ask(url));
-  await Bun.sleep(200);
   server.process.kill("SIGCONT");
-  expect(await exchangesAfter(github.demo, before, waiting)).toBe(proof ? 1 : 0);
-}, 90_000);
+  expect(await exchangesAfter(github.demo, before, waiting)).toBe(0);
+});
 
-test.concurrent("a running server takes up who signs in and lets go who is removed, within two seconds; what is under way ends", async () => {
+test.concurrent("a running server takes up who signs in and lets go who is removed; what is under way ends", async () => {
   await using github = scriptedGithub({ pace: 10 });
   github.signIn("octo-demo");
   await using server = run(start, { env: github.env });
   const { url } = await server.ready();
   const usage = async () =>
     ((await (await fetch(`${url}/usage`)).json()) as { accounts: { id: string }[] }).accounts.map(({ id }) => id);
-  const settles = async (wanted: string[]) => {
-    while ((await usage()).join() !== wanted.join()) {
-      await Bun.sleep(20);
-    }
-  };
+  const settles = (wanted: string[]) =>
+    until(async () => (await usage()).join() === wanted.join(), `${wanted.join(" and ")} can serve`);
   expect(await usage()).toEqual(["octo-demo"]);
 
   github.signIn("octo-demo", "work-demo");
   await settles(["octo-demo", "work-demo"]);
   // Lines of the log are gathered for a moment.
-  while (!server.stderr().includes("work-demo is signed in and ready.")) await Bun.sleep(5);
+  await until(() => server.stderr().includes("work-demo is signed in and ready."), "the sign-in is in the log");
 
   const stream = await ask(url, "claude-sonnet-4.6", "[demo: long 500] Hello", true);
   expect((await inProcess(["auth", "rm", "octo-demo", "--force"], github.env)).code).toBe(0);
@@ -175,7 +169,7 @@ describe.concurrent("a start without an account, at a terminal", () => {
     await using refusing = atTerminal(["start", "--port", "0"], github.env, github.home);
     await refusing.shows("now? [Y/n]");
     refusing.type("n\n");
-    await Bun.sleep(100);
+    await refusing.shows(/http:\/\/127\.0\.0\.1:\d+/);
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(refusing.screen())![0];
     expect((await fetch(`${url}/health`)).status).toBe(200);
     expect(github.demo.journal).toEqual([]);
@@ -192,7 +186,8 @@ describe.concurrent("a start without an account, at a terminal", () => {
     await using github = scriptedGithub();
     await using terminal = atTerminal(["start", "--json", "--port", "0"], github.env, github.home);
     await terminal.shows('"event":"ready"');
-    await Bun.sleep(200);
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(terminal.screen())![0];
+    expect((await fetch(`${url}/health`)).status).toBe(200);
     expect(terminal.screen()).not.toContain("Sign in to GitHub now?");
     terminal.type("\x03");
     await terminal.exited;

@@ -159,7 +159,7 @@ describe("an end", () => {
       ),
     );
     command.process.kill("SIGTERM");
-    await Bun.sleep(100);
+    await until(() => command.stderr().includes("a second signal"), "the signal is answered");
     expect(fetch(`${url}/health`)).rejects.toThrow();
     for (const stream of streams) expect(await stream.text()).toEndWith("data: [DONE]\n\n");
     expect(await command.exited).toBe(0);
@@ -177,7 +177,7 @@ describe("an end", () => {
     expect(await text).toMatch(/shutting down|cut/);
   });
 
-  test("an idle one ends at once", async () => {
+  test("an idle one ends, exit code 0", async () => {
     await using command = run(demo);
     await command.ready();
     command.process.kill("SIGTERM");

@@ -28,7 +28,7 @@ import { startProxy } from "../support/proxy";
 import { type ReleaseHost, repository, startReleaseHost } from "../support/release-host";
 import { describeWith } from "../support/sandbox";
 import { startUserManager } from "../support/systemd";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 /** A program that says this version, and serves nothing. */
 const script = (version: string) => `#!/bin/sh\n[ "$1" = --version ] && echo ${version} && exit 0\nexit 1\n`;
@@ -329,12 +329,7 @@ describe("the notice", () => {
       DRAGOMAN_RELEASES_URL: host.source.api,
     };
     await using command = run(["start", "--port", "0"], { env });
-    const shows = async () => {
-      const deadline = unloadedNow() + 10_000;
-      while (!command.stderr().includes("dragoman 9.0.0 is available") && unloadedNow() < deadline) await Bun.sleep(10);
-      return command.stderr();
-    };
-    expect(await shows()).toContain("dragoman 9.0.0 is available");
+    await until(() => command.stderr().includes("dragoman 9.0.0 is available"), "the newer version is named");
     const looks = host.seen.length;
     for (const [args, more] of [
       [["--no-update-notice"], {}],
@@ -342,8 +337,10 @@ describe("the notice", () => {
       [["--json"], {}],
     ] as const) {
       await using silent = run(["start", "--port", "0", ...args], { env: { ...env, ...more } });
-      const deadline = unloadedNow() + 10_000;
-      while (!silent.stderr().includes("  Data ") && unloadedNow() < deadline) await Bun.sleep(10);
+      await until(
+        () => (silent.stderr() + silent.stdout()).includes(args[0] === "--json" ? '"ready"' : "  Data "),
+        "it is ready",
+      );
       silent.process.kill();
       await silent.exited;
     }
@@ -420,8 +417,6 @@ describeWith("systemd", "with a service", () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(/not ready with version 9|did not start with version 9/)]);
     expect(readFileSync(program, "utf8")).toContain("exec ");
     const ready = async () => (await manager.run([program, "health"])).code === 0;
-    const deadline = unloadedNow() + 10_000;
-    while (!(await ready()) && unloadedNow() < deadline) await Bun.sleep(50);
-    expect(await ready()).toBe(true);
+    await until(ready, "the old version serves");
   });
 });

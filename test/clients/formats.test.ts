@@ -435,7 +435,7 @@ describe.each([
   ["toml", (at: number) => `key${at} = "${at}"`],
   ["yaml", (at: number) => `key${at}: "${at}"`],
 ] as const)("a %s file that does not read", (format, line) => {
-  test("is refused within a moment, however long it is", () => {
+  test("is refused, however long it is", () => {
     const text = Array.from({ length: 5000 }, (_, at) => line(at)).join("\n");
     expect(faultOf(format, `${text}\n"`)).toBeUndefined();
   });

@@ -22,7 +22,7 @@ describe("a hand edit", () => {
   const current = () => proxy.app.config.current;
   const edit = (text: string | object) => writeFileSync(file, typeof text === "string" ? text : JSON.stringify(text));
 
-  test("applies within two seconds, and says so", async () => {
+  test("applies, and says so", async () => {
     edit({ logLevel: "debug", modelAliases: { fast: "gpt-5-mini" }, auth: { apiKeys: ["k-old-0123456789"] } });
     await until(() => current().logLevel === "debug", "the new level is in use");
     expect(current().modelAliases).toEqual({ fast: "gpt-5-mini" });
@@ -54,11 +54,10 @@ describe("a hand edit", () => {
     async (_what, text, said) => {
       edit(text);
       await until(() => proxy.lines.some((line) => line.includes(said)), "it is said in the log");
-      await Bun.sleep(600);
-      expect(proxy.lines.filter((line) => line.includes(" error "))).toHaveLength(1);
       expect(current().logLevel).toBe("info");
       edit({ logLevel: "warn" });
       await until(() => current().logLevel === "warn", "the new level is in use");
+      expect(proxy.lines.filter((line) => line.includes(" error "))).toHaveLength(1);
       expect(proxy.app.config.fault).toBeUndefined();
     },
     10_000,
@@ -173,15 +172,14 @@ describe("several processes with one data folder", () => {
     expect(Object.keys(stored().modelAliases)).toHaveLength(count * rounds);
   });
 
-  test("what one changes holds for all within two seconds", async () => {
+  test("what one changes holds for all", async () => {
     await post(urls[0]!, { modelAliases: { everywhere: "gpt-5-mini" } });
     const ask = (url: string) =>
       fetch(`${url}/v1/chat/completions`, {
         method: "POST",
         body: JSON.stringify({ model: "everywhere", messages: [{ role: "user", content: "Hello" }] }),
       }).then(({ status }) => status);
-    await Bun.sleep(1500);
-    expect(await Promise.all(urls.map(ask))).toEqual(Array(count).fill(200));
+    for (const url of urls) await until(async () => (await ask(url)) === 200, "the alias is known");
   });
 });
 

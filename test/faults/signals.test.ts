@@ -58,7 +58,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     ["SIGINT", "SIGINT"],
     ["SIGHUP", "SIGTERM"],
   ] as const)(
-    "%s and then %s end at once, and each of 50 streams says so in its own words",
+    "%s and then %s end it, and each of 50 streams says so in its own words",
     async (one, two) => {
       await using command = run(["start", "--demo", "--json", "--port", "0"]);
       const { streams } = await fifty(command, "[demo: silence 20] Hello");

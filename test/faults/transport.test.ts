@@ -4,7 +4,6 @@ import { connect, type Socket } from "node:net";
 import { cutOnce } from "../support/cut";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { type RawServer, sendRaw, startRaw } from "../support/raw-socket";
-import { unloadedNow } from "../support/unloaded";
 import { until, untilStill } from "../support/until";
 
 const messages = [{ role: "user", content: "Hello" }];
@@ -132,10 +131,9 @@ test("a gap within the limit arrives intact with signs of life before it, one be
   const intact = await (await send(1)).text();
   expect([pings(intact) >= 3, intact.includes("message_stop")]).toEqual([true, true]);
   expect(own.rows()[0]).toMatchObject({ http_status: 200, error_type: null, stop_reason: "end_turn" });
-  const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
+  const startedAt = performance.now();
   const cut = await (await send(20)).text();
   expect(performance.now() - startedAt).toBeGreaterThan(2900);
-  expect(unloadedNow() - unloadedAt).toBeLessThan(15_000);
   expect([pings(cut) >= 4, cut.includes("message_stop")]).toEqual([true, false]);
   expect(cut.trimEnd().split("\n").at(-1)).toContain('"type":"timeout_error"');
   expect(own.rows()[0]).toMatchObject({ error_type: "timeout", stop_reason: null });
@@ -192,7 +190,7 @@ test("a client that does not read keeps us from reading, and our memory flat", a
 
 describe("the client leaves", () => {
   test.each(["slow-headers 20", "silence 20", "long 2000"])(
-    "in [demo: %s]: the upstream is let go at once, the row is 499",
+    "in [demo: %s]: the upstream is let go, the row is 499",
     async (what) => {
       await using own = await startProxy({ demo: { pace: what.startsWith("long") ? 20 : 0 } });
       await (await fetch(`${own.url}/v1/models`)).text();
@@ -204,7 +202,6 @@ describe("the client leaves", () => {
       );
       asked.then((response) => response.text()).catch(() => {});
       await until(() => own.demo.open === 1, "the upstream is asked");
-      await Bun.sleep(150);
       leaving.abort();
       await until(() => own.demo.open === 0, "the upstream's connection is closed");
       await until(() => own.rows().length === 1, "the row is written");
@@ -338,7 +335,7 @@ test("a provider that is dead harms no one else", async () => {
 
 test("a model list that cannot be renewed serves on, after a day too, and each failure is logged", async () => {
   let now = Date.now();
-  await using own = await startProxy({ clock: { now: () => now } });
+  await using own = await startProxy({ clock: { now: () => now, monotonic: () => now } });
   const models = async () => {
     const response = await fetch(`${own.url}/v1/models`);
     return [response.status, ((await response.json()) as { data: object[] }).data.length];

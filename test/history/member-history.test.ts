@@ -38,7 +38,10 @@ test("a member who asks without end waits for their own answers, and holds up no
   const asked = Promise.allSettled(
     Array.from({ length: 600 }, async (_, at) => (await anna.totals(at === 3 ? { status: 599 } : {})).request_count),
   );
+  let answered = 0;
+  void asked.then(() => (answered = 1));
   expect((await ben.totals({})).request_count).toBe(1);
+  expect(answered).toBe(0);
   const outcomes = await asked;
   const counts = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   const refused = outcomes.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));

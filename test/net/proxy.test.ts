@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { ignoredProxy, proxyFor, sparedBy } from "../../src/net/proxy";
-import { unloadedNow } from "../support/unloaded";
+import { until } from "../support/until";
 
 const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
 const before = names.map((name) => [name, process.env[name]] as const);
@@ -105,8 +105,7 @@ test("the same variables and exceptions count as for Bun's own fetch, in both ca
   }
   // What goes directly asks for names that nobody has; how long that takes is no matter.
   const wanted = rules.filter(([, , goes]) => goes).length;
-  const deadline = unloadedNow() + 5000;
-  while (asked.size < wanted && unloadedNow() < deadline) await Bun.sleep(10);
+  await until(() => asked.size >= wanted, "the proxy was asked for each");
   await Bun.sleep(100);
   controller.abort();
   await Promise.all(calls);

@@ -7,7 +7,6 @@ import { run } from "../support/command";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 import { testWith } from "../support/sandbox";
-import { unloadedNow } from "../support/unloaded";
 import { until } from "../support/until";
 
 const chat = (content: string, stream = false) => ({
@@ -237,11 +236,10 @@ testWith(
         const { data } = (await response.json()) as { data: { result: { value: [number, string] }[] } };
         return data.result[0]?.value[1];
       };
-      const deadline = unloadedNow() + 15_000;
-      while ((await query('sum(dragoman_requests_total{job="dragoman"})')) === undefined) {
-        if (unloadedNow() > deadline) throw new Error("Prometheus has no value.");
-        await Bun.sleep(100);
-      }
+      await until(
+        async () => (await query('sum(dragoman_requests_total{job="dragoman"})')) !== undefined,
+        "Prometheus has a value",
+      );
       expect(await query("sum(dragoman_requests_total)")).toBe("3");
       expect(await query('sum(dragoman_requests_total{status_class="cut"})')).toBe("1");
       expect(await query("up")).toBe("1");

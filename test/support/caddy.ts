@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port";
 import { repository } from "./image";
-import { unloadedNow } from "./unloaded";
+import { patienceMs } from "./until";
 
 export interface Caddy extends AsyncDisposable {
   /** `https://localhost:…` */
@@ -12,9 +12,6 @@ export interface Caddy extends AsyncDisposable {
   /** For `fetch` and `WebSocket`: who vouches for its certificate. */
   tls: { ca: string };
 }
-
-/** How long it may take to start, ms. */
-const patienceMs = 15_000;
 
 /**
  * Only within `describeWith("caddy")`.
@@ -44,12 +41,12 @@ export async function startCaddy(
     stderr: Bun.file(log),
   });
   const authority = join(home, "storage/pki/authorities/local/root.crt");
-  const deadline = unloadedNow() + patienceMs;
+  const deadline = performance.now() + patienceMs;
   const answers = async () =>
     existsSync(authority) &&
     (await fetch(url, { tls: { ca: readFileSync(authority, "utf8") } }).catch(() => undefined));
   while (!(await answers())) {
-    if (child.exitCode !== null || unloadedNow() > deadline)
+    if (child.exitCode !== null || performance.now() > deadline)
       throw new Error(`Caddy does not start: ${readFileSync(log, "utf8")}`);
     await Bun.sleep(30);
   }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { quickest } from "./quickest";
-import { unloadedNow } from "./unloaded";
+import { patienceMs } from "./until";
 
 const source = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
 /** A compiled executable in place of the source: the one that `DRAGOMAN_BINARY` names, or the one of the run. */
@@ -31,8 +31,8 @@ export interface Command extends AsyncDisposable {
   /** What it has said so far. */
   stdout(): string;
   stderr(): string;
-  /** The parsed ready line of `--json`, within so many ms. */
-  ready(timeoutMs?: number): Promise<{ event: string; url: string; port: number; pid: number; version: string }>;
+  /** The parsed ready line of `--json`. */
+  ready(): Promise<{ event: string; url: string; port: number; pid: number; version: string }>;
   exited: Promise<number>;
 }
 
@@ -60,10 +60,10 @@ export function run(args: string[], { env = {}, cwd, within = [], instead = prog
     home,
     stdout: () => out.text,
     stderr: () => err.text,
-    async ready(timeoutMs = 10_000) {
-      const deadline = unloadedNow() + timeoutMs;
+    async ready() {
+      const deadline = performance.now() + patienceMs;
       while (!out.text.includes("\n")) {
-        if (child.exitCode !== null || unloadedNow() > deadline) throw new Error(`Not ready: ${err.text}`);
+        if (child.exitCode !== null || performance.now() > deadline) throw new Error(`Not ready: ${err.text}`);
         await Bun.sleep(5);
       }
       return JSON.parse(out.text);

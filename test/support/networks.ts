@@ -69,7 +69,7 @@ export async function startNetworked(options: string[], { env = {}, loopback = "
   });
   const networked: Networked = {
     command,
-    ready: await command.ready(20_000),
+    ready: await command.ready(),
     here: machine("here"),
     there: machine("there"),
     async [Symbol.asyncDispose]() {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port";
 import { otherUser } from "./postgres";
-import { unloadedNow } from "./unloaded";
+import { until } from "./until";
 
 export interface PgBouncer extends AsyncDisposable {
   /** The address of a database by way of it. @param url The database's own. */
@@ -14,9 +14,6 @@ export interface PgBouncer extends AsyncDisposable {
   stop(): Promise<void>;
   start(): Promise<void>;
 }
-
-/** How long it may take to start, ms. */
-const patienceMs = 10_000;
 
 /** Only within `describeWith("pgbouncer")`. @param url Of any database of the server. */
 export async function startPgBouncer(url: string): Promise<PgBouncer> {
@@ -47,11 +44,7 @@ server_login_retry = 0.2
   const start = async () => {
     const within = identity ? ["setpriv", `--reuid=${identity.uid}`, `--regid=${identity.gid}`, "--clear-groups"] : [];
     running = Bun.spawn([...within, "pgbouncer", config], { stdout: "ignore", stderr: "ignore" });
-    const deadline = unloadedNow() + patienceMs;
-    while (!(await listens(port))) {
-      if (unloadedNow() > deadline) throw new Error("PgBouncer does not start.");
-      await Bun.sleep(10);
-    }
+    await until(() => listens(port), "PgBouncer listens");
   };
   const stop = async () => {
     running?.kill("SIGKILL");

@@ -26,7 +26,7 @@ import { SQL } from "bun";
 import { dayMs } from "../../src/format";
 import { freePort } from "./free-port";
 import { quickest } from "./quickest";
-import { unloadedNow } from "./unloaded";
+import { until } from "./until";
 
 export interface TestPostgres extends AsyncDisposable {
   /** Everything that the server has written to disk: tables, indexes, its log of changes; what is there twice, once. */
@@ -60,8 +60,6 @@ export interface TestPostgres extends AsyncDisposable {
 export const guardedRole = "guarded";
 
 const user = "dragoman";
-/** How long the server may take to start or to stop, ms. */
-const patienceMs = 20_000;
 
 /** The platform's package, next to the one that names it. */
 function packagedBinaries(): string | undefined {
@@ -376,11 +374,7 @@ function parentOf(pid: number): number | undefined {
 }
 
 export async function untilAgrees(url: string, question = "SELECT true AS done"): Promise<void> {
-  const deadline = unloadedNow() + patienceMs;
-  while (!(await agrees(url, question))) {
-    if (unloadedNow() > deadline) throw new Error("Postgres does not start.");
-    await Bun.sleep(20);
-  }
+  await until(() => agrees(url, question), "Postgres has started");
 }
 
 async function agrees(url: string, question: string): Promise<boolean> {

@@ -104,7 +104,7 @@ export async function startTeam(
       const folder: Record<string, string> = home === undefined ? {} : { DRAGOMAN_HOME: home };
       const command = run(["start", "--port", "0", "--json", ...args], { env: { ...env, ...more, ...folder } });
       running.push(command);
-      const { url, port } = await command.ready(20_000);
+      const { url, port } = await command.ready();
       const said = command.stderr;
       const stop = () => command[Symbol.asyncDispose]();
       return { url, port, command, said, ...callsOf(url, more.ADMIN_TOKEN), [Symbol.asyncDispose]: stop };

@@ -1,7 +1,7 @@
 import type { Awaitable } from "../../src/awaitable";
 
 /** Longer than anything takes that ends at all, on a busy machine too, and less than a test may take. */
-const patienceMs = 45_000;
+export const patienceMs = 45_000;
 
 /**
  * Waits until something is true.

@@ -25,7 +25,7 @@ import {
   wordsOf,
 } from "../../support/image";
 import { describeWith } from "../../support/sandbox";
-import { unloadedNow } from "../../support/unloaded";
+import { until } from "../../support/until";
 
 describe("the Dockerfile", () => {
   test("has no fault, not even of style", () => {
@@ -144,11 +144,7 @@ describeHere("containers", "as a container, without Docker", () => {
   let container: Container;
   const start = async () => {
     container = runImage(image.root, env, [...wordsOf("CMD"), "--demo"]);
-    const deadline = unloadedNow() + 15_000;
-    while (!container.stderr().includes("  Address ")) {
-      if (unloadedNow() > deadline) throw new Error(`Not ready: ${container.stderr()}`);
-      await Bun.sleep(10);
-    }
+    await until(() => container.stderr().includes("  Address "), "the container is ready");
   };
 
   beforeAll(async () => {

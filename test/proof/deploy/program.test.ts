@@ -16,7 +16,7 @@ import { checkMessagesStream } from "../../support/grammar-messages";
 import { checkResponsesStream } from "../../support/grammar-responses";
 import { dialectAt, type Tap, tap } from "../../support/log-capture";
 import { scenarios, stopWord } from "../../support/scenarios";
-import { unloadedNow } from "../../support/unloaded";
+import { until } from "../../support/until";
 
 // Each test starts processes, and the machine may be busy.
 const upstreams = [
@@ -56,17 +56,14 @@ let lastRow = "";
 
 /** The row of the exchange that has just ended. */
 async function newestRow(): Promise<Row> {
-  const deadline = unloadedNow() + 5000;
-  for (;;) {
+  let row: Row | undefined;
+  await until(async () => {
     const { items } = (await (await fetch(`${url}/api/admin/requests?limit=1`)).json()) as { items: Row[] };
-    const [row] = items;
-    if (row && row.request_id !== lastRow) {
-      lastRow = row.request_id;
-      return row;
-    }
-    if (unloadedNow() > deadline) throw new Error("There is no new row.");
-    await Bun.sleep(5);
-  }
+    [row] = items;
+    return row !== undefined && row.request_id !== lastRow;
+  }, "the row is written");
+  lastRow = row!.request_id;
+  return row!;
 }
 
 describe.each([...dialects])("a client of %s", (dialect) => {

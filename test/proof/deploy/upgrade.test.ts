@@ -112,11 +112,11 @@ describeWith("versionBefore", "from the version before", () => {
       await using signIn = run(["auth"], { env, instead: before.program });
       expect(await signIn.exited, signIn.stderr()).toBe(0);
       await using old = start(before.program);
-      const { url } = await old.ready(20_000);
+      const { url } = await old.ready();
       const served = async (at: string) => (await ask(`${at}/v1/chat/completions`, chat("Hello"))).status;
       expect(await served(url)).toBe(200);
       await using fresh = start();
-      const began = await Promise.race([fresh.ready(20_000), fresh.exited]);
+      const began = await Promise.race([fresh.ready(), fresh.exited]);
       if (typeof began === "number") {
         expect(began).toBe(1);
         expect(fresh.stderr()).toMatch(/^dragoman: The database was changed by .+\(schema \d+\), .+\.\n$/);

@@ -5,7 +5,6 @@ import { type Github, scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
 import { idleServer, waitOf } from "../../support/idle";
 import { keptWaiting, limitedGroup, type MemoryLimit, memoryOf, testWith } from "../../support/sandbox";
-import { unloadedNow } from "../../support/unloaded";
 import { until } from "../../support/until";
 
 const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello" }] });
@@ -88,9 +87,9 @@ describe("3,000 exchanges run at once", () => {
     held.resolve();
     await Promise.all(callers.map(({ done }) => done));
     expect(callers.filter(({ text }) => text().includes("data: [DONE]\n\n"))).toHaveLength(3000);
-    const again = unloadedNow();
+    const again = performance.now();
     expect(await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text()).toEndWith("[DONE]\n\n");
-    expect(unloadedNow() - again).toBeLessThan(5000);
+    expect(performance.now() - again).toBeLessThan(5000);
     // Who was refused is no row, and nobody else is forgotten.
     const rows = async () => ((await (await fetch(`${url}/api/admin/meta`)).json()) as { row_count: number }).row_count;
     while ((await rows()) < 3001) await Bun.sleep(20);

@@ -62,7 +62,7 @@ testWith(
     );
     try {
       await using command = run(demo, { within: last });
-      const { url } = await command.ready(30_000);
+      const { url } = await command.ready();
       const texts = await Promise.all(
         Array.from({ length: 40 }, (_, at) =>
           post(url, at % 2 === 0 ? "[demo: long 40] Hello" : "Hello", 30_000).then((response) => response.text()),

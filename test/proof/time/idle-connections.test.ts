@@ -1,11 +1,11 @@
 /** Connections on which nobody asks any more, after each kind of answer; and answers that take longer than the idle limit. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { describeWithPostgres } from "../support/postgres";
-import { startProxy } from "../support/proxy";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { startTeamApp, type TeamApp } from "../support/team-app";
-import { until } from "../support/until";
+import { describeWithPostgres } from "../../support/postgres";
+import { startProxy } from "../../support/proxy";
+import { sharedPostgres, type TestDatabases } from "../../support/shared-postgres";
+import { startTeamApp, type TeamApp } from "../../support/team-app";
+import { until } from "../../support/until";
 
 /** Sends one request and nothing more. @returns What came until the server closed the connection. */
 function untilClosed(url: string, method: string, path: string, body = ""): Promise<{ text: string }> {
