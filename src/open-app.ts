@@ -120,7 +120,7 @@ export function openApp(options: AppOptions): App {
   const billedPrices = openBilledPrices();
   const drift = openDrift(now, monotonic, billedPrices.learn);
   const isShared = stores.accountShare !== undefined;
-  const auto = openAuto({ copilot, logger, now });
+  const auto = openAuto({ copilot, logger, now, monotonic });
   const scopeParts = {
     auto,
     config,
@@ -190,7 +190,7 @@ export function openApp(options: AppOptions): App {
     allowOpen,
     trustedProxies: options.trustedProxies,
     logger,
-    tokenTries: failedTries(now),
+    tokenTries: failedTries(monotonic),
     get accounts() {
       return accounts();
     },
@@ -224,7 +224,7 @@ export function openApp(options: AppOptions): App {
     sockets: openClientSockets(),
     tokenizer,
     tokenCounts,
-    copilotCounter: openCopilotCounter(copilot, logger, now),
+    copilotCounter: openCopilotCounter(copilot, logger, monotonic),
     unsupportedParams: openUnsupportedParams(now),
     limits,
     get isolation() {

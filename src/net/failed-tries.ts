@@ -14,12 +14,12 @@ const maxTries = 10;
 const maxNetworks = 1_024;
 const minute = 60_000;
 
-/** Counts the wrong tokens of each network, so that a token cannot be guessed. @param now Unix ms. */
-export function failedTries(now: () => number): FailedTries {
+/** Counts the wrong tokens of each network, so that a token cannot be guessed. @param monotonic Milliseconds. */
+export function failedTries(monotonic: () => number): FailedTries {
   const known = new BoundedMap<string, { count: number; until: number }>(maxNetworks);
   const recent = (network: string) => {
     const tries = known.get(network);
-    if (tries && tries.until > now()) return tries;
+    if (tries && tries.until > monotonic()) return tries;
     known.delete(network);
     return undefined;
   };
@@ -27,13 +27,13 @@ export function failedTries(now: () => number): FailedTries {
     refuse(network: string): void {
       const tries = recent(network);
       if (!tries || tries.count < maxTries) return;
-      const seconds = Math.max(1, Math.ceil((tries.until - now()) / 1000));
+      const seconds = Math.max(1, Math.ceil((tries.until - monotonic()) / 1000));
       throw new ProxyError("rate_limit", `Too many wrong admin tokens from your address. Try again in ${seconds} s.`, {
         headers: { "retry-after": String(seconds) },
       });
     },
     count(network: string): void {
-      const tries = recent(network) ?? { count: 0, until: now() + minute };
+      const tries = recent(network) ?? { count: 0, until: monotonic() + minute };
       known.set(network, { ...tries, count: tries.count + 1 });
     },
   };

@@ -84,6 +84,8 @@ export interface AutoOptions {
   logger: Logger;
   /** Wall clock, ms. */
   now(): number;
+  /** Milliseconds. */
+  monotonic(): number;
 }
 
 /** Milliseconds for one choice, however many calls it takes. */
@@ -105,11 +107,12 @@ interface Kept extends AutoChoice {
 
 interface Known {
   works?: boolean;
+  /** Until when each is not tried, by the monotonic clock. */
   refused: Map<AutoProtocol, number>;
   kept: BoundedMap<string, Kept>;
 }
 
-export function openAuto({ copilot, logger, now }: AutoOptions): Auto {
+export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto {
   const known = new WeakMap<Account, Known>();
   let revision = 0;
 
@@ -126,7 +129,8 @@ export function openAuto({ copilot, logger, now }: AutoOptions): Auto {
     if (about.works !== works) revision++;
     about.works = works;
   };
-  const isRefused = ({ refused }: Known, protocol: AutoProtocol) => (refused.get(protocol) ?? 0) > now();
+  const isRefused = ({ refused }: Known, protocol: AutoProtocol) =>
+    (refused.get(protocol) ?? Number.NEGATIVE_INFINITY) > monotonic();
 
   async function ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused"> {
     const { account, path, body, token, controller, deadline } = call;
@@ -232,7 +236,7 @@ export function openAuto({ copilot, logger, now }: AutoOptions): Auto {
           return { ...choice, by };
         }
         // Whether a request may go without a model depends on the key too.
-        if (by !== "omission") about.refused.set(by, now() + refusedFor);
+        if (by !== "omission") about.refused.set(by, monotonic() + refusedFor);
       } catch (thrown) {
         if (question.controller().signal.aborted && !(thrown instanceof ProxyError && thrown.kind === "timeout"))
           throw thrown;
@@ -267,7 +271,7 @@ export function openAuto({ copilot, logger, now }: AutoOptions): Auto {
     forget(account, conversation) {
       if (conversation !== undefined) known.get(account)?.kept.delete(conversation);
     },
-    refuseOmission: (account) => void knownOf(account).refused.set("omission", now() + refusedFor),
+    refuseOmission: (account) => void knownOf(account).refused.set("omission", monotonic() + refusedFor),
     worksFor: (account) => known.get(account)?.works,
     get revision() {
       return revision;

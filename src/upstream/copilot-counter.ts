@@ -48,8 +48,12 @@ const otherPause = 600_000;
 /** The members that are counted; the endpoint refuses others (`max_tokens`, `stream`). */
 const counted = ["model", "messages", "system", "tools", "tool_choice", "thinking"];
 
-export function openCopilotCounter(copilot: Copilot, logger: Pick<Logger, "debug">, now: () => number): CopilotCounter {
-  /** Until when the host of an account is not asked. */
+export function openCopilotCounter(
+  copilot: Copilot,
+  logger: Pick<Logger, "debug">,
+  monotonic: () => number,
+): CopilotCounter {
+  /** Until when the host of an account is not asked, by the monotonic clock. */
   const pausedUntil = new BoundedMap<string, number>(1000);
   return {
     async count(accounts, { body, headers, vision }, requestId) {
@@ -58,9 +62,9 @@ export function openCopilotCounter(copilot: Copilot, logger: Pick<Logger, "debug
         const session = account.presentSession();
         if (!session) continue;
         const key = `${account.key} ${session.baseUrl}`;
-        if ((pausedUntil.get(key) ?? 0) > now()) continue;
+        if ((pausedUntil.get(key) ?? Number.NEGATIVE_INFINITY) > monotonic()) continue;
         const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
-        const pause = (ms: number) => void pausedUntil.set(key, now() + ms);
+        const pause = (ms: number) => void pausedUntil.set(key, monotonic() + ms);
         try {
           const response = await copilot.call(session, {
             path,
@@ -80,7 +84,12 @@ export function openCopilotCounter(copilot: Copilot, logger: Pick<Logger, "debug
           }
           pause(pauses.get(response.status) ?? otherPause);
           const { status } = response;
-          const { account: state } = readFailure(status, response.headers, await readStart(response, 64 * 1024), now());
+          const { account: state } = readFailure(
+            status,
+            response.headers,
+            await readStart(response, 64 * 1024),
+            Date.now(),
+          );
           if (state?.suspended) account.mark(state);
         } catch (thrown) {
           pause(otherPause);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicKey } from "../../src/demo/anthropic";
 import { type Demo, startDemo } from "../../src/demo/demo";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 
 const path = "/v1/messages/count_tokens";
 const ask = (content: unknown, more: object = {}) => ({
@@ -219,7 +219,7 @@ describe("with a key", () => {
 describe("by GitHub Copilot", () => {
   const posts = (proxy: RunningProxy) => proxy.demo.journal.filter((seen) => seen.path === path);
   /** Signed in: a count does not wait for that. */
-  async function newest(options: { clock?: { now(): number } } = {}) {
+  async function newest(options: { clock?: ProxyOptions["clock"] } = {}) {
     const proxy = await startProxy({ demo: { generation: "C", ...options.clock }, ...options });
     await proxy.post("/v1/messages", { ...ask("Hello"), max_tokens: 100 });
     return proxy;
@@ -250,7 +250,7 @@ describe("by GitHub Copilot", () => {
 
   test("where the endpoint does not exist is tried once a day for each account", async () => {
     let now = Date.now();
-    await using proxy = await newest({ clock: { now: () => now } });
+    await using proxy = await newest({ clock: { monotonic: () => now } });
     proxy.demo.intercept(path, () => new Response("404 page not found", { status: 404 }));
     for (let turn = 0; turn < 3; turn++) expect((await count(proxy, ask("Hello"))).how).toBe("estimate");
     expect(posts(proxy).length).toBe(1);
