@@ -2,8 +2,10 @@
  * Fields that a client of one of OpenAI's two APIs takes from the other one, as OpenRouter's clients do. Those that mean
  * the same become the API's own, if it is not there as well; a request that passes through is not read.
  */
+
 import { isObject } from "../json";
 import type { Conversation, JsonObject } from "./hub/conversation";
+import { Fields } from "./hub/fields";
 import { omit, omitUndefined } from "./hub/json";
 import { decodeSampling } from "./hub/sampling";
 import { decodeStop } from "./openai";
@@ -63,7 +65,7 @@ export function asResponsesRequest(request: JsonObject): JsonObject {
 /** Fields of chat completions that the Responses API has no name for. */
 export function decodeChatFields(request: JsonObject): Pick<Conversation, "stop" | "sampling"> {
   const stop = decodeStop(request.stop);
-  const sampling = decodeSampling(request, ["seed", "presencePenalty", "frequencyPenalty"]);
+  const sampling = decodeSampling(new Fields(request), ["seed", "presencePenalty", "frequencyPenalty"]);
   return { ...(stop ? { stop } : {}), ...(sampling ? { sampling } : {}) };
 }
 

@@ -1,8 +1,9 @@
 /**
  * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
  */
-import { chatExtras, sharedExtras } from "../hub/chat-extras";
+import { asChatExtras, chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { JsonObject, WithExtras } from "../hub/conversation";
+import type { Fields } from "../hub/fields";
 import { dropOthers } from "../hub/ignorable-fields";
 
 /** Fields that only the responses dialect has; a responses client may have sent them. */
@@ -38,14 +39,20 @@ export const responsesOnly = {
   ]),
 };
 
-/** Unread fields of a nested object, under that object's name. */
-export function nested(name: string, members: JsonObject | undefined): JsonObject {
-  return members ? { [name]: members } : {};
+/** The fields that nobody has read, with those of nested objects under the objects' names. */
+export function unreadExtras(holder: Fields, inner: Record<string, Fields> = {}): JsonObject {
+  const members = { ...holder.rest() };
+  for (const [name, fields] of Object.entries(inner)) {
+    const rest = fields.rest();
+    if (rest) members[name] = rest;
+  }
+  return asChatExtras(members);
 }
 
 /** Reads the cache mark, in Anthropic's or Copilot's form. */
-export function cacheOf(holder: JsonObject): { cache?: true } {
-  return holder.cache_control != null || holder.copilot_cache_control != null ? { cache: true } : {};
+export function cacheOf(holder: Fields): { cache?: true } {
+  const marks = [holder.any("cache_control"), holder.any("copilot_cache_control")];
+  return marks.some((mark) => mark != null) ? { cache: true } : {};
 }
 
 /** Whether a field of a responses item is lost in the chat dialect. */

@@ -2,27 +2,16 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { asChatExtras } from "../hub/chat-extras";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
+import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
-import { arrayAt, objectAt, omit, omitUndefined, textAt } from "../hub/json";
+import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl, extrasOf } from "../openai";
-import { cacheOf, nested, ownExtras } from "./extras";
+import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isClaude, isOpenAi } from "./rules";
 import { thoughtIn } from "./thinking";
-
-// ── Wire facts ──
-
-const knownFields = {
-  result: new Set(["role", "content", "tool_call_id", "cache_control", "copilot_cache_control"]),
-  part: new Set(["type", "text", "refusal", "image_url", "file", "cache_control"]),
-  image: new Set(["url", "detail"]),
-  file: new Set(["file_data", "filename"]),
-  call: new Set(["type", "id", "function", "custom"]),
-  callDefinition: new Set(["name", "arguments", "input"]),
-};
 
 // ── Decode ──
 
@@ -37,81 +26,72 @@ export function decodeThinking(message: JsonObject): ThinkingPart[] {
 }
 
 /** @throws ProxyError `invalid_request` naming the field. */
-export function decodeCall(call: JsonObject, path: string): ToolCallPart {
-  const kind = call.type === "custom" ? "custom" : "function";
-  const definition = objectAt(call[kind], `${path}.${kind}`);
-  const input = kind === "custom" ? "input" : "arguments";
+export function decodeCall(value: unknown, path: string): ToolCallPart {
+  const call = Fields.at(value, path);
+  const kind = call.any("type") === "custom" ? "custom" : "function";
+  const definition = call.fields(kind);
   return {
     kind: "tool-call",
-    id: textAt(call.id, `${path}.id`),
-    name: textAt(definition.name, `${path}.${kind}.name`),
-    input: textAt(definition[input] ?? "", `${path}.${kind}.${input}`),
+    id: call.text("id"),
+    name: definition.text("name"),
+    input: definition.optionalText(kind === "custom" ? "input" : "arguments") ?? "",
     ...(kind === "custom" ? ({ freeform: true } as const) : {}),
-    ...extrasOf(
-      asChatExtras({ ...omit(call, knownFields.call), ...nested(kind, omit(definition, knownFields.callDefinition)) }),
-    ),
+    ...extrasOf(unreadExtras(call, { [kind]: definition })),
   };
 }
 
 /** A message of the role `tool`. @throws ProxyError `invalid_request` naming the field. */
-export function decodeResult(message: JsonObject, path: string): ToolResultPart {
+export function decodeResult(message: Fields): ToolResultPart {
+  message.skip("role");
   return {
     kind: "tool-result",
-    id: textAt(message.tool_call_id, `${path}.tool_call_id`),
-    parts: decodeContent(message.content, `${path}.content`),
+    id: message.text("tool_call_id"),
+    parts: decodeContent(message),
     ...cacheOf(message),
-    ...extrasOf(asChatExtras(omit(message, knownFields.result))),
+    ...extrasOf(unreadExtras(message)),
   };
 }
 
-/** A string or a list of parts. @throws ProxyError `invalid_request` for anything else. */
-export function decodeContent(content: unknown, path: string): Part[] {
-  if (content == null) return [];
+/** The content of a message: a string or a list of parts. @throws ProxyError `invalid_request` for anything else. */
+export function decodeContent(message: Fields): Part[] {
+  const content = message.any("content");
   if (typeof content === "string") return content === "" ? [] : [{ kind: "text", text: content }];
-  return arrayAt(content, path).map((part, index) => decodePart(objectAt(part, `${path}[${index}]`)));
+  return message.optionalList("content").map(([value, path]) => decodePart(Fields.at(value, path)));
 }
 
 /** An unexpected part is kept as it is: the upstream may support it. */
-function decodePart(part: JsonObject): Part {
-  const extras = asChatExtras(omit(part, knownFields.part));
-  if (part.type === "text" && typeof part.text === "string")
-    return { kind: "text", text: part.text, ...cacheOf(part), ...extrasOf(extras) };
-  if (part.type === "refusal" && typeof part.refusal === "string")
-    return { kind: "text", text: part.refusal, refusal: true, ...extrasOf(extras) };
-  if (part.type === "image_url") {
-    const image = isObject(part.image_url) ? part.image_url : { url: part.image_url };
-    const { url, detail } = image;
-    if (typeof url === "string")
-      return {
-        kind: "image",
-        source: dataOf(url) ?? { url },
-        ...cacheOf(part),
-        ...extrasOf(
-          omitUndefined({
-            detail,
-            ...asChatExtras({
-              ...omit(part, knownFields.part),
-              ...nested("image_url", omit(image, knownFields.image)),
-            }),
-          }),
-        ),
-      };
+function decodePart(part: Fields): Part {
+  const { text, refusal, image_url, file } = part.object;
+  const type = part.any("type");
+  if (type === "text" && typeof text === "string") {
+    part.skip("text");
+    return { kind: "text", text, ...cacheOf(part), ...extrasOf(unreadExtras(part)) };
   }
-  if (part.type === "file" && isObject(part.file) && typeof part.file.file_data === "string") {
-    const data = dataOf(part.file.file_data);
-    const name = typeof part.file.filename === "string" ? { name: part.file.filename } : {};
+  if (type === "refusal" && typeof refusal === "string") {
+    part.skip("refusal");
+    return { kind: "text", text: refusal, refusal: true, ...cacheOf(part), ...extrasOf(unreadExtras(part)) };
+  }
+  if (type === "image_url") {
+    part.skip(type);
+    const image = new Fields(isObject(image_url) ? image_url : { url: image_url });
+    const url = image.any("url");
+    const detail = image.any("detail");
+    if (typeof url === "string") {
+      const cache = cacheOf(part);
+      const extras = omitUndefined({ detail, ...unreadExtras(part, { image_url: image }) });
+      return { kind: "image", source: dataOf(url) ?? { url }, ...cache, ...extrasOf(extras) };
+    }
+  }
+  if (type === "file" && isObject(file) && typeof file.file_data === "string") {
+    part.skip(type);
+    const data = dataOf(file.file_data);
+    const inner = new Fields(file);
+    inner.skip("file_data", "filename");
+    const name = typeof file.filename === "string" ? { name: file.filename } : {};
     if (data)
-      return {
-        kind: "file",
-        ...name,
-        ...data,
-        ...cacheOf(part),
-        ...extrasOf(
-          asChatExtras({ ...omit(part, knownFields.part), ...nested("file", omit(part.file, knownFields.file)) }),
-        ),
-      };
+      return { kind: "file", ...name, ...data, ...cacheOf(part), ...extrasOf(unreadExtras(part, { file: inner })) };
   }
-  return { kind: "foreign", dialect: "chat", value: part };
+  return { kind: "foreign", dialect: "chat", value: part.object };
 }
 
 // ── Encode ──

@@ -4,28 +4,16 @@ import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
 import { joinTexts, type LongText } from "../../net/json-skeleton";
 import type { EncodedRequest, TranslationOptions } from "../codec";
-import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
+import { Fields } from "../hub/fields";
 import { dropOthers, dropOverwritten, ignorableFields } from "../hub/ignorable-fields";
-import {
-  arrayAt,
-  filledAt,
-  listAt,
-  objectAt,
-  omit,
-  omitUndefined,
-  optionalBoolean,
-  optionalCount,
-  optionalNumber,
-  optionalText,
-  textAt,
-} from "../hub/json";
+import { filledAt, objectAt, omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { onlyAllowed } from "../hub/tools";
 import { addCacheKey, decodeStop, extrasOf, roles } from "../openai";
 import { asChatRequest } from "../other-api";
-import { cacheOf, ownExtras, responsesOnly } from "./extras";
+import { cacheOf, ownExtras, responsesOnly, unreadExtras } from "./extras";
 import {
   decodeCall,
   decodeContent,
@@ -44,20 +32,6 @@ import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
 // ── Wire facts ──
 
-/** The fields that are read into the hub; all others are kept as extras. */
-const knownFields = {
-  request: new Set([
-    ...["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens"],
-    ...["stop", "temperature", "top_p", "seed", "presence_penalty", "frequency_penalty"],
-    ...["reasoning_effort", "thinking_budget", "response_format", "stream", "web_search_options"],
-  ]),
-  message: new Set(["role", "content", "cache_control", "copilot_cache_control"]),
-  assistant: new Set([
-    ...["role", "content", "refusal", "reasoning_opaque", "tool_calls", ...thinkingFields],
-    ...["cache_control", "copilot_cache_control"],
-  ]),
-};
-
 /** The sampling parameters that this dialect has. */
 const ownSampling = ["seed", "presencePenalty", "frequencyPenalty"] as const;
 
@@ -70,96 +44,97 @@ export function checkRequest({ messages }: JsonObject): void {
 
 /** Reads a request. */
 export function decodeRequest(body: unknown): Conversation {
-  const request = asChatRequest(objectAt(body, "body"));
+  const request = new Fields(asChatRequest(objectAt(body, "body")));
   for (const param of ["functions", "function_call"])
-    if (request[param] != null)
+    if (request.object[param] != null)
       throw new ProxyError("invalid_request", `\`${param}\` is not supported; send \`tools\` and \`tool_choice\`.`, {
         param,
       });
-  const maxTokens = request.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens";
-  const choice = decodeChoice(request.tool_choice);
-  const format = decodeFormat(request.response_format);
+  const maxTokens = request.any("max_completion_tokens") == null ? "max_tokens" : "max_completion_tokens";
+  request.skip("max_tokens");
+  const choice = decodeChoice(request.any("tool_choice"));
+  const format = decodeFormat(request.any("response_format"));
   return omitUndefined({
-    model: textAt(request.model, "model"),
-    turns: decodeMessages(arrayAt(request.messages, "messages")),
-    tools: [...listAt(request.tools, "tools").map(decodeTool), ...decodeSearch(request.web_search_options)],
+    model: request.text("model"),
+    turns: decodeMessages(request),
+    tools: [
+      ...request.optionalList("tools").map(([tool], index) => decodeTool(tool, index)),
+      ...decodeSearch(request.any("web_search_options")),
+    ],
     toolChoice: choice.toolChoice,
     allowedTools: choice.allowedTools,
-    parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
-    maxTokens: optionalCount(request[maxTokens], maxTokens),
-    stop: decodeStop(request.stop),
-    temperature: optionalNumber(request.temperature, "temperature"),
-    topP: optionalNumber(request.top_p, "top_p"),
+    parallelTools: request.optionalBoolean("parallel_tool_calls"),
+    maxTokens: request.optionalCount(maxTokens),
+    stop: decodeStop(request.any("stop")),
+    temperature: request.optionalNumber("temperature"),
+    topP: request.optionalNumber("top_p"),
     sampling: decodeSampling(request, ownSampling),
     reasoning: decodeReasoning(request),
     format: format.format,
-    stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...extrasOf({ ...omit(request, knownFields.request), ...choice.extras, ...format.extras }),
+    stream: request.optionalBoolean("stream") ?? false,
+    ...extrasOf({ ...request.rest(), ...choice.extras, ...format.extras }),
   });
 }
 
 /** Consecutive tool messages are one turn of the user; every other message is a turn of its own. */
-function decodeMessages(messages: unknown[]): Turn[] {
+function decodeMessages(request: Fields): Turn[] {
   const turns: Turn[] = [];
   let results: Turn | undefined;
-  messages.forEach((value, index) => {
-    const path = `messages[${index}]`;
-    const message = objectAt(value, path);
-    if (message.role !== "tool") {
+  for (const [value, path] of request.list("messages")) {
+    const message = Fields.at(value, path);
+    if (message.object.role !== "tool") {
       results = undefined;
-      turns.push(decodeMessage(message, path));
-    } else if (results) results.parts.push(decodeResult(message, path));
+      turns.push(decodeMessage(message));
+    } else if (results) results.parts.push(decodeResult(message));
     else {
-      results = { role: "user", parts: [decodeResult(message, path)] };
+      results = { role: "user", parts: [decodeResult(message)] };
       turns.push(results);
     }
-  });
+  }
   return turns;
 }
 
-function decodeMessage(message: JsonObject, path: string): Turn {
-  const word = textAt(message.role, `${path}.role`);
+function decodeMessage(message: Fields): Turn {
+  const word = message.text("role");
   const role = Object.hasOwn(roles, word) ? roles[word] : undefined;
-  if (!role)
-    throw new ProxyError("invalid_request", `\`${path}.role\` is \`${word}\`, which no message can have.`, {
-      param: `${path}.role`,
-    });
-  const parts = decodeContent(message.content, `${path}.content`);
-  if (role === "assistant") {
-    parts.unshift(...decodeThinking(message));
-    const refusal = optionalText(message.refusal, `${path}.refusal`);
-    if (refusal) parts.push({ kind: "text", text: refusal, refusal: true });
-    if (message.tool_calls != null)
-      arrayAt(message.tool_calls, `${path}.tool_calls`).forEach((call, index) => {
-        parts.push(decodeCall(objectAt(call, `${path}.tool_calls[${index}]`), `${path}.tool_calls[${index}]`));
-      });
+  if (!role) {
+    const param = message.pathOf("role");
+    throw new ProxyError("invalid_request", `\`${param}\` is \`${word}\`, which no message can have.`, { param });
   }
+  const parts = decodeContent(message);
+  if (role === "assistant") {
+    message.skip(...thinkingFields, "reasoning_opaque");
+    parts.unshift(...decodeThinking(message.object));
+    const refusal = message.optionalText("refusal");
+    if (refusal) parts.push({ kind: "text", text: refusal, refusal: true });
+    for (const [call, path] of message.optionalList("tool_calls")) parts.push(decodeCall(call, path));
+  }
+  const cache = cacheOf(message);
   const last = parts.at(-1);
-  if (last) Object.assign(last, cacheOf(message));
-  const extras = omit(message, role === "assistant" ? knownFields.assistant : knownFields.message);
-  return { role, parts, ...extrasOf({ ...asChatExtras(extras), ...(word === "developer" ? { role: word } : {}) }) };
+  if (last) Object.assign(last, cache);
+  return { role, parts, ...extrasOf({ ...unreadExtras(message), ...(word === "developer" ? { role: word } : {}) }) };
 }
 
-function decodeReasoning({ reasoning_effort, thinking_budget }: JsonObject): Reasoning | undefined {
-  const effort = optionalText(reasoning_effort, "reasoning_effort");
-  const budget = optionalCount(thinking_budget, "thinking_budget");
+function decodeReasoning(request: Fields): Reasoning | undefined {
+  const effort = request.optionalText("reasoning_effort");
+  const budget = request.optionalCount("thinking_budget");
   return effort === undefined && budget === undefined ? undefined : omitUndefined({ effort, budget });
 }
 
 /** `text` is the default; the upstream decides about an unknown format. */
 function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonObject } {
   if (value == null) return {};
-  const wire = objectAt(value, "response_format");
-  if (wire.type === "text") return {};
-  if (wire.type === "json_object") return { format: {} };
-  if (wire.type !== "json_schema") return { extras: { response_format: wire } };
-  const path = "response_format.json_schema";
-  const schema = objectAt(wire.json_schema, path);
+  const wire = Fields.at(value, "response_format");
+  const type = wire.any("type");
+  if (type === "text") return {};
+  if (type === "json_object") return { format: {} };
+  if (type !== "json_schema") return { extras: { response_format: wire.object } };
+  const schema = wire.fields("json_schema");
   const format: ResponseFormat = omitUndefined({
-    name: optionalText(schema.name, `${path}.name`),
-    description: optionalText(schema.description, `${path}.description`),
-    schema: schema.schema ?? {},
-    strict: optionalBoolean(schema.strict, `${path}.strict`),
+    name: schema.optionalText("name"),
+    description: schema.optionalText("description"),
+    schema: schema.any("schema") ?? {},
+    strict: schema.optionalBoolean("strict"),
   });
   return { format };
 }

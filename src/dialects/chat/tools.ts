@@ -2,47 +2,37 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Tool } from "../hub/conversation";
+import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
-import { arrayAt, objectAt, omit, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
+import { omitUndefined } from "../hub/json";
 import { extrasOf } from "../openai";
-import { cacheOf, nested, ownExtras } from "./extras";
+import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isSearch } from "./server-tools";
-
-// ── Wire facts ──
-
-const knownFields = {
-  tool: new Set(["type", "function", "custom"]),
-  functionDefinition: new Set(["name", "description", "parameters", "strict"]),
-  customDefinition: new Set(["name", "description", "format"]),
-};
 
 // ── Decode ──
 
 /** @throws ProxyError `invalid_request` naming the field. */
 export function decodeTool(value: unknown, index: number): Tool {
-  const tool = objectAt(value, `tools[${index}]`);
-  if (tool.type !== "function" && tool.type !== "custom") return { kind: "foreign", dialect: "chat", value: tool };
-  const path = `tools[${index}].${tool.type}`;
-  const definition = objectAt(tool[tool.type], path);
-  const name = textAt(definition.name, `${path}.name`);
-  const description = optionalText(definition.description, `${path}.description`);
-  const unread = omit(
-    definition,
-    tool.type === "custom" ? knownFields.customDefinition : knownFields.functionDefinition,
-  );
-  const { cache_control: _, ...extras } = omit(tool, knownFields.tool) ?? {};
-  const both = {
-    name,
-    description,
+  const tool = Fields.at(value, `tools[${index}]`);
+  const type = tool.any("type");
+  if (type !== "function" && type !== "custom") return { kind: "foreign", dialect: "chat", value: tool.object };
+  const definition = tool.fields(type);
+  const read =
+    type === "custom"
+      ? ({ kind: "freeform", grammar: definition.any("format") ?? undefined } as const)
+      : ({
+          kind: "function",
+          schema: definition.any("parameters") ?? undefined,
+          strict: definition.optionalBoolean("strict"),
+        } as const);
+  return omitUndefined({
+    ...read,
+    name: definition.text("name"),
+    description: definition.optionalText("description"),
     ...cacheOf(tool),
-    ...extrasOf(asChatExtras({ ...extras, ...nested(tool.type, unread) })),
-  };
-  if (tool.type === "custom")
-    return omitUndefined({ kind: "freeform", ...both, grammar: definition.format ?? undefined });
-  const strict = optionalBoolean(definition.strict, `${path}.strict`);
-  return omitUndefined({ kind: "function", ...both, schema: definition.parameters ?? undefined, strict });
+    ...extrasOf(unreadExtras(tool, { [type]: definition })),
+  });
 }
 
 /** A choice that the hub does not have is kept in the extras. */
@@ -54,21 +44,19 @@ export function decodeChoice(
   if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice);
   if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
     return { extras: { tool_choice: choice } };
-  const definition = objectAt(choice[choice.type], `tool_choice.${choice.type}`);
-  return { toolChoice: { name: textAt(definition.name, `tool_choice.${choice.type}.name`) } };
+  return { toolChoice: { name: new Fields(choice, "tool_choice").fields(choice.type).text("name") } };
 }
 
 /** @throws ProxyError `invalid_request` naming the field. */
 function decodeAllowed(choice: JsonObject): Pick<Conversation, "toolChoice" | "allowedTools"> {
-  const path = "tool_choice.allowed_tools";
-  const { mode, tools } = objectAt(choice.allowed_tools, path);
+  const allowed = new Fields(choice, "tool_choice").fields("allowed_tools");
   return {
-    toolChoice: mode === "required" ? "required" : "auto",
-    allowedTools: arrayAt(tools, `${path}.tools`).map((value, index) => {
-      const tool = objectAt(value, `${path}.tools[${index}]`);
-      const definition = tool.type === "custom" ? tool.custom : tool.function;
-      if (!isObject(definition)) return { kind: "foreign", dialect: "chat", value: tool };
-      return textAt(definition.name, `${path}.tools[${index}].${tool.type}.name`);
+    toolChoice: allowed.any("mode") === "required" ? "required" : "auto",
+    allowedTools: allowed.list("tools").map(([value, path]) => {
+      const tool = Fields.at(value, path);
+      const type = tool.any("type") === "custom" ? "custom" : "function";
+      if (!isObject(tool.any(type))) return { kind: "foreign", dialect: "chat", value: tool.object };
+      return tool.fields(type).text("name");
     }),
   };
 }

@@ -1,6 +1,7 @@
 /** Parameters of sampling, whose names are the same in OpenAI's and Anthropic's APIs. */
 import type { Conversation, JsonObject, Sampling } from "./conversation";
-import { omitUndefined, optionalNumber } from "./json";
+import type { Fields } from "./fields";
+import { omitUndefined } from "./json";
 
 const wireNames: Record<keyof Sampling, string> = {
   topK: "top_k",
@@ -13,9 +14,9 @@ const wireNames: Record<keyof Sampling, string> = {
  * Reads the parameters that a dialect has; undefined if none is set.
  * @throws ProxyError `invalid_request` naming the field.
  */
-export function decodeSampling(request: JsonObject, own: readonly (keyof Sampling)[]): Sampling | undefined {
+export function decodeSampling(request: Fields, own: readonly (keyof Sampling)[]): Sampling | undefined {
   const sampling: Sampling = {};
-  for (const key of own) sampling[key] = optionalNumber(request[wireNames[key]], wireNames[key]);
+  for (const key of own) sampling[key] = request.optionalNumber(wireNames[key]);
   return Object.values(sampling).some((value) => value !== undefined) ? omitUndefined(sampling) : undefined;
 }
 

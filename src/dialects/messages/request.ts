@@ -11,6 +11,7 @@ import { ProxyError } from "../../errors";
 import { isObject, numberIn, parseJson } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
+import { Fields } from "../hub/fields";
 import {
   arrayAt,
   filledAt,
@@ -96,7 +97,7 @@ export function decodeRequest(body: unknown): Conversation {
     stop: decodeStop(request.stop_sequences),
     temperature: optionalNumber(request.temperature, "temperature"),
     topP: optionalNumber(request.top_p, "top_p"),
-    sampling: decodeSampling(request, ["topK"]),
+    sampling: decodeSampling(new Fields(request), ["topK"]),
     reasoning,
     format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
