@@ -1,34 +1,17 @@
 /** `dragoman models`: the models of the running server, with their limits and cost. */
 import { z } from "zod";
+import { modelSchema } from "../admin/api/schemas";
 import type { Environment } from "../config/environment";
 import { adminHeaders, ask, demoNotice, readAs, requireServer } from "./running-server";
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 
-const tokens = z.number().nullable();
-
 /** The members of the answer that are shown. */
-const item = z.object({
-  id: z.string(),
-  name: z.string(),
-  kind: z.string(),
-  preview: z.boolean(),
-  picked: z.boolean(),
-  enabled: z.boolean(),
-  endpoints: z.array(z.string()),
-  limits: z.object({ context: tokens, prompt: tokens, output: tokens }),
-  price: z.object({
-    premium: z.boolean(),
-    units: z.number().nullable(),
-    tokens: z.object({ input: z.number(), output: z.number(), per: z.number() }).nullable(),
-    promotion: z.object({ discount_percent: tokens, ends_at_ms: tokens }).nullish(), // missing from servers of older versions
-  }),
-  accounts: z.array(z.string()),
-  provider: z.string().nullish(),
+const item = modelSchema.pick({
+  ...{ id: true, name: true, kind: true, preview: true, picked: true, enabled: true, endpoints: true },
+  ...{ limits: true, price: true, accounts: true, provider: true },
 });
 type Item = z.infer<typeof item>;
-
-const shape = z.object({ items: z.array(item) });
 
 export interface ModelsOptions {
   environment: Environment;
@@ -38,7 +21,7 @@ export interface ModelsOptions {
 export async function models({ environment, json }: ModelsOptions): Promise<number> {
   const server = requireServer(environment);
   const answer = await ask(server, { path: "/api/admin/models", headers: adminHeaders(server) });
-  const { items } = readAs(shape, answer, server);
+  const { items } = readAs(z.object({ items: z.array(item) }), answer, server);
   if (server.demo) say(demoNotice);
   if (json) printJson(answer);
   else print(...modelLines(items));
@@ -83,7 +66,7 @@ function promotionOf({ promotion }: Item["price"]): string {
 }
 
 function stateOf({ id, kind, enabled, accounts, preview, picked, provider }: Item, isAutoOffered: boolean): string {
-  if (provider != null) return `of the provider ${provider}`;
+  if (provider !== null) return `of the provider ${provider}`;
   if (!enabled) return "its terms are not accepted yet";
   if (accounts.length === 0 && kind === "chat" && isAutoOffered) return "the plan allows `auto` only";
   if (accounts.length === 0) return "no account may use it";

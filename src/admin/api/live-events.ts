@@ -2,22 +2,12 @@
  * Requests as they run and end: `event: snapshot`, then `running` and `finished`, batched for 200 ms with one event per
  * request. A reader that is too slow misses events and gets another snapshot with `missed` set.
  */
+import type { z } from "zod";
 import type { App } from "../../app";
 import type { RunningEvent } from "../../history/running-requests";
 import type { Permit } from "../access/authorize";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
-
-/** The data of `event: snapshot`. */
-export interface Snapshot {
-  now_ms: number;
-  running: ShownRunning[];
-  /** Events may have been lost since the last one. */
-  missed: boolean;
-  /** How many more run than are listed. */
-  left_out?: number;
-  /** Why requests of other servers may be missing, as a sentence. */
-  gap?: string;
-}
+import type { snapshotSchema } from "./schemas";
 
 /** Milliseconds. */
 const batchMs = 200;
@@ -45,7 +35,7 @@ export function liveEvents({ running: live, stopping }: App, permit?: Permit): R
 
   const write = (text: string) => controller.enqueue(encoder.encode(text));
   const say = (event: string, data: unknown) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-  const snapshot = (): Snapshot => {
+  const snapshot = (): z.infer<typeof snapshotSchema> => {
     const { running, count, gap } = live.known();
     const left = count - running.length;
     return { now_ms: Date.now(), running: running.map(showRunning), missed, ...(left > 0 && { left_out: left }), gap };

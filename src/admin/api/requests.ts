@@ -1,57 +1,16 @@
 /** The history in the shape of the admin API. */
+import type { z } from "zod";
 import type { App } from "../../app";
 import { columnNames } from "../../history/entry";
 import type { Entry, Filters, Row } from "../../history/history";
 import type { InFlightRequest } from "../../history/in-flight";
-import type { AutoChoice } from "../../upstream/auto";
-
-/** One attempt with one account; `account` is null for a provider. */
-export interface Attempt {
-  account: string | null;
-  /** If several models were asked. */
-  model?: string;
-  status?: number;
-  error?: string;
-  ms: number;
-}
-
-/** A model that was to serve the request before; `status` is null if it was not asked. */
-export interface PassedModel {
-  model: string;
-  status: number | null;
-  why: string;
-}
-
-/** How Auto chose the model. */
-export type ShownChoice = Pick<AutoChoice, "by" | "why" | "discount">;
+import type { entrySchema, pageSchema, runningSchema } from "./schemas";
 
 /** A running request, as far as it is known. */
-export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts" | "fallbacks"> & {
-  stream: boolean;
-  attempts: Attempt[];
-  fallbacks: PassedModel[];
-};
-
+export type ShownRunning = z.infer<typeof runningSchema>;
 /** A request that has ended; `id` once its row is written. */
-export type ShownEntry = Omit<
-  Entry,
-  "stream" | "attempts" | "tokens_estimated" | "fixups" | "dropped" | "fallbacks" | "auto"
-> & {
-  id?: number;
-  stream: boolean;
-  attempts: Attempt[];
-  tokens_estimated: boolean;
-  fixups: string[];
-  dropped: string[];
-  fallbacks: PassedModel[];
-  auto: ShownChoice | null;
-};
-
-export interface ShownPage {
-  items: ShownEntry[];
-  next_cursor_id: number | null;
-  has_more: boolean;
-}
+export type ShownEntry = z.infer<typeof entrySchema>;
+export type ShownPage = z.infer<typeof pageSchema>;
 
 export async function listRequests(
   { history }: App,

@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { accountStates } from "../../accounts/account-state";
 import { configSchema } from "../../config/schema";
-import { entryColumns } from "../../history/entry";
+import { type Entry, entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
-import type { InFlightRequest } from "../../history/in-flight";
+import { runningColumns } from "../../history/in-flight";
 import { type Measure, measureNames } from "../../history/rollup";
 import { autoProtocols } from "../../upstream/auto";
 import { modelAbilitiesSchema } from "../../upstream/model-abilities";
@@ -159,12 +159,14 @@ const attempts = z.array(
 );
 
 const columnTypes = { TEXT: z.string(), INTEGER: z.number(), REAL: z.number(), FLAG: z.boolean() };
-const columnSchemas: Record<string, z.ZodType> = Object.fromEntries(
-  Object.entries(entryColumns).map(([name, sql]) => {
+/** A flag is shown as a boolean. */
+type Shown<Value> = Value extends 0 | 1 ? boolean : Value;
+const columnSchemas = Object.fromEntries(
+  Object.entries(entryColumns).map(([name, sql]): [string, z.ZodType] => {
     const type = columnTypes[sql.split(" ", 1)[0] as keyof typeof columnTypes];
     return [name, sql.includes("NOT NULL") ? type : type.nullable()];
   }),
-);
+) as { [Name in keyof Entry]: z.ZodType<Shown<Entry[Name]>> };
 const fallbacks = z
   .array(z.object({ model: z.string(), status: count.nullable(), why: z.string() }))
   .describe("The models that were to serve before the one that did; `status` is null for a model that was not asked.");
@@ -182,34 +184,19 @@ export const entrySchema = z
   .object({ id: count.optional().describe("Once its row is written."), ...columnSchemas, ...lists })
   .meta({ id: "Request" });
 
-const runningColumns = [
-  "request_id",
-  "started_at_ms",
-  "first_byte_ms",
-  "path",
-  "client_dialect",
-  "upstream_dialect",
-  "upstream_endpoint",
-  "account_id",
-  "account_key",
-  "client_model",
-  "upstream_model",
-  "stream",
-  "initiator",
-  "initiator_reason",
-  "client_name",
-  "key_name",
-  "member",
-  "searches",
-  "parent_id",
-] as const satisfies (keyof InFlightRequest)[];
+const isRunningColumn = Object.fromEntries(runningColumns.map((name) => [name, true])) as Record<
+  (typeof runningColumns)[number],
+  true
+>;
 
 /** Unknown values are null. */
-const runningSchema = z
-  .object({ ...Object.fromEntries(runningColumns.map((name) => [name, columnSchemas[name]!])), attempts, fallbacks })
+export const runningSchema = z
+  .object(columnSchemas)
+  .pick(isRunningColumn)
+  .extend({ attempts, fallbacks })
   .meta({ id: "RunningRequest" });
 
-const snapshotSchema = z.object({
+export const snapshotSchema = z.object({
   now_ms: time,
   running: z.array(runningSchema),
   missed: z.boolean().describe("Events may have been lost since the last one."),

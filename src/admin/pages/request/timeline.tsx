@@ -2,7 +2,7 @@
 /** The timeline of one request: received, routed, each attempt, first byte, end. */
 
 import { clock, duration, percent } from "../../../format";
-import type { Attempt, PassedModel, ShownChoice, ShownEntry } from "../../api/requests";
+import type { ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
 import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
@@ -82,7 +82,7 @@ function stepsOf(item: ShownEntry): Step[] {
 }
 
 /** Each attempt starts where the one before it ended: the pauses between attempts are not recorded. */
-function attemptsOf(attempts: Attempt[]): Step[] {
+function attemptsOf(attempts: ShownEntry["attempts"]): Step[] {
   let from = 0;
   return attempts.map((attempt, at) => {
     const { account, model, status, error, ms } = attempt;
@@ -117,6 +117,8 @@ function attemptsOf(attempts: Attempt[]): Step[] {
 }
 
 /** How Auto's ways are named on the page. */
+type ShownChoice = NonNullable<ShownEntry["auto"]>;
+
 const autoWays: Record<ShownChoice["by"], string> = {
   auto: "GitHub Copilot chose the model for this conversation",
   session: "GitHub Copilot chose the model for this conversation, by its older protocol",
@@ -139,7 +141,7 @@ const autoStep = ({ by, why, discount }: ShownChoice): Step => ({
 });
 
 /** A model that was to serve before. */
-const passedOverStep = ({ model, status, why }: PassedModel): Step => ({
+const passedOverStep = ({ model, status, why }: ShownEntry["fallbacks"][number]): Step => ({
   name: `In place of ${model.slice(0, 80)}`,
   tone: "bad",
   text: (

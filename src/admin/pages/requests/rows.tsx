@@ -2,7 +2,7 @@
 /** The rows of the requests page: running requests first, then those in the history. */
 import { formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
 import type { RunningList } from "../../../history/running-requests";
-import type { Attempt, ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
+import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -207,7 +207,7 @@ function notesOf(item: ShownEntry): string[] {
 }
 
 /** Whether the attempt gave a part of the reply. */
-export const hasAnswered = ({ status, error }: Attempt): boolean =>
+export const hasAnswered = ({ status, error }: ShownEntry["attempts"][number]): boolean =>
   status !== undefined && status < 400 && error === undefined;
 
 /** The result of a request: its HTTP status and its stop reason or error. */
