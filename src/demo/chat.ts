@@ -1,6 +1,6 @@
 /** POST /chat/completions: reads and validates the request. reply-variants.ts writes the answer. */
 
-import { type Dialect, modelRules, type Rule, schemaObjection } from "./model-call";
+import { type Dialect, modelRules, type Objection, schemaObjection, type View } from "./model-call";
 import type { ModelRequest, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
@@ -13,9 +13,7 @@ const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message
 export const chat: Dialect = {
   path: "/chat/completions",
   read,
-  get rules() {
-    return rules;
-  },
+  rules,
   whole: wholeChat,
   frames: chatFrames,
   interjections: { error: stopped, failed: stopped, ping: ": ping\n\n" },
@@ -88,91 +86,74 @@ const readSchema = (format: Json): unknown =>
       ? { type: "object" }
       : undefined;
 
-const body = (message: string) => refusal(400, "invalid_request_body", message);
+const refused = (message: string) => refusal(400, "invalid_request_body", message);
 
-const rules: Rule[] = [
-  ({ body: { messages } }) => records(messages).length === 0 && body("messages must be a non-empty array"),
-  modelRules.imagesAnnounced,
-  modelRules.imagesSeen,
-  modelRules.toolCount,
-  modelRules.toolNames,
-  modelRules.choiceOffered,
-  ({ body: { tools } }) =>
-    records(tools).some((tool) => tool.type !== "function") && body("only tools of type function are supported"),
-  ({ body: { messages } }) => {
-    const odd = records(messages).find(({ role }) => !["system", "user", "assistant", "tool"].includes(string(role)));
-    return odd && body(`unsupported role: ${string(odd.role)}`);
-  },
-  toolPairs,
+function* rules(view: View): Generator<Objection> {
+  const { body, model } = view;
+  const messages = records(body.messages);
+  const claude = model.family === "claude";
+  yield messages.length === 0 && refused("messages must be a non-empty array");
+  for (const rule of ["imagesAnnounced", "imagesSeen", "toolCount", "toolNames", "choiceOffered"] as const)
+    yield modelRules[rule](view);
+  yield records(body.tools).some((tool) => tool.type !== "function") &&
+    refused("only tools of type function are supported");
+  const odd = messages.find(({ role }) => !["system", "user", "assistant", "tool"].includes(string(role)));
+  yield odd && refused(`unsupported role: ${string(odd.role)}`);
+  yield* toolPairs(messages);
   // Newer models of OpenAI accept max_completion_tokens only.
-  ({ body: { max_tokens }, model }) =>
-    max_tokens !== undefined &&
+  yield body.max_tokens !== undefined &&
     /^(gpt-5|o\d)/.test(model.id) &&
     invalid(
       "unsupported_parameter",
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
       "max_tokens",
-    ),
-  modelRules.effortKnown,
-  ({ body: { thinking_budget }, model: { budget } }) => {
-    const asked = number(thinking_budget);
-    return (
-      asked !== undefined &&
-      (!budget || asked < budget.min || asked > budget.max) &&
-      body(
-        budget
-          ? `thinking_budget must be between ${budget.min} and ${budget.max}`
-          : "thinking_budget is not supported by this model",
-      )
     );
-  },
-  ({ body: { response_format }, model }) =>
-    record(response_format).type === "json_schema" &&
-    !model.traits.has("structured") &&
-    model.family !== "gpt" &&
-    body("response_format is not supported by this model"),
-  ({ body: { response_format }, model }) => {
-    const { type, json_schema } = record(response_format);
+  yield modelRules.effortKnown(view);
+  const budget = number(body.thinking_budget);
+  if (budget !== undefined) {
+    yield !model.budget && refused("thinking_budget is not supported by this model");
+    const { min = 0, max = 0 } = model.budget ?? {};
+    yield (budget < min || budget > max) && refused(`thinking_budget must be between ${min} and ${max}`);
+  }
+  const { type, json_schema } = record(body.response_format);
+  const isGpt = model.family === "gpt";
+  if (type === "json_schema") {
+    yield !isGpt && !model.traits.has("structured") && refused("response_format is not supported by this model");
     const { schema, name } = record(json_schema);
-    return type === "json_schema" && model.family === "gpt" && schemaObjection(schema, name, "response_format");
-  },
-  ({ body: { prediction } }) => record(prediction).content === "" && body("prediction content must not be empty"),
-  ({ body: { temperature, top_p }, model }) =>
-    model.family === "claude" &&
-    temperature != null &&
-    top_p != null &&
-    body("`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
-  ({ body: { messages }, model }) =>
-    model.family === "claude" &&
-    records(messages).at(-1)?.role === "assistant" &&
-    body("This model does not support assistant message prefill. The conversation must end with a user message."),
-  ({ body: { messages }, model }) =>
-    model.family === "claude" &&
-    records(messages).some(({ role, content }) => role === "user" && emptyText(content)) &&
-    body("messages: text content blocks must be non-empty"),
+    yield isGpt && schemaObjection(schema, name, "response_format");
+  }
+  yield record(body.prediction).content === "" && refused("prediction content must not be empty");
+  if (claude) {
+    yield body.temperature != null &&
+      body.top_p != null &&
+      refused("`temperature` and `top_p` cannot both be specified for this model. Please use only one.");
+    yield messages.at(-1)?.role === "assistant" &&
+      refused("This model does not support assistant message prefill. The conversation must end with a user message.");
+    yield messages.some(({ role, content }) => role === "user" && emptyText(content)) &&
+      refused("messages: text content blocks must be non-empty");
+  }
   // Replayed reasoning must be the model's own, unmodified.
-  ({ body: { messages } }) =>
-    records(messages).some(
-      ({ reasoning_opaque, reasoning_text }) =>
-        reasoning_opaque !== undefined && !proves(string(reasoning_opaque), string(reasoning_text)),
-    ) && body("Invalid `signature` in `thinking` block"),
-  modelRules.promptFits,
-];
+  for (const { reasoning_opaque, reasoning_text } of messages)
+    yield reasoning_opaque !== undefined &&
+      !proves(string(reasoning_opaque), string(reasoning_text)) &&
+      refused("Invalid `signature` in `thinking` block");
+  yield modelRules.promptFits(view);
+}
 
 const emptyText = (content: unknown) =>
   content === "" || records(content).some((part) => part.type === "text" && string(part.text) === "");
 
 /** Each call needs a result directly after it, and each result a call. */
-function toolPairs({ body: { messages } }: { body: Json }) {
+function* toolPairs(messages: Json[]): Generator<Objection> {
   let open = new Set<string>();
-  for (const message of records(messages)) {
+  for (const message of messages) {
     if (message.role === "tool") {
       const id = string(message.tool_call_id);
-      if (!open.delete(id)) return body(`tool message has no matching tool_calls: ${id}`);
+      yield !open.delete(id) && refused(`tool message has no matching tool_calls: ${id}`);
       continue;
     }
     if (open.size > 0) break;
     open = new Set(records(message.tool_calls).map((call) => string(call.id)));
   }
-  return open.size > 0 && body(`tool_calls without tool messages: ${[...open].join(", ")}`);
+  yield open.size > 0 && refused(`tool_calls without tool messages: ${[...open].join(", ")}`);
 }

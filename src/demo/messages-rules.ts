@@ -1,13 +1,13 @@
 /** Validation of /v1/messages, with the upstream's own messages: clients recognise errors by these texts. */
 
-import { firstObjection, modelRules, type Rule, type View } from "./model-call";
+import { modelRules, type Objection, type View } from "./model-call";
 import { promptTokens } from "./scripted-replies";
 import { proves } from "./signatures";
 import { anthropicInvalid, type Json, list, number, Refusal, record, records, refusal, string } from "./wire";
 
 const betas = ["interleaved-thinking-2025-05-14", "context-management-2025-06-27", "advanced-tool-use-2025-11-20"];
 const [, contextManagement = "", advancedTools = ""] = betas;
-/** Of the newest generation only. */
+/** The newest generation knows it. */
 const oneHourCache = "extended-cache-ttl-2025-04-11";
 
 const words = (text: string) => new Set(text.split(" "));
@@ -17,93 +17,79 @@ const fields = words(
 const toolFields = words("type name description input_schema cache_control");
 const advancedToolFields = words("defer_loading strict input_examples allowed_callers");
 
-const extra = (path: string) => anthropicInvalid(`${path}: Extra inputs are not permitted`);
-const required = (path: string) => anthropicInvalid(`${path}: Field required`);
+const bad = anthropicInvalid;
+const extra = (path: string) => bad(`${path}: Extra inputs are not permitted`);
+const required = (path: string) => bad(`${path}: Field required`);
+const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(", ");
+const unknownTag = (path: string, tag: string, known: string[]) =>
+  bad(`${path}: Input tag '${tag}' found using 'type' does not match any of the expected tags: ${listed(known)}`);
+/** The first name that is not expected, as a refusal. */
+const unexpected = (path: string, value: unknown, isKnown: (name: string) => boolean) => {
+  const odd = Object.keys(record(value)).find((name) => !isKnown(name));
+  return odd !== undefined && extra(path + odd);
+};
 
-export const messagesRules: Rule[] = [
-  ({ headers, isNewest }) => {
-    const unknown = betasOf(headers).find((beta) => !betas.includes(beta) && !(isNewest && beta === oneHourCache));
-    return (
-      unknown !== undefined &&
-      anthropicInvalid(
-        `Unexpected value(s) \`${unknown}\` for the \`anthropic-beta\` header. Please consult our documentation at docs.anthropic.com or try again without the header.`,
-      )
+export function* messagesRules(view: View): Generator<Objection> {
+  const { body, headers, model, ask, isNewest } = view;
+  const { max_tokens, temperature, top_p } = body;
+  const sent = betasOf(headers);
+  const turns = records(body.messages);
+  const tools = records(body.tools);
+  const unknown = sent.find((beta) => !betas.includes(beta) && !(isNewest && beta === oneHourCache));
+  yield unknown !== undefined &&
+    bad(
+      `Unexpected value(s) \`${unknown}\` for the \`anthropic-beta\` header. Please consult our documentation at docs.anthropic.com or try again without the header.`,
     );
-  },
-  ({ body }) => !Array.isArray(body.messages) && required("messages"),
-  ({ body }) => body.max_tokens === undefined && required("max_tokens"),
-  ({ body, headers }) => {
-    const odd = Object.keys(body).find(
-      (name) => !fields.has(name) && !(name === "context_management" && betasOf(headers).includes(contextManagement)),
-    );
-    return odd !== undefined && extra(odd);
-  },
-  ({ body }) => {
-    const odd = Object.keys(record(body.metadata)).find((name) => name !== "user_id");
-    return odd !== undefined && extra(`metadata.${odd}`);
-  },
-  outputConfig,
-  editObjection,
-  billingObjection,
-  markObjection,
-  ({ body }) =>
-    cacheMarks(body) > 4 &&
-    anthropicInvalid(`A maximum of 4 blocks with cache_control may be provided. Found ${cacheMarks(body)}.`),
-  ({ body }) => firstObjection(records(body.messages), messageObjection),
-  ({ body }) => firstObjection(toolTurns(body), pairObjection),
-  ({ body }) =>
-    records(body.messages).at(-1)?.role === "assistant" &&
-    anthropicInvalid(
-      "This model does not support assistant message prefill. The conversation must end with a user message.",
-    ),
-  ({ body, headers, model }) =>
-    firstObjection(records(body.tools), (tool, at) => toolObjection(tool, at, betasOf(headers), model.id)),
-  ({ body }) => {
-    const names = records(body.tools).map((tool) => tool.name);
-    return new Set(names).size < names.length && anthropicInvalid("tools: Tool names must be unique.");
-  },
-  modelRules.toolCount,
-  ({ body, ask: { choice } }) =>
-    typeof choice === "object" &&
-    !records(body.tools).some((tool) => tool.name === choice.name) &&
-    anthropicInvalid(`Tool '${choice.name}' not found in provided tools`),
-  thinkingObjection,
-  thinkingInLoop,
-  ({ body: { temperature, top_p } }) =>
-    temperature != null &&
+  yield !Array.isArray(body.messages) && required("messages");
+  yield max_tokens === undefined && required("max_tokens");
+  const mayEdit = sent.includes(contextManagement);
+  yield unexpected("", body, (name) => fields.has(name) || (name === "context_management" && mayEdit));
+  yield unexpected("metadata.", body.metadata, (name) => name === "user_id");
+  yield* outputConfig(view);
+  if (isNewest) yield* newestRules(view);
+  yield* markRules(marked(body), isNewest && sent.includes(oneHourCache));
+  for (const [at, turn] of turns.entries()) yield* turnRules(turn, `messages.${at}`);
+  yield* pairRules(
+    turns,
+    tools.map(({ name }) => name),
+  );
+  yield turns.at(-1)?.role === "assistant" &&
+    bad("This model does not support assistant message prefill. The conversation must end with a user message.");
+  for (const [at, tool] of tools.entries()) yield* toolRules(tool, `tools.${at}`, sent, model.id);
+  yield new Set(tools.map(({ name }) => name)).size < tools.length && bad("tools: Tool names must be unique.");
+  yield modelRules.toolCount(view);
+  const { choice } = ask;
+  yield typeof choice === "object" &&
+    !tools.some(({ name }) => name === choice.name) &&
+    bad(`Tool '${choice.name}' not found in provided tools`);
+  yield* thinkingRules(view);
+  yield temperature != null &&
     top_p != null &&
-    anthropicInvalid("`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
-  ({ body, model: { limits, traits, answersAs } }) => {
-    const asked = number(body.max_tokens) ?? 0;
-    const whole = body.stream === true ? undefined : Number(traits.get("whole") ?? limits?.output);
-    if (limits && asked > limits.output)
-      return anthropicInvalid(
+    bad("`temperature` and `top_p` cannot both be specified for this model. Please use only one.");
+  const { limits, traits, answersAs } = model;
+  const asked = number(max_tokens) ?? 0;
+  const whole = body.stream === true ? Number.POSITIVE_INFINITY : Number(traits.get("whole") ?? limits?.output);
+  if (limits)
+    yield asked > limits.output &&
+      bad(
         `max_tokens: ${asked} > ${limits.output}, which is the maximum allowed number of output tokens for ${answersAs}`,
       );
-    return (
-      whole !== undefined &&
-      asked > whole &&
-      anthropicInvalid(`max_tokens: ${asked} > ${whole}, which is the maximum for a request that is not streamed`)
-    );
-  },
-  modelRules.imagesAnnounced,
-  ({ ask, model: { id, limits }, isNewest }) => {
-    const count = promptTokens(ask, id);
-    if (!limits || count <= limits.prompt) return undefined;
-    return anthropicInvalid(
+  yield asked > whole &&
+    bad(`max_tokens: ${asked} > ${whole}, which is the maximum for a request that is not streamed`);
+  yield modelRules.imagesAnnounced(view);
+  const count = promptTokens(ask, model.id);
+  yield limits &&
+    count > limits.prompt &&
+    bad(
       isNewest
         ? "Request body is too large for model context window"
         : `prompt is too long: ${count} tokens > ${limits.prompt} maximum`,
     );
-  },
-];
+}
 
 /** Content as blocks: a string is one text block. */
 export const blocksOf = (content: unknown): Json[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : records(content);
-
-/** Blocks with a cache mark. */
-export const cacheMarks = (body: Json): number => marked(body).length;
 
 const betasOf = (headers: Record<string, string>): string[] =>
   (headers["anthropic-beta"] ?? "")
@@ -111,7 +97,7 @@ const betasOf = (headers: Record<string, string>): string[] =>
     .map((beta) => beta.trim())
     .filter(Boolean);
 
-/** Everything that may have `cache_control`, with its path. */
+/** Everything that has a cache mark, with its path. */
 function marked(body: Json): { path: string; block: Json }[] {
   const at = (blocks: unknown, path: string) =>
     records(blocks).map((block, index) => ({ path: `${path}.${index}`, block }));
@@ -122,210 +108,178 @@ function marked(body: Json): { path: string; block: Json }[] {
   ].filter(({ block }) => block.cache_control != null);
 }
 
-/** Only some of the hosts behind this endpoint check it; here it is the one that serves all but Opus. */
-function billingObjection({ body, model, isNewest }: View): Refusal | false {
-  const isBilled = blocksOf(body.system).some(({ text }) => string(text).startsWith("x-anthropic-billing-header"));
-  if (!isNewest || !isBilled || model.id.includes("opus")) return false;
-  return anthropicInvalid("x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt.");
-}
-
-function editObjection({ body, isNewest }: View): Refusal | undefined {
+function* newestRules({ body, model }: View): Generator<Objection> {
   const known = ["clear_tool_uses_20250919", "clear_thinking_20251015"];
-  const edits = records(record(body.context_management).edits);
-  const at = edits.findIndex(({ type }) => !known.includes(string(type)));
-  if (!isNewest || at === -1) return undefined;
-  return unknownTag(`context_management.edits.${at}`, string(edits[at]?.type), known);
+  for (const [at, { type }] of records(record(body.context_management).edits).entries())
+    yield !known.includes(string(type)) && unknownTag(`context_management.edits.${at}`, string(type), known);
+  // Only some of the hosts behind this endpoint check it; here it is the one that serves all but Opus.
+  yield !model.id.includes("opus") &&
+    blocksOf(body.system).some(({ text }) => string(text).startsWith("x-anthropic-billing-header")) &&
+    bad("x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt.");
 }
 
-const unknownTag = (path: string, tag: string, known: string[]): Refusal =>
-  anthropicInvalid(
-    `${path}: Input tag '${tag}' found using 'type' does not match any of the expected tags: ${known.map((name) => `'${name}'`).join(", ")}`,
-  );
-
-function markObjection({ body, headers, isNewest }: View): Refusal | undefined {
-  const isHourAllowed = isNewest && betasOf(headers).includes(oneHourCache);
-  for (const { path, block } of marked(body)) {
-    const mark = record(block.cache_control);
-    if ("scope" in mark) return extra(`${path}.cache_control.ephemeral.scope`);
-    if (mark.ttl !== undefined && mark.ttl !== "5m" && !(isHourAllowed && mark.ttl === "1h"))
-      return extra(`${path}.cache_control.ephemeral.ttl`);
-    if (block.type === "thinking" || block.type === "redacted_thinking")
-      return extra(`${path}.${block.type}.cache_control`);
-    if (block.defer_loading === true)
-      return anthropicInvalid(`${path}: tools with defer_loading may not have cache_control`);
+function* markRules(marks: ReturnType<typeof marked>, isHourAllowed: boolean): Generator<Objection> {
+  for (const { path, block } of marks) {
+    const { scope, ttl } = record(block.cache_control);
+    yield scope !== undefined && extra(`${path}.cache_control.ephemeral.scope`);
+    yield ttl !== undefined &&
+      ttl !== "5m" &&
+      !(isHourAllowed && ttl === "1h") &&
+      extra(`${path}.cache_control.ephemeral.ttl`);
+    yield (block.type === "thinking" || block.type === "redacted_thinking") &&
+      extra(`${path}.${block.type}.cache_control`);
+    yield block.defer_loading === true && bad(`${path}: tools with defer_loading may not have cache_control`);
   }
-  return undefined;
+  yield marks.length > 4 && bad(`A maximum of 4 blocks with cache_control may be provided. Found ${marks.length}.`);
 }
 
-function outputConfig({ body, model }: View): Refusal | undefined {
-  const { effort, format, ...others } = record(body.output_config);
-  const odd = Object.keys(others)[0];
-  if (odd) return extra(`output_config.${odd}`);
-  if (format != null && !model.traits.has("structured")) return extra("output_config.format");
-  if (effort == null) return undefined;
-  if (model.efforts.length === 0) return anthropicInvalid("This model does not support the effort parameter.");
-  if (!model.efforts.includes(string(effort)))
-    return anthropicInvalid(
-      `output_config.effort: Input should be ${model.efforts.map((value) => `'${value}'`).join(", ")}`,
-    );
-  return undefined;
+function* outputConfig({ body, model: { traits, efforts } }: View): Generator<Objection> {
+  const { effort, format } = record(body.output_config);
+  yield unexpected("output_config.", body.output_config, (name) => name === "effort" || name === "format");
+  yield format != null && !traits.has("structured") && extra("output_config.format");
+  if (effort == null) return;
+  yield efforts.length === 0 && bad("This model does not support the effort parameter.");
+  yield !efforts.includes(string(effort)) && bad(`output_config.effort: Input should be ${listed(efforts)}`);
 }
 
-function messageObjection(message: Json, at: number): Refusal | undefined {
-  if (message.role !== "user" && message.role !== "assistant")
-    return anthropicInvalid(`messages.${at}.role: Input should be 'user' or 'assistant'`);
-  const odd = Object.keys(message).find((name) => name !== "role" && name !== "content");
-  if (odd) return extra(`messages.${at}.${odd}`);
-  if (message.content === "" || list(message.content).length + string(message.content).length === 0)
-    return anthropicInvalid(`messages.${at}: ${message.role} messages must have non-empty content`);
-  return firstObjection(blocksOf(message.content), (block, index) =>
-    blockObjection(block, `messages.${at}.content.${index}`),
-  );
+function* turnRules({ role, content, ...others }: Json, path: string): Generator<Objection> {
+  yield role !== "user" && role !== "assistant" && bad(`${path}.role: Input should be 'user' or 'assistant'`);
+  yield unexpected(`${path}.`, others, () => false);
+  yield list(content).length + string(content).length === 0 &&
+    bad(`${path}: ${role} messages must have non-empty content`);
+  for (const [at, block] of blocksOf(content).entries()) yield* blockRules(block, `${path}.content.${at}`);
 }
 
-function blockObjection(block: Json, path: string): Refusal | undefined {
-  const { type, text, cache_control } = block;
+function* blockRules(block: Json, path: string): Generator<Objection> {
+  const { type, text, cache_control, signature, thinking, data, citations, content } = block;
   // A single space is accepted if it only carries a cache mark.
-  if (type === "text" && string(text).trim() === "" && !(text === " " && cache_control != null))
-    return anthropicInvalid("messages: text content blocks must be non-empty");
-  if (type === "thinking" && !proves(string(block.signature), string(block.thinking)))
-    return anthropicInvalid(`${path}: Invalid \`signature\` in \`thinking\` block`);
-  if (type === "redacted_thinking" && !proves(string(block.data), ""))
-    return anthropicInvalid(`${path}: Invalid \`data\` in \`redacted_thinking\` block`);
+  yield type === "text" &&
+    string(text).trim() === "" &&
+    !(text === " " && cache_control != null) &&
+    bad("messages: text content blocks must be non-empty");
+  yield type === "thinking" &&
+    !proves(string(signature), string(thinking)) &&
+    bad(`${path}: Invalid \`signature\` in \`thinking\` block`);
+  yield type === "redacted_thinking" &&
+    !proves(string(data), "") &&
+    bad(`${path}: Invalid \`data\` in \`redacted_thinking\` block`);
   // No search has run here, so that no index of a found page is one of its own.
-  if (records(block.citations).some((citation) => citation.type === "web_search_result_location"))
-    return anthropicInvalid(`${path}: Invalid \`encrypted_index\` in \`text\` block`);
-  if (type === "tool_result" && records(block.content).some((inner) => inner.cache_control != null))
-    return anthropicInvalid(`${path}: cache_control may not be specified within \`tool_result.content\``);
-  return undefined;
+  yield records(citations).some((citation) => citation.type === "web_search_result_location") &&
+    bad(`${path}: Invalid \`encrypted_index\` in \`text\` block`);
+  yield type === "tool_result" &&
+    records(content).some((inner) => inner.cache_control != null) &&
+    bad(`${path}: cache_control may not be specified within \`tool_result.content\``);
 }
 
-/** Each message with its predecessor. */
-const toolTurns = (body: Json) => {
-  const turns = records(body.messages);
-  return [...turns, {} as Json].map((turn, at) => ({
-    turn,
-    before: turns[at - 1] ?? {},
-    names: records(body.tools).map(({ name }) => name),
-  }));
-};
+const invalidBody = (message: string) => refusal(400, "invalid_request_body", message);
 
-function pairObjection({ turn, before, names }: ReturnType<typeof toolTurns>[number], at: number): Refusal | undefined {
-  const called = blocksOf(before.content)
-    .filter(({ type }) => type === "tool_use")
-    .map(({ id }) => string(id));
-  const results = blocksOf(turn.content).filter(({ type }) => type === "tool_result");
-  const answered = results.map((block) => string(block.tool_use_id));
-  const open = called.filter((id) => !answered.includes(id));
-  if (open.length > 0)
-    return refusal(
-      400,
-      "invalid_request_body",
-      `messages.${at - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
-    );
-  const orphan = answered.find((id) => !called.includes(id));
-  if (orphan !== undefined)
-    return refusal(
-      400,
-      "invalid_request_body",
-      `messages.${at}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
-    );
-  const reference = results
-    .flatMap((block) => records(block.content))
-    .find(({ type, tool_name }) => type === "tool_reference" && !names.includes(tool_name));
-  return reference && anthropicInvalid(`Tool reference '${string(reference.tool_name)}' not found in available tools`);
+/** Each call has its result in the next message, and each result its call in the one before. */
+function* pairRules(turns: Json[], toolNames: unknown[]): Generator<Objection> {
+  for (const [at, turn] of [...turns, {} as Json].entries()) {
+    const results = blocksOf(turn.content).filter(({ type }) => type === "tool_result");
+    const answered = results.map((block) => string(block.tool_use_id));
+    const called = blocksOf(turns[at - 1]?.content)
+      .filter(({ type }) => type === "tool_use")
+      .map(({ id }) => string(id));
+    const open = called.filter((id) => !answered.includes(id));
+    yield open.length > 0 &&
+      invalidBody(
+        `messages.${at - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
+      );
+    const orphan = answered.find((id) => !called.includes(id));
+    yield orphan !== undefined &&
+      invalidBody(
+        `messages.${at}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+      );
+    for (const { type, tool_name } of results.flatMap((block) => records(block.content)))
+      yield type === "tool_reference" &&
+        !toolNames.includes(tool_name) &&
+        bad(`Tool reference '${string(tool_name)}' not found in available tools`);
+  }
 }
 
-function toolObjection(tool: Json, at: number, sent: string[], model: string): Refusal | undefined {
+function* toolRules(tool: Json, path: string, sent: string[], model: string): Generator<Objection> {
   const type = string(tool.type) || "custom";
   const advanced = sent.includes(advancedTools);
   // This error is JSON labelled text/plain, in the host's own form.
-  if (type.startsWith("web_search_"))
-    return new Refusal(
+  yield type.startsWith("web_search_") &&
+    new Refusal(
       400,
       '{"error":{"message":"The use of the web search tool is not supported.","code":"unsupported_value"}}\n',
       { "content-type": "text/plain; charset=utf-8" },
     );
-  if (type.startsWith("tool_search_tool_") && advanced) return undefined;
-  if (type !== "custom")
-    return anthropicInvalid(
-      `tools.${at}: Input tag '${type}' found using 'type' does not match any of the expected tags: 'custom'`,
-    );
-  const odd = Object.keys(tool).find((name) => !toolFields.has(name) && !(advanced && advancedToolFields.has(name)));
-  if (odd) return extra(`tools.${at}.custom.${odd}`);
-  if (!/^[a-zA-Z0-9_-]{1,128}$/.test(string(tool.name)))
-    return anthropicInvalid(`tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
-  if (tool.input_schema === undefined) return required(`tools.${at}.custom.input_schema`);
+  if (type.startsWith("tool_search_tool_") && advanced) return;
+  yield type !== "custom" && unknownTag(path, type, ["custom"]);
+  yield unexpected(
+    `${path}.custom.`,
+    tool,
+    (name) => toolFields.has(name) || (advanced && advancedToolFields.has(name)),
+  );
+  yield !/^[a-zA-Z0-9_-]{1,128}$/.test(string(tool.name)) &&
+    bad(`${path}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
+  yield tool.input_schema === undefined && required(`${path}.custom.input_schema`);
   // Only some of the hosts behind this endpoint check this; here it is the one that serves Opus.
-  if (model.includes("opus") && "$schema" in record(tool.input_schema))
-    return extra(`tools.${at}.custom.input_schema.$schema`);
-  return undefined;
+  yield model.includes("opus") &&
+    "$schema" in record(tool.input_schema) &&
+    extra(`${path}.custom.input_schema.$schema`);
+}
+
+const adaptiveOnly = (type: string) =>
+  bad(
+    `"thinking.type.${type}" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`,
+  );
+
+function* thinkingRules({ body, model: { traits, budget: bounds }, isNewest }: View): Generator<Objection> {
+  if (body.thinking == null) return;
+  const { type, budget_tokens, display } = record(body.thinking);
+  if (isNewest) {
+    const kinds = ["adaptive", "disabled", "enabled"];
+    const known = ["type", "display", "budget_tokens"];
+    yield type === "disabled" && traits.has("always-thinks") && adaptiveOnly("disabled");
+    yield !kinds.includes(string(type)) && unknownTag("thinking", string(type), kinds);
+    yield display !== undefined &&
+      display !== "summarized" &&
+      display !== "omitted" &&
+      bad(`thinking.${type}.display: Input should be 'summarized' or 'omitted'`);
+    yield unexpected(`thinking.${type}.`, body.thinking, (name) => known.includes(name));
+  }
+  if (type === "disabled") return;
+  const budget = number(budget_tokens) ?? 0;
+  yield type === "adaptive" &&
+    !traits.has("adaptive") &&
+    !traits.has("adaptive-only") &&
+    bad("adaptive thinking is not supported on this model");
+  if (type === "enabled") {
+    yield traits.has("adaptive-only") && adaptiveOnly("enabled");
+    yield display !== undefined && extra("thinking.enabled.display");
+    const least = "thinking.enabled.budget_tokens: Input should be greater than or equal to";
+    yield bounds && budget < bounds.min && bad(`${least} ${bounds.min}`);
+    yield bounds && budget > bounds.max && bad(`${least.replace("greater", "less")} ${bounds.max}`);
+    yield budget >= (number(body.max_tokens) ?? 0) &&
+      bad(
+        "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size",
+      );
+  }
+  const forced = record(body.tool_choice).type;
+  yield (forced === "any" || forced === "tool") && bad("Thinking may not be enabled when tool_choice forces tool use.");
+  yield body.temperature != null &&
+    body.temperature !== 1 &&
+    bad("`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.");
+  if (type === "enabled") yield* loopRules(records(body.messages));
 }
 
 /** With a budget, the turn whose calls are answered now must begin with its thinking. */
-function thinkingInLoop({ body }: View): Refusal | undefined {
-  if (record(body.thinking).type !== "enabled") return undefined;
-  const turns = records(body.messages);
-  const last = turns.at(-1) ?? {};
-  if (!blocksOf(last.content).some(({ type }) => type === "tool_result")) return undefined;
+function* loopRules(turns: Json[]): Generator<Objection> {
+  if (!blocksOf(turns.at(-1)?.content).some(({ type }) => type === "tool_result")) return;
   // Results alone continue the turn; the person's words begin another one.
   const isResults = ({ role, content }: Json) =>
     role === "user" && blocksOf(content).every(({ type }) => type === "tool_result");
   let start = turns.length - 1;
   while (start > 0 && (turns[start - 1]?.role === "assistant" || isResults(turns[start - 1] ?? {}))) start -= 1;
-  const first = blocksOf(turns[start]?.content)[0];
-  if (first?.type === "thinking" || first?.type === "redacted_thinking") return undefined;
-  const words = "Expected `thinking` or `redacted_thinking`, but found";
-  return anthropicInvalid(
-    `messages.${start}.content.0.type: ${words} \`${string(first?.type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`,
-  );
-}
-
-/** What the newest generation refuses of the kind of thinking and of the way to show it. */
-function thinkingForm({ body, model }: View): Refusal | undefined {
-  const { type, display, budget_tokens, ...others } = record(body.thinking);
-  if (type === "disabled" && model.traits.has("always-thinks"))
-    return anthropicInvalid(
-      '"thinking.type.disabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
+  const type = string(blocksOf(turns[start]?.content)[0]?.type);
+  yield type !== "thinking" &&
+    type !== "redacted_thinking" &&
+    bad(
+      `messages.${start}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`,
     );
-  const kinds = ["adaptive", "disabled", "enabled"];
-  if (!kinds.includes(string(type))) return unknownTag("thinking", string(type), kinds);
-  if (display !== undefined && display !== "summarized" && display !== "omitted")
-    return anthropicInvalid(`thinking.${type}.display: Input should be 'summarized' or 'omitted'`);
-  const odd = Object.keys(others)[0];
-  return odd === undefined ? undefined : extra(`thinking.${type}.${odd}`);
-}
-
-function thinkingObjection(view: View): Refusal | undefined {
-  const { body, model } = view;
-  if (body.thinking == null) return undefined;
-  const { type, budget_tokens, display } = record(body.thinking);
-  const form = view.isNewest ? thinkingForm(view) : undefined;
-  if (form) return form;
-  const budget = number(budget_tokens) ?? 0;
-  const adaptiveOnly = model.traits.has("adaptive-only");
-  if (type === "disabled") return undefined;
-  if (type === "adaptive" && !adaptiveOnly && !model.traits.has("adaptive"))
-    return anthropicInvalid("adaptive thinking is not supported on this model");
-  if (type === "enabled" && adaptiveOnly)
-    return anthropicInvalid(
-      '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
-    );
-  if (display !== undefined && type === "enabled") return extra("thinking.enabled.display");
-  if (type === "enabled" && model.budget && (budget < model.budget.min || budget > model.budget.max))
-    return anthropicInvalid(
-      budget < model.budget.min
-        ? `thinking.enabled.budget_tokens: Input should be greater than or equal to ${model.budget.min}`
-        : `thinking.enabled.budget_tokens: Input should be less than or equal to ${model.budget.max}`,
-    );
-  if (type === "enabled" && budget >= (number(body.max_tokens) ?? 0))
-    return anthropicInvalid(
-      "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size",
-    );
-  const forced = record(body.tool_choice).type;
-  if (forced === "any" || forced === "tool")
-    return anthropicInvalid("Thinking may not be enabled when tool_choice forces tool use.");
-  if (body.temperature != null && body.temperature !== 1)
-    return anthropicInvalid("`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.");
-  return undefined;
 }

@@ -38,15 +38,15 @@ export interface ReplyContext extends View {
   reply: ModelReply;
 }
 
-/** A refusal; undefined if the request is valid. */
-export type Rule = (view: View) => Refusal | undefined | false | "";
+/** A refusal; anything else if a rule is kept. */
+export type Objection = Refusal | undefined | false | "";
 
 export interface Dialect {
   path: string;
   /** Never refuses: it leaves out what it cannot read. */
   read(body: Json): ModelRequest;
   /** Checked in order; the first refusal is the answer. */
-  rules: Rule[];
+  rules(view: View): Iterable<Objection>;
   whole(context: ReplyContext): Json;
   frames(context: ReplyContext): Iterable<Frame>;
   interjections: Interjections;
@@ -65,10 +65,7 @@ export async function answerModelCall(demo: DemoState, call: ModelCall, dialect:
   const chosen = autoModelFor(demo, account, headers, named, dialect.path);
   const model = modelFor(demo, account, chosen ?? ask.model, dialect.path);
   const view: View = { body, ask, model, account, headers, isNewest: demo.generation === "C" };
-  for (const rule of dialect.rules) {
-    const objection = rule(view);
-    if (objection) throw objection;
-  }
+  for (const objection of dialect.rules(view)) if (objection) throw objection;
   chargeRequest(demo, account, model, headers["x-initiator"]);
   const reply = answer(ask, model, effects);
   Object.assign(reply.usage, useCache(demo, account, model, ask, reply.usage.input));
@@ -98,18 +95,6 @@ function* inParts(text: string): Generator<Frame> {
   const size = Math.ceil(text.length / 8);
   for (let start = 0; start < text.length; start += size)
     yield { part: "content", text: text.slice(start, start + size) };
-}
-
-/** The first refusal of any of the values. */
-export function firstObjection<Value>(
-  values: Value[],
-  objection: (value: Value, at: number) => Refusal | undefined,
-): Refusal | undefined {
-  for (const [at, value] of values.entries()) {
-    const found = objection(value, at);
-    if (found) return found;
-  }
-  return undefined;
 }
 
 /** Rules that more than one dialect has. */
@@ -148,7 +133,7 @@ export const modelRules = {
     const words = `prompt token count of ${count} exceeds the limit of ${limits?.prompt}`;
     return limits && count > limits.prompt && invalid("model_max_prompt_tokens_exceeded", words);
   },
-} satisfies Record<string, Rule>;
+} satisfies Record<string, (view: View) => Objection>;
 
 /** OpenAI's models answer with an object only. @param format The name that the request gives the schema. */
 export function schemaObjection(schema: unknown, name: unknown, param: string): Refusal | false {

@@ -1,19 +1,17 @@
 /** POST /responses: reads and validates the request. response-events.ts writes the answer. */
 
-import { type Dialect, firstObjection, modelRules, type Rule, schemaObjection, type View } from "./model-call";
+import { type Dialect, modelRules, type Objection, schemaObjection, type View } from "./model-call";
 import { type ModelRequest, presentTools, type Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
 import { newestWords, ownWords } from "./scripted-replies";
 import { decrypt, unseal } from "./signatures";
-import { entry, invalid, type Json, number, type Refusal, record, records, refusal, string, weigh } from "./wire";
+import { entry, invalid, type Json, number, record, records, refusal, string, weigh } from "./wire";
 
 export const responses: Dialect = {
   path: "/responses",
   read,
-  get rules() {
-    return rules;
-  },
+  rules,
   whole: wholeResponse,
   frames: responseFrames,
   interjections: responseInterjections,
@@ -111,65 +109,56 @@ const itemTypes = [
 
 const unknownParameter = (name: string) => invalid("unknown_parameter", `Unknown parameter: '${name}'.`, name);
 
-const rules: Rule[] = [
-  ({ body }) =>
-    body.input === undefined && invalid("missing_required_parameter", "Missing required parameter: 'input'.", "input"),
-  ({ body }) =>
-    body.previous_response_id != null &&
+const refused = (message: string, param?: string) => invalid("invalid_request_body", message, param);
+
+function* rules(view: View): Generator<Objection> {
+  const { body, ask, model, account, isNewest } = view;
+  yield body.input === undefined &&
+    invalid("missing_required_parameter", "Missing required parameter: 'input'.", "input");
+  const previous = body.previous_response_id;
+  yield previous != null &&
     invalid(
       "previous_response_not_found",
-      `Previous response with id '${string(body.previous_response_id)}' not found.`,
+      `Previous response with id '${string(previous)}' not found.`,
       "previous_response_id",
-    ),
-  ({ body }) => {
-    const refused = ["service_tier", "background", "messages", "max_tokens", "max_completion_tokens"].find(
-      (name) => name in body,
     );
-    return refused !== undefined && unknownParameter(refused);
-  },
-  ({ body }) => {
-    const tool = records(body.tools).find(
-      ({ type, name }) => type === "image_generation" || (type === "namespace" && name === "image_gen"),
-    );
-    return tool && refusal(400, "unsupported_value", "The requested tool image_generation is not supported.");
-  },
-  modelRules.imagesSeen,
-  ({ ask }) =>
-    presentTools(ask.tools).length > 128 &&
+  for (const name of ["service_tier", "background", "messages", "max_tokens", "max_completion_tokens"])
+    yield name in body && unknownParameter(name);
+  yield records(body.tools).some(
+    ({ type, name }) => type === "image_generation" || (type === "namespace" && name === "image_gen"),
+  ) && refusal(400, "unsupported_value", "The requested tool image_generation is not supported.");
+  yield modelRules.imagesSeen(view);
+  const { length } = presentTools(ask.tools);
+  yield length > 128 &&
     invalid(
       "array_above_max_length",
-      `Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length ${presentTools(ask.tools).length} instead.`,
+      `Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length ${length} instead.`,
       "tools",
-    ),
-  modelRules.choiceOffered,
-  ({ body }) => {
-    const { type, schema, name } = record(record(body.text).format);
-    return type === "json_schema" && schemaObjection(schema, name, "text.format.schema");
-  },
-  modelRules.effortKnown,
-  ({ body, model }) =>
-    body.temperature != null &&
+    );
+  yield modelRules.choiceOffered(view);
+  const { type, schema, name } = record(record(body.text).format);
+  yield type === "json_schema" && schemaObjection(schema, name, "text.format.schema");
+  yield modelRules.effortKnown(view);
+  yield body.temperature != null &&
     body.temperature !== 1 &&
-    /codex/.test(model.id) &&
+    model.id.includes("codex") &&
     invalid(
       "unsupported_parameter",
       "Unsupported parameter: 'temperature' is not supported with this model.",
       "temperature",
-    ),
-  ({ ask: { maxTokens } }) =>
-    maxTokens !== undefined &&
-    maxTokens < 16 &&
+    );
+  yield ask.maxTokens !== undefined &&
+    ask.maxTokens < 16 &&
     invalid(
       "integer_below_min_value",
-      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${maxTokens} instead.`,
+      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${ask.maxTokens} instead.`,
       "max_output_tokens",
-    ),
-  ({ body, account, isNewest }) =>
-    firstObjection(inputItems(body), (item, index) => itemObjection(item, index, account.login, isNewest)),
-  ({ body, isNewest }) => isNewest && (emptyDescription(body) ?? repeatedItem(body) ?? missingNamespace(body)),
-  callPairs,
-  modelRules.promptFits,
-];
+    );
+  for (const [at, item] of inputItems(body).entries()) yield* itemRules(item, `input[${at}]`, account.login, isNewest);
+  if (isNewest) yield* newestRules(body);
+  yield* callPairs(inputItems(body));
+  yield modelRules.promptFits(view);
+}
 
 /** Every list of tools in a request, with its path. */
 const toolLists = (body: Json): { path: string; tools: Json[] }[] => [
@@ -177,125 +166,83 @@ const toolLists = (body: Json): { path: string; tools: Json[] }[] => [
   ...inputItems(body).map((item, index) => ({ path: `input[${index}].tools`, tools: records(item.tools) })),
 ];
 
-function emptyDescription(body: Json): Refusal | undefined {
-  for (const { path, tools } of toolLists(body)) {
-    const at = tools.findIndex(({ type, description }) => type === "namespace" && string(description) === "");
-    const param = `${path}[${at}].description`;
-    if (at !== -1)
-      return invalid(
-        "empty_string",
-        `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
-        param,
-      );
-  }
-  return undefined;
-}
-
-/** A call without an id has one that is made of its `call_id`. */
-function repeatedItem(body: Json): Refusal | undefined {
-  const ids = inputItems(body).flatMap((item) => {
-    const id = string(item.id) || (item.type === "function_call" ? `fc_${string(item.call_id)}` : "");
-    return id === "" ? [] : [id];
-  });
-  const repeated = ids.find((id, at) => ids.indexOf(id) < at);
-  return repeated === undefined
-    ? undefined
-    : invalid(
-        "invalid_request_body",
-        `Duplicate item found with id ${repeated}. Remove duplicate items from your input and try again.`,
-      );
-}
-
-function missingNamespace(body: Json): Refusal | undefined {
+function* newestRules(body: Json): Generator<Objection> {
+  for (const { path, tools } of toolLists(body))
+    for (const [at, { type, description }] of tools.entries())
+      yield type === "namespace" &&
+        string(description) === "" &&
+        invalid(
+          "empty_string",
+          `Invalid '${path}[${at}].description': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
+          `${path}[${at}].description`,
+        );
+  // A call without an id has one that is made of its `call_id`.
+  const ids = inputItems(body).map(
+    ({ id, type, call_id }) => string(id) || (type === "function_call" ? `fc_${string(call_id)}` : ""),
+  );
+  const repeated = ids.find((id, at) => id !== "" && ids.indexOf(id) < at);
+  yield repeated !== undefined &&
+    refused(`Duplicate item found with id ${repeated}. Remove duplicate items from your input and try again.`);
   const all = toolLists(body).flatMap(({ tools }) => tools);
   const isIn = (tools: Json[], name: unknown) => tools.some((tool) => tool.name === name);
-  const lost = inputItems(body).find(
-    ({ type, name, namespace }) =>
-      type === "function_call" &&
+  const isHidden = (name: unknown) =>
+    !isIn(all, name) && all.some((tool) => tool.type === "namespace" && isIn(records(tool.tools), name));
+  for (const { type, name, namespace } of inputItems(body))
+    yield type === "function_call" &&
       namespace == null &&
-      !isIn(all, name) &&
-      all.some((tool) => tool.type === "namespace" && isIn(records(tool.tools), name)),
-  );
-  return (
-    lost &&
-    invalid(
-      "invalid_request_body",
-      `Missing namespace for function_call '${string(lost.name)}'. It does not exist in the default namespace. Round-trip the model's function_call item with its namespace field included.`,
-    )
-  );
+      isHidden(name) &&
+      refused(
+        `Missing namespace for function_call '${string(name)}'. It does not exist in the default namespace. Round-trip the model's function_call item with its namespace field included.`,
+      );
 }
 
-function itemObjection(item: Json, index: number, login: string, isNewest: boolean): Refusal | undefined {
-  const at = `input[${index}]`;
+function* itemRules(item: Json, at: string, login: string, isNewest: boolean): Generator<Objection> {
   const type = string(item.type) || "message";
-  if (!itemTypes.includes(type) && !(isNewest && type === trigger))
-    return invalid(
+  yield !itemTypes.includes(type) &&
+    !(isNewest && type === trigger) &&
+    invalid(
       "invalid_value",
       `Invalid value: '${type}'. Supported values are: ${itemTypes.map((name) => `'${name}'`).join(", ")}.`,
       at,
     );
-  if ("internal_chat_message_metadata_passthrough" in item)
-    return unknownParameter(`${at}.internal_chat_message_metadata_passthrough`);
-  if (type === "item_reference")
-    return refusal(
+  const metadata = "internal_chat_message_metadata_passthrough";
+  yield metadata in item && unknownParameter(`${at}.${metadata}`);
+  yield type === "item_reference" &&
+    refusal(
       404,
       "item_not_found",
       `Item with id '${string(item.id)}' not found. Items are not persisted when \`store\` is set to false.`,
-      {
-        param: "input",
-        type: "invalid_request_error",
-      },
+      { param: "input", type: "invalid_request_error" },
     );
-  return idObjection(item, at, login) ?? secretObjection(item, login);
-}
-
-/** Ids that this upstream issued are valid for their account only; short ids are always valid. */
-function idObjection({ id }: Json, at: string, login: string): Refusal | undefined {
-  if (typeof id !== "string") return undefined;
+  // Ids that this upstream issued are valid for their account only; short ids are always valid.
+  const id = string(item.id);
   const sealed = unseal(id);
-  if (sealed)
-    return sealed.login === login ? undefined : refusal(401, "", "input item ID does not belong to this connection");
-  if (id.length <= 64) return undefined;
-  return invalid(
-    "string_above_max_length",
-    `Invalid '${at}.id': string too long. Expected a string with maximum length 64, but got a string with length ${id.length} instead.`,
-    `${at}.id`,
-  );
-}
-
-/** Encrypted reasoning is valid for its account and its item only. */
-function secretObjection(item: Json, login: string): Refusal | undefined {
-  if (item.type !== "reasoning" && item.type !== "compaction") return undefined;
+  yield sealed && sealed.login !== login && refusal(401, "", "input item ID does not belong to this connection");
+  yield !sealed &&
+    id.length > 64 &&
+    invalid(
+      "string_above_max_length",
+      `Invalid '${at}.id': string too long. Expected a string with maximum length 64, but got a string with length ${id.length} instead.`,
+      `${at}.id`,
+    );
+  // Encrypted reasoning is valid for its account and its item only.
   const secret = item.encrypted_content;
-  if (secret == null) return undefined;
+  if (secret == null || (type !== "reasoning" && type !== "compaction")) return;
   const truth = decrypt(string(secret));
-  if (truth?.login !== login)
-    return invalid(
-      "invalid_encrypted_content",
-      `The encrypted content ${string(secret).slice(0, 8)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
-    );
-  if (item.id == null || unseal(string(item.id))?.id === truth.id) return undefined;
-  return invalid(
-    "invalid_encrypted_content",
-    `The encrypted content for item ${truth.id} could not be verified. Reason: Encrypted content item_id did not match the target item id.`,
-  );
+  const unverified = (what: string, why: string) =>
+    invalid("invalid_encrypted_content", `The encrypted content ${what} could not be verified. Reason: ${why}`);
+  yield truth?.login !== login &&
+    unverified(`${string(secret).slice(0, 8)}...`, "Encrypted content could not be decrypted or parsed.");
+  yield item.id != null &&
+    sealed?.id !== truth?.id &&
+    unverified(`for item ${truth?.id}`, "Encrypted content item_id did not match the target item id.");
 }
 
-function callPairs({ body }: View): Refusal | undefined {
-  const items = inputItems(body);
-  const ids = (types: string[]) =>
-    new Set(items.filter(({ type }) => types.includes(string(type))).map((item) => string(item.call_id)));
-  const called = ids(["function_call", "custom_tool_call"]);
-  const answered = ids(["function_call_output", "custom_tool_call_output"]);
-  const orphan = [...answered].find((id) => !called.has(id));
-  if (orphan !== undefined)
-    return invalid(
-      "invalid_request_body",
-      `No tool call found for function call output with call_id ${orphan}.`,
-      "input",
-    );
-  const open = [...called].find((id) => !answered.has(id));
-  return open === undefined
-    ? undefined
-    : invalid("invalid_request_body", `No tool output found for function call ${open}.`, "input");
+function* callPairs(items: Json[]): Generator<Objection> {
+  const ids = (isIt: (type: unknown) => boolean) =>
+    new Set(items.filter(({ type }) => isIt(type)).map((item) => string(item.call_id)));
+  const [called, answered] = [ids(isCall), ids(isOutput)];
+  for (const id of answered)
+    yield !called.has(id) && refused(`No tool call found for function call output with call_id ${id}.`, "input");
+  for (const id of called) yield !answered.has(id) && refused(`No tool output found for function call ${id}.`, "input");
 }
