@@ -4,19 +4,22 @@ import type { Logger } from "../logger";
 import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from "./account-share";
 import type { ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
+import { CopilotSession } from "./copilot-session";
 import { fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
 import { isUsedUp, type Quota, type QuotaForm } from "./quota";
 import { openQuotaTracker } from "./quota-tracker";
-import type { Session } from "./session-source";
+import type { Session } from "./session";
 import { type AccountState, type LimitedModel, openAccountStatus } from "./status";
-import { openTokenManager, type TokenManager } from "./token-manager";
 
 // Types of the interface below.
 export type { AccountState, Session, ShownState };
 
-export interface Account
-  extends Pick<TokenManager, "session" | "presentSession" | "refresh" | "renew" | "relearnHost"> {
+export interface Account extends Pick<CopilotSession, "refresh" | "renew" | "refreshModelHost"> {
+  /** A valid session. @throws ProxyError as {@link CopilotSession.get} */
+  session(): Promise<Session>;
+  /** The session, if it is known; undefined if GitHub has to be asked, or the account cannot serve. */
+  presentSession(): Session | undefined;
   /** The login; `temporary` until the login of a temporary account is known. */
   readonly id: string;
   /**
@@ -123,7 +126,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     isTemporary: temporary,
   });
   const stopped = options.stopped ?? (() => undefined);
-  const tokenManager = openTokenManager({
+  const copilot: CopilotSession = new CopilotSession({
     identity,
     share,
     githubToken,
@@ -142,7 +145,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
   const quota = openQuotaTracker({
     caller,
     githubToken,
-    mode: () => tokenManager.mode,
+    mode: () => copilot.mode,
     status,
     id,
     now,
@@ -159,10 +162,10 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
 
   function session(): Promise<Session> {
     login.fetchInBackground(); // beside the first exchange, which does not wait for it
-    return tokenManager.session();
+    return copilot.get();
   }
 
-  const presentSession = () => (login.known === undefined ? undefined : tokenManager.presentSession());
+  const presentSession = () => (login.known === undefined ? undefined : copilot.present());
 
   function mark(next: AccountState, model?: string): void {
     // A late answer to an earlier request does not end a failure that a person must resolve.
@@ -193,9 +196,9 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     stateFor: (model, premium) => asConfigured(status.stateFor(model, premium)),
     session,
     presentSession,
-    refresh: tokenManager.refresh,
-    renew: tokenManager.renew,
-    relearnHost: tokenManager.relearnHost,
+    refresh: (rejected) => copilot.refresh(rejected),
+    renew: (rejected) => copilot.renew(rejected),
+    refreshModelHost: (rejected) => copilot.refreshModelHost(rejected),
     quota: quota.current,
     get knownQuota() {
       return quota.known;

@@ -82,8 +82,8 @@ class DormantAccount implements Account {
   renew(...given: Parameters<Account["renew"]>) {
     return this.#open().renew(...given);
   }
-  relearnHost(...given: Parameters<Account["relearnHost"]>) {
-    return this.#open().relearnHost(...given);
+  refreshModelHost(...given: Parameters<Account["refreshModelHost"]>) {
+    return this.#open().refreshModelHost(...given);
   }
   quota() {
     return this.#open().quota();

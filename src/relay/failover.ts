@@ -169,7 +169,7 @@ const remedies: readonly Remedy<AccountTry>[] = [
   {
     when: "relearn-host",
     async apply(current) {
-      current.session = await current.account.relearnHost(current.session);
+      current.session = await current.account.refreshModelHost(current.session);
       return true;
     },
     again: "never",

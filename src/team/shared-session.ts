@@ -1,6 +1,6 @@
 /** Upstream sessions that servers share through Postgres: a token is exchanged once for all of them. */
 import { renewBefore, type SharedSignIn } from "../accounts/account-share";
-import type { FreshSession, Unavailable } from "../accounts/session-source";
+import type { FreshSession, Unavailable } from "../accounts/session";
 import { isAwayError } from "./away";
 import type { StoreParts } from "./parts";
 import { holdSealKey } from "./seal-rotation";

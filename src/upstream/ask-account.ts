@@ -11,10 +11,10 @@ export interface AccountAnswer {
 }
 
 /** How another session is had after a failure. */
-const renewals: Partial<Record<Failure["remedy"], "refresh" | "renew" | "relearnHost">> = {
+const renewals: Partial<Record<Failure["remedy"], "refresh" | "renew" | "refreshModelHost">> = {
   "refresh-session": "refresh",
   "renew-session": "renew",
-  "relearn-host": "relearnHost",
+  "relearn-host": "refreshModelHost",
 };
 
 /**

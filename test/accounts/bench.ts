@@ -2,7 +2,7 @@
 import { type Account, type AccountOptions, openAccount } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import { type Hosts, hostsFor } from "../../src/accounts/hosts";
-import type { Session } from "../../src/accounts/session-source";
+import type { Session } from "../../src/accounts/session";
 import type { DemoAccount } from "../../src/demo/accounts";
 import type { Demo } from "../../src/demo/demo";
 import { ProxyError } from "../../src/errors";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../src/accounts/quota";
-import type { Session } from "../../src/accounts/session-source";
+import type { Session } from "../../src/accounts/session";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import { callsTo, failureOf, minute, openDemoAccount, second } from "./bench";

@@ -520,7 +520,7 @@ describe("the model host refuses", () => {
     const old = await account.session();
     demo.accounts[0]!.host = "business"; // its seat was moved
     expect((await listModels(old)).status).toBe(421);
-    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
+    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
     expect(new Set(sessions).size).toBe(1);
     expect((await listModels(sessions[0]!)).status).toBe(200);
     expect(exchangesOf(demo)).toBe(2);
@@ -544,7 +544,7 @@ describe("the model host refuses", () => {
     const old = await account.session();
     demo.accounts[2]!.host = "business";
     expect((await listModels(old)).status).toBe(421);
-    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
+    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
     expect((await listModels(sessions[0]!)).status).toBe(200);
     expect(callsTo(demo, userPath)).toBe(2);
     expect(await account.session()).toBe(sessions[0]!);
@@ -582,7 +582,7 @@ describe("the model host refuses", () => {
   test.each(["octo-demo", "plus-demo"])("when GitHub names no other host, %s fails and says so", async (login) => {
     const { account } = openDemoAccount(demo, login);
     const old = await account.session();
-    expect((await failureOf(account.relearnHost(old))).message).toContain("does not serve this account");
+    expect((await failureOf(account.refreshModelHost(old))).message).toContain("does not serve this account");
     expect(account.state.name).toBe("failed");
   });
 
