@@ -1,5 +1,4 @@
 /** The owner's pages as a browser without script gets them: who sees them, what they show, and what they never show. */
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -801,45 +800,6 @@ describe("one request", () => {
     await answer.text();
     expect(wordsOf(await textOf(proxy, path))).toContain("The owner of this proxy cancelled the request.");
     expect((await send(proxy, `${path}/cancel`, { form_token: formTokenOf(page) })).status).toBe(404);
-  });
-});
-
-describe("200,000 requests", () => {
-  test("are listed before their sums are known", async () => {
-    const proxy = await startProxy();
-    const database = new Database(proxy.app.environment.historyFile, { strict: true });
-    const [columns, values] = [Object.keys(entry()), Object.values(entry())];
-    const serialized = columns.map((name, at) => {
-      if (name === "request_id") return "'row-' || n";
-      if (name === "started_at_ms") return `${now - 13 * 86_400_000} + n * 5600`;
-      if (name === "upstream_model") return "'model-' || (n % 7)";
-      const value = values[at];
-      return value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value!.replaceAll("'", "''")}'`;
-    });
-    database.run(
-      `INSERT INTO requests (${columns}) WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 200000) SELECT ${serialized} FROM counted`,
-    );
-    database.close();
-    const times: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const begun = performance.now();
-      const response = await get(proxy, "/admin/requests");
-      const reader = response.body!.getReader();
-      let read = "";
-      while (!read.includes("</table>")) read += new TextDecoder().decode((await reader.read()).value);
-      times.push(performance.now() - begun);
-      if (round === 0) expect(read).not.toContain("200,000");
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        read += new TextDecoder().decode(value);
-      }
-      expect(wordsOf(read)).toContain("Requests 200,000");
-    }
-    console.log(
-      `The list of 200,000 requests was there after ${times.map((time) => `${time.toFixed(1)} ms`).join(", ")}.`,
-    );
-    await proxy[Symbol.asyncDispose]();
   });
 });
 

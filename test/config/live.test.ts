@@ -85,7 +85,7 @@ describe("a hand edit", () => {
 
   test("that removes the file changes nothing; the next change writes it anew", async () => {
     rmSync(file);
-    await Bun.sleep(700);
+    await proxy.app.config.reload();
     expect(current().auth.apiKeys).toEqual(["k-old-0123456789"]);
     expect((await proxy.post("/api/admin/config", { maxRows: 9 })).status).toBe(200);
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({

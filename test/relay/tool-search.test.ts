@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { searchTools } from "../../src/relay/server-tools/tool-search";
-import { hostileTexts, longestHeld, mostHeldMs } from "../support/held";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
@@ -286,25 +285,12 @@ describe("more tools than the model takes", () => {
   });
 });
 
-describe("a search of tools holds nothing up", () => {
+test("a pattern that would take half a minute is given up, and others search meanwhile", async () => {
   const among = Array.from({ length: 300 }, (_, at) => ({ name: `tool_${at}`, description: "é".repeat(1_000) }));
-  const find = (query: string, how: "words" | "regex", tools = among) =>
-    searchTools({ id: "1", tool: "tool-search", input: { query } }, { tool: "tool-search", among: tools }, how);
-
-  test("though its pattern would take half a minute, and others search meanwhile", async () => {
-    await find("warm", "regex");
-    const held = await longestHeld(async () => {
-      const slow = Array.from({ length: 3 }, () => find("[\\p{L}]{1000}é", "regex"));
-      expect(await find("tool_7$", "regex")).toEqual({ kind: "tools", names: ["tool_7"] });
-      for (const each of await Promise.all(slow)) expect(each).toEqual({ kind: "error", code: "unavailable" });
-    });
-    expect(held).toBeLessThan(mostHeldMs);
-    expect(await find("tool_7$", "regex")).toEqual({ kind: "tools", names: ["tool_7"] });
-  });
-
-  test.each(Object.entries(hostileTexts))("though a description is 1 MB of %s", async (_name, make) => {
-    const tools = [{ name: "a", description: make(1024 * 1024) }];
-    for (const how of ["words", "regex"] as const)
-      expect(await longestHeld(() => find(make(200), how, tools))).toBeLessThan(mostHeldMs);
-  });
+  const find = (query: string) =>
+    searchTools({ id: "1", tool: "tool-search", input: { query } }, { tool: "tool-search", among }, "regex");
+  const slow = Array.from({ length: 3 }, () => find("[\\p{L}]{1000}é"));
+  expect(await find("tool_7$")).toEqual({ kind: "tools", names: ["tool_7"] });
+  for (const each of await Promise.all(slow)) expect(each).toEqual({ kind: "error", code: "unavailable" });
+  expect(await find("tool_7$")).toEqual({ kind: "tools", names: ["tool_7"] });
 });

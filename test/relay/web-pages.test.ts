@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import type { Turn } from "../../src/dialects/hub/conversation";
 import { runWebFetch } from "../../src/relay/server-tools/web-fetch";
-import { hostileTexts, longestHeld, mostHeldMs } from "../support/held";
 
 let web: ReturnType<typeof Bun.serve>;
 /** What the next page is. */
@@ -109,25 +108,6 @@ describe("an address of the conversation is found", () => {
   test("and another one is not", async () => {
     for (const said of [`${address()}/ab`, `${address()}/b.`, "http://site.example/a", `x${address().slice(4)}/a`])
       expect([said, await fetched(said)]).toEqual([said, "url_not_in_prior_context"]);
-  });
-});
-
-describe("nothing is held up", () => {
-  const mebibyte = 1024 * 1024;
-  const texts = Object.entries(hostileTexts);
-
-  test.each(texts)("by an address among 1 MB of %s", async (_name, make) => {
-    page = { body: "Words.", headers: { "content-type": "text/plain" } };
-    await fetched(`${address()}/a`);
-    const said = `${make(mebibyte)} ${make(5_000).replaceAll("http://x", `${address()}/`)} ${address()}/a`;
-    expect(await longestHeld(async () => expect(await fetched(said)).toMatchObject({ text: "Words." }))).toBeLessThan(
-      mostHeldMs,
-    );
-  });
-
-  test.each(texts)("by a page of 1 MB of %s", async (_name, make) => {
-    page = { body: Buffer.from(make(mebibyte)).subarray(0, mebibyte), headers: { "content-type": "text/html" } };
-    expect(await longestHeld(() => fetched(`${address()}/a`))).toBeLessThan(mostHeldMs);
   });
 });
 

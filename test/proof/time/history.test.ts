@@ -119,8 +119,11 @@ test("while another program holds a lock, 500 rows are taken in less than 50 ms,
 });
 
 test("with one filter among 50,000 rows, a page is read in less than 1 ms: through an index, not by walking the table", async () => {
-  multiply(50_000);
   const history = open();
+  for (let count = 0; count < 50_000; count += 1) {
+    history.add(entry({ request_id: `row-${count}`, started_at_ms: Date.now() }));
+    if (count % 1_000 === 0) history.flush();
+  }
   history.add(
     entry({ request_id: "rare", path: "/rare", account_id: "rare", http_status: 502, error_type: "upstream" }),
   );
