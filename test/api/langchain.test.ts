@@ -62,7 +62,7 @@ describe.each(Object.entries(clients))("%s", (_, client) => {
 // Its responses client takes `response.failed`, which is what others need, for an empty answer.
 test.each(["ChatOpenAI, chat", "ChatAnthropic"] as const)("%s is told of a broken stream", async (name) => {
   const broken = clients[name]("claude-sonnet-4.6").stream([new HumanMessage("[demo: error-event] Say hello.")]);
-  expect(broken.then(gather)).rejects.toThrow();
+  await expect(broken.then(gather)).rejects.toThrow();
 });
 
 test("OpenAIEmbeddings gets its vectors", async () => {

@@ -56,10 +56,12 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
   const requests = fc.oneof(almost(dialect, "request"), object).map(copied);
 
   test("is read and said in each dialect to each model, or refused in words", () => {
+    let read = 0;
     fc.assert(
       fc.property(requests, (body) => {
         const conversation = only(() => codec.decodeRequest(copied(body)));
         if (!conversation) return;
+        read++;
         for (const target of dialects)
           for (const model of models) {
             const said = only(() => codecs[target].encodeRequest(adapt(conversation, target).conversation, model));
@@ -68,6 +70,8 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
       }),
       runs,
     );
+    // Else the property would be true of refusals alone.
+    expect(read, "requests that were read").toBeGreaterThan(10);
   });
 
   if (upstream)
@@ -211,10 +215,12 @@ describe("an upstream", () => {
       },
       { requiredKeys: [] },
     );
+    let read = 0;
     fc.assert(
       fc.property(item, (given) => {
         const model = readModel(copied(given));
         if (!model) return;
+        read++;
         expect(model.id.length).toBeWithin(1, 257);
         for (const limit of Object.values(model.limits))
           if (typeof limit === "number") expect(limit).toBeGreaterThanOrEqual(0);
@@ -222,6 +228,7 @@ describe("an upstream", () => {
       }),
       runs,
     );
+    expect(read, "models that were read").toBeGreaterThan(10);
   });
 
   test("may tell any quota: its numbers are finite, or unknown", () => {

@@ -160,7 +160,7 @@ describe("an end", () => {
     );
     command.process.kill("SIGTERM");
     await until(() => command.stderr().includes("a second signal"), "the signal is answered");
-    expect(fetch(`${url}/health`)).rejects.toThrow();
+    await expect(fetch(`${url}/health`)).rejects.toThrow();
     for (const stream of streams) expect(await stream.text()).toEndWith("data: [DONE]\n\n");
     expect(await command.exited).toBe(0);
   });

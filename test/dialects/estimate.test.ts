@@ -187,7 +187,7 @@ test("a count that cannot be made fails, and the next one is made", async () => 
   const fresh = openTokenizer();
   const cut = fresh.count(["Hello"]);
   fresh.close();
-  expect(cut).rejects.toThrow("closed");
+  await expect(cut).rejects.toThrow("closed");
   expect(await fresh.count(["Hello"])).toBe(1);
   fresh.close();
 });

@@ -67,17 +67,20 @@ describe("a skeleton", () => {
   });
 
   test("says what the JSON says, whatever is in its texts", () => {
+    let made = 0;
     fc.assert(
       fc.property(json, (sent) => {
         const bytes = bytesOf(sent);
         expect(throughSkeleton(bytes)).toEqual(JSON.parse(sent));
         const skeleton = skeletonOf(bytes);
         if (!skeleton) return;
+        made++;
         expect(textOf(skeleton.fill(skeleton.text))).toBe(sent);
         expect(JSON.parse(textOf(skeleton.fill(JSON.stringify(JSON.parse(skeleton.text)))))).toEqual(JSON.parse(sent));
       }),
       { numRuns: 500 },
     );
+    expect(made, "texts long enough for a skeleton").toBeGreaterThan(10);
   });
 
   test("refuses what JSON.parse refuses: cut at any byte, or with any byte replaced", () => {

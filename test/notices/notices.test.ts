@@ -241,7 +241,7 @@ describe("the desktop", () => {
   });
 
   test("a system without notifications says so", () => {
-    expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
+    await expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
   });
 });
 

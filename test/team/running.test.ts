@@ -187,7 +187,7 @@ describeWithPostgres("the running requests of a team", () => {
       "The database cannot be used now, so it is unknown what other servers run.",
     ]);
     expect(ids((await one!.running.list()).running)).toEqual([own]);
-    expect(one!.running.cancel("elsewhere")).rejects.toMatchObject({ details: { code: "database_away" } });
+    await expect(one!.running.cancel("elsewhere")).rejects.toMatchObject({ details: { code: "database_away" } });
     const late = two!.begin();
     await postgres.start();
     await until(

@@ -49,7 +49,7 @@ describeWithPostgres("the schema", () => {
     await migrate(postgres);
     expect([...(await postgres.sql`SELECT version FROM dragoman.schema`)]).toEqual([{ version: 99 }]);
     await postgres.sql`UPDATE dragoman.schema SET compatible_with = 99`;
-    expect(migrate(postgres)).rejects.toThrow("newer dragoman (schema 99)");
+    await expect(migrate(postgres)).rejects.toThrow("newer dragoman (schema 99)");
   });
 
   test("the history gets the columns that a later version has", async () => {
@@ -74,7 +74,7 @@ describeWithPostgres("the schema", () => {
       await sql`SELECT dragoman.announce_change('keys')`;
       throw new Error("no");
     });
-    expect(failing).rejects.toThrow("no");
+    await expect(failing).rejects.toThrow("no");
     await failing.catch(() => {});
     await postgres.transact((sql) => sql`SELECT dragoman.announce_change('keys')`);
     await until(() => heard.length > 0, "the change is announced");
@@ -131,7 +131,7 @@ describeWithPostgres("the schema", () => {
     const postgres = connected("postgres://nobody@127.0.0.1:1/none");
     expect(await postgres.ask((sql) => sql`SELECT 1`).catch(({ details }) => details.code)).toBe("database_away");
     // The client of Bun would keep the process alive if it went on connecting.
-    expect(new SQL("postgres://nobody@127.0.0.1:1/none", { max: 1 })`SELECT 1`).rejects.toThrow();
+    await expect(new SQL("postgres://nobody@127.0.0.1:1/none", { max: 1 })`SELECT 1`).rejects.toThrow();
   });
 
   test("a server that finds too few connections at its start waits, and starts when there are some", async () => {
