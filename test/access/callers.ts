@@ -4,6 +4,7 @@ import type { Kind } from "./paths";
 export const key = "k-alpha-0123456789";
 export const otherKey = "k-beta-0123456789";
 export const token = "t-admin-0123456789";
+export const metricsToken = "m-metrics-0123456789";
 const oldKey = "k-old-0123456789";
 
 const prov = { type: "anthropic", baseUrl: "http://127.0.0.1:9", apiKey: "pk-prov-0123456789" };
@@ -12,10 +13,10 @@ const prov = { type: "anthropic", baseUrl: "http://127.0.0.1:9", apiKey: "pk-pro
 export const servers = {
   /** Started without keys and tokens. It may be called `proxy.example`. */
   open: { config: { providers: { prov }, allowedHosts: ["proxy.example"] } },
-  /** With client keys in its config, and an admin token. Its environment names another key, which the config's replace. */
+  /** With client keys in its config, an admin token and one for the metrics. Its environment names another key, which the config's replace. */
   keyed: {
     config: { auth: { apiKeys: [key, otherKey] }, providers: { prov } },
-    env: { ADMIN_TOKEN: token, PROXY_API_KEY: oldKey },
+    env: { ADMIN_TOKEN: token, DRAGOMAN_METRICS_TOKEN: metricsToken, PROXY_API_KEY: oldKey },
   },
   /** With a client key from its environment alone. */
   fromEnvironment: { config: { providers: { prov } }, env: { PROXY_API_KEY: oldKey } },
@@ -233,7 +234,21 @@ export const groups: readonly Group[] = [
     who: "a caller through a proxy with a secret where none is looked for",
     at: "keyed",
     gets: all(401),
-    sends: [{ ...away, cookie: `x-admin-token=${token}; token=${token}; x-api-key=${key}` }],
+    sends: [
+      { ...away, cookie: `x-admin-token=${token}; token=${token}; x-api-key=${key}` },
+      { ...away, cookie: `dragoman_admin=${token}` },
+      { ...away, cookie: `dragoman_admin_PORT=${"A".repeat(43)}` },
+    ],
+  },
+  {
+    who: "a caller through a proxy with the token for the metrics",
+    at: "keyed",
+    gets: { ...all(401), metrics: "served" },
+    sends: [
+      { ...away, authorization: `Bearer ${metricsToken}` },
+      { ...away, "x-admin-token": metricsToken },
+    ],
+    isCounted: true,
   },
   {
     who: "a program on this machine without a right client key",

@@ -53,11 +53,15 @@ export const paths: Readonly<Record<Kind, readonly Ask[]>> = {
   page: [...asks(pageRoutes), { method: "POST", path: "/admin/sign-out" }],
 };
 
+/** A page that is not there. */
+export const noPage: Ask = { method: "GET", path: "/admin/nope" };
+
 /** Below the admin API, and not served: refused before anybody learns that. */
 export const nothingInAdmin: readonly Ask[] = [
   { method: "GET", path: "/api/admin" },
   { method: "GET", path: "/api/admin/" },
   { method: "GET", path: "/api/admin/nope" },
+  { method: "GET", path: "/api/admin/requests/" },
   { method: "GET", path: "/api/admin/requests/%E0%A4%A" },
   { method: "POST", path: "/api/admin/config/nope" },
   { method: "DELETE", path: "/api/admin/config" },

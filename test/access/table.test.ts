@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf, untouched } from "../attacks/assert-healthy";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";
-import { type Group, groups, key, misleading, type Outcome, otherKey, servers, token } from "./callers";
-import { type Ask, type Kind, kinds, nothingInAdmin, paths } from "./paths";
+import { type Group, groups, key, metricsToken, misleading, type Outcome, otherKey, servers, token } from "./callers";
+import { type Ask, type Kind, kinds, noPage, nothingInAdmin, paths } from "./paths";
 
 const proxies = {} as Record<keyof typeof servers, RunningProxy>;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const portOf = ({ url }: RunningProxy) => new URL(url).port;
 const hello = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] });
-const secrets = [key, otherKey, token];
+const secrets = [key, otherKey, token, metricsToken];
 
 async function answerTo(proxy: RunningProxy, { method, path }: Ask, headers: Record<string, string>) {
   const isPost = method === "POST";
@@ -55,7 +55,10 @@ function faultsOf(
   if (faults.length > 0) return faults;
   if (kind === "page") {
     if (!headers.get("content-type")?.startsWith("text/html")) faults.push("is no page");
-    if (text.includes("<nav")) faults.push("has the menu");
+    if (/<nav|form_token|octo-demo/.test(text)) faults.push("has more than a stranger may see");
+    if (status === 401 && !text.includes('type="password"')) faults.push("does not ask for the token");
+    // A browser would open its own dialog.
+    if (headers.has("www-authenticate")) faults.push("asks the browser for a password");
     return faults;
   }
   const { type, message } = errorOf(ask.path, { status, headers, text });
@@ -71,7 +74,8 @@ async function expectRefused(proxy: RunningProxy, { gets, isCounted }: Group, he
   for (const kind of kinds) {
     const outcome: Outcome = kind === "open" ? "served" : gets[kind];
     if (outcome === "served") continue;
-    const asked = kind === "admin" ? [...paths.admin, ...nothingInAdmin] : paths[kind];
+    const nothing = kind === "admin" ? nothingInAdmin : kind === "page" ? [noPage] : [];
+    const asked = [...paths[kind], ...nothing];
     const tryOne = async (ask: Ask) => {
       const answer = await answerTo(proxy, ask, headers);
       for (const fault of faultsOf(kind, outcome, ask, answer)) wrong.push(`${ask.method} ${ask.path}: ${fault}`);
@@ -195,10 +199,10 @@ describe("a secret in the address", () => {
         expect([path, status]).toEqual([path, path.startsWith("/v1beta") ? 400 : 401]);
       }
       for (const name of ["token", "admin_token", "x-admin-token"]) {
-        const path = `/api/admin/config?${name}=${token}`;
-        expect(
-          (await answerTo(proxies.keyed, { method: "GET", path }, { "x-forwarded-for": "192.0.2.9" })).status,
-        ).toBe(401);
+        for (const path of [`/api/admin/config?${name}=${token}`, `/admin?${name}=${token}`]) {
+          const { status } = await answerTo(proxies.keyed, { method: "GET", path }, { "x-forwarded-for": "192.0.2.9" });
+          expect([path, status]).toEqual([path, 401]);
+        }
       }
     });
     expect(secrets.filter((secret) => proxies.keyed.lines.join("").includes(secret))).toEqual([]);

@@ -29,23 +29,6 @@ async function get(url: string, headers: Record<string, string> = {}): Promise<{
 }
 const usages = async (url: string): Promise<UsageItem[]> => (await get(`${url}/usage`)).body.accounts;
 
-describe("who may ask", () => {
-  test.each(["/usage", "/usage/0", "/token", "/token?account=0"])(
-    "%s: with a key only, where keys are set",
-    async (path) => {
-      await using proxy = await startProxy({ config: { auth: { apiKeys: ["k-0123456789"] } } });
-      expect((await get(proxy.url + path)).status).toBe(401);
-      expect((await get(proxy.url + path, { "x-api-key": "wrong" })).status).toBe(401);
-      expect((await get(proxy.url + path, { authorization: "Bearer k-0123456789" })).status).toBe(200);
-    },
-  );
-
-  test.each(["/usage", "/usage/0", "/token"])("%s: no web page of another origin", async (path) => {
-    await using proxy = await startProxy();
-    expect((await get(proxy.url + path, { origin: "https://evil.example" })).status).toBe(403);
-  });
-});
-
 describe("what is left", () => {
   test("the specification's fields, and how the account is", async () => {
     await using proxy = await startProxy({ accounts: all });

@@ -240,7 +240,7 @@ describe("the desktop", () => {
     ]);
   });
 
-  test("a system without notifications says so", () => {
+  test("a system without notifications says so", async () => {
     await expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
   });
 });
