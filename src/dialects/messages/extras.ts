@@ -7,11 +7,9 @@ import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
+import { Fields } from "../hub/fields";
 import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
-import { omit, setField } from "../hub/json";
-
-/** A set of field names, written as one string. */
-export const keySet = (list: string): ReadonlySet<string> => new Set(list.split(" "));
+import { setField } from "../hub/json";
 
 /** Objects whose fields are read one by one; their unknown fields become extras under their path. Inner ones first. */
 const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
@@ -23,29 +21,23 @@ export function asExtras(...extrasList: (JsonObject | undefined)[]): WithExtras 
   return filled.length === 0 ? {} : { extras: { anthropic: merged(filled) } };
 }
 
-/** The fields of a nested object that the hub does not have, under their path. */
-export function nestedExtras(nest: Nest, object: JsonObject, knownFields: ReadonlySet<string>): JsonObject | undefined {
-  const left = omit(object, knownFields);
+/** The fields of a nested object that nobody has read, under their path. */
+export function nestedExtras(nest: Nest, fields: Fields): JsonObject | undefined {
+  const left = fields.rest();
   return left && merged(Object.entries(left).map(([key, value]) => ({ [`${nest}.${key}`]: value })));
 }
 
-/** The cache mark and the extras of a part or tool. */
+/** The cache mark of a part or tool, and what nobody has read of it as extras. */
 export function withCacheMark(
-  holder: JsonObject,
-  knownFields: ReadonlySet<string>,
+  holder: Fields,
   ...extrasList: (JsonObject | undefined)[]
 ): WithExtras & { cache?: true } {
-  const control = holder.cache_control;
-  if (!isObject(control)) return asExtras(omit(holder, knownFields), ...extrasList);
-  const plain = control.type === "ephemeral" ? ephemeralOnly : nothing;
-  return {
-    cache: true,
-    ...asExtras(omit(holder, knownFields), ...extrasList, nestedExtras("cache_control", control, plain)),
-  };
+  const mark = holder.any("cache_control");
+  if (!isObject(mark)) return asExtras(holder.rest(), ...extrasList);
+  const control = new Fields(mark);
+  if (mark.type === "ephemeral") control.skip("type");
+  return { cache: true, ...asExtras(holder.rest(), ...extrasList, nestedExtras("cache_control", control)) };
 }
-
-const ephemeralOnly = new Set(["type"]);
-const nothing = new Set<string>();
 
 /** Writes the cache mark and the extras back into the object. */
 export function restoreCacheMark(object: JsonObject, holder: WithExtras & { cache?: boolean }): JsonObject {

@@ -14,26 +14,13 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../hub/conversation";
-import { listAt, objectAt, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
+import { Fields } from "../hub/fields";
+import { listAt, omitUndefined, optionalText, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
-import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
+import { dropExtras, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 import { decodeServerCall, encodeServerPart, serverResultDecoders } from "./server-tools";
-
-// ── Wire facts ──
-
-const knownFields = {
-  text: keySet("type text cache_control"),
-  source: keySet("type media_type data url"),
-  image: keySet("type source cache_control"),
-  file: keySet("type source title cache_control"),
-  textDocument: keySet("source cache_control"),
-  thinkingBlock: keySet("type thinking signature cache_control"),
-  redactedBlock: keySet("data cache_control"),
-  toolUse: keySet("type id name input cache_control"),
-  toolResult: keySet("type tool_use_id content is_error cache_control"),
-};
 
 // ── Decode ──
 
@@ -48,13 +35,13 @@ export function decodeContent(content: unknown, path: string): Part[] {
 }
 
 function decodePart(value: unknown, path: string): Part {
-  const block = objectAt(value, path);
-  const decoder = partDecoders.get(textAt(block.type, `${path}.type`));
-  return decoder?.(block, path) ?? { kind: "foreign", dialect: "messages", value: block };
+  const block = Fields.at(value, path);
+  const decoder = partDecoders.get(textAt(block.object.type, block.pathOf("type")));
+  return decoder?.(block) ?? { kind: "foreign", dialect: "messages", value: block.object };
 }
 
-/** Each returns undefined for a block that only this dialect has. */
-const partDecoders = new Map<string, (block: JsonObject, path: string) => Part | undefined>([
+/** Each returns undefined for a block that only this dialect has. A type that nobody reads becomes an extra. */
+const partDecoders = new Map<string, (block: Fields) => Part | undefined>([
   ["text", decodeText],
   ["image", decodeImage],
   ["document", decodeDocument],
@@ -68,56 +55,65 @@ const partDecoders = new Map<string, (block: JsonObject, path: string) => Part |
   ...serverResultDecoders,
 ]);
 
-function decodeText(block: JsonObject, path: string): TextPart {
-  return { kind: "text", text: textAt(block.text, `${path}.text`), ...withCacheMark(block, knownFields.text) };
+function decodeText(block: Fields): TextPart {
+  block.skip("type");
+  return { kind: "text", text: block.text("text"), ...withCacheMark(block) };
 }
 
-function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
-  const source = objectAt(block.source, `${path}.source`);
-  const meta = withCacheMark(block, knownFields.image, nestedExtras("source", source, knownFields.source));
-  if (source.type === "url")
-    return { kind: "image", source: { url: textAt(source.url, `${path}.source.url`) }, ...meta };
-  if (source.type !== "base64") return undefined;
-  return { kind: "image", source: base64Of(source, path), ...meta };
+function decodeImage(block: Fields): ImagePart | undefined {
+  block.skip("type");
+  const source = sourceOf(block);
+  const { type } = source.object;
+  if (type !== "url" && type !== "base64") return undefined;
+  const image = type === "url" ? { url: source.text("url") } : base64Of(source);
+  return { kind: "image", source: image, ...withCacheMark(block, nestedExtras("source", source)) };
 }
 
 /** A PDF is a file, plain text is a text; a document with a title or of blocks is foreign with text `instead`. */
-function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPart | TextPart | ForeignPart | undefined {
-  const source = objectAt(block.source, `${path}.source`);
-  const inner = nestedExtras("source", source, knownFields.source);
-  const title = optionalText(block.title, `${path}.title`);
-  const heading = [title && `Document: ${title}`, optionalText(block.context, `${path}.context`)];
-  if (source.type === "text") {
-    const text = textAt(source.data, `${path}.source.data`);
-    if (heading.some((line) => line)) return inWords(block, heading, [{ kind: "text", text }]);
-    return { kind: "text", text, ...withCacheMark(block, knownFields.textDocument, inner) };
+function decodeDocument(block: Fields): FilePart | FileLinkPart | TextPart | ForeignPart | undefined {
+  const source = sourceOf(block);
+  const title = optionalText(block.object.title, block.pathOf("title"));
+  const heading = [title && `Document: ${title}`, optionalText(block.object.context, block.pathOf("context"))];
+  const meta = () => withCacheMark(block, nestedExtras("source", source));
+  switch (source.object.type) {
+    case "text": {
+      const text = source.text("data");
+      if (heading.some((line) => line)) return inWords(block, heading, [{ kind: "text", text }]);
+      return { kind: "text", text, ...meta() };
+    }
+    case "content":
+      return inWords(block, heading, decodeContent(source.any("content"), source.pathOf("content")));
+    case "url": {
+      block.skip("type", "title");
+      const name = title === undefined ? {} : { name: title };
+      return { kind: "file-link", ...name, url: source.text("url"), ...meta() };
+    }
+    case "base64":
+      block.skip("type", "title");
+      return { kind: "file", name: title, ...base64Of(source), ...meta() };
+    default:
+      return undefined;
   }
-  if (source.type === "content")
-    return inWords(block, heading, decodeContent(source.content, `${path}.source.content`));
-  if (source.type === "url") {
-    const url = textAt(source.url, `${path}.source.url`);
-    return {
-      kind: "file-link",
-      ...(title === undefined ? {} : { name: title }),
-      url,
-      ...withCacheMark(block, knownFields.file, inner),
-    };
-  }
-  if (source.type !== "base64") return undefined;
-  return { kind: "file", name: title, ...base64Of(source, path), ...withCacheMark(block, knownFields.file, inner) };
+}
+
+/** The source of an image or a document. */
+function sourceOf(block: Fields): Fields {
+  const source = block.fields("source");
+  source.skip("type", "media_type", "data", "url");
+  return source;
 }
 
 /** A client's search result: its texts and their source. */
-function decodeSearchResult(block: JsonObject, path: string): ForeignPart {
-  const title = optionalText(block.title, `${path}.title`);
-  const source = optionalText(block.source, `${path}.source`);
+function decodeSearchResult(block: Fields): ForeignPart {
+  const title = block.optionalText("title");
+  const source = block.optionalText("source");
   const heading = `Search result: ${[title, source].filter((line) => line).join(", ")}`;
-  return inWords(block, [heading], decodeContent(block.content, `${path}.content`));
+  return inWords(block, [heading], decodeContent(block.any("content"), block.pathOf("content")));
 }
 
 /** The tool that a tool search found. */
-function decodeToolReference(block: JsonObject, path: string): ForeignPart {
-  const name = textAt(block.tool_name, `${path}.tool_name`);
+function decodeToolReference(block: Fields): ForeignPart {
+  const name = block.text("tool_name");
   return {
     ...inWords(block, [`The tool \`${name}\` was found: it can be called now.`], []),
     toolSearch: { found: [name] },
@@ -125,56 +121,54 @@ function decodeToolReference(block: JsonObject, path: string): ForeignPart {
 }
 
 /** A block that only this dialect has, with its content as `instead`. */
-function inWords(block: JsonObject, heading: (string | undefined)[], parts: Part[]): ForeignPart {
+function inWords({ object }: Fields, heading: (string | undefined)[], parts: Part[]): ForeignPart {
   const lines = heading.filter((line) => line).join("\n");
   const instead: Part[] = lines === "" ? parts : [{ kind: "text", text: lines }, ...parts];
   const last = instead.at(-1);
-  if (last && block.cache_control != null) instead[instead.length - 1] = { ...last, cache: true };
-  return { kind: "foreign", dialect: "messages", value: block, instead };
+  if (last && object.cache_control != null) instead[instead.length - 1] = { ...last, cache: true };
+  return { kind: "foreign", dialect: "messages", value: object, instead };
 }
 
-function base64Of(source: JsonObject, path: string): { mediaType: string; base64: string } {
-  return {
-    mediaType: textAt(source.media_type, `${path}.source.media_type`),
-    base64: textAt(source.data, `${path}.source.data`),
-  };
-}
+const base64Of = (source: Fields) => ({ mediaType: source.text("media_type"), base64: source.text("data") });
 
-function decodeThinking(block: JsonObject, path: string): ThinkingPart {
-  const proof = optionalText(block.signature, `${path}.signature`);
+function decodeThinking(block: Fields): ThinkingPart {
+  block.skip("type");
+  const proof = block.optionalText("signature");
   return {
     kind: "thinking",
-    text: optionalText(block.thinking, `${path}.thinking`) ?? "",
+    text: block.optionalText("thinking") ?? "",
     ...(proof ? { signature: unpackSignature(proof, "messages") } : {}),
-    ...withCacheMark(block, knownFields.thinkingBlock),
+    ...withCacheMark(block),
   };
 }
 
 /** A signature without text. The extras keep the block's type, unless dragoman packed another dialect's signature. */
-function decodeRedacted(block: JsonObject, path: string): ThinkingPart {
-  const signature = unpackSignature(textAt(block.data, `${path}.data`), "messages");
+function decodeRedacted(block: Fields): ThinkingPart {
+  const signature = unpackSignature(block.text("data"), "messages");
   const own = signature.dialect === "messages";
-  return { kind: "thinking", text: "", signature, ...(own ? withCacheMark(block, knownFields.redactedBlock) : {}) };
+  return { kind: "thinking", text: "", signature, ...(own ? withCacheMark(block) : {}) };
 }
 
-function decodeToolUse(block: JsonObject, path: string): ToolCallPart {
+function decodeToolUse(block: Fields): ToolCallPart {
+  block.skip("type");
   return {
     kind: "tool-call",
-    id: textAt(block.id, `${path}.id`),
-    name: textAt(block.name, `${path}.name`),
-    input: JSON.stringify(block.input ?? {}),
-    ...withCacheMark(block, knownFields.toolUse),
+    id: block.text("id"),
+    name: block.text("name"),
+    input: JSON.stringify(block.any("input") ?? {}),
+    ...withCacheMark(block),
   };
 }
 
-function decodeToolResult(block: JsonObject, path: string): ToolResultPart {
-  const failed = optionalBoolean(block.is_error, `${path}.is_error`);
+function decodeToolResult(block: Fields): ToolResultPart {
+  block.skip("type");
+  const failed = block.optionalBoolean("is_error");
   return {
     kind: "tool-result",
-    id: textAt(block.tool_use_id, `${path}.tool_use_id`),
-    parts: decodeContent(block.content, `${path}.content`),
+    id: block.text("tool_use_id"),
+    parts: decodeContent(block.any("content"), block.pathOf("content")),
     ...(failed ? { failed } : {}),
-    ...withCacheMark(block, knownFields.toolResult),
+    ...withCacheMark(block),
   };
 }
 

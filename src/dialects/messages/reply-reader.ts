@@ -4,7 +4,8 @@ import { jsonOf, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
-import { omit, textIn } from "../hub/json";
+import { Fields } from "../hub/fields";
+import { textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
@@ -14,13 +15,6 @@ import { toolRunBy } from "./server-tools";
 import { decodeUsage } from "./usage";
 
 // ── Full reply ──
-
-const knownFields = {
-  text: new Set(["type", "text", "citations"]),
-  thinking: new Set(["type", "thinking", "signature"]),
-  redactedThinking: new Set(["data"]),
-  toolUse: new Set(["type", "id", "name", "input"]),
-};
 
 /** Reads a full reply. */
 export function decodeReply(body: unknown): ReplyEvent[] {
@@ -61,31 +55,28 @@ interface ReadBlock {
 
 /** A block of a full reply, or what the start of a block in a stream holds. */
 function readBlock(value: JsonObject): ReadBlock {
+  const fields = new Fields(value);
+  const text = (name: string) => textIn(fields.any(name));
+  const rest = () => asExtras(fields.rest());
   switch (value.type) {
     case "text": {
-      const citations =
-        Array.isArray(value.citations) && value.citations.length > 0 ? { citations: value.citations } : undefined;
-      return {
-        block: { kind: "text", ...asExtras(omit(value, knownFields.text)) },
-        text: textIn(value.text),
-        end: asExtras(citations),
-      };
+      fields.skip("type");
+      const citations = fields.any("citations");
+      const end = asExtras(Array.isArray(citations) && citations.length > 0 ? { citations } : undefined);
+      return { text: text("text"), block: { kind: "text", ...rest() }, end };
     }
-    case "thinking":
-      return {
-        block: { kind: "thinking", ...asExtras(omit(value, knownFields.thinking)) },
-        text: textIn(value.thinking),
-        end: signed(value.signature),
-      };
+    case "thinking": {
+      fields.skip("type");
+      const end = signed(fields.any("signature"));
+      return { text: text("thinking"), block: { kind: "thinking", ...rest() }, end };
+    }
+    // Its type stays among the extras, and tells it from other thinking.
     case "redacted_thinking":
-      return {
-        block: { kind: "thinking", ...asExtras(omit(value, knownFields.redactedThinking)) },
-        text: "",
-        end: signed(value.data),
-      };
+      return { text: "", end: signed(fields.any("data")), block: { kind: "thinking", ...rest() } };
     case "tool_use": {
-      const call = { id: textIn(value.id), name: textIn(value.name), ...asExtras(omit(value, knownFields.toolUse)) };
-      return { block: { kind: "tool-call", ...call }, text: JSON.stringify(value.input ?? {}), end: {} };
+      fields.skip("type");
+      const input = JSON.stringify(fields.any("input") ?? {});
+      return { text: input, block: { kind: "tool-call", id: text("id"), name: text("name"), ...rest() }, end: {} };
     }
     default: {
       const ran = toolRunBy(value);

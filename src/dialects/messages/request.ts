@@ -12,19 +12,7 @@ import { isObject, numberIn, parseJson } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";
-import {
-  arrayAt,
-  filledAt,
-  listAt,
-  objectAt,
-  omit,
-  omitUndefined,
-  optionalBoolean,
-  optionalCount,
-  optionalNumber,
-  optionalText,
-  textAt,
-} from "../hub/json";
+import { filledAt, objectAt, omitUndefined, optionalCount, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf } from "../hub/reasoning";
 import { decodeSampling, encodeSampling } from "../hub/sampling";
@@ -34,24 +22,11 @@ import { isRefused } from "./betas";
 import { addCacheMarks } from "./cache-marks";
 import { lostCitations } from "./citations";
 import { threadCode } from "./errors";
-import { asExtras, dropExtras, keySet, nestedExtras, refuseEssential, restoreExtras } from "./extras";
+import { asExtras, dropExtras, nestedExtras, refuseEssential, restoreExtras } from "./extras";
 import { decodeContent, encodePart, plainest } from "./parts";
 import { applyRules } from "./rules";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 import { withoutBilling } from "./traverse";
-
-// ── Wire facts ──
-
-/** The fields that are read; all others become extras. */
-const knownFields = {
-  request: keySet(
-    "model max_tokens system messages tools tool_choice thinking output_config output_format stop_sequences temperature top_p top_k stream",
-  ),
-  outputConfig: keySet("effort format"),
-  format: keySet("type schema"),
-  thinking: { enabled: keySet("type budget_tokens"), adaptive: keySet("type"), disabled: keySet("type") },
-  turn: keySet("role content"),
-};
 
 // ── Decode ──
 
@@ -83,25 +58,29 @@ export function session({ metadata, prompt_cache_key }: JsonObject): unknown {
 export function decodeRequest(body: unknown): Conversation {
   const sent = objectAt(body, "body");
   // Before the search itself becomes a function's call: afterwards nobody can tell what a place refers to.
-  const request = { ...sent, ...lostCitations(sent) };
-  const { reasoning, extras: thinkingExtras } = decodeReasoning(request);
-  const { format, extras: formatExtras } = decodeFormat(request);
-  const { toolChoice, parallelTools, extras: choiceExtras } = decodeChoice(request.tool_choice);
+  const request = new Fields({ ...sent, ...lostCitations(sent) });
+  const config = request.any("output_config") == null ? undefined : request.fields("output_config");
+  const { reasoning, extras: thinkingExtras } = decodeReasoning(request, config);
+  const { format, extras: formatExtras } = decodeFormat(request, config);
+  const { toolChoice, parallelTools, extras: choiceExtras } = decodeChoice(request.any("tool_choice"));
   return {
-    model: textAt(request.model, "model"),
-    turns: [...decodeSystem(request.system), ...arrayAt(request.messages, "messages").map(decodeTurn)],
-    tools: listAt(request.tools, "tools").map(decodeTool),
+    model: request.text("model"),
+    turns: [
+      ...decodeSystem(request.any("system")),
+      ...request.list("messages").map(([value, path]) => decodeTurn(Fields.at(value, path))),
+    ],
+    tools: request.optionalList("tools").map(([tool], index) => decodeTool(tool, index)),
     toolChoice,
     parallelTools,
-    maxTokens: request.max_tokens === 0 ? 0 : optionalCount(request.max_tokens, "max_tokens"),
-    stop: decodeStop(request.stop_sequences),
-    temperature: optionalNumber(request.temperature, "temperature"),
-    topP: optionalNumber(request.top_p, "top_p"),
-    sampling: decodeSampling(new Fields(request), ["topK"]),
+    maxTokens: request.any("max_tokens") === 0 ? 0 : request.optionalCount("max_tokens"),
+    stop: decodeStop(request),
+    temperature: request.optionalNumber("temperature"),
+    topP: request.optionalNumber("top_p"),
+    sampling: decodeSampling(request, ["topK"]),
     reasoning,
     format,
-    stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...asExtras(omit(request, knownFields.request), thinkingExtras, formatExtras, choiceExtras),
+    stream: request.optionalBoolean("stream") ?? false,
+    ...asExtras(request.rest(), thinkingExtras, formatExtras, choiceExtras),
   };
 }
 
@@ -110,55 +89,41 @@ function decodeSystem(system: unknown): Turn[] {
   return parts.length === 0 ? [] : [{ role: "system", parts }];
 }
 
-function decodeTurn(value: unknown, index: number): Turn {
-  const path = `messages[${index}]`;
-  const message = objectAt(value, path);
-  const { role } = message;
+function decodeTurn(message: Fields): Turn {
+  const role = message.any("role");
   if (role !== "user" && role !== "assistant" && role !== "system") {
-    const sentence = `\`${path}.role\` must be \`user\`, \`assistant\` or \`system\`.`;
-    throw new ProxyError("invalid_request", sentence, { param: `${path}.role` });
+    const param = message.pathOf("role");
+    const sentence = `\`${param}\` must be \`user\`, \`assistant\` or \`system\`.`;
+    throw new ProxyError("invalid_request", sentence, { param });
   }
-  return {
-    role,
-    parts: decodeContent(message.content, `${path}.content`),
-    ...asExtras(omit(message, knownFields.turn)),
-  };
+  const parts = decodeContent(message.any("content"), message.pathOf("content"));
+  return { role, parts, ...asExtras(message.rest()) };
 }
 
-function decodeStop(value: unknown): string[] | undefined {
-  return value == null
-    ? undefined
-    : arrayAt(value, "stop_sequences").map((text, index) => textAt(text, `stop_sequences[${index}]`));
+function decodeStop(request: Fields): string[] | undefined {
+  if (request.any("stop_sequences") == null) return undefined;
+  return request.list("stop_sequences").map(([text, path]) => textAt(text, path));
 }
 
 /** An effort implies `adaptive`; an effort without `thinking` asks for no thinking. */
-function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?: JsonObject } {
-  const config = request.output_config == null ? {} : objectAt(request.output_config, "output_config");
-  const effort = optionalText(config.effort, "output_config.effort");
+function decodeReasoning(request: Fields, config?: Fields): { reasoning?: Reasoning; extras?: JsonObject } {
+  const effort = config?.optionalText("effort");
   const given = effort === undefined ? {} : { effort };
-  if (request.thinking == null) return effort === undefined ? {} : { reasoning: { effort, adaptive: false } };
+  if (request.any("thinking") == null) return effort === undefined ? {} : { reasoning: { effort, adaptive: false } };
 
-  const thinking = objectAt(request.thinking, "thinking");
-  if (typeof thinking.type !== "string")
-    return { ...(effort === undefined ? {} : { reasoning: given }), extras: { thinking } };
+  const thinking = request.fields("thinking");
+  const type = thinking.any("type");
+  if (typeof type !== "string")
+    return { ...(effort === undefined ? {} : { reasoning: given }), extras: { thinking: thinking.object } };
   // As the rules have Claude show it.
-  const summary = thinking.display === "omitted" ? {} : { summary: "auto" };
-  switch (thinking.type) {
-    case "enabled": {
-      const budget = readBudget(thinking.budget_tokens);
-      const extras = nestedExtras("thinking", thinking, knownFields.thinking.enabled);
-      return { reasoning: { ...given, ...(budget === undefined ? {} : { budget }), ...summary }, extras };
-    }
-    case "disabled":
-      return {
-        reasoning: { ...given, disabled: true },
-        extras: nestedExtras("thinking", thinking, knownFields.thinking.disabled),
-      };
-    default: {
-      const extras = nestedExtras("thinking", thinking, knownFields.thinking.adaptive);
-      return { reasoning: { ...(effort === undefined ? { adaptive: true } : given), ...summary }, extras };
-    }
-  }
+  const summary = thinking.object.display === "omitted" ? {} : { summary: "auto" };
+  const reasoningOf = (): Reasoning => {
+    if (type === "disabled") return { ...given, disabled: true };
+    if (type !== "enabled") return { ...(effort === undefined ? { adaptive: true } : given), ...summary };
+    const budget = readBudget(thinking.any("budget_tokens"));
+    return { ...given, ...(budget === undefined ? {} : { budget }), ...summary };
+  };
+  return { reasoning: reasoningOf(), extras: nestedExtras("thinking", thinking) };
 }
 
 /** The minimum of the dialect; used for clients that compute a budget below 1. */
@@ -170,18 +135,20 @@ function readBudget(tokens: unknown): number | undefined {
   return missed ? leastBudget : optionalCount(tokens, "thinking.budget_tokens");
 }
 
-function decodeFormat(request: JsonObject): { format?: ResponseFormat; extras?: JsonObject } {
-  const config = isObject(request.output_config) ? request.output_config : {};
-  const outer = nestedExtras("output_config", config, knownFields.outputConfig);
-  const value = config.format ?? request.output_format;
+/** @param config The request's `output_config`, whose effort was read. */
+function decodeFormat(request: Fields, config?: Fields): { format?: ResponseFormat; extras?: JsonObject } {
+  const older = request.any("output_format");
+  const value = config?.any("format") ?? older;
+  const outer = config && nestedExtras("output_config", config);
   if (value == null) return { extras: outer };
-  const format = objectAt(value, "output_config.format");
-  if (format.type !== "json_schema") return { extras: { ...outer, "output_config.format": format } };
+  const format = Fields.at(value, "output_config.format");
+  if (format.any("type") !== "json_schema") return { extras: { ...outer, "output_config.format": format.object } };
+  const schema = format.any("schema");
   // Anthropic always enforces the schema; OpenAI only with `strict`, for schemas that qualify.
-  const strict = isStrict(format.schema) ? { strict: true } : {};
+  const strict = isStrict(schema) ? { strict: true } : {};
   return {
-    format: { schema: format.schema, ...strict },
-    extras: { ...outer, ...nestedExtras("output_config.format", format, knownFields.format) },
+    format: { schema, ...strict },
+    extras: { ...outer, ...nestedExtras("output_config.format", format) },
   };
 }
 

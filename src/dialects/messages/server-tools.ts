@@ -1,17 +1,10 @@
 /** Tools that run while the model answers, in the messages dialect: their definitions, blocks, citations and usage. */
+
 import { beginningOf } from "../../beginning";
 import { isObject } from "../../json";
 import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
-import {
-  objectAt,
-  omitUndefined,
-  optionalCount,
-  optionalText,
-  textAt,
-  textIn,
-  textListAt,
-  textMembers,
-} from "../hub/json";
+import type { Fields } from "../hub/fields";
+import { objectAt, omitUndefined, optionalText, textAt, textIn, textListAt, textMembers } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { WholeBlock } from "../hub/reply";
 import {
@@ -26,7 +19,7 @@ import {
   type WebPage,
 } from "../hub/server-tools";
 import { hasToolSearch, isToolSearch } from "../hub/tool-search";
-import { keySet, restoreCacheMark, withCacheMark } from "./extras";
+import { restoreCacheMark, withCacheMark } from "./extras";
 import { isSealed, seal, unseal } from "./seal";
 import { objectsIn } from "./traverse";
 
@@ -72,11 +65,6 @@ const forms: Record<ServerToolName, ServerToolForm> = {
 };
 const names = Object.keys(forms) as ServerToolName[];
 
-const knownFields = {
-  call: keySet("type id name input caller cache_control"),
-  result: keySet("type tool_use_id content caller cache_control"),
-};
-
 const fetchedType = "web_fetch_result";
 const foundType = "tool_search_tool_search_result";
 
@@ -86,21 +74,22 @@ const caller = { type: "direct" };
 // ── Tools ──
 
 /** A tool with a type of its own, which Anthropic runs; `server` is set if dragoman can run it as well. */
-export function decodeServerTool(tool: JsonObject, path: string): ForeignTool {
-  const name = toolNamed(tool.type);
-  const foreign: ForeignTool = { kind: "foreign", dialect: "messages", value: tool };
-  return name === undefined ? foreign : { ...foreign, server: decodeOffer(name, tool, path) };
+export function decodeServerTool(tool: Fields): ForeignTool {
+  const name = toolNamed(tool.object.type);
+  const foreign: ForeignTool = { kind: "foreign", dialect: "messages", value: tool.object };
+  return name === undefined ? foreign : { ...foreign, server: decodeOffer(name, tool) };
 }
 
-function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): ServerToolOffer {
+function decodeOffer(tool: ServerToolName, fields: Fields): ServerToolOffer {
+  const { citations, user_location: location } = fields.object;
   return omitUndefined({
     tool,
-    maxUses: optionalCount(value.max_uses, `${path}.max_uses`),
-    cites: isObject(value.citations) && value.citations.enabled === true ? (true as const) : undefined,
-    maxContentTokens: optionalCount(value.max_content_tokens, `${path}.max_content_tokens`),
-    allowedDomains: textListAt(value.allowed_domains, `${path}.allowed_domains`),
-    blockedDomains: textListAt(value.blocked_domains, `${path}.blocked_domains`),
-    location: textMembers(value.user_location, "type"),
+    maxUses: fields.optionalCount("max_uses"),
+    cites: isObject(citations) && citations.enabled === true ? (true as const) : undefined,
+    maxContentTokens: fields.optionalCount("max_content_tokens"),
+    allowedDomains: textListAt(fields.any("allowed_domains"), fields.pathOf("allowed_domains")),
+    blockedDomains: textListAt(fields.any("blocked_domains"), fields.pathOf("blocked_domains")),
+    location: textMembers(location, "type"),
   });
 }
 
@@ -146,17 +135,15 @@ const isServerCall = (block: unknown): boolean =>
   names.some((name) => runsHere(name) && forms[name].name === block.name);
 
 /** Undefined for a call of a tool that only Anthropic runs. */
-export function decodeServerCall(block: JsonObject, path: string): Part | undefined {
-  const tool = names.find((name) => forms[name].name === block.name);
+export function decodeServerCall(block: Fields): Part | undefined {
+  const name = block.any("name");
+  const tool = names.find((each) => forms[each].name === name);
   if (tool === undefined) return undefined;
-  const call: Part = {
-    kind: "server-call",
-    id: textAt(block.id, `${path}.id`),
-    tool,
-    input: isObject(block.input) ? block.input : {},
-    ...withCacheMark(block, knownFields.call),
-  };
-  return isToolSearch(tool) ? searchPart(block, call, []) : call;
+  block.skip("type", "caller");
+  const id = block.text("id");
+  const input = block.any("input");
+  const call: Part = { kind: "server-call", id, tool, input: isObject(input) ? input : {}, ...withCacheMark(block) };
+  return isToolSearch(tool) ? searchPart(block.object, call, []) : call;
 }
 
 /** A search of tools is the upstream's own where it has one; a model without sees calls and results. */
@@ -173,16 +160,13 @@ export const serverResultDecoders = names.map(
   (tool) =>
     [
       forms[tool].result,
-      (block: JsonObject, path: string): Part => {
-        const output = decodeOutput(block.content, `${path}.content`);
-        const result: Part = {
-          kind: "server-result",
-          id: textAt(block.tool_use_id, `${path}.tool_use_id`),
-          tool,
-          output,
-          ...withCacheMark(block, knownFields.result),
-        };
-        return isToolSearch(tool) ? searchPart(block, result, output.kind === "tools" ? output.names : []) : result;
+      (block: Fields): Part => {
+        block.skip("type", "caller");
+        const output = decodeOutput(block.any("content"), block.pathOf("content"));
+        const id = block.text("tool_use_id");
+        const result: Part = { kind: "server-result", id, tool, output, ...withCacheMark(block) };
+        const found = output.kind === "tools" ? output.names : [];
+        return isToolSearch(tool) ? searchPart(block.object, result, found) : result;
       },
     ] as const,
 );

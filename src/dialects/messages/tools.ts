@@ -3,16 +3,10 @@
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
-import { objectAt, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
-import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
+import { Fields } from "../hub/fields";
+import { omitUndefined } from "../hub/json";
+import { dropExtras, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 import { decodeServerTool } from "./server-tools";
-
-// ── Wire facts ──
-
-const knownFields = {
-  tool: keySet("type name description input_schema strict cache_control"),
-  toolChoice: keySet("type name disable_parallel_tool_use"),
-};
 
 // ── Tables ──
 
@@ -27,18 +21,17 @@ const toolChoiceWords = { auto: "auto", required: "any", none: "none" } as const
 
 /** @throws ProxyError `invalid_request` naming the field. */
 export function decodeTool(value: unknown, index: number): Tool {
-  const path = `tools[${index}]`;
-  const tool = objectAt(value, path);
-  if (tool.type != null && tool.type !== "custom") return decodeServerTool(tool, path);
-  const strict = optionalBoolean(tool.strict, `${path}.strict`);
+  const tool = Fields.at(value, `tools[${index}]`);
+  const type = tool.any("type");
+  if (type != null && type !== "custom") return decodeServerTool(tool);
   return {
     kind: "function",
-    name: textAt(tool.name, `${path}.name`),
-    description: optionalText(tool.description, `${path}.description`),
-    schema: tool.input_schema ?? undefined,
-    ...(strict ? { strict } : {}),
-    ...(tool.defer_loading === true ? { isDeferred: true } : {}),
-    ...withCacheMark(tool, knownFields.tool),
+    name: tool.text("name"),
+    description: tool.optionalText("description"),
+    schema: tool.any("input_schema") ?? undefined,
+    ...(tool.optionalBoolean("strict") ? { strict: true } : {}),
+    ...(tool.object.defer_loading === true ? { isDeferred: true } : {}),
+    ...withCacheMark(tool),
   };
 }
 
@@ -47,15 +40,15 @@ export function decodeChoice(
   value: unknown,
 ): Pick<Conversation, "toolChoice" | "parallelTools"> & { extras?: JsonObject } {
   if (value == null) return {};
-  const choice = objectAt(value, "tool_choice");
-  const single = optionalBoolean(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
-  const meta = {
-    ...(single ? { parallelTools: false } : {}),
-    extras: nestedExtras("tool_choice", choice, knownFields.toolChoice),
-  };
-  if (choice.type === "tool") return { toolChoice: { name: textAt(choice.name, "tool_choice.name") }, ...meta };
-  for (const [word, toolChoice] of toolChoiceOf) if (word === choice.type) return { toolChoice, ...meta };
-  return { extras: { tool_choice: choice } };
+  const choice = Fields.at(value, "tool_choice");
+  const type = choice.any("type");
+  const isSingle = choice.optionalBoolean("disable_parallel_tool_use");
+  const name = type === "tool" ? choice.text("name") : undefined;
+  choice.skip("name");
+  const meta = { ...(isSingle ? { parallelTools: false } : {}), extras: nestedExtras("tool_choice", choice) };
+  if (name !== undefined) return { toolChoice: { name }, ...meta };
+  for (const [word, toolChoice] of toolChoiceOf) if (word === type) return { toolChoice, ...meta };
+  return { extras: { tool_choice: choice.object } };
 }
 
 // ── Encode ──
