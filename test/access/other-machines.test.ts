@@ -89,7 +89,8 @@ testWith("networks", "a call over an IPv6 socket that carries IPv4 is this machi
 });
 
 test("wrong tokens through a proxy on this machine are counted, and whoever calls directly goes on", async () => {
-  await using tried = await startProxy({ env: { ADMIN_TOKEN: token } });
+  const now = Date.now();
+  await using tried = await startProxy({ env: { ADMIN_TOKEN: token }, clock: { now: () => now } });
   const get = (sent: string) =>
     fetch(tried.url + path, { headers: { "x-forwarded-for": "203.0.113.9", "x-admin-token": sent } });
   const statuses: number[] = [];

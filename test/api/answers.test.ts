@@ -10,11 +10,13 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 
 const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
 
-test("an answer carries an id of ours, which is the row's", async () => {
-  const response = await proxy.post("/v1/chat/completions", hello, { headers: { "x-request-id": "<script>" } });
-  const id = response.headers.get("x-request-id")!;
-  expect(id).toMatch(/^[0-9a-f-]{36}$/);
-  expect(proxy.rows()[0]!.request_id).toBe(id);
+test("an answer carries an id of ours, which is the row's, whatever id was sent", async () => {
+  for (const sent of ["<script>", "a".repeat(10_000)]) {
+    const response = await proxy.post("/v1/chat/completions", hello, { headers: { "x-request-id": sent } });
+    const id = response.headers.get("x-request-id")!;
+    expect(id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(proxy.rows()[0]!.request_id).toBe(id);
+  }
 });
 
 test.each([
@@ -22,8 +24,6 @@ test.each([
   ["/v1/chat/completions", "GET", 405],
   ["/v1/models", "POST", 405],
   ["/v1/models/", "GET", 404],
-  ["/.env", "GET", 404],
-  ["/config.json", "GET", 404],
   ["/api/admin/nope", "GET", 404],
   ["/api/admin/config", "DELETE", 405],
 ])("%s by %s is %i in the shape of the API", async (path, method, wanted) => {

@@ -68,13 +68,6 @@ test("a key that the connection header calls its own is still a key", async () =
   expect(statuses).toEqual([200]);
 });
 
-test("the request id is ours, whatever is sent", async () => {
-  for (const sent of ["<script>", "a".repeat(10_000)]) {
-    const response = await fetch(`${open.url}/health`, { headers: { "x-request-id": sent } });
-    expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
-  }
-});
-
 test("30 MB behind a wrong key are not read", async () => {
   const { port } = new URL(guarded.url);
   const size = 30 * 1024 * 1024;

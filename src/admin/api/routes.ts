@@ -95,6 +95,10 @@ const endpoint = endpointsOf<AdminContext, { role: Role }>({ "cache-control": "n
 /** Only its content type counts. */
 const emptyBody = z.looseObject({}).describe("Empty. A web page of another origin cannot send this content type.");
 
+const filterNames = Object.keys(queries.filters.shape)
+  .map((name) => `\`${name}\``)
+  .join(", ");
+
 // biome-ignore format: a table
 export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "GET", path: "/api/admin/meta", role: "owner", about: "The program and its history: file, limits, number of rows, oldest row, and whether it can be written.",
@@ -121,7 +125,7 @@ export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "POST", path: "/api/admin/accounts/remove", role: "member", about: "Removes an account: `{\"account_key\"}`. Its requests stay in the history. `revoke_at` is GitHub's page for revoking the sign-in too.",
     body: z.strictObject({ account_key: accountKeySchema }), response: z.object({ removed: z.literal(true), revoke_at: z.string() }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { account_key } }) => removeAccount(app, account_key) }),
-  endpoint({ method: "GET", path: "/api/admin/requests", role: "member", about: "The history, newest first: 50 rows or `limit` (at most 200), continued with `cursor_id`; filtered by `account_id`, `account_key`, `client_model`, `upstream_model`, `client_name`, `key_name`, `member`, `path`, `upstream_endpoint`, `initiator`, `session`, `cache_miss`, `stream`, `status`, `status_class`, `has_error`, `from_ms`, `to_ms`.",
+  endpoint({ method: "GET", path: "/api/admin/requests", role: "member", about: `The history, newest first: 50 rows or \`limit\` (at most 200), continued with \`cursor_id\`; filtered by ${filterNames}.`,
     query: queries.requests, response: pageSchema,
     handle: ({ app, query: { limit, cursor_id, ...filters } }) => listRequests(app, filters, limit, cursor_id) }),
   endpoint({ method: "GET", path: "/api/admin/requests/:requestId", role: "member", about: "One request, running or ended.",
