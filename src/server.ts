@@ -13,7 +13,7 @@ import { asProxyError, codeOf, ProxyError } from "./errors";
 import { lazy } from "./lazy";
 import { methodNotAllowed } from "./matcher";
 import { isLoopbackAddress } from "./net/address";
-import type { SocketHandlers } from "./net/client-sockets";
+import type { SocketHandlers } from "./net/in/client-sockets";
 import {
   type AnswerRequest,
   type Caller,
@@ -23,8 +23,8 @@ import {
   inspect,
   refuseMethods,
   type Visitor,
-} from "./net/guard";
-import { pathOfUrl } from "./net/params";
+} from "./net/in/guard";
+import { pathOfUrl } from "./net/in/params";
 import { errorForClient } from "./relay/client-error";
 import { bodyLimit } from "./relay/incoming";
 

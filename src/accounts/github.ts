@@ -4,9 +4,9 @@ import { z } from "zod";
 import { ProxyError } from "../errors";
 import { parseJson } from "../json";
 import { lazy } from "../lazy";
-import { readStart, readText } from "../net/body";
-import { singleLimit } from "../net/clock";
-import { callOut } from "../net/fetch";
+import { readStart, readText } from "../net/out/body";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
 import { isSuspensionAnswer, suspensionError, suspensionReason } from "./suspension";
 

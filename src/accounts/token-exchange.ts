@@ -4,7 +4,7 @@ import { z } from "zod";
 import { asProxyError } from "../errors";
 import { dayMs, hourMs } from "../format";
 import { lazy } from "../lazy";
-import { readRetryAfter } from "../net/retry-after";
+import { readRetryAfter } from "../net/out/retry-after";
 import {
   copilotVersion,
   endpointsSchema,

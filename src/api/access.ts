@@ -3,8 +3,8 @@ import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
 import { networkOf } from "../net/address";
-import { includesSecret, keyHeaders, sentSecrets } from "../net/credentials";
-import { refuseStrangers } from "../net/guard";
+import { includesSecret, keyHeaders, sentSecrets } from "../net/in/credentials";
+import { refuseStrangers } from "../net/in/guard";
 import { refuseKeyInAddress } from "./google-paths";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */

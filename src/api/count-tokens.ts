@@ -12,9 +12,9 @@ import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { type PlannedRequest, planTools, promptOf } from "../relay/prompt";
 import { messagesProvider } from "../relay/provider";
 import { type ChatTarget, chooseTarget, isAutoTarget, isProvided } from "../relay/target";
-import { autoId } from "../upstream/auto-model";
-import type { CountedRequest } from "../upstream/copilot-counter";
-import { countExactly } from "../upstream/token-counter";
+import { autoId } from "../upstream/copilot/auto-model";
+import type { CountedRequest } from "../upstream/copilot/copilot-counter";
+import { countExactly } from "../upstream/tokens/token-counter";
 
 /**
  * `POST /v1/messages/count_tokens` and Google's `countTokens`.

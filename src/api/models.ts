@@ -6,18 +6,18 @@ import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type ClientKey, hasModelLimits, mayUse, requireModel } from "../keys/client-keys";
-import { readText } from "../net/body";
+import { readText } from "../net/out/body";
 import { findNamedModel } from "../relay/named-model";
 import { messagesProvider } from "../relay/provider";
 import { readProviderError } from "../relay/provider-send";
-import { allModels } from "../upstream/all-models";
-import { autoId } from "../upstream/auto-model";
-import type { CurrentModels } from "../upstream/catalogue";
-import type { Model } from "../upstream/model";
-import { aliasOf, findListed, findModel } from "../upstream/model-name";
-import { listedModel } from "../upstream/model-view";
-import { clientLimitsOf } from "../upstream/prompt-limit";
-import { passedDown } from "../upstream/provider";
+import { autoId } from "../upstream/copilot/auto-model";
+import { allModels } from "../upstream/models/all-models";
+import type { CurrentModels } from "../upstream/models/catalogue";
+import type { Model } from "../upstream/models/model";
+import { aliasOf, findListed, findModel } from "../upstream/models/model-name";
+import { listedModel } from "../upstream/models/model-view";
+import { clientLimitsOf } from "../upstream/models/prompt-limit";
+import { passedDown } from "../upstream/providers/provider";
 import type { googleModelsQuery, modelsQuery } from "./schemas";
 
 /** `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given. */

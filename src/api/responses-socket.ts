@@ -4,9 +4,9 @@ import { codecs } from "../dialects/codecs";
 import { failureMessage, ResponseChain, socketEnded } from "../dialects/responses/socket";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import type { ClientSocket, ServerSocket, SocketHandlers } from "../net/client-sockets";
-import type { AnswerRequest } from "../net/guard";
-import { readSse, type SseFrame } from "../net/sse";
+import type { ClientSocket, ServerSocket, SocketHandlers } from "../net/in/client-sockets";
+import type { AnswerRequest } from "../net/in/guard";
+import { readSse, type SseFrame } from "../net/stream/sse";
 
 /** Bytes that may wait for a client; the upstream is not read while more do. */
 const highWater = 256 * 1024;

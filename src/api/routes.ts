@@ -22,7 +22,7 @@ import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
 import { search } from "../relay/search";
-import { listedModelSchema } from "../upstream/model-view";
+import { listedModelSchema } from "../upstream/models/model-view";
 import { requireClientKey, requireGoogleKey, requireMetricsAccess, requireTokenAccess } from "./access";
 import { compactConversation } from "./compact";
 import { countForProvider, countTokens } from "./count-tokens";

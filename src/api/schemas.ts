@@ -4,7 +4,7 @@ import { accountStates } from "../accounts/account-state";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { wholeNumber } from "../endpoint";
 import { lazy } from "../lazy";
-import { listedModelSchema } from "../upstream/model-view";
+import { listedModelSchema } from "../upstream/models/model-view";
 
 const maybe = () => z.number().nullable();
 const text = () => z.string().nullable();

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { asProxyError } from "../errors";
 import { plural } from "../format";
-import { type Assumption, assumptions, type Findings } from "../upstream/assumptions";
+import { type Assumption, assumptions, type Findings } from "../upstream/changes/assumptions";
 import { readShapes, type Shapes } from "./deep/shapes";
 import { table } from "./table";
 import { print } from "./terminal";

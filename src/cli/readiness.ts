@@ -3,9 +3,9 @@ import { z } from "zod";
 import { demoEnvironment, type Environment } from "../config/environment";
 import { entryOf } from "../json";
 import { lazy } from "../lazy";
-import { readText } from "../net/body";
-import { singleLimit } from "../net/clock";
-import { callOut } from "../net/fetch";
+import { readText } from "../net/out/body";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
 import { findInstance, type Instance } from "./start/instance-file";
 
 export interface Readiness {

@@ -6,7 +6,7 @@ import { lookAtConfig } from "../config/read-config";
 import { asProxyError, codeOf } from "../errors";
 import { utcDay } from "../format";
 import { isObject } from "../json";
-import { type DriftItem, driftListSchema } from "../upstream/drift-list";
+import { type DriftItem, driftListSchema } from "../upstream/changes/drift-list";
 import { savedAccounts } from "./checks/accounts";
 import type { CheckContext, Finding } from "./checks/check";
 import { adminHeaders, ask, findServer, readAs } from "./running-server";

@@ -5,9 +5,9 @@ import { demoEnvironment, type Environment } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { type CallResponse, readText } from "../net/body";
-import { singleLimit } from "../net/clock";
-import { callOut } from "../net/fetch";
+import { type CallResponse, readText } from "../net/out/body";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
 import { findInstance } from "./start/instance-file";
 
 export interface RunningServer {

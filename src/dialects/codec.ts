@@ -1,8 +1,8 @@
 /** The interfaces of a dialect. */
 import type { ProxyError } from "../errors";
-import type { MarkPlace } from "../net/json-skeleton";
-import type { SseFrame } from "../net/sse";
-import type { Sink, Stage } from "../net/stream";
+import type { MarkPlace } from "../net/json/json-skeleton";
+import type { SseFrame } from "../net/stream/sse";
+import type { Sink, Stage } from "../net/stream/stream";
 import type { Changes } from "./hub/changes";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";

@@ -2,7 +2,7 @@
  * Estimates a conversation's tokens with the local vocabulary: all kinds of parts count, images by their size, and
  * base64 data is never tokenized. The estimate errs high, so that a client compacts in time.
  */
-import { type ReadText, readUnmarked } from "../net/json-skeleton";
+import { type ReadText, readUnmarked } from "../net/json/json-skeleton";
 import type { Conversation, Part, Tool } from "./hub/conversation";
 import { outputText } from "./hub/server-turns";
 import { imageTokens } from "./image-size";

@@ -1,7 +1,7 @@
 /** What the chat and the responses dialect have in common. */
 import { kinds, type ProxyError } from "../errors";
 import { entryOf } from "../json";
-import { beginningOf, joinTexts, type LongText, textFrom } from "../net/json-skeleton";
+import { beginningOf, joinTexts, type LongText, textFrom } from "../net/json/json-skeleton";
 import type { CacheHints } from "./codec";
 import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
 import { arrayAt, textAt } from "./hub/json";

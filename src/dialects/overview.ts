@@ -3,7 +3,7 @@
  * known for a request that cannot be translated.
  */
 import { isObject } from "../json";
-import type { LongText } from "../net/json-skeleton";
+import type { LongText } from "../net/json/json-skeleton";
 
 export interface Overview {
   /** Who spoke last; system messages do not count, because some clients append them. */

@@ -5,8 +5,8 @@ import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
 import { utcDay } from "../format";
-import { sha256 } from "../net/credentials";
-import type { Visitor } from "../net/guard";
+import { sha256 } from "../net/in/credentials";
+import type { Visitor } from "../net/in/guard";
 
 export interface ClientKey {
   /** Null for a key that the config has as plain text without a name. */

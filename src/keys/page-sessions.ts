@@ -5,7 +5,7 @@
 import type { Awaitable } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import { hourMs } from "../format";
-import { includesSecret, sha256 } from "../net/credentials";
+import { includesSecret, sha256 } from "../net/in/credentials";
 import { type ClientKey, isExpired } from "./client-keys";
 
 /** A session, for responses that must end with it. */

@@ -6,7 +6,7 @@ import { repeatChange } from "../config/repeat-change";
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { isObject } from "../json";
-import { sha256 } from "../net/credentials";
+import { sha256 } from "../net/in/credentials";
 import { keyExists, keyNotFound, newClientKey } from "./client-keys";
 
 /** What a new key is created from. */

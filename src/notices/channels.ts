@@ -1,8 +1,8 @@
 /** Where notices go: a webhook, the desktop. Each channel is a row; the log gets every notice anyway. */
 import { tmpdir } from "node:os";
 import { ProxyError } from "../errors";
-import { singleLimit } from "../net/clock";
-import { callOut } from "../net/fetch";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
 import type { Notice } from "./conditions";
 
 export interface Webhook {

@@ -6,7 +6,7 @@ import type { BudgetState } from "../budgets/entries";
 import { isOfMember } from "../budgets/holders";
 import { amountOf, consequenceOf, ofHolder } from "../budgets/sentences";
 import { percent, zonedTime } from "../format";
-import { type Loss, lossInWords } from "../upstream/losses";
+import { type Loss, lossInWords } from "../upstream/changes/losses";
 
 export interface Notice {
   /** A notice of the same id is sent once. It contains the period, so that the next period has its own. */

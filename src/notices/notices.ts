@@ -12,7 +12,7 @@ import { asProxyError } from "../errors";
 import type { History } from "../history/history";
 import type { Members } from "../keys/members";
 import type { Logger } from "../logger";
-import type { Losses } from "../upstream/losses";
+import type { Losses } from "../upstream/changes/losses";
 import { postNotice, showOnDesktop } from "./channels";
 import {
   accountNotices,

@@ -1,7 +1,7 @@
 /** Errors in the middle of a stream may repeat a credential of the owner. Only they are looked at: other frames pass unread. */
 import type { ReplyError } from "../dialects/hub/reply";
 import { isObject } from "../json";
-import { jsonFrame, jsonOf, type SseFrame } from "../net/sse";
+import { jsonFrame, jsonOf, type SseFrame } from "../net/stream/sse";
 
 type Conceal = (text: string) => string;
 

@@ -2,8 +2,8 @@
 import type { Account } from "../accounts/account";
 import type { App } from "../app";
 import { ProxyError } from "../errors";
-import { autoOnlyError } from "../upstream/auto-model";
-import type { Failure } from "../upstream/failure";
+import { autoOnlyError } from "../upstream/copilot/auto-model";
+import type { Failure } from "../upstream/copilot/failure";
 
 /**
  * @returns The failure; with another error if the account has nothing but Auto, or was refused every model that it was asked

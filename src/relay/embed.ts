@@ -7,7 +7,7 @@ import {
   encodeEmbeddingsRequest,
 } from "../dialects/embeddings";
 import type { KeyedCaller } from "../keys/client-keys";
-import { type CallResponse, readText } from "../net/body";
+import { type CallResponse, readText } from "../net/out/body";
 import { sendWithFailover } from "./failover";
 import { type AddressMembers, readIncoming } from "./incoming";
 import { sendToProvider } from "./provider-send";

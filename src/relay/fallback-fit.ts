@@ -2,7 +2,7 @@
 import type { App } from "../app";
 import type { Part, Signature } from "../dialects/hub/conversation";
 import { nameOf } from "../dialects/hub/foreign";
-import type { Prompt } from "../upstream/token-counts";
+import type { Prompt } from "../upstream/tokens/token-counts";
 import { countIfLong } from "./prompt-limit";
 import type { ChatTarget } from "./target";
 

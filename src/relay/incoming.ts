@@ -4,12 +4,12 @@ import type { ClientCodec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson, parseWithSource, SourceNumber } from "../json";
-import { limitBytes } from "../net/byte-limit";
-import { decompress, encodingOf } from "../net/decompress";
-import type { HeldBytes } from "../net/held-bytes";
-import { editMembers } from "../net/json-edit";
-import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../net/json-skeleton";
-import { longestModelName } from "../upstream/model-name";
+import { limitBytes } from "../net/in/byte-limit";
+import { decompress, encodingOf } from "../net/in/decompress";
+import type { HeldBytes } from "../net/in/held-bytes";
+import { editMembers } from "../net/json/json-edit";
+import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../net/json/json-skeleton";
+import { longestModelName } from "../upstream/models/model-name";
 import { type Initiator, initiatorOf } from "./initiator";
 
 export interface Incoming {

@@ -1,6 +1,6 @@
 /** Whether a person or the client itself made the request. The upstream bills some plans by it; the history shows it. */
 import type { Overview } from "../dialects/codecs";
-import { readUnmarked } from "../net/json-skeleton";
+import { readUnmarked } from "../net/json/json-skeleton";
 
 export interface Initiator {
   initiator: "user" | "agent";

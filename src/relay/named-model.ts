@@ -4,11 +4,11 @@ import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
 import type { ClientKey } from "../keys/client-keys";
-import { autoId, autoModel, isAutoName } from "../upstream/auto-model";
-import { googleAliases } from "../upstream/google-names";
-import type { Model } from "../upstream/model";
-import { aliasOf, findListed, findModel } from "../upstream/model-name";
-import type { Provider } from "../upstream/provider";
+import { autoId, autoModel, isAutoName } from "../upstream/copilot/auto-model";
+import { googleAliases } from "../upstream/models/google-names";
+import type { Model } from "../upstream/models/model";
+import { aliasOf, findListed, findModel } from "../upstream/models/model-name";
+import type { Provider } from "../upstream/providers/provider";
 
 export type NamedModelParts = Pick<App, "catalogue" | "config" | "providerModels">;
 

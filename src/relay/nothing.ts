@@ -6,7 +6,7 @@
 import { type ClientCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
-import { gatherFrames } from "../net/sse";
+import { gatherFrames } from "../net/stream/sse";
 import type { Facts, Incoming, ReadConversation } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import { streamHeaders } from "./respond";

@@ -2,9 +2,9 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
-import type { Model } from "../upstream/model";
-import { promptLimitOf } from "../upstream/prompt-limit";
-import type { Prompt, TokenCount } from "../upstream/token-counts";
+import type { Model } from "../upstream/models/model";
+import { promptLimitOf } from "../upstream/models/prompt-limit";
+import type { Prompt, TokenCount } from "../upstream/tokens/token-counts";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */
 const countTimeoutMs = 3_000;

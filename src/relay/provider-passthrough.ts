@@ -4,7 +4,7 @@ import { codecs } from "../dialects/codecs";
 import { cutReply } from "../dialects/hub/block-lifecycle";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject } from "../json";
-import { jsonOf } from "../net/sse";
+import { jsonOf } from "../net/stream/sse";
 import { concealedFrame } from "./conceal";
 import type { Incoming } from "./incoming";
 import type { RequestRecord } from "./request-record";

@@ -5,7 +5,7 @@ import type { Amounts, Reservation } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { costOf } from "../upstream/price";
+import { costOf } from "../upstream/models/price";
 import type { AttemptedAccount, RequestState } from "./request-log";
 
 /** Bytes of a body for one token, roughly; the guard corrects the estimate by what requests of the model really cost. */

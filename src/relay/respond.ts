@@ -3,12 +3,12 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
-import { type CallResponse, piecesOf, type ResponseBody, readBody, readStart } from "../net/body";
-import type { ClientConnection } from "../net/guard";
-import { pump } from "../net/pump";
-import { gatherFrames, readSse, type SseFrame } from "../net/sse";
-import type { Sink } from "../net/stream";
-import { upstreamErrorIn } from "../upstream/failure";
+import type { ClientConnection } from "../net/in/guard";
+import { type CallResponse, piecesOf, type ResponseBody, readBody, readStart } from "../net/out/body";
+import { pump } from "../net/stream/pump";
+import { gatherFrames, readSse, type SseFrame } from "../net/stream/sse";
+import type { Sink } from "../net/stream/stream";
+import { upstreamErrorIn } from "../upstream/copilot/failure";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
 

@@ -10,7 +10,7 @@ import {
   type LookupResult,
 } from "../dialects/responses/search-commands";
 import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
-import { longestModelName } from "../upstream/model-name";
+import { longestModelName } from "../upstream/models/model-name";
 import { searchEngineOf } from "../upstream/search-engines";
 import { bodyLimit, readJson } from "./incoming";
 import { openRequestRecord, type RecordParts } from "./request-record";

@@ -4,11 +4,11 @@ import type { App } from "../app";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, requireModel, requireUnrevoked } from "../keys/client-keys";
-import type { AutoChoice } from "../upstream/auto";
-import { autoId, autoOnlyError } from "../upstream/auto-model";
-import type { Model } from "../upstream/model";
-import { aliasOf } from "../upstream/model-name";
-import type { Provider, ProviderOperation } from "../upstream/provider";
+import type { AutoChoice } from "../upstream/copilot/auto";
+import { autoId, autoOnlyError } from "../upstream/copilot/auto-model";
+import type { Model } from "../upstream/models/model";
+import { aliasOf } from "../upstream/models/model-name";
+import type { Provider, ProviderOperation } from "../upstream/providers/provider";
 import {
   type AskedModel,
   autoNamed,

@@ -1,9 +1,9 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
 import type { ClientSink, TranslationOptions } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
-import type { ResponseBody } from "../net/body";
-import type { SseFrame } from "../net/sse";
-import type { Sink } from "../net/stream";
+import type { ResponseBody } from "../net/out/body";
+import type { SseFrame } from "../net/stream/sse";
+import type { Sink } from "../net/stream/stream";
 
 export interface UpstreamCall {
   /** Who is called, for messages: `GitHub Copilot`. */

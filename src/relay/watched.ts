@@ -1,7 +1,7 @@
 /** Looks at answers of Copilot for what is new in them. */
 import type { App } from "../app";
 import type { Dialect } from "../dialects/hub/conversation";
-import type { CallResponse } from "../net/body";
+import type { CallResponse } from "../net/out/body";
 import { isProvided, type Target } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 

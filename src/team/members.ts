@@ -6,7 +6,7 @@ import { ProxyError } from "../errors";
 import { dayMs } from "../format";
 import { type ClientKey, keyNotFound, newClientKey } from "../keys/client-keys";
 import type { Member, Members } from "../keys/members";
-import { sha256 } from "../net/credentials";
+import { sha256 } from "../net/in/credentials";
 import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
 import { memberAccountsIn } from "./member-accounts";

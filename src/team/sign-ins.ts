@@ -14,7 +14,7 @@ import {
 } from "../accounts/sign-in-store";
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
-import { sha256 } from "../net/credentials";
+import { sha256 } from "../net/in/credentials";
 import { isAwayError, orAway } from "./away";
 import { announceChange } from "./changes";
 import type { StoreParts } from "./parts";

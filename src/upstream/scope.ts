@@ -9,14 +9,14 @@ import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { entryOf } from "../json";
 import type { Logger } from "../logger";
-import type { CallLimits } from "../net/clock";
-import type { Auto } from "./auto";
-import { type Catalogue, openCatalogue } from "./catalogue";
-import type { Copilot } from "./copilot";
-import type { Drift } from "./drift";
-import type { Losses } from "./losses";
-import { openProviders, type Providers } from "./provider";
-import { openProviderModels, type ProviderModels } from "./provider-models";
+import type { CallLimits } from "../net/out/clock";
+import type { Drift } from "./changes/drift";
+import type { Losses } from "./changes/losses";
+import type { Auto } from "./copilot/auto";
+import type { Copilot } from "./copilot/copilot";
+import { type Catalogue, openCatalogue } from "./models/catalogue";
+import { openProviders, type Providers } from "./providers/provider";
+import { openProviderModels, type ProviderModels } from "./providers/provider-models";
 
 export interface Scope {
   /** Read it at use. */

@@ -4,9 +4,9 @@ import type { Config } from "../config/schema";
 import { hostOfLimit, type ServerToolOffer, type WebPage } from "../dialects/hub/server-tools";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
-import { readStart, readText } from "../net/body";
-import { singleLimit } from "../net/clock";
-import { callOut } from "../net/fetch";
+import { readStart, readText } from "../net/out/body";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
 
 export interface SearchEngine {
   name: string;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { modelLines } from "../../src/cli/models";
 import { chooseModels } from "../../src/clients/models";
 import { demoAccounts } from "../../src/demo/accounts";
-import { clientModelSource, clientModels } from "../../src/upstream/model-view";
+import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
 import { autoAccounts } from "../support/auto-accounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

@@ -1,8 +1,8 @@
 /** Messages, as Claude Code and Anthropic's package speak them, on models of every upstream dialect. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { readSse } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { pixel } from "../support/scenarios";
 

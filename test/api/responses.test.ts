@@ -1,8 +1,8 @@
 /** Responses, as Codex and OpenAI's package speak them, on models of every upstream dialect. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { readSse } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { pixel } from "../support/scenarios";

@@ -10,8 +10,8 @@ import {
 } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
-import { gatherFrames, readSse, type SseFrame } from "../../src/net/sse";
-import { collectInto, pipe, run } from "../../src/net/stream";
+import { gatherFrames, readSse, type SseFrame } from "../../src/net/stream/sse";
+import { collectInto, pipe, run } from "../../src/net/stream/stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import fc from "../support/random";
 import { almost, almostStream, encode, object, runs, stream } from "./shapes";

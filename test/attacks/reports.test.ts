@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { ModelFacts } from "../../src/dialects/hub/model";
-import { editMembers } from "../../src/net/json-edit";
+import { editMembers } from "../../src/net/json/json-edit";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { hasFixture, jsonAt } from "../support/streams";
 

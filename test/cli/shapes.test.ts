@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readShapes, type Shapes } from "../../src/cli/deep/shapes";
 import { type DemoAccount, demoAccounts, type Generation, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/demo";
-import { assumptions, lookNames } from "../../src/upstream/assumptions";
+import { assumptions, lookNames } from "../../src/upstream/changes/assumptions";
 import { autoAccounts } from "../support/auto-accounts";
 import { run } from "../support/command";
 import { type Github, scriptedGithub } from "./bench";

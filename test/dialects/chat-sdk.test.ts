@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import OpenAI from "openai";
 import { chat } from "../../src/dialects/chat/codec";
-import { readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { readSse } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { bytesAt, wire, written } from "../support/streams";
 
 const question = { model: "gpt-5-mini", messages: [{ role: "user" as const, content: "Hi" }] };

@@ -6,8 +6,8 @@ import type { Conversation, JsonObject, Part, Turn } from "../../src/dialects/hu
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
-import { jsonOf, readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { jsonOf, readSse } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { checkChatStream } from "../support/grammar-chat";
 import fc from "../support/random";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";

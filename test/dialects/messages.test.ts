@@ -10,8 +10,8 @@ import { betasFor } from "../../src/dialects/messages/betas";
 import { messages } from "../../src/dialects/messages/codec";
 import { rules } from "../../src/dialects/messages/rules";
 import { kinds, ProxyError } from "../../src/errors";
-import { jsonOf, readSse, type SseFrame } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { checkMessagesStream } from "../support/grammar-messages";
 import fc from "../support/random";
 import {

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { responses } from "../../src/dialects/responses/codec";
-import { jsonFrame, jsonOf, type SseFrame } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { jsonFrame, jsonOf, type SseFrame } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { meaningOf } from "../support/reply-grammar";
 import { written } from "../support/streams";
 

@@ -5,7 +5,7 @@ import { codecs } from "../../src/dialects/codecs";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { parseJson } from "../../src/json";
-import type { SseFrame } from "../../src/net/sse";
+import type { SseFrame } from "../../src/net/stream/sse";
 import { Comparison } from "../support/differential";
 import fc from "../support/random";
 import { bytesAt, decode, decodeFrames, fixtures, hasFixture, jsonAt, written } from "../support/streams";

@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { hourMs } from "../../src/format";
 import type { ClientKey } from "../../src/keys/client-keys";
 import { memoryEndedSessions, PageSessions } from "../../src/keys/page-sessions";
-import { sha256 } from "../../src/net/credentials";
+import { sha256 } from "../../src/net/in/credentials";
 
 const owner = { member: null, secret: "an admin token" };
 const begun = Date.UTC(2026, 10, 23);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { certificateFiles, warnOfCertificateFault } from "../../src/net/ca-certificates";
+import { certificateFiles, warnOfCertificateFault } from "../../src/net/out/ca-certificates";
 import { companyRoot } from "../support/corporate-proxy";
 
 const root = readFileSync(companyRoot, "utf8");

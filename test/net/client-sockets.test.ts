@@ -1,6 +1,6 @@
 /** What the WebSockets of all clients remember together is limited, and all of them end with the process. */
 import { expect, test } from "bun:test";
-import { type ClientSocket, openClientSockets } from "../../src/net/client-sockets";
+import { type ClientSocket, openClientSockets } from "../../src/net/in/client-sockets";
 
 function socketNamed(name: string, log: string[], member: string | null = null): ClientSocket {
   return { member, retire: () => void log.push(`${name} retires`), forget: () => void log.push(`${name} forgets`) };

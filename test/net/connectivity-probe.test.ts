@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { probeConnection } from "../../src/net/connectivity-probe";
+import { probeConnection } from "../../src/net/out/connectivity-probe";
 import { declining, startCompany } from "../support/corporate-proxy";
 
 const touched = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"];

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { ProxyError } from "../../src/errors";
 import { isLoopbackUrl } from "../../src/net/address";
-import { openBody, readBody, readStart, readText } from "../../src/net/body";
-import { singleLimit, startClock } from "../../src/net/clock";
-import { callOut } from "../../src/net/fetch";
+import { openBody, readBody, readStart, readText } from "../../src/net/out/body";
+import { singleLimit, startClock } from "../../src/net/out/clock";
+import { callOut } from "../../src/net/out/fetch";
 
 const call = { method: "POST" as const, headers: {}, body: "{}", limits: singleLimit(5000), who: "The service" };
 const failure = (promise: Promise<unknown>) =>

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/errors";
 import { isLoopbackAddress } from "../../src/net/address";
-import { foreignPage, inspect, refuseMethods, refuseStrangers } from "../../src/net/guard";
+import { foreignPage, inspect, refuseMethods, refuseStrangers } from "../../src/net/in/guard";
 
 const origins = new Set(["http://localhost:3000"]);
 

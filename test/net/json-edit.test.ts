@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { editedTo, editMembers } from "../../src/net/json-edit";
+import { editedTo, editMembers } from "../../src/net/json/json-edit";
 import fc from "../support/random";
 
 test("a member is set and the digits of all others stay", () => {

@@ -1,7 +1,7 @@
 /** Long texts that stay in the bytes: the skeleton says what the whole JSON says, and refuses what it refuses. */
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../src/json";
-import { fillExcept, skeletonOf } from "../../src/net/json-skeleton";
+import { fillExcept, skeletonOf } from "../../src/net/json/json-skeleton";
 import fc from "../support/random";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

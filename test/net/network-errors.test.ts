@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ProxyError } from "../../src/errors";
 import { describeCause } from "../../src/logger";
-import { singleLimit } from "../../src/net/clock";
-import { callOut } from "../../src/net/fetch";
+import { singleLimit } from "../../src/net/out/clock";
+import { callOut } from "../../src/net/out/fetch";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 
 const touched = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "NODE_EXTRA_CA_CERTS"];
@@ -131,7 +131,7 @@ describe("behind the proxy, the certificate is judged, and never waved through",
     ],
   ] as const)("with the company's root in NODE_EXTRA_CA_CERTS: %s", async (certificate, host, said) => {
     await using company = await startCompany({ certificate });
-    const source = (name: string) => JSON.stringify(join(import.meta.dir, "../../src/net", name));
+    const source = (name: string) => JSON.stringify(join(import.meta.dir, "../../src/net/out", name));
     const script = `import { readText } from ${source("body.ts")};
       import { singleLimit } from ${source("clock.ts")};
       import { callOut } from ${source("fetch.ts")};

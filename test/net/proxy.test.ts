@@ -1,7 +1,7 @@
 /** Which proxy a call goes through: by the rules of Bun's own `fetch`, which is asked beside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { ignoredProxy, proxyFor, sparedBy } from "../../src/net/proxy";
+import { ignoredProxy, proxyFor, sparedBy } from "../../src/net/out/proxy";
 import { until } from "../support/until";
 
 const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]);

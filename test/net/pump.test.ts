@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { ProxyError } from "../../src/errors";
-import { openBody } from "../../src/net/body";
-import { startClock } from "../../src/net/clock";
-import { type Chain, pump } from "../../src/net/pump";
+import { openBody } from "../../src/net/out/body";
+import { startClock } from "../../src/net/out/clock";
+import { type Chain, pump } from "../../src/net/stream/pump";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const limits = { keepAlive: 60, headers: 5_000, idle: 300, total: 5_000 };

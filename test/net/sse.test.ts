@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { gatherFrames, jsonOf, readSse, type SseFrame } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { gatherFrames, jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { chunkSizes } from "../support/differential";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

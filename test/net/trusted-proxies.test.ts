@@ -1,6 +1,6 @@
 /** The client's address behind reverse proxies: only what a trusted proxy says counts. */
 import { describe, expect, test } from "bun:test";
-import { openTrustedProxies } from "../../src/net/trusted-proxies";
+import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
 import { startProxy } from "../support/proxy";
 
 const headers = (forwarded?: string) => new Headers(forwarded === undefined ? {} : { "x-forwarded-for": forwarded });

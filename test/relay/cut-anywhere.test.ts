@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { gatherFrames, readSse } from "../../src/net/sse";
+import { gatherFrames, readSse } from "../../src/net/stream/sse";
 import { providerPassthrough } from "../../src/relay/provider-passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
 import { copilotStreams, type FormName } from "../support/copilot-streams";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type ClientDialect, clientDialects, type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import { readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { readSse } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { offerOnly } from "../support/catalogue";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkGeminiStream } from "../support/grammar-gemini";

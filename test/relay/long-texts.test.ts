@@ -17,7 +17,7 @@ import { conversationReader, type Incoming, readFacts, readIncoming, wholeBody }
 import { passthrough } from "../../src/relay/passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
 import { translation } from "../../src/relay/translation";
-import type { Model } from "../../src/upstream/model";
+import type { Model } from "../../src/upstream/models/model";
 import { Comparison } from "../support/differential";
 import { ableModel } from "../support/facts";
 import { requests as ideas } from "../support/fidelity";

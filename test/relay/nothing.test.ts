@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { codecs } from "../../src/dialects/codecs";
-import { readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import { readSse } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { startProxy } from "../support/proxy";
 

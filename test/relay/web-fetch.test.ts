@@ -6,7 +6,7 @@ import { documentsIn } from "../../src/dialects/hub/citations";
 import type { Turn } from "../../src/dialects/hub/conversation";
 import { outputText } from "../../src/dialects/hub/server-turns";
 import { isPublicAddress } from "../../src/net/address";
-import { publicInternet, type Reach, readPublicPage } from "../../src/net/public-page";
+import { publicInternet, type Reach, readPublicPage } from "../../src/net/out/public-page";
 import { ServerToolLoop } from "../../src/relay/server-tools/loop";
 import { runWebFetch } from "../../src/relay/server-tools/web-fetch";
 import { startProxy } from "../support/proxy";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
-import { readSse, type SseFrame } from "../../src/net/sse";
+import { readSse, type SseFrame } from "../../src/net/stream/sse";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { type RunningProxy, startProxy } from "../support/proxy";

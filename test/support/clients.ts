@@ -6,9 +6,9 @@ import Anthropic from "@anthropic-ai/sdk";
 import { type Content, type GenerateContentResponse, GoogleGenAI, type Part } from "@google/genai";
 import OpenAI from "openai";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
-import type { SseFrame } from "../../src/net/sse";
-import { readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
+import type { SseFrame } from "../../src/net/stream/sse";
+import { readSse } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 
 /** What a person wants to know, in nobody's dialect. */
 export interface Question {

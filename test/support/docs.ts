@@ -12,7 +12,7 @@ import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
 import { marksSentBack } from "../../src/dialects/own-marks";
 import { metricRows } from "../../src/observe/metrics";
-import { assumptions } from "../../src/upstream/assumptions";
+import { assumptions } from "../../src/upstream/changes/assumptions";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { fidelityTable } from "./fidelity";

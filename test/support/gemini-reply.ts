@@ -1,7 +1,7 @@
 /** Reads replies of the gemini dialect, as a client does. No upstream speaks it, so the codec cannot. */
 import type { Codec } from "../../src/dialects/codec";
 import type { ReplyEvent, StopReason } from "../../src/dialects/hub/reply";
-import { jsonOf } from "../../src/net/sse";
+import { jsonOf } from "../../src/net/stream/sse";
 
 interface Part {
   text?: string;

@@ -2,7 +2,7 @@
 
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import { isObject } from "../../src/json";
-import { jsonOf, type SseFrame } from "../../src/net/sse";
+import { jsonOf, type SseFrame } from "../../src/net/stream/sse";
 
 /** Throws unless the frames are a whole chat stream without an error. */
 export function checkChatStream(frames: SseFrame[], asked: Conversation): void {

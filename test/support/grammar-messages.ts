@@ -2,7 +2,7 @@
 
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import { isObject } from "../../src/json";
-import { jsonOf, type SseFrame } from "../../src/net/sse";
+import { jsonOf, type SseFrame } from "../../src/net/stream/sse";
 
 /** The deltas each kind of block may have; a block of another kind comes whole. */
 const deltas: Record<string, string[]> = {

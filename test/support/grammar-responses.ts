@@ -2,7 +2,7 @@
 
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import { isObject } from "../../src/json";
-import { jsonOf, type SseFrame } from "../../src/net/sse";
+import { jsonOf, type SseFrame } from "../../src/net/stream/sse";
 
 const terminalStatus: Record<string, string> = {
   "response.completed": "completed",

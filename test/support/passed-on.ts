@@ -1,10 +1,10 @@
 /** Streams passed on in this process, without sockets: what the client gets, and what the record gets. */
 import type { Dialect } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { gatherFrames, readSse } from "../../src/net/sse";
+import { gatherFrames, readSse } from "../../src/net/stream/sse";
 import { passthrough } from "../../src/relay/passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
-import { readModel } from "../../src/upstream/model";
+import { readModel } from "../../src/upstream/models/model";
 
 export const endpoints = {
   chat: "/chat/completions",

@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Codec, ToClient } from "../../src/dialects/codec";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { gatherFrames, readSse, type SseFrame } from "../../src/net/sse";
-import { collectInto, pipe, run } from "../../src/net/stream";
+import { gatherFrames, readSse, type SseFrame } from "../../src/net/stream/sse";
+import { collectInto, pipe, run } from "../../src/net/stream/stream";
 
 export const fixtures = join(import.meta.dir, "../fixtures");
 

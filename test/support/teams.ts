@@ -8,7 +8,7 @@ import { keepAccountsKnown } from "../../src/cli/start/upkeep";
 import { readEnvironment } from "../../src/config/environment";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
-import { openTrustedProxies } from "../../src/net/trusted-proxies";
+import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
 import { openApp } from "../../src/open-app";
 import { openStores } from "../../src/open-stores";
 import { listen } from "../../src/server";

@@ -1,6 +1,6 @@
 /** What servers know after a failover to a standby that had not heard of the last changes, and after which numbers are given anew. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { sha256 } from "../../src/net/credentials";
+import { sha256 } from "../../src/net/in/credentials";
 import type { TestMember } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";

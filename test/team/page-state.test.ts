@@ -5,7 +5,7 @@ import { openFormTokens } from "../../src/admin/access/form-token";
 import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
 import type { NewSession, PageSessions } from "../../src/keys/page-sessions";
-import { sha256 } from "../../src/net/credentials";
+import { sha256 } from "../../src/net/in/credentials";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import { rotateSeals } from "../../src/team/seal-rotation";

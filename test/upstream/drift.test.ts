@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { differencesIn, shape } from "../../src/json-shape";
-import { jsonOf, readSse } from "../../src/net/sse";
-import { openDrift } from "../../src/upstream/drift";
-import { isKnownCode } from "../../src/upstream/failure-rows";
-import { isKnownHeader } from "../../src/upstream/known-names";
+import { jsonOf, readSse } from "../../src/net/stream/sse";
+import { openDrift } from "../../src/upstream/changes/drift";
+import { isKnownHeader } from "../../src/upstream/changes/known-names";
+import { isKnownCode } from "../../src/upstream/copilot/failure-rows";
 import { copilotStreams } from "../support/copilot-streams";
 import { type DriftWay, drifted } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readBrokenReply, readFailure, upstreamErrorIn } from "../../src/upstream/failure";
-import { rowOf, rows, statuses, statusOf } from "../../src/upstream/failure-rows";
+import { readBrokenReply, readFailure, upstreamErrorIn } from "../../src/upstream/copilot/failure";
+import { rowOf, rows, statuses, statusOf } from "../../src/upstream/copilot/failure-rows";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
 const read = (status: number, body: unknown, headers: Record<string, string> = {}) =>

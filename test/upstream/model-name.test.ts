@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { findModel, nearest } from "../../src/upstream/model-name";
+import { findModel, nearest } from "../../src/upstream/models/model-name";
 import fc from "../support/random";
 
 const models = [

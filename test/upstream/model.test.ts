@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readModel } from "../../src/upstream/model";
-import { costOf } from "../../src/upstream/price";
+import { readModel } from "../../src/upstream/models/model";
+import { costOf } from "../../src/upstream/models/price";
 
 const chat = { id: "m", capabilities: { type: "chat" } };
 

@@ -1,6 +1,6 @@
 /** Streamed requests over the upstream's WebSocket: the same answers, one socket for a session, HTTP where there is none. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openSocketPool } from "../../src/upstream/socket-pool";
+import { openSocketPool } from "../../src/upstream/copilot/socket-pool";
 import { openFrames } from "../support/frame-client";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";

@@ -12,7 +12,7 @@ import {
   newFactor,
   predict,
   type TokenFactor,
-} from "../../src/upstream/token-factor";
+} from "../../src/upstream/tokens/token-factor";
 import { chinese, pieces } from "../support/corpus";
 
 const tokenizer = openTokenizer();

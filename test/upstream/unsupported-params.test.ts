@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { openUnsupportedParams, patternOf, refusedParam, withoutParams } from "../../src/upstream/unsupported-params";
+import {
+  openUnsupportedParams,
+  patternOf,
+  refusedParam,
+  withoutParams,
+} from "../../src/upstream/copilot/unsupported-params";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const without = (body: object, ...params: string[]) =>

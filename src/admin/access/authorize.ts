@@ -6,8 +6,8 @@ import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { type ClientKey, isExpired, requireUnexpired } from "../../keys/client-keys";
 import { isLoopbackAddress, networkOf } from "../../net/address";
-import { includesSecret, keyHeaders, sentSecrets, sha256 } from "../../net/credentials";
-import { type Caller, namesThisMachine } from "../../net/guard";
+import { includesSecret, keyHeaders, sentSecrets, sha256 } from "../../net/in/credentials";
+import { type Caller, namesThisMachine } from "../../net/in/guard";
 
 /** Who may use a page or an endpoint. `member`: members too, who see only what is their own. `owner`: nobody else. */
 export type Role = "member" | "owner";

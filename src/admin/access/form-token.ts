@@ -3,7 +3,7 @@
  * when the page was made, so every server of a team with the same secret accepts it.
  */
 import { createHmac } from "node:crypto";
-import { includesSecret } from "../../net/credentials";
+import { includesSecret } from "../../net/in/credentials";
 import type { FormSecrets } from "../../stores";
 
 export interface FormTokens {

@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { App } from "../../app";
 import type { Filters, Group, NameColumn } from "../../history/history";
 import { type CacheMiss, cacheMisses } from "../../upstream/cache-watch";
-import { cacheSaving } from "../../upstream/price";
-import type { Price } from "../../upstream/price-list";
+import { cacheSaving } from "../../upstream/models/price";
+import type { Price } from "../../upstream/models/price-list";
 import { cacheAdvice } from "./cache-advice";
 import { listRequests } from "./requests";
 

@@ -6,8 +6,8 @@ import { type Entry, entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
 import { runningColumns } from "../../history/in-flight";
 import { type Measure, measureNames } from "../../history/rollup";
-import { autoProtocols } from "../../upstream/auto";
-import { modelAbilitiesSchema } from "../../upstream/model-abilities";
+import { autoProtocols } from "../../upstream/copilot/auto";
+import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
 
 const count = z.number().int();
 const maybe = z.number().nullable();

@@ -1,7 +1,7 @@
 /** What a page gets to render itself, and the responses it can give. */
 import type { App } from "../../app";
 import type { AdminSession } from "../../keys/page-sessions";
-import type { Visitor } from "../../net/guard";
+import type { Visitor } from "../../net/in/guard";
 import type { PendingChanges } from "../pages/config/pending-changes";
 import type { Markup } from "./jsx/jsx-runtime";
 import type { Frame } from "./layout";

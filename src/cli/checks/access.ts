@@ -1,8 +1,8 @@
 /** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
 import { lookAtConfig } from "../../config/read-config";
 import { clientKeysOf } from "../../keys/client-keys";
-import { singleLimit } from "../../net/clock";
-import { callOut } from "../../net/fetch";
+import { singleLimit } from "../../net/out/clock";
+import { callOut } from "../../net/out/fetch";
 import { about, type CheckContext, type Finding } from "./check";
 import { recordedIn } from "./port";
 

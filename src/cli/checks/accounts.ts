@@ -9,11 +9,11 @@ import { lookAtConfig } from "../../config/read-config";
 import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
-import { singleLimit } from "../../net/clock";
-import { autoId, hasOnlyAuto, picksNone } from "../../upstream/auto-model";
-import { openCatalogue } from "../../upstream/catalogue";
-import { openCopilot } from "../../upstream/copilot";
-import type { Model } from "../../upstream/model";
+import { singleLimit } from "../../net/out/clock";
+import { autoId, hasOnlyAuto, picksNone } from "../../upstream/copilot/auto-model";
+import { openCopilot } from "../../upstream/copilot/copilot";
+import { openCatalogue } from "../../upstream/models/catalogue";
+import type { Model } from "../../upstream/models/model";
 import { remainingInWords, resetInWords, unitNames } from "../format-usage";
 import { about, type CheckContext, type Finding } from "./check";
 

@@ -3,11 +3,11 @@ import { lookAtConfig } from "../../config/read-config";
 import type { Config } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
-import { singleLimit } from "../../net/clock";
-import { isAutoName } from "../../upstream/auto-model";
-import { aliasOf, findListed } from "../../upstream/model-name";
-import { openProviders, type Providers } from "../../upstream/provider";
-import { fetchProviderModels } from "../../upstream/provider-model-list";
+import { singleLimit } from "../../net/out/clock";
+import { isAutoName } from "../../upstream/copilot/auto-model";
+import { aliasOf, findListed } from "../../upstream/models/model-name";
+import { openProviders, type Providers } from "../../upstream/providers/provider";
+import { fetchProviderModels } from "../../upstream/providers/provider-model-list";
 import { listedModels } from "./accounts";
 import { about, type CheckContext, type Finding } from "./check";
 

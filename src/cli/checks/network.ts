@@ -2,12 +2,12 @@
 import { type Hosts, hostsFor } from "../../accounts/hosts";
 import { asProxyError, type ProxyError } from "../../errors";
 import { plural } from "../../format";
-import type { CallResponse } from "../../net/body";
-import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";
-import { singleLimit } from "../../net/clock";
-import { probeConnection } from "../../net/connectivity-probe";
-import { callOut } from "../../net/fetch";
-import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
+import type { CallResponse } from "../../net/out/body";
+import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
+import { singleLimit } from "../../net/out/clock";
+import { probeConnection } from "../../net/out/connectivity-probe";
+import { callOut } from "../../net/out/fetch";
+import { ignoredProxy, proxyFor, sparedBy } from "../../net/out/proxy";
 import { savedAccounts } from "./accounts";
 import { about, type CheckContext, type Finding } from "./check";
 

@@ -2,9 +2,9 @@
 import { createServer } from "node:net";
 import { z } from "zod";
 import { demoEnvironment, type Environment } from "../../config/environment";
-import { readText } from "../../net/body";
-import { singleLimit } from "../../net/clock";
-import { callOut } from "../../net/fetch";
+import { readText } from "../../net/out/body";
+import { singleLimit } from "../../net/out/clock";
+import { callOut } from "../../net/out/fetch";
 import { openFilesOf } from "../../observe/open-files";
 import { findInstance, type Instance } from "../start/instance-file";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";

@@ -1,6 +1,6 @@
 /** Environment variables that send clients, or dragoman, to another address than intended. */
 import { cloudsIn } from "../../clients/agents";
-import { sparedBy } from "../../net/proxy";
+import { sparedBy } from "../../net/out/proxy";
 import { about, type CheckContext, type Finding } from "./check";
 import { addressOf } from "./port";
 

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { modelSchema } from "../../admin/api/schemas";
 import { type Choice, type ClientModel, chooseModels, isPlain } from "../../clients/models";
 import { ProxyError } from "../../errors";
-import { findModel } from "../../upstream/model-name";
-import { clientModelSource, clientModels } from "../../upstream/model-view";
+import { findModel } from "../../upstream/models/model-name";
+import { clientModelSource, clientModels } from "../../upstream/models/model-view";
 import { ask, askAsOwner, type RunningServer, readAs } from "../running-server";
 import { UsageError } from "../usage-error";
 

@@ -3,9 +3,9 @@ import type { Account } from "../../accounts/account";
 import { upstreamPaths } from "../../api-paths";
 import { isObject, parseJson } from "../../json";
 import { plainName } from "../../json-shape";
-import { readText } from "../../net/body";
-import { singleLimit } from "../../net/clock";
-import type { Copilot, CopilotCall } from "../../upstream/copilot";
+import { readText } from "../../net/out/body";
+import { singleLimit } from "../../net/out/clock";
+import type { Copilot, CopilotCall } from "../../upstream/copilot/copilot";
 
 /** What an answer looked like. */
 export interface Seen {

@@ -7,13 +7,13 @@ import type { ReplyEvent } from "../../dialects/hub/reply";
 import { asProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
 import { type Difference, differencesIn, plainName } from "../../json-shape";
-import { type CallResponse, piecesOf, readStart, readText } from "../../net/body";
-import { singleLimit } from "../../net/clock";
-import { jsonOf, readSse } from "../../net/sse";
-import { collectInto } from "../../net/stream";
-import type { Copilot } from "../../upstream/copilot";
-import { readFailure } from "../../upstream/failure";
-import { embeddingsShape, isKnownHeader } from "../../upstream/known-names";
+import { type CallResponse, piecesOf, readStart, readText } from "../../net/out/body";
+import { singleLimit } from "../../net/out/clock";
+import { jsonOf, readSse } from "../../net/stream/sse";
+import { collectInto } from "../../net/stream/stream";
+import { embeddingsShape, isKnownHeader } from "../../upstream/changes/known-names";
+import type { Copilot } from "../../upstream/copilot/copilot";
+import { readFailure } from "../../upstream/copilot/failure";
 import { type PlannedCall, tokensAtMost } from "./plan";
 
 export interface Look {

@@ -6,8 +6,8 @@ import type { Account } from "../../accounts/account";
 import { upstreamPaths } from "../../api-paths";
 import { isObject, parseJson } from "../../json";
 import { plainName } from "../../json-shape";
-import { type Findings, type LookName, publicModelIds } from "../../upstream/assumptions";
-import type { Model } from "../../upstream/model";
+import { type Findings, type LookName, publicModelIds } from "../../upstream/changes/assumptions";
+import type { Model } from "../../upstream/models/model";
 import { type Ask, answeredCode, type Seen } from "./ask";
 import { cheapest } from "./plan";
 

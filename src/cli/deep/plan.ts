@@ -2,9 +2,9 @@
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import { type Dialect, dialects } from "../../dialects/hub/conversation";
 import { significant } from "../../format";
-import type { Model } from "../../upstream/model";
-import { type Cost, costOf } from "../../upstream/price";
-import type { Price } from "../../upstream/price-list";
+import type { Model } from "../../upstream/models/model";
+import { type Cost, costOf } from "../../upstream/models/price";
+import type { Price } from "../../upstream/models/price-list";
 
 export interface PlannedCall {
   /** Null for embeddings. */

@@ -4,8 +4,8 @@ import type { App } from "../../app";
 import { databaseName } from "../../config/environment";
 import { plural } from "../../format";
 import { isLoopbackUrl } from "../../net/address";
-import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";
-import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
+import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
+import { ignoredProxy, proxyFor, sparedBy } from "../../net/out/proxy";
 import type { Listening } from "../../server";
 import { shortened } from "../terminal";
 

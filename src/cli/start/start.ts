@@ -118,7 +118,7 @@ export async function start(options: StartOptions): Promise<number> {
 /** @throws UsageError */
 async function trustedProxiesOf({ trustProxy }: StartOptions) {
   if (trustProxy.length === 0) return undefined;
-  const { openTrustedProxies } = await import("../../net/trusted-proxies");
+  const { openTrustedProxies } = await import("../../net/in/trusted-proxies");
   try {
     return openTrustedProxies(trustProxy);
   } catch (thrown) {

@@ -1,8 +1,8 @@
 /** A file of a release: downloaded, and compared with the release's list of checksums. */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { ProxyError } from "../../errors";
-import { piecesOf, readText } from "../../net/body";
-import type { CallLimits } from "../../net/clock";
+import { piecesOf, readText } from "../../net/out/body";
+import type { CallLimits } from "../../net/out/clock";
 import { getFollowing, type Release } from "./releases";
 
 const minute = 60_000;

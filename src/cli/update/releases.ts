@@ -5,9 +5,9 @@ import { ProxyError } from "../../errors";
 import { parseJson } from "../../json";
 import { lazy } from "../../lazy";
 import { isLoopbackUrl } from "../../net/address";
-import { type CallResponse, readText } from "../../net/body";
-import { type CallLimits, singleLimit } from "../../net/clock";
-import { callOut } from "../../net/fetch";
+import { type CallResponse, readText } from "../../net/out/body";
+import { type CallLimits, singleLimit } from "../../net/out/clock";
+import { callOut } from "../../net/out/fetch";
 import { buildStamp } from "../build-stamp";
 
 export interface Release {

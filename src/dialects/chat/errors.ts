@@ -1,6 +1,6 @@
 /** Errors of the chat dialect: those of upstreams, and those written to clients. */
 import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/sse";
+import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import { invalidEventCode } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import type { ReplyError } from "../hub/reply";

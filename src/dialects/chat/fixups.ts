@@ -1,7 +1,7 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
 import { isObject, numberIn, parseWithSource } from "../../json";
-import { editMembers } from "../../net/json-edit";
-import { commentFrame, jsonOf, type SseFrame } from "../../net/sse";
+import { editMembers } from "../../net/json/json-edit";
+import { commentFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";

@@ -1,5 +1,5 @@
 /** Where a chat request's long texts need not be read: nothing looks past their beginning. */
-import type { MarkPlace } from "../../net/json-skeleton";
+import type { MarkPlace } from "../../net/json/json-skeleton";
 import { keepsFile, keepsText } from "../long-texts";
 
 const part: MarkPlace["members"] = {

@@ -1,7 +1,7 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/sse";
-import { collectInto, type Sink, type Stage } from "../../net/stream";
+import { jsonOf, type SseFrame } from "../../net/stream/sse";
+import { collectInto, type Sink, type Stage } from "../../net/stream/stream";
 import type { ReplyContext } from "../codec";
 import { cutReply, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";

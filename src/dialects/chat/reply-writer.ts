@@ -1,7 +1,7 @@
 /** Writes chat completions, full or as a stream. */
 import { isObject } from "../../json";
-import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
-import type { Sink } from "../../net/stream";
+import { commentFrame, jsonFrame, type SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";

@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
-import { joinTexts, type LongText } from "../../net/json-skeleton";
+import { joinTexts, type LongText } from "../../net/json/json-skeleton";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";

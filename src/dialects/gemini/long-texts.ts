@@ -1,5 +1,5 @@
 /** Where a gemini request's long texts need not be read: nothing looks past their beginning. */
-import type { MarkPlace } from "../../net/json-skeleton";
+import type { MarkPlace } from "../../net/json/json-skeleton";
 import { keepsMedia, keepsText } from "../long-texts";
 
 const media: MarkPlace = { members: { data: { keeps: keepsMedia } } };

@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { joinTexts } from "../../net/json-skeleton";
+import { joinTexts } from "../../net/json/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,

@@ -5,7 +5,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
-import { pipe, type Stage } from "../../net/stream";
+import { pipe, type Stage } from "../../net/stream/stream";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";

@@ -1,5 +1,5 @@
 /** Enforces the order of reply events in one place: decoders report what they read, the writer opens and closes blocks. */
-import type { Sink } from "../../net/stream";
+import type { Sink } from "../../net/stream/stream";
 import type { Signature, WithExtras } from "./conversation";
 import type { Block, ReplyEvent, StopReason, Usage } from "./reply";
 

@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { beginningOf } from "../../net/json-skeleton";
+import { beginningOf } from "../../net/json/json-skeleton";
 import type { Dialect, ForeignPart, Part, Turn } from "./conversation";
 
 /**

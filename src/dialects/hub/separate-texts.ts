@@ -1,5 +1,5 @@
 /** For clients that see all texts of a reply as one: a text after a tool's result begins a new paragraph. */
-import type { Stage } from "../../net/stream";
+import type { Stage } from "../../net/stream/stream";
 import type { ReplyEvent } from "./reply";
 
 const separator = "\n\n";

@@ -4,7 +4,7 @@
  * again.
  */
 import { isObject, parseJson } from "../../json";
-import type { Stage } from "../../net/stream";
+import type { Stage } from "../../net/stream/stream";
 import type { Conversation, Dialect, JsonObject, ResponseFormat } from "./conversation";
 import { omit, setField } from "./json";
 import type { ReplyEvent } from "./reply";

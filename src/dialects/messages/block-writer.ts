@@ -1,7 +1,7 @@
 /** Writes the content blocks of a message, whole or as the events of a stream. */
 import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/sse";
-import type { Sink } from "../../net/stream";
+import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import type { Block, BlockEnd, DeltaBlock } from "../hub/reply";

@@ -1,6 +1,6 @@
 /** Collects a streamed message into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf } from "../../net/sse";
+import { jsonOf } from "../../net/stream/sse";
 import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";

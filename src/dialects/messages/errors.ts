@@ -2,7 +2,7 @@
 
 import { kinds, type ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/sse";
+import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import { invalidEventCode } from "../hub/block-lifecycle";
 import { contextWords } from "../hub/context-limit";
 import type { JsonObject } from "../hub/conversation";

@@ -1,7 +1,7 @@
 /** Messages passed through: the edits that a request or a reply may need. */
 import { isObject, parseWithSource } from "../../json";
-import { editedTo } from "../../net/json-edit";
-import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
+import { editedTo } from "../../net/json/json-edit";
+import { jsonFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { ClientSink, ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";

@@ -1,7 +1,7 @@
 /** The content of a message: a list of blocks. */
 
 import { isObject } from "../../json";
-import { readUnmarked } from "../../net/json-skeleton";
+import { readUnmarked } from "../../net/json/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,

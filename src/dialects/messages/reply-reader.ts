@@ -1,7 +1,7 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/sse";
-import type { Stage } from "../../net/stream";
+import { jsonOf, type SseFrame } from "../../net/stream/sse";
+import type { Stage } from "../../net/stream/stream";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";

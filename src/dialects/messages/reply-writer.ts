@@ -1,7 +1,7 @@
 /** Writes replies of the messages dialect, full or as a stream. */
 import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/sse";
-import type { Sink } from "../../net/stream";
+import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";

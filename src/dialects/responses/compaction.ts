@@ -7,8 +7,8 @@
  */
 import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
-import { editMembers, memberText } from "../../net/json-edit";
-import type { Stage } from "../../net/stream";
+import { editMembers, memberText } from "../../net/json/json-edit";
+import type { Stage } from "../../net/stream/stream";
 import type { JsonObject, Signature } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { Block, ReplyEvent } from "../hub/reply";

@@ -1,7 +1,7 @@
 /** Responses passed through, with the few edits that clients or the upstream need; each has a fixture. */
 import { isObject, parseJson } from "../../json";
-import { editedTo } from "../../net/json-edit";
-import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
+import { editedTo } from "../../net/json/json-edit";
+import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";

@@ -1,6 +1,6 @@
 /** Reads the items of a response into blocks. */
 import { entryOf, isObject } from "../../json";
-import type { Sink } from "../../net/stream";
+import type { Sink } from "../../net/stream/stream";
 import { type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { countIn, omit, textIn } from "../hub/json";

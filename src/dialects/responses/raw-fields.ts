@@ -3,7 +3,7 @@
  * Quotes inside a JSON string are escaped, so text cannot match a key. What is not found is left to the parser.
  */
 import { isObject } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/sse";
+import { jsonOf, type SseFrame } from "../../net/stream/sse";
 
 /** The events that end a stream. */
 export const terminalTypes: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 /** Reads replies of the responses dialect, full or as a stream. */
 import { isObject } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/sse";
-import { collectInto, type Stage } from "../../net/stream";
+import { jsonOf, type SseFrame } from "../../net/stream/sse";
+import { collectInto, type Stage } from "../../net/stream/stream";
 import { cutReply } from "../hub/block-lifecycle";
 import type { ReplyEvent } from "../hub/reply";
 import { invalidEvent, invalidReply } from "./errors";

@@ -4,8 +4,8 @@
  */
 import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
-import { editMembers, memberText } from "../../net/json-edit";
-import { jsonOf, type SseFrame } from "../../net/sse";
+import { editMembers, memberText } from "../../net/json/json-edit";
+import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
 import { errorIn } from "./errors";
 import { eventType } from "./raw-fields";

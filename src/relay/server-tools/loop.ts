@@ -16,7 +16,7 @@ import type {
   WebPage,
 } from "../../dialects/hub/server-tools";
 import { isObject, parseJson } from "../../json";
-import type { Sink } from "../../net/stream";
+import type { Sink } from "../../net/stream/stream";
 
 /** How often a tool may run for one reply where the client sets no limit. */
 const defaultMaxUses = 5;

@@ -3,7 +3,7 @@
 import type { App } from "../../app";
 import type { Turn } from "../../dialects/hub/conversation";
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../dialects/hub/server-tools";
-import type { ReadText } from "../../net/json-skeleton";
+import type { ReadText } from "../../net/json/json-skeleton";
 import type { FailoverParts } from "../failover";
 import type { Facts } from "../incoming";
 import type { RequestRecord } from "../request-record";

@@ -1,7 +1,7 @@
 /** The bodies of several answers of the upstream as one, with what happens between them. */
 import { asProxyError } from "../../errors";
-import type { ResponseBody } from "../../net/body";
-import type { Sink } from "../../net/stream";
+import type { ResponseBody } from "../../net/out/body";
+import type { Sink } from "../../net/stream/stream";
 
 /** One answer: its bytes, and where they go. */
 export interface UpstreamTurn {

@@ -5,8 +5,8 @@
 import type { ClientSink } from "../../dialects/codecs";
 import type { ReplyEvent } from "../../dialects/hub/reply";
 import { isObject, notJson, parseWithSource } from "../../json";
-import { readSse, type SseFrame } from "../../net/sse";
-import type { Sink, Stage } from "../../net/stream";
+import { readSse, type SseFrame } from "../../net/stream/sse";
+import type { Sink, Stage } from "../../net/stream/stream";
 import { concealedFrame } from "../conceal";
 import { passedText, type ReplyParts } from "../passthrough";
 

@@ -8,7 +8,7 @@ import type {
   ServerToolOutput,
 } from "../../dialects/hub/server-tools";
 import { asProxyError } from "../../errors";
-import { PageError, type Reach, readPublicPage } from "../../net/public-page";
+import { PageError, type Reach, readPublicPage } from "../../net/out/public-page";
 import { isGiven } from "./addresses";
 import type { ToolContext } from "./run";
 import { runTextTask } from "./text-work";

@@ -8,11 +8,11 @@ import { imageTokens } from "../../../src/dialects/image-size";
 import { parseWithSource } from "../../../src/json";
 import { matchesPattern } from "../../../src/keys/client-keys";
 import { createLogger } from "../../../src/logger";
-import { editMembers } from "../../../src/net/json-edit";
-import { skeletonOf } from "../../../src/net/json-skeleton";
+import { editMembers } from "../../../src/net/json/json-edit";
+import { skeletonOf } from "../../../src/net/json/json-skeleton";
 import { redact } from "../../../src/relay/redact";
 import { isAllowedPage } from "../../../src/relay/server-tools/web-search";
-import { refusedParam } from "../../../src/upstream/unsupported-params";
+import { refusedParam } from "../../../src/upstream/copilot/unsupported-params";
 import { hostileTexts, mostHeldMs, workOf } from "../../support/held";
 
 const mebibyte = 1024 * 1024;

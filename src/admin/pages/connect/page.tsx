@@ -7,9 +7,9 @@ import { type Choice, chooseModels, unknownModels, withoutOthers } from "../../.
 import type { Group } from "../../../history/history";
 import { matchesAny } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
-import { allModels } from "../../../upstream/all-models";
-import type { Model } from "../../../upstream/model";
-import { clientModels, listedModel } from "../../../upstream/model-view";
+import { allModels } from "../../../upstream/models/all-models";
+import type { Model } from "../../../upstream/models/model";
+import { clientModels, listedModel } from "../../../upstream/models/model-view";
 import { modelsAllowed } from "../../api/models";
 import { Ago, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

@@ -1,0 +1,195 @@
+/**
+ * Decides who is calling, from the socket's address, the raw Host header, forwarding headers and what a browser reports
+ * about the calling page. Never from `request.url`, which is derived from the Host header.
+ */
+import { ProxyError } from "../../errors";
+import { hostNameSource, isLoopbackName, isOrigin, maxHostName } from "../../host-name";
+import { isLoopbackAddress, isLoopbackHost } from "../address";
+import type { SocketHandlers } from "./client-sockets";
+import { forwardedBy } from "./forwarding";
+
+export interface Caller {
+  /** Generated here: a client's `x-request-id` is not trusted. It begins with the time, so that new rows are appended to its index. */
+  requestId: string;
+  /** The socket's address; null when it is not known. */
+  peer: string | null;
+  /** The call was made by a web page of another origin. */
+  foreign: boolean;
+  /** The Origin header, where a browser sent one. */
+  origin: string | null;
+  host: HostKind;
+  /** The name or address that was called, as the Host header has it, in lower case and without its port. */
+  hostName: string;
+  /** A header that shows that a proxy forwarded the call; undefined when there is none. */
+  readonly forwardedBy: string | undefined;
+  /** The call comes from this machine, is addressed to it, and shows neither a proxy nor a foreign page. */
+  readonly local: boolean;
+}
+
+/** A caller, and the connection that its request came on. */
+export interface Visitor extends Caller {
+  readonly connection: ClientConnection;
+}
+
+/** The connection of a request. */
+export interface ClientConnection {
+  /** The request came as a message of a WebSocket. */
+  readonly isSocket: boolean;
+  /** Names of the changes that were made to the request before it came here; undefined for none. */
+  readonly fixups?: readonly string[];
+  /** Lifts the listener's idle limit until the answer is there, because models may think for longer, and a database too. */
+  keepOpen(): void;
+  /** The answer is a stream: the limit stays lifted until what this returns is called. */
+  streams(): () => void;
+  /**
+   * Makes the connection a WebSocket; false if it cannot become one.
+   * @param serve Handles the socket. It is given a function that answers a request as the listener would, after the same checks.
+   */
+  upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean;
+}
+
+/** Never throws: a failure is a response too. @param fixups As in {@link ClientConnection}. */
+export type AnswerRequest = (request: Request, fixups: readonly string[]) => Promise<Response>;
+
+/**
+ * `loopback`: localhost, 127.x, [::1] · `bound`: the name or address that dragoman listens on · `address`: another IP
+ * literal, which cannot be rebound · `named`: this machine's own or an allowed name.
+ */
+export type HostKind = "loopback" | "bound" | "address" | "named" | "other";
+
+export interface GuardLists {
+  /** Lower-case names besides the loopback ones. */
+  hosts: ReadonlySet<string>;
+  /** The name or address that dragoman listens on, as `URL.hostname` writes it; undefined when it listens on all. */
+  bound?: string;
+  /** Exact origins of pages that may call the model routes. */
+  origins: ReadonlySet<string>;
+}
+
+/**
+ * The caller of a request. Must run before routing and before anything is awaited.
+ * @param peer The socket's address; null (gone already, or no socket) counts as remote.
+ * @throws ProxyError 400 for a Host that could mislead routing.
+ */
+export function inspect(
+  request: Request,
+  peer: string | null,
+  lists: GuardLists,
+  connection: ClientConnection = noConnection,
+): Visitor {
+  const hostHeader = request.headers.get("host");
+  const hostName = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
+  // A malformed Host makes `request.url` a bare path, and a router would then use another path than the one that was checked.
+  if (hostName === undefined || hostName.length > maxHostName || !request.url.startsWith("http"))
+    throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
+
+  const origin = request.headers.get("origin");
+  const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
+  return new InspectedCaller(request.headers, peer, foreign, origin, hostKind(hostName, lists), hostName, connection);
+}
+
+const noConnection: ClientConnection = {
+  isSocket: false,
+  keepOpen() {},
+  streams: () => () => {},
+  upgrade: () => false,
+};
+
+class InspectedCaller implements Visitor {
+  readonly requestId = Bun.randomUUIDv7();
+  readonly #headers: Headers;
+
+  constructor(
+    headers: Headers,
+    readonly peer: string | null,
+    readonly foreign: boolean,
+    readonly origin: string | null,
+    readonly host: HostKind,
+    readonly hostName: string,
+    readonly connection: ClientConnection,
+  ) {
+    this.#headers = headers;
+  }
+
+  /** Reads every header, so it is found only for those who ask: model routes do not. */
+  get forwardedBy(): string | undefined {
+    return forwardedBy(this.#headers);
+  }
+
+  get local(): boolean {
+    return (
+      namesThisMachine(this.host) && !this.foreign && isLoopbackAddress(this.peer) && this.forwardedBy === undefined
+    );
+  }
+}
+
+/** Nothing more is read from such a connection. */
+const closing = { connection: "close" };
+
+/**
+ * @param methodsAt The methods of the request's path.
+ * @throws ProxyError 405 for methods that no route has.
+ */
+export function refuseMethods(request: Request, methodsAt: () => readonly string[]): void {
+  if (methods.has(request.method)) return;
+  throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
+    headers: { ...closing, allow: methodsAt().join(", ") },
+  });
+}
+
+/** Checks a call without a client key. @throws ProxyError 403 that names the config line that would allow it. */
+export function refuseStrangers(caller: Caller, origins: ReadonlySet<string>): void {
+  if (caller.foreign && !(caller.origin !== null && origins.has(caller.origin))) throw foreignPage(caller.origin);
+  if (caller.host !== "other") return;
+  const line = `"allowedHosts": ["${caller.hostName}"]`;
+  throw new ProxyError(
+    "permission",
+    `This address does not answer to the name ${caller.hostName}. To allow it, put that name into config.json, as in ${line}, or configure a client key.`,
+    { code: "host_not_allowed" },
+  );
+}
+
+/** The error for a web page of another origin; it names the config line that would allow it, if there is one. */
+export function foreignPage(origin: string | null): ProxyError {
+  const code = "origin_not_allowed";
+  if (origin === null)
+    return new ProxyError("permission", "A web page of another origin may not call this address.", { code });
+  const who = `A web page at ${origin.slice(0, 200)} may not call this address.`;
+  const help = isOrigin(origin)
+    ? `To allow it, put that origin into config.json, as in "allowedOrigins": ["${origin}"].`
+    : "Only a page with an origin of its own can be allowed: serve it from an address such as http://localhost:3000.";
+  return new ProxyError("permission", `${who} ${help}`, { code });
+}
+
+/** Whether the call was addressed to a loopback name, or to the name or address that dragoman listens on. */
+export const namesThisMachine = (host: HostKind): boolean => host === "loopback" || host === "bound";
+
+const methods = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
+
+// Matched against the raw header: a URL parser would accept `evil@localhost` and `localhost/x`.
+const hostPattern = new RegExp(`^(\\[[0-9a-f:.]+\\]|${hostNameSource})(?::\\d{1,5})?$`, "i");
+
+function hostKind(host: string, { hosts, bound }: GuardLists): HostKind {
+  if (isLoopbackName(host)) return "loopback";
+  if (host === bound) return "bound";
+  if (hosts.has(host)) return "named";
+  // 0.0.0.0 reaches this machine from a page of any origin.
+  if (host.startsWith("[") || (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(host) && host !== "0.0.0.0")) return "address";
+  return "other";
+}
+
+function fetchedFromElsewhere(request: Request): boolean {
+  const site = request.headers.get("sec-fetch-site");
+  return site === "cross-site" || site === "same-site";
+}
+
+/** A value that does not parse, a list of origins and `null` are foreign. */
+function sameOrigin(origin: string, host: string): boolean {
+  const parsed = /^(https?):\/\/([^/?#@\\\s,]+)$/.exec(origin);
+  if (!parsed) return false;
+  const [, scheme, originHost = ""] = parsed;
+  if (originHost.toLowerCase() === host.toLowerCase()) return scheme === "http" || !isLoopbackHost(host);
+  return scheme === "http" && isLoopbackHost(originHost) && isLoopbackHost(host) && port(originHost) === port(host);
+}
+
+const port = (host: string) => /:(\d+)$/.exec(host)?.[1] ?? "80";

@@ -1,0 +1,182 @@
+/**
+ * Edits the text of a JSON object and leaves every other byte as it was. Numbers keep their digits, unknown members their
+ * formatting, and a large member is not serialized again because a small one changed.
+ */
+import { isObject, stringEnd } from "../../json";
+
+/**
+ * The text of the object with some top-level members set and some removed.
+ * @param text A whole JSON object that `JSON.parse` accepts.
+ */
+export function editMembers(text: string, set: Record<string, unknown>, remove: readonly string[]): string {
+  const members = readMembers(text);
+  const removed = new Set(remove);
+  const kept = members.filter((member) => !removed.has(member.key));
+  const last = new Map(kept.map((member) => [member.key, member]));
+
+  const pieces: string[] = [];
+  for (const member of kept) {
+    if (!Object.hasOwn(set, member.key)) pieces.push(text.slice(member.start, member.end));
+    // An earlier one of the same name goes: there are parsers that take the first.
+    else if (last.get(member.key) === member)
+      pieces.push(text.slice(member.start, member.valueStart) + JSON.stringify(set[member.key]));
+  }
+  for (const [key, value] of Object.entries(set))
+    if (!last.has(key)) pieces.push(`${JSON.stringify(key)}:${JSON.stringify(value)}`);
+  return `{${pieces.join(",")}}`;
+}
+
+/**
+ * The text of an object that was changed, at whatever depth: a value that is identical in both keeps its text, so that a
+ * changed name costs no other byte.
+ * @param text The text from which `before` was parsed.
+ */
+export function editedTo(text: string, before: Record<string, unknown>, after: Record<string, unknown>): string {
+  const isSame = (key: string) => Object.hasOwn(after, key) && after[key] === before[key];
+  const added = Object.keys(after).filter((key) => !Object.hasOwn(before, key));
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+  const members = readMembers(text);
+  const last = new Map(members.map((member) => [member.key, member]));
+  const edits = members.flatMap((member): Edit[] => {
+    const { key, valueStart, end } = member;
+    // An earlier one of the same name is what no parser of ours has read.
+    if (isSame(key) || !Object.hasOwn(after, key) || last.get(key) !== member) return [];
+    return [{ start: valueStart, end, text: editedValue(text.slice(valueStart, end), before[key], after[key]) }];
+  });
+  const edited = spliced(text, edits);
+  if (added.length === 0 && removed.length === 0) return edited;
+  return editMembers(edited, Object.fromEntries(added.map((key) => [key, after[key]])), removed);
+}
+
+function editedValue(text: string, before: unknown, after: unknown): string {
+  if (after === before) return text;
+  if (isObject(before) && isObject(after)) return editedTo(text, before, after);
+  if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return JSON.stringify(after);
+  const edits = readElements(text, 0).map(({ key, start, end }) => ({
+    start,
+    end,
+    text: editedValue(text.slice(start, end), before[key], after[key]),
+  }));
+  return spliced(text, edits);
+}
+
+interface Edit {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** The text with some pieces of it replaced. */
+function spliced(text: string, edits: readonly Edit[]): string {
+  let at = 0;
+  const pieces = edits.flatMap(({ start, end, text: replaced }) => {
+    const pieces = [text.slice(at, start), replaced];
+    at = end;
+    return pieces;
+  });
+  return [...pieces, text.slice(at)].join("");
+}
+
+/**
+ * The text of a top-level member's value; undefined if there is none.
+ * @param text A whole JSON object that `JSON.parse` accepts.
+ */
+export function memberText(text: string, key: string): string | undefined {
+  const member = readMembers(text).findLast((each) => each.key === key);
+  return member && text.slice(member.valueStart, member.end);
+}
+
+interface Member {
+  key: string;
+  /** The position of the key's opening quote. */
+  start: number;
+  valueStart: number;
+  end: number;
+}
+
+/** @param start The position of the opening brace. */
+function readMembers(text: string, start = text.indexOf("{")): Member[] {
+  const members: Member[] = [];
+  let at = skipSpace(text, start + 1);
+  while (text[at] === '"') {
+    const keyEnd = stringEnd(text, at);
+    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const end = valueEnd(text, valueStart);
+    members.push({ key: JSON.parse(text.slice(at, keyEnd)) as string, start: at, valueStart, end });
+    at = skipSpace(text, skipSpace(text, end) + 1);
+  }
+  return members;
+}
+
+/** @param start The position of the opening bracket. */
+function readElements(text: string, start: number): (Omit<Member, "key"> & { key: number })[] {
+  const elements: (Omit<Member, "key"> & { key: number })[] = [];
+  let at = skipSpace(text, start + 1);
+  while (text[at] !== "]") {
+    const end = valueEnd(text, at);
+    elements.push({ key: elements.length, start: at, valueStart: at, end });
+    const next = skipSpace(text, end);
+    at = text[next] === "," ? skipSpace(text, next + 1) : next;
+  }
+  return elements;
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) <= 32) at++;
+  return at;
+}
+
+function valueEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 34) {
+      at = stringEnd(text, at) - 1;
+      if (depth === 0) return at + 1;
+    } else if (code === 123 || code === 91) depth++;
+    else if (code === 125 || code === 93) {
+      if (depth === 0) return at; // a number or word that ends with the object around it
+      depth--;
+      if (depth === 0) return at + 1;
+    } else if (depth === 0 && (code === 44 || code <= 32)) return at;
+  }
+  return text.length;
+}
+
+/**
+ * The text of the object without the members at some paths, every other member as it was written.
+ * @param text A whole JSON object that `JSON.parse` accepts.
+ * @param paths From the object to a member: names and array indexes. Missing members are ignored.
+ */
+export function removePaths(text: string, paths: readonly (readonly (string | number)[])[]): string {
+  if (paths.length === 0) return text;
+  const whole: Removal = new Map();
+  for (const path of paths) {
+    let inner: Removal | "whole" = whole;
+    for (const [at, step] of path.entries()) {
+      if (inner === "whole") break;
+      const next: Removal | "whole" = at === path.length - 1 ? "whole" : (inner.get(step) ?? new Map());
+      inner.set(step, next);
+      inner = next;
+    }
+  }
+  return withoutRemoved(text, skipSpace(text, 0), whole);
+}
+
+type Removal = Map<string | number, Removal | "whole">;
+
+/** The text of the value at `start`, without the members to be removed. */
+function withoutRemoved(text: string, start: number, removal: Removal): string {
+  const [open, close] = text[start] === "{" ? ["{", "}"] : ["[", "]"];
+  if (text[start] !== open) return text.slice(start, valueEnd(text, start));
+  const pieces: string[] = [];
+  for (const { key, start: from, valueStart, end } of open === "{"
+    ? readMembers(text, start)
+    : readElements(text, start)) {
+    const inner = removal.get(key);
+    if (inner === "whole") continue;
+    pieces.push(inner ? text.slice(from, valueStart) + withoutRemoved(text, valueStart, inner) : text.slice(from, end));
+  }
+  return open + pieces.join(",") + close;
+}

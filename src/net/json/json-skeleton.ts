@@ -1,0 +1,192 @@
+/**
+ * Large JSON without its long texts. A prompt of megabytes consists of a few thousand texts that hardly anything reads.
+ * They stay in the body's bytes: a small JSON, the skeleton, has the beginning of each and a mark in place of the rest.
+ * The skeleton is parsed, examined and changed as the whole JSON would be. Then the rest of each text is put back as the
+ * client wrote it.
+ *
+ * A mark is `\u0010<nonce><number>;`. JSON that contains U+0010 has no skeleton, so no client's text looks like a mark.
+ */
+import { isEscaped } from "../../json";
+
+declare const isLong: unique symbol;
+
+/**
+ * A text of a request. In a large request it may be its beginning with a mark for the rest, so the compiler lets nobody
+ * read it but {@link beginningOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
+ */
+export type LongText = string | { readonly [isLong]: true };
+
+/** Reads a text to its end. */
+export type ReadText = (text: LongText) => string;
+
+/** Reads the texts of a request that has no marks. */
+export const readUnmarked: ReadText = (text) => text as string;
+
+/** The text, up to the mark if it has one. */
+export function beginningOf(text: LongText): string {
+  const value = text as string;
+  const mark = value.indexOf(markStart);
+  return mark === -1 ? value : value.slice(0, mark);
+}
+
+/** One text after the other. */
+export const joinTexts = (...texts: LongText[]): LongText => texts.join("");
+
+/** The text from a place in its beginning on. */
+export const textFrom = (text: LongText, start: number): LongText => (text as string).slice(start);
+
+export interface Skeleton {
+  /** The JSON, with marks. Every other byte is as it was sent. */
+  readonly text: string;
+  /** A string from the parsed skeleton as the client sent it. */
+  whole: ReadText;
+  /**
+   * JSON that was made of the skeleton or its values, with the texts put back.
+   * @throws Error if a mark is in JSON within a string: its text would need another layer of escapes.
+   */
+  fill(json: string): Uint8Array;
+}
+
+/** The places in a JSON value where marks may stay. An array is at the place of its elements. */
+export interface MarkPlace {
+  /** Whether a string at this place may stay marked. @param beginning Of the string, without the mark. */
+  keeps?: (beginning: string) => boolean;
+  members?: Readonly<Record<string, MarkPlace>>;
+}
+
+/** Bytes. Texts up to this length stay in the skeleton: to parse them takes no longer than to cut them out. */
+const longest = 2048;
+/** Bytes of a text that stay in the skeleton, so that it can be judged by its beginning. */
+const beginning = 320;
+
+const nonce = crypto.getRandomValues(Buffer.alloc(8)).toString("hex");
+const markStart = `\u0010${nonce}`;
+const markInJson = new RegExp(`\\\\u0010${nonce}(\\d+);`, "g");
+const markInString = new RegExp(`${markStart}(\\d+);`, "g");
+
+/** From the end of a text's beginning to its closing quote. */
+type Cut = readonly [start: number, end: number];
+
+/** @param bytes JSON in UTF-8. Undefined if it has no long texts, contains U+0010, or has a string that is not valid. */
+export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
+  const cuts = findCuts(bytes);
+  if (cuts === undefined || cuts.length === 0) return undefined;
+  const pieces: string[] = [];
+  let from = 0;
+  for (const [number, [start, end]] of cuts.entries()) {
+    pieces.push(textOf(bytes, from, start), `\\u0010${nonce}${number};`);
+    from = end;
+  }
+  pieces.push(textOf(bytes, from, bytes.length));
+  const cutOf = (number: string): Cut => cuts[Number(number)]!;
+  return {
+    text: pieces.join(""),
+    whole: (value) =>
+      readUnmarked(value).replace(markInString, (_, number: string) =>
+        JSON.parse(`"${textOf(bytes, ...cutOf(number))}"`),
+      ),
+    fill(json) {
+      const filled: Uint8Array[] = [];
+      let written = 0;
+      for (const { 0: mark, 1: number, index } of json.matchAll(markInJson)) {
+        if (isEscaped(json, index)) throw new Error("A long text stands in JSON within a string.");
+        filled.push(Buffer.from(json.slice(written, index)), bytes.subarray(...cutOf(number!)));
+        written = index + mark.length;
+      }
+      filled.push(Buffer.from(json.slice(written)));
+      return Buffer.concat(filled);
+    },
+  };
+}
+
+/** Puts back the texts of a parsed skeleton, except at these places. The value is changed in place. */
+export function fillExcept<Value>(value: Value, skeleton: Skeleton, place: MarkPlace): Value {
+  const visit = (value: unknown, place: MarkPlace | undefined): unknown => {
+    if (typeof value === "string") {
+      const mark = value.indexOf(markStart);
+      return mark === -1 || place?.keeps?.(value.slice(0, mark)) ? value : skeleton.whole(value);
+    }
+    if (Array.isArray(value)) for (const [at, item] of value.entries()) value[at] = visit(item, place);
+    else if (typeof value === "object" && value !== null) {
+      const object = value as Record<string, unknown>;
+      const { members = {} } = place ?? {};
+      for (const key of Object.keys(object)) {
+        const member = object[key];
+        const after = visit(member, Object.hasOwn(members, key) ? members[key] : undefined);
+        if (after !== member) object[key] = after;
+      }
+    }
+    return value;
+  };
+  return visit(value, place) as Value;
+}
+
+const textOf = (bytes: Uint8Array, start: number, end: number): string =>
+  Buffer.prototype.utf8Slice.call(bytes, start, end);
+
+// ── Strings in bytes ──
+
+const [quote, colon, backslash, letterU] = [0x22, 0x3a, 0x5c, 0x75];
+
+/** Not 0 for the bytes that a string's inside cannot contain as they are: control characters, `"` and `\`. */
+const stops = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 32 || byte === quote || byte === backslash ? 1 : 0,
+);
+/** Not 0 for what may follow a backslash, except `u`. */
+const escapes = Uint8Array.from({ length: 256 }, (_, byte) =>
+  '"\\/bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
+);
+
+/** The value of each byte as a hexadecimal digit; NaN for other bytes. */
+const hexDigits = Float64Array.from({ length: 256 }, (_, byte) => {
+  const sign = String.fromCharCode(byte);
+  return /[0-9a-f]/i.test(sign) ? Number.parseInt(sign, 16) : Number.NaN;
+});
+
+/** Undefined for JSON that contains U+0010, or a string that is not valid. Only strings are validated. */
+function findCuts(bytes: Uint8Array): Cut[] | undefined {
+  const cuts: Cut[] = [];
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] !== quote) continue;
+    const end = closingQuote(bytes, at + 1);
+    if (end === undefined) return undefined;
+    if (end - at > longest && !isKey(bytes, end + 1)) cuts.push([endOfBeginning(bytes, at + 1), end]);
+    at = end;
+  }
+  return cuts;
+}
+
+/** @param start The first byte of a string's inside. */
+function closingQuote(bytes: Uint8Array, start: number): number | undefined {
+  let at = start;
+  for (;;) {
+    while (stops[bytes[at]!] === 0) at++;
+    if (bytes[at] === quote) return at;
+    const length = bytes[at] === backslash ? escapeLength(bytes, at) : 0;
+    if (length === 0) return undefined;
+    at += length;
+  }
+}
+
+/** The bytes of the escape; 0 for one that is not valid, and for that of U+0010. */
+function escapeLength(bytes: Uint8Array, at: number): number {
+  if (escapes[bytes[at + 1]!] === 1) return 2;
+  if (bytes[at + 1] !== letterU) return 0;
+  let code = 0;
+  for (let digit = at + 2; digit < at + 6; digit++) code = code * 16 + (hexDigits[bytes[digit]!] ?? Number.NaN);
+  return code >= 0 && code !== 0x10 ? 6 : 0;
+}
+
+function isKey(bytes: Uint8Array, afterQuote: number): boolean {
+  let at = afterQuote;
+  while (bytes[at]! <= 32) at++;
+  return bytes[at] === colon;
+}
+
+/** Neither in a character nor in an escape. */
+function endOfBeginning(bytes: Uint8Array, start: number): number {
+  let at = start;
+  while (at < start + beginning) at += bytes[at] === backslash ? escapeLength(bytes, at) : 1;
+  while ((bytes[at]! & 0xc0) === 0x80) at++;
+  return at;
+}

@@ -1,0 +1,247 @@
+/**
+ * Bytes ⇄ frames of a server-sent event stream (WHATWG HTML, section 9.2).
+ * A frame keeps its original bytes, so that an unchanged frame can be sent on exactly as it arrived.
+ */
+
+import { isAscii } from "node:buffer";
+import { ProxyError } from "../../errors";
+import { parseWithSource } from "../../json";
+import type { Sink } from "./stream";
+
+export interface SseFrame {
+  event?: string;
+  /** The `data` lines joined by newlines; undefined for a frame of comments or blank lines only. */
+  data?: string;
+  /** As it arrived, with its blank line; missing on frames that dragoman made. */
+  bytes?: Uint8Array;
+}
+
+/** Maximum size of a frame, in bytes; a stream with a larger one fails. */
+export const frameLimit = 16 * 1024 * 1024;
+
+/**
+ * Bytes to frames, wherever the chunks were cut and whatever line endings (LF, CRLF, CR) they use.
+ * A tail without a blank line is a frame only if its data is whole JSON; otherwise the stream was cut inside it.
+ * @throws ProxyError `upstream` when a frame grows past {@link frameLimit}.
+ */
+export function readSse(next: Sink<SseFrame>): Sink<Uint8Array> {
+  const decoder = new TextDecoder(); // it also drops a byte order mark
+  const held = heldBytes();
+  return {
+    push(chunk) {
+      const buffer = held.with(chunk);
+      // A large frame is not searched again with each of its chunks.
+      if (buffer !== chunk && !mayEnd(buffer, chunk)) return held.keep(buffer, 0);
+      // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
+      const text = latin1(buffer);
+      const ascii = isAscii(buffer);
+      const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
+      let start = 0;
+      while (start < text.length) {
+        const end = frameEnd(text, start);
+        if (end === -1) break;
+        const bytes = part(buffer, start, end);
+        next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
+        start = end;
+      }
+      held.keep(buffer, start);
+    },
+    end() {
+      const tail = readFrame(decoder.decode(held.rest()), undefined);
+      if (tail.data === "[DONE]" || jsonOf(tail) !== undefined) next.push(tail);
+      next.end();
+    },
+  };
+}
+
+/** Whether the frame at the buffer's start may end in its last chunk, that is, whether one line end follows another. */
+function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {
+  if (!chunk.includes(10) && !chunk.includes(13)) return false;
+  return buffer.length - chunk.length < 65_536 || /\n[\n\r]|\r\r/.test(latin1(buffer.subarray(-chunk.length - 1)));
+}
+
+const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length);
+
+const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
+  start === 0 && end === buffer.length ? buffer : buffer.subarray(start, end);
+
+/** The frame's data as JSON, parsed once and cached; undefined when it is not JSON. */
+export function jsonOf(frame: SseFrame): unknown {
+  let parsed = parsedFrames.get(frame);
+  if (!parsed) {
+    parsed = { json: frame.data === undefined ? undefined : parseWithSource(frame.data) };
+    parsedFrames.set(frame, parsed);
+  }
+  return parsed.json;
+}
+
+/** The same if somebody has parsed it before; else undefined. */
+export const parsedOf = (frame: SseFrame): unknown => parsedFrames.get(frame)?.json;
+
+const parsedFrames = new WeakMap<SseFrame, { json: unknown }>();
+
+/** A new frame. */
+export function jsonFrame(json: unknown, event?: string): SseFrame {
+  return event === undefined ? { data: JSON.stringify(json) } : { event, data: JSON.stringify(json) };
+}
+
+/** A frame that is sent as this text. */
+export const rawFrame = (text: string): SseFrame => ({ bytes: encoder.encode(text) });
+
+/** A comment frame: it keeps a connection alive, and clients ignore it. */
+export const commentFrame = (text: string): SseFrame => rawFrame(`: ${text}\n\n`);
+
+/** Adjacent pieces in the same memory. */
+interface Run {
+  first: Uint8Array;
+  length: number;
+}
+
+/** Frames to bytes, batched: `take` returns all that was pushed since the last call as one piece; adjacent unchanged frames are not copied. */
+export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefined } {
+  let pieces: Uint8Array[] = [];
+  let text = "";
+  let run: Run | undefined;
+
+  const flushText = () => {
+    if (text) pieces.push(encoder.encode(text));
+    text = "";
+  };
+  const flushRun = () => {
+    if (run) {
+      const { first, length } = run;
+      pieces.push(length === first.length ? first : new Uint8Array(first.buffer, first.byteOffset, length));
+    }
+    run = undefined;
+  };
+
+  return {
+    push(frame) {
+      const { bytes } = frame;
+      if (!bytes) {
+        flushRun();
+        text += frameText(frame);
+      } else if (run && isNext(bytes, run)) {
+        run.length += bytes.length;
+      } else {
+        flushText();
+        flushRun();
+        run = { first: bytes, length: bytes.length };
+      }
+    },
+    end() {},
+    take() {
+      flushText();
+      flushRun();
+      const taken = pieces;
+      pieces = [];
+      return taken.length < 2 ? taken[0] : Buffer.concat(taken);
+    },
+  };
+}
+
+/** Called from the second piece on only: the first access to an array's `buffer` costs more than the rest of a frame's work. */
+const isNext = (bytes: Uint8Array, { first, length }: Run): boolean =>
+  first.buffer === bytes.buffer && first.byteOffset + length === bytes.byteOffset;
+
+const encoder = new TextEncoder();
+
+function frameText(frame: SseFrame): string {
+  const event = frame.event === undefined ? "" : `event: ${frame.event}\n`;
+  const data = frame.data === undefined ? "" : `data: ${frame.data.replaceAll("\n", "\ndata: ")}\n`;
+  return `${event}${data}\n`;
+}
+
+/** The bytes of an incomplete frame, in a buffer that doubles, so that a large frame is not copied with each chunk. */
+function heldBytes() {
+  let buffer: Uint8Array = new Uint8Array(0);
+  let length = 0;
+  return {
+    /** The held bytes followed by the chunk. */
+    with(chunk: Uint8Array): Uint8Array {
+      if (length === 0) return chunk;
+      if (length + chunk.length > buffer.length) {
+        const larger = Buffer.allocUnsafe(Math.max(length + chunk.length, Math.min(2 * length, frameLimit)));
+        larger.set(buffer.subarray(0, length));
+        buffer = larger;
+      }
+      buffer.set(chunk, length);
+      length += chunk.length;
+      return buffer.subarray(0, length);
+    },
+    /** Keeps the bytes from `start` on. */
+    keep(whole: Uint8Array, start: number) {
+      if (whole.length - start > frameLimit)
+        throw new ProxyError("upstream", "The upstream sent an event of over 16 MiB.");
+      if (start === 0 && length > 0) return;
+      if (start === whole.length) {
+        length = 0;
+        return;
+      }
+      // A new buffer, because frames that were already pushed may still refer to the old one.
+      length = whole.length - start;
+      buffer = new Uint8Array(whole.subarray(start));
+    },
+    rest: () => buffer.subarray(0, length),
+  };
+}
+
+function lineFeedFrameEnd(text: string, start: number): number {
+  if (text.charCodeAt(start) === 10) return blankEnd(text, start);
+  const found = text.indexOf("\n\n", start);
+  return found === -1 ? -1 : found + 2;
+}
+
+const isLineEnd = (text: string, at: number): boolean => text.charCodeAt(at) === 10 || text.charCodeAt(at) === 13;
+
+/** Blank lines before a frame are one, however many there are. */
+function blankEnd(text: string, start: number): number {
+  let end = start + 1;
+  while (isLineEnd(text, end)) end++;
+  return end;
+}
+
+/**
+ * The same for any mixture of line endings. A CR at the end of the text counts at once; if its LF follows, it is an extra
+ * blank line, which is harmless.
+ */
+function anyFrameEnd(text: string, start: number): number {
+  if (isLineEnd(text, start)) return blankEnd(text, start);
+  for (let at = start; at < text.length; ) {
+    let lineEnd = at;
+    while (lineEnd < text.length && text.charCodeAt(lineEnd) !== 10 && text.charCodeAt(lineEnd) !== 13) lineEnd++;
+    if (lineEnd === text.length) return -1;
+    const after = text.charCodeAt(lineEnd) === 13 && text.charCodeAt(lineEnd + 1) === 10 ? lineEnd + 2 : lineEnd + 1;
+    if (lineEnd === at) return after;
+    at = after;
+  }
+  return -1;
+}
+
+function readFrame(text: string, bytes: Uint8Array | undefined): SseFrame {
+  if (isLineEnd(text, 0)) return { bytes };
+  return readPlainFrame(text, bytes) ?? readLines(text, bytes);
+}
+
+/** The most common frames by far: one line of data, with or without an event name before it. */
+function readPlainFrame(text: string, bytes: Uint8Array | undefined): SseFrame | undefined {
+  const dataAt = text.startsWith("event: ") ? text.indexOf("\n") + 1 : 0;
+  if (!text.startsWith("data: ", dataAt) || text.indexOf("\n", dataAt) !== text.length - 2 || text.includes("\r"))
+    return undefined;
+  const data = text.slice(dataAt + 6, -2);
+  return dataAt === 0 ? { data, bytes } : { event: text.slice(7, dataAt - 1), data, bytes };
+}
+
+function readLines(text: string, bytes: Uint8Array | undefined): SseFrame {
+  const frame: SseFrame = { bytes };
+  for (const line of text.split(/\r\n|\n|\r/)) {
+    const colon = line.indexOf(":");
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (field === "event") frame.event = value;
+    else if (field === "data") frame.data = frame.data === undefined ? value : `${frame.data}\n${value}`;
+  }
+  // Copilot may end a stream with its error as bare JSON, without `data:`.
+  if (frame.data === undefined && text.startsWith("{")) frame.data = text.trim();
+  return frame;
+}

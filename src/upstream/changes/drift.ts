@@ -1,0 +1,126 @@
+/**
+ * Notices what GitHub Copilot sends that is not known here: it changes without notice, and what is new is often left out,
+ * changed or misread. Names are counted, never values.
+ *
+ * A reply is looked at once a minute for each model and dialect, and only where somebody has parsed it already. Every other
+ * exchange pays for one look-up, and an event of a stream for nothing.
+ */
+import { BoundedMap } from "../../bounded-map";
+import { codecs } from "../../dialects/codecs";
+import type { Dialect, JsonObject } from "../../dialects/hub/conversation";
+import { isObject } from "../../json";
+import { type Difference, differencesIn, plainName, type Shape } from "../../json-shape";
+import { parsedOf, type SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
+import type { BilledPrices } from "../models/billed-prices";
+import { isKnownHeader } from "./known-names";
+
+export const driftKinds = ["event", "member", "value", "header", "error code", "model field"] as const;
+export type DriftKind = (typeof driftKinds)[number];
+
+/** Something new. */
+export interface Sighting {
+  kind: DriftKind;
+  name: string;
+  /** The dialect of the reply, or the part of the API. */
+  where: string;
+  count: number;
+  /** Unix ms. */
+  firstAt: number;
+  lastAt: number;
+}
+
+export interface Drift {
+  /** Something that is not known. */
+  note(kind: DriftKind, name: string, where: string): void;
+  /** Looks at the reply of an exchange that is about to come; undefined if one like it was looked at a moment ago. */
+  watch(dialect: Dialect, model: string, stream: boolean): ReplyWatch | undefined;
+  /** The newest names first. */
+  readonly sightings: readonly Sighting[];
+  /** How often a name was left out because there were too many. */
+  readonly overflow: number;
+}
+
+export interface ReplyWatch {
+  headers(headers: Headers): void;
+  full(json: object): void;
+  /** A stream on its way to `next`. */
+  frames(next: Sink<SseFrame>): Sink<SseFrame>;
+}
+
+/** An upstream that drifts has a handful of new names; more are noise. */
+const maxNames = 200;
+/** Milliseconds between two looks at replies of the same model and dialect. */
+const intervalMs = 60_000;
+
+/** @param monotonic Milliseconds. @param learn Gets what is looked at, for the prices in it. */
+export function openDrift(
+  now: () => number,
+  monotonic: () => number = () => performance.now(),
+  learn: BilledPrices["learn"] = () => {},
+): Drift {
+  const known = new Map<string, Sighting>();
+  const watched = new BoundedMap<string, number>(500);
+  let overflow = 0;
+  const note: Drift["note"] = (kind, name, where) => {
+    const key = `${kind} ${where} ${name}`;
+    const sighting = known.get(key);
+    if (sighting) {
+      sighting.count++;
+      sighting.lastAt = now();
+    } else if (known.size >= maxNames) overflow++;
+    else known.set(key, { kind, name, where, count: 1, firstAt: now(), lastAt: now() });
+  };
+  return {
+    note,
+    watch(dialect, model, stream) {
+      const key = `${dialect} ${stream} ${model}`;
+      const last = watched.get(key);
+      const at = monotonic();
+      if (last !== undefined && at - last < intervalMs) return undefined;
+      watched.set(key, at);
+      return watchReply(dialect, note, (json) => learn(model, json));
+    },
+    get sightings() {
+      return [...known.values()].sort((one, other) => other.firstAt - one.firstAt);
+    },
+    get overflow() {
+      return overflow;
+    },
+  };
+}
+
+function watchReply(dialect: Dialect, note: Drift["note"], learn: (json: JsonObject) => void): ReplyWatch {
+  const { reply, events, typeOf } = codecs[dialect].knownNames();
+  const noteAll = (found: readonly Difference[], prefix: string) => {
+    // What is missing may be left out on purpose; only `doctor --deep` says so.
+    for (const { kind, path } of found)
+      if (kind !== "missing") note(kind === "value" ? "value" : "member", prefix + path, dialect);
+  };
+  const event = (frame: SseFrame) => {
+    const json = parsedOf(frame);
+    if (!isObject(json)) return;
+    learn(json);
+    const type = typeOf(json);
+    const shape: Shape | undefined = events.get(type);
+    if (shape) noteAll(differencesIn(json, shape), type === "" ? "" : `${plainName(type)} `);
+    else if (type !== "") note("event", plainName(type), dialect);
+  };
+  return {
+    headers(headers) {
+      for (const name of headers.keys()) if (!isKnownHeader(name)) note("header", plainName(name), dialect);
+    },
+    full(json) {
+      if (isObject(json)) learn(json);
+      noteAll(differencesIn(json, reply), "");
+    },
+    frames: (next) => ({
+      push(frame) {
+        // Parsed by now, if at all.
+        next.push(frame);
+        event(frame);
+      },
+      end: () => next.end(),
+    }),
+  };
+}

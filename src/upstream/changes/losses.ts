@@ -1,0 +1,195 @@
+/**
+ * Notices what GitHub Copilot no longer sends though it always did, and prices, limits, quotas or usage are read from it: such
+ * a number is unknown from then on, and whoever relies on it must hear so. What is new is counted in `drift.ts`.
+ *
+ * "Always" means: in every known generation of the answer, or before in the answers to the same account (and for the same
+ * model). It is kept in memory: after a restart, a member that answers may lack is missed only once it was seen again.
+ */
+import { BoundedMap } from "../../bounded-map";
+import type { Dialect, JsonObject } from "../../dialects/hub/conversation";
+import type { Usage } from "../../dialects/hub/reply";
+import { dayMs, zonedTime } from "../../format";
+import { isObject } from "../../json";
+import type { Logger } from "../../logger";
+import { type AnswerKind, hasMember, type ReadMember, readMembers } from "./read-members";
+
+/** Something that is missing now. */
+export interface Loss {
+  where: AnswerKind;
+  /** The path of the member, with its names in all generations. */
+  member: string;
+  /** What is wrong without it: the beginning of a sentence that ends in `since …`. */
+  affects: string;
+  /** Answers that lacked it. */
+  count: number;
+  /** Unix ms. */
+  firstAt: number;
+  lastAt: number;
+}
+
+export interface Losses {
+  /** @param account The account whose answer it is. */
+  inspect(where: AnswerKind, account: string, answer: unknown): void;
+  /** The items of one model list. */
+  inspectModels(account: string, items: readonly JsonObject[]): void;
+  /**
+   * The usage of a reply that came to its end.
+   * @returns It without the numbers that are wrong because a part of them is missing.
+   */
+  inspectUsage(dialect: Dialect, account: string, model: string, usage: Partial<Usage>): Partial<Usage>;
+  /** What was missing within the last day, the newest first. */
+  readonly current: readonly Loss[];
+}
+
+/** Replies that must have had a number before it counts as always there, and that must lack it before it counts as gone. */
+const repliesToKnow = 3;
+/** Pairs of an account and a kind of answer, or of an account and a model. */
+const maxKnown = 20_000;
+
+interface Known {
+  /** Members that were seen. Of a model list, the ids of the models that had them. */
+  seen: Map<ReadMember, ReadonlySet<string>>;
+  /** For the members of usage. */
+  counts: Map<ReadMember, Regularity>;
+}
+
+/** Whether a reply to one account by one model always has a number. */
+interface Regularity {
+  /** Replies that had it. */
+  had: number;
+  /** Replies in a row that lacked it. */
+  missed: number;
+  /** It came back after it was missing: the model states it only now and then. */
+  isIrregular: boolean;
+}
+
+const rowsOf = Object.groupBy(readMembers, ({ where }) => where);
+const noIds: ReadonlySet<string> = new Set();
+
+export function openLosses({ logger, now }: { logger: Pick<Logger, "warn" | "info">; now(): number }): Losses {
+  const lost = new Map<ReadMember, Loss & { from: Set<string> }>();
+  const known = new BoundedMap<string, Known>(maxKnown);
+
+  function knownOf(key: string): Known {
+    const found = known.get(key) ?? { seen: new Map(), counts: new Map() };
+    // An account that answers is not forgotten for others.
+    known.set(key, found);
+    return found;
+  }
+
+  function miss(row: ReadMember, from: string): void {
+    const loss = lost.get(row);
+    if (loss && now() - loss.lastAt < dayMs) {
+      loss.count++;
+      loss.lastAt = now();
+      loss.from.add(from);
+      return;
+    }
+    const { where, path: member, affects } = row;
+    const found = { where, member, affects, count: 1, firstAt: now(), lastAt: now() };
+    lost.set(row, { ...found, from: new Set([from]) });
+    logger.warn(lossInWords(found, now()));
+  }
+
+  function find(row: ReadMember, from: string): void {
+    const loss = lost.get(row);
+    if (!loss?.from.delete(from) || loss.from.size > 0) return;
+    lost.delete(row);
+    logger.info(`${placeOf(row.where)} has ${namesOf(row.path)} again.`);
+  }
+
+  /** @param isThere Undefined if nothing can be said. */
+  function judge(row: ReadMember, from: string, isThere: boolean | undefined): void {
+    if (isThere === undefined) return;
+    const { seen } = knownOf(from);
+    if (isThere) {
+      seen.set(row, noIds);
+      find(row, from);
+    } else if (!row.isOptional || seen.has(row)) miss(row, from);
+  }
+
+  /** A rename is one of the whole list: no model has the member any more. A single model may be without it. */
+  function judgeList(row: ReadMember, from: string, items: readonly JsonObject[]): void {
+    const { seen } = knownOf(from);
+    const having = new Set<string>();
+    const lacking: string[] = [];
+    for (const item of items) {
+      const isThere = hasMember(item, row);
+      if (isThere) having.add(String(item.id));
+      else if (isThere === false) lacking.push(String(item.id));
+    }
+    if (having.size > 0) {
+      seen.set(row, having);
+      find(row, from);
+    } else if (lacking.length > 0 && (!row.isOptional || lacking.some((id) => seen.get(row)?.has(id)))) miss(row, from);
+  }
+
+  return {
+    inspect(where, account, answer) {
+      if (!isObject(answer)) return;
+      for (const row of rowsOf[where] ?? []) judge(row, `${where} ${account}`, hasMember(answer, row));
+    },
+    inspectModels(account, items) {
+      for (const row of rowsOf.models ?? []) judgeList(row, `models ${account}`, items);
+    },
+    inspectUsage(dialect, account, model, usage) {
+      const from = `${dialect} ${account} ${model}`;
+      const { counts } = knownOf(from);
+      let isPartial = false;
+      for (const row of rowsOf[dialect] ?? []) {
+        if (!row.usage) continue;
+        const count = counts.get(row) ?? { had: 0, missed: 0, isIrregular: false };
+        counts.set(row, count);
+        if (usage[row.usage] !== undefined) {
+          count.isIrregular ||= count.missed > 0;
+          count.had++;
+          count.missed = 0;
+          find(row, from);
+          continue;
+        }
+        count.missed++;
+        if (row.isOptional && (count.isIrregular || count.had < repliesToKnow)) continue;
+        // Anthropic counts cached tokens beside the input, which is too small without them.
+        isPartial ||= dialect === "messages" && (row.usage === "cachedInput" || row.usage === "cacheWrite");
+        if (count.missed >= repliesToKnow) miss(row, from);
+      }
+      if (!isPartial) return usage;
+      const { input: _, ...rest } = usage;
+      return rest;
+    },
+    get current() {
+      return [...lost.values()]
+        .filter(({ lastAt }) => now() - lastAt < dayMs)
+        .map(({ from: _, ...loss }) => loss)
+        .sort((one, other) => other.firstAt - one.firstAt);
+    },
+  };
+}
+
+const places = {
+  models: "GitHub Copilot's model list",
+  token: "GitHub's answer with the Copilot token",
+  user: "GitHub's answer with the quota",
+  "quota headers": "The quota in headers of GitHub Copilot's answers",
+  "quota snapshots": "The quota in streams of GitHub Copilot",
+  chat: "GitHub Copilot's usage on /chat/completions",
+  responses: "GitHub Copilot's usage on /responses",
+  messages: "GitHub Copilot's usage on /v1/messages",
+} satisfies Record<AnswerKind, string>;
+
+const placeOf = (where: AnswerKind): string => places[where];
+
+/** `a.b (or c)` */
+function namesOf(path: string): string {
+  const [first = "", ...others] = path.split(".").at(-1)!.split("|");
+  const around = path
+    .split(".")
+    .slice(0, -1)
+    .map((step) => `${step.split("|")[0]}.`)
+    .join("");
+  return around + first + (others.length > 0 ? ` (or ${others.join(", ")})` : "");
+}
+
+/** What is missing, and since when which number is unknown. */
+export const lossInWords = ({ where, member, affects, firstAt }: Loss, now: number): string =>
+  `${placeOf(where)} no longer has ${namesOf(member)}: ${affects} since ${zonedTime(firstAt, now)}. Look for an update of dragoman; if there is none, \`dragoman doctor --deep --report\` writes what helps to mend it.`;

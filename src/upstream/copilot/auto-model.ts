@@ -1,0 +1,77 @@
+/** `auto` as a model: what the lists show of it, and which accounts have nothing else. */
+import type { Account } from "../../accounts/account";
+import { dialects } from "../../dialects/hub/conversation";
+import { ProxyError } from "../../errors";
+import type { Model } from "../models/model";
+
+/** The name to ask for. The upstream knows no such model. */
+export const autoId = "auto";
+
+export const isAutoName = (name: string): boolean => name.toLowerCase() === autoId;
+
+/**
+ * On the plans Free and Student the list has many models, and the picker offers none of them: named ones are refused (seen
+ * 2026-09). A list without the flag says nothing.
+ */
+export const picksNone = (models: readonly Model[]): boolean => {
+  const chat = models.filter(({ kind, isAbsent }) => kind === "chat" && !isAbsent);
+  return chat.length > 0 && chat.every(({ unpicked }) => unpicked === true);
+};
+
+/**
+ * Plans on which models can be named, whatever their lists look like. `individual` is none of them: so is a student's where
+ * GitHub leaves out the SKU. For `free` and `student` the list decides too: nobody loses a model that it offers.
+ */
+const namingPlans = /^(?:individual_(?:pro|max)|business|enterprise)$/;
+
+/** Whether an account has nothing but Auto. @param byList What its list says. */
+export const hasOnlyAuto = ({ knownQuota }: Account, byList: boolean): boolean =>
+  byList && !namingPlans.test(knownQuota?.plan ?? "");
+
+/**
+ * The model `auto` of these lists. Its limits are the least of the models with a discount, of which Auto's choice is known to
+ * come, and unknown without them; it can do what one of the models can.
+ */
+export function autoModel(listed: readonly Model[]): Model {
+  const chat = listed.filter(({ kind, enabled }) => kind === "chat" && enabled);
+  const pool = chat.filter(({ autoDiscount }) => autoDiscount !== undefined);
+  const least = (limit: "context" | "prompt" | "output") => {
+    const known = pool.flatMap(({ limits }) => limits[limit] ?? []);
+    return known.length === 0 ? undefined : Math.min(...known);
+  };
+  const able = pool.length > 0 ? pool : chat;
+  const can = (ability: "tools" | "parallelTools" | "vision" | "structuredOutputs") =>
+    able.length === 0 || able.some(({ supports }) => supports[ability]);
+  return {
+    id: autoId,
+    name: "Auto (GitHub Copilot chooses the model)",
+    vendor: "GitHub",
+    version: autoId,
+    kind: "chat",
+    preview: false,
+    light: false,
+    picked: true,
+    enabled: true,
+    dialects: [...dialects],
+    price: { premium: true },
+    limits: { context: least("context"), prompt: least("prompt"), output: least("output") },
+    supports: {
+      tools: can("tools"),
+      parallelTools: can("parallelTools"),
+      vision: can("vision"),
+      structuredOutputs: can("structuredOutputs"),
+      adaptiveThinking: false,
+      efforts: [],
+    },
+  };
+}
+
+/** Why a model that was named is refused where only Auto may be asked for. */
+export const autoOnlyError = (name: string): ProxyError =>
+  new ProxyError(
+    "not_found",
+    `GitHub refuses \`${name.slice(0, 100)}\`: the plan of this account (Copilot Free or Student) offers Auto only, where GitHub Copilot chooses the model, so ask for the model \`${autoId}\`.`,
+    { param: "model", code: autoOnlyCode },
+  );
+
+export const autoOnlyCode = "model_auto_only";

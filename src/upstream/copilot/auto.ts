@@ -1,0 +1,346 @@
+/**
+ * Auto: GitHub Copilot chooses the model of a conversation. Which of its protocols serves an account is found out and
+ * remembered. A choice and its session token are kept with the account that they belong to, and go nowhere else.
+ *
+ * The protocols as in VS Code's client, 2026-10, and in notes of other clients, 2026-03 to 2026-09: `POST /auto`;
+ * `POST /models/session` with `/models/session/intent`; on plans with nothing else, a chat request without a model.
+ */
+import type { Account } from "../../accounts/account";
+import { isSuspension } from "../../accounts/suspension";
+import { BoundedMap } from "../../bounded-map";
+import { countIn } from "../../dialects/hub/json";
+import { ProxyError, retryHeaders } from "../../errors";
+import { dayMs, hourMs } from "../../format";
+import { isObject, parseJson } from "../../json";
+import type { Logger } from "../../logger";
+import { singleLimit } from "../../net/out/clock";
+import { type Model, readModel, shareOf } from "../models/model";
+import { askAccount } from "./ask-account";
+import { autoId } from "./auto-model";
+import type { Copilot } from "./copilot";
+
+/** Statuses of an account or a host that does not have the protocol, or not in this form; 503 means later. */
+const notForYou: ReadonlySet<number> = new Set([400, 404, 405, 410, 422]);
+
+/** Takes the token of a choice along with a request. */
+export const autoTokenHeader = "copilot-session-token";
+
+/** In the order in which they are tried. */
+export const autoProtocols = ["auto", "session", "omission"] as const;
+export type AutoProtocol = (typeof autoProtocols)[number];
+
+/** What was chosen, for one conversation of one account. */
+export interface AutoChoice {
+  by: AutoProtocol;
+  account: Account;
+  /** Missing with `omission`: only the answer tells it, each time anew. */
+  model?: Model;
+  /** Goes with the requests of this account only. */
+  token?: string;
+  /** Why this model, in the upstream's words; null if it gave no reason. */
+  why: string | null;
+  /** The share of the price that Auto takes off, 0 … 1, as the upstream hints; null if it names none. */
+  discount: number | null;
+}
+
+/** What a choice is made from. */
+export interface AutoQuestion {
+  /** The newest words of the person. They are sent to GitHub. */
+  prompt: string;
+  hasImage: boolean;
+  /** Turns of the model so far. */
+  turns: number;
+  mayUse(model: string): boolean;
+  /** The models that the account lists. */
+  listed: readonly Model[];
+  /** The plan has nothing else, and the key may use whichever model serves: the request may go without a model. */
+  mayOmit: boolean;
+  /** As in `OutgoingCall`; read at each call. */
+  controller(): AbortController;
+}
+
+export interface Auto {
+  /**
+   * The choice of a conversation: the one that is kept, or a new one.
+   * @param conversation Undefined if it cannot be told apart from others: then nothing is kept.
+   * @param replies The model's replies in it; fewer than before mean that it was compacted, and a new choice is made.
+   * @throws ProxyError why nothing could be chosen; the code is `auto_not_offered` if the account does not have Auto.
+   */
+  choose(account: Account, conversation: string | undefined, question: AutoQuestion): Promise<AutoChoice>;
+  /** Whether a choice is kept for the conversation. */
+  keeps(account: Account, conversation: string | undefined): boolean;
+  /** Drops the choice: its token was refused, or the conversation was compacted. */
+  forget(account: Account, conversation: string | undefined): void;
+  /** The account does not serve requests without a model. */
+  refuseOmission(account: Account): void;
+  /** Whether Auto was found to work for the account; undefined if nobody has asked. */
+  worksFor(account: Account): boolean | undefined;
+  /** Changes with each answer of {@link worksFor}. */
+  readonly revision: number;
+}
+
+export interface AutoOptions {
+  copilot: Copilot;
+  logger: Logger;
+  /** Wall clock, ms. */
+  now(): number;
+  /** Milliseconds. */
+  monotonic(): number;
+}
+
+/** Milliseconds for one choice, however many calls it takes. */
+const timeoutMs = 5_000;
+/** Milliseconds until a protocol that the account may not use is tried again. */
+const refusedFor = 6 * hourMs;
+/** Milliseconds before its end at which a token is not used any more: the request has to arrive. */
+const spareMs = 60_000;
+/** Conversations of one account whose choices are kept. */
+const maxKept = 500;
+const maxBytes = 1024 * 1024;
+/** Characters of a prompt that are sent for a choice. */
+const maxPrompt = 32_000;
+
+interface Kept extends AutoChoice {
+  until: number;
+  turns: number;
+}
+
+interface Known {
+  works?: boolean;
+  /** Until when each is not tried, by the monotonic clock. */
+  refused: Map<AutoProtocol, number>;
+  kept: BoundedMap<string, Kept>;
+}
+
+export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto {
+  const known = new WeakMap<Account, Known>();
+  let revision = 0;
+
+  const knownOf = (account: Account): Known => {
+    let found = known.get(account);
+    if (!found) {
+      found = { refused: new Map(), kept: new BoundedMap(maxKept) };
+      known.set(account, found);
+    }
+    return found;
+  };
+  const learn = (account: Account, works: boolean) => {
+    const about = knownOf(account);
+    if (about.works !== works) revision++;
+    about.works = works;
+  };
+  const isRefused = ({ refused }: Known, protocol: AutoProtocol) =>
+    (refused.get(protocol) ?? Number.NEGATIVE_INFINITY) > monotonic();
+
+  async function ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused"> {
+    const { account, path, body, token, controller, deadline } = call;
+    const left = Math.max(1, Math.round(deadline - performance.now()));
+    const { status, text, failure } = await askAccount(
+      account,
+      (session) =>
+        copilot.call(session, {
+          path,
+          body: JSON.stringify(body),
+          requestId: crypto.randomUUID(),
+          intent: "model-access",
+          headers: token === undefined ? undefined : { [autoTokenHeader]: token },
+          controller: controller(),
+          limits: singleLimit(left),
+        }),
+      { maxBytes, now },
+    );
+    if (!failure) {
+      const json = parseJson(text);
+      if (isObject(json)) return json;
+      throw unavailable("GitHub Copilot's answer is not JSON");
+    }
+    if (notForYou.has(status)) return "refused";
+    if (failure.account) account.mark(failure.account);
+    if (failure.account || isSuspension(failure.error) || status === 401) throw failure.error;
+    if (status === 403) return "refused";
+    throw unavailable(`GitHub Copilot answered with status ${status}`);
+  }
+
+  const ways: Record<AutoProtocol, (to: ChoiceTo) => Promise<Found | "refused">> = {
+    async auto({ question, ...to }) {
+      const body = {
+        prompt: question.prompt.slice(-maxPrompt),
+        has_image: question.hasImage,
+        multi_turn: question.turns > 0,
+      };
+      const json = await ask({ ...to, path: "/auto", body, controller: question.controller });
+      if (json === "refused") return json;
+      const model = modelOf(json.selected_model, question.listed);
+      return choiceOf(json, model, strongest(json.hydra_scores));
+    },
+    async session({ question, ...to }) {
+      const { controller, listed, mayUse, hasImage, turns } = question;
+      const session = await ask({ ...to, path: "/models/session", body: sessionBody, controller });
+      if (session === "refused") return session;
+      const usable = textsIn(session.available_models).filter((id) => {
+        const model = listed.find((each) => each.id === id);
+        return mayUse(id) && (!hasImage || model?.supports.vision !== false);
+      });
+      const token = tokenOf(session);
+      const intent = {
+        prompt: question.prompt.slice(-maxPrompt),
+        available_models: usable,
+        turn_number: turns + 1,
+        prompt_char_count: question.prompt.length,
+      };
+      if (usable.length === 0) throw unavailable("it offers no model that this request may use", "permission");
+      const chosen = await ask({ ...to, path: "/models/session/intent", body: intent, token, controller }).catch(
+        (thrown: unknown) => {
+          if (controller().signal.aborted || isSuspension(thrown)) throw thrown;
+          logger.debug("Auto's router did not answer; its first choice serves.", thrown);
+          return "refused" as const;
+        },
+      );
+      const [first, why] =
+        chosen === "refused"
+          ? [session.selected_model, null]
+          : [chosen.chosen_model ?? session.selected_model, labelOf(chosen.predicted_label)];
+      const offered = modelOf(first, listed);
+      const model = usable.includes(offered.id) ? offered : modelOf(usable[0], listed);
+      return choiceOf(session, model, why);
+    },
+    async omission({ question }) {
+      return question.mayOmit ? { why: null, discount: null, until: 0 } : "refused";
+    },
+  };
+
+  function choiceOf(json: Record<string, unknown>, model: Model, why: string | null): Found {
+    const costs = json.discounted_costs;
+    const hint = isObject(costs) ? shareOf(costs[model.id]) : undefined;
+    const end = (countIn(json.expires_at) ?? 0) * 1000;
+    return {
+      model,
+      token: tokenOf(json),
+      why,
+      discount: hint ?? model.autoDiscount ?? null,
+      until: end > 0 ? Math.min(end, now() + dayMs) : now() + dayMs,
+    };
+  }
+
+  async function chooseNow(account: Account, question: AutoQuestion): Promise<Found & { by: AutoProtocol }> {
+    const about = knownOf(account);
+    const deadline = performance.now() + timeoutMs;
+    let failure: ProxyError | undefined;
+    for (const by of autoProtocols) {
+      // Both are the same service: what it cannot do now it cannot do the other way either.
+      if (isRefused(about, by) || (failure && by !== "omission")) continue;
+      try {
+        const choice = await ways[by]({ account, question, deadline });
+        if (choice !== "refused") {
+          learn(account, true);
+          return { ...choice, by };
+        }
+        // Whether a request may go without a model depends on the key too.
+        if (by !== "omission") about.refused.set(by, monotonic() + refusedFor);
+      } catch (thrown) {
+        if (question.controller().signal.aborted && !(thrown instanceof ProxyError && thrown.kind === "timeout"))
+          throw thrown;
+        if (!(thrown instanceof ProxyError) || !mayOmitAfter(thrown)) throw thrown;
+        failure = thrown;
+        logger.debug(`Auto's choice failed for ${account.id}. ${thrown.message}`);
+      }
+    }
+    if (failure) throw asUnavailable(failure);
+    learn(account, false);
+    throw new ProxyError("no_account", `GitHub Copilot does not offer Auto to ${account.id}: name a model instead.`, {
+      code: "auto_not_offered",
+      headers: { "x-should-retry": "false" },
+    });
+  }
+
+  return {
+    async choose(account, conversation, question) {
+      const { kept } = knownOf(account);
+      const before = conversation === undefined ? undefined : kept.get(conversation);
+      if (before && before.until - spareMs > now() && !isShorter(before, question)) {
+        before.turns = Math.max(before.turns, question.turns);
+        return before;
+      }
+      const { until, ...choice } = await chooseNow(account, question);
+      const made: Kept = { account, ...choice, until, turns: question.turns };
+      if (conversation !== undefined && made.token !== undefined) kept.set(conversation, made);
+      return made;
+    },
+    keeps: (account, conversation) =>
+      conversation !== undefined && (known.get(account)?.kept.has(conversation) ?? false),
+    forget(account, conversation) {
+      if (conversation !== undefined) known.get(account)?.kept.delete(conversation);
+    },
+    refuseOmission: (account) => void knownOf(account).refused.set("omission", monotonic() + refusedFor),
+    worksFor: (account) => known.get(account)?.works,
+    get revision() {
+      return revision;
+    },
+  };
+}
+
+interface ChoiceTo {
+  account: Account;
+  question: AutoQuestion;
+  /** Of the clock that never jumps, ms. */
+  deadline: number;
+}
+
+interface ChoiceCall extends Omit<ChoiceTo, "question">, Pick<AutoQuestion, "controller"> {
+  path: string;
+  body: object;
+  token?: string;
+}
+
+type Found = Pick<AutoChoice, "model" | "token" | "why" | "discount"> & { until: number };
+
+const sessionBody = { auto_mode: { model_hints: [autoId] } };
+
+/** A request with one turn may be about the conversation, such as for its title: it does not replace the choice. */
+const isShorter = (before: Kept, { turns }: AutoQuestion): boolean => turns > 0 && turns < before.turns;
+
+function tokenOf(json: Record<string, unknown>): string {
+  const token = json.session_token;
+  if (typeof token === "string" && /^[!-~]{1,8192}$/.test(token)) return token;
+  throw unavailable("GitHub Copilot's answer has no session token");
+}
+
+/** The model as the account lists it, or as the choice describes it. @param chosen Its id, or an item of the model list. */
+function modelOf(chosen: unknown, listed: readonly Model[]): Model {
+  const id = isObject(chosen) ? chosen.id : chosen;
+  const model = listed.find((each) => each.id === id) ?? readModel(isObject(chosen) ? chosen : { id });
+  if (model) return { ...model, enabled: true };
+  throw unavailable("GitHub Copilot's answer names no model");
+}
+
+/** The ability that the prompt needs most: `code_gen 0.82`. */
+function strongest(scores: unknown): string | null {
+  if (!isObject(scores)) return null;
+  const [most] = Object.entries(scores)
+    .filter((each): each is [string, number] => typeof each[1] === "number")
+    .sort(([, one], [, other]) => other - one);
+  return most ? `${labelOf(most[0])} ${most[1]}` : null;
+}
+
+/** A name, never a text: it could repeat the prompt. */
+const labelOf = (label: unknown): string | null =>
+  typeof label === "string" && /^[a-z][\w-]{0,63}$/i.test(label) ? label : null;
+
+const textsIn = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
+
+/** Whether a request without a model may still be served after this failure. */
+const mayOmitAfter = ({ kind, details }: ProxyError): boolean =>
+  details.code === unavailableCode || kind === "timeout" || kind === "upstream";
+
+const unavailableCode = "auto_unavailable";
+
+const unavailable = (why: string, kind: "no_account" | "permission" = "no_account"): ProxyError =>
+  new ProxyError(kind, `Auto could not choose a model now: ${why}. Try again in a moment, or name a model.`, {
+    code: unavailableCode,
+    headers: kind === "permission" ? {} : retryHeaders(10),
+  });
+
+/** A call that timed out or broke. */
+const asUnavailable = (failure: ProxyError): ProxyError =>
+  failure.details.code === unavailableCode ? failure : unavailable(failure.message.replace(/\.$/, ""));

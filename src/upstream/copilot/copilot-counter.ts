@@ -1,0 +1,103 @@
+/**
+ * GitHub Copilot's count of a messages request: exact, and free. Clients of Copilot ask for it (seen 2026-09), and in the
+ * spring of 2026 the endpoint did not exist: where it is missing, the account's host is not asked again for a day.
+ */
+import type { Account } from "../../accounts/account";
+import { BoundedMap } from "../../bounded-map";
+import type { JsonObject } from "../../dialects/hub/conversation";
+import { countIn } from "../../dialects/hub/json";
+import { dayMs } from "../../format";
+import { isObject, parseJson } from "../../json";
+import type { Logger } from "../../logger";
+import { readStart, readText } from "../../net/out/body";
+import { singleLimit } from "../../net/out/clock";
+import type { Copilot } from "./copilot";
+import { readFailure } from "./failure";
+
+export interface CountedRequest {
+  body: JsonObject;
+  headers: Record<string, string>;
+  vision: boolean;
+}
+
+export interface CopilotCounter {
+  /**
+   * @param accounts Those that may count, in order; the first one that is signed in and not known to fail is asked.
+   * @param request The messages request as it would be sent, with the headers of its dialect; `vision` if it has images.
+   * @returns Undefined if no account counts it; the caller then has an estimate.
+   */
+  count(accounts: readonly Account[], request: CountedRequest, requestId: string): Promise<number | undefined>;
+}
+
+const path = "/v1/messages/count_tokens";
+
+/** Milliseconds for the whole call: a client waits for it before it gets the estimate. */
+const timeoutMs = 500;
+
+/** How long a host is not asked after this answer, ms; missing where the request itself was at fault. */
+const pauses = new Map([
+  [403, dayMs],
+  [404, dayMs],
+  [405, dayMs],
+  [400, 0],
+  [413, 0],
+]);
+/** After any other answer, and after none in time. */
+const otherPause = 600_000;
+
+/** The members that are counted; the endpoint refuses others (`max_tokens`, `stream`). */
+const counted = ["model", "messages", "system", "tools", "tool_choice", "thinking"];
+
+export function openCopilotCounter(
+  copilot: Copilot,
+  logger: Pick<Logger, "debug">,
+  monotonic: () => number,
+): CopilotCounter {
+  /** Until when the host of an account is not asked, by the monotonic clock. */
+  const pausedUntil = new BoundedMap<string, number>(1000);
+  return {
+    async count(accounts, { body, headers, vision }, requestId) {
+      for (const account of accounts) {
+        // A session that has to be fetched first would take longer than the estimate.
+        const session = account.presentSession();
+        if (!session) continue;
+        const key = `${account.key} ${session.baseUrl}`;
+        if ((pausedUntil.get(key) ?? Number.NEGATIVE_INFINITY) > monotonic()) continue;
+        const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
+        const pause = (ms: number) => void pausedUntil.set(key, monotonic() + ms);
+        try {
+          const response = await copilot.call(session, {
+            path,
+            body: JSON.stringify(members),
+            requestId,
+            intent: "conversation-agent",
+            initiator: "agent",
+            vision,
+            headers,
+            limits: singleLimit(timeoutMs),
+          });
+          if (response.ok) {
+            const answer = parseJson(await readText(response, 1024 * 1024));
+            const tokens = isObject(answer) ? countIn(answer.input_tokens) : undefined;
+            if (tokens === undefined) pause(otherPause);
+            return tokens;
+          }
+          pause(pauses.get(response.status) ?? otherPause);
+          const { status } = response;
+          const { account: state } = readFailure(
+            status,
+            response.headers,
+            await readStart(response, 64 * 1024),
+            Date.now(),
+          );
+          if (state?.suspended) account.mark(state);
+        } catch (thrown) {
+          pause(otherPause);
+          logger.debug("Tokens are estimated: GitHub Copilot did not count them.", thrown);
+        }
+        return undefined;
+      }
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/** Calls to GitHub Copilot over a WebSocket, where there is one; over HTTP otherwise. */
+import type { CallResponse } from "../../net/out/body";
+import { callOut, type OutgoingCall } from "../../net/out/fetch";
+import { callOverSocket, SocketBroken, type SocketCall } from "./socket-call";
+import { openSocketPool } from "./socket-pool";
+
+export interface CopilotSockets {
+  /**
+   * @param out The same call over HTTP: it is made if there is no WebSocket, if one that had served before breaks before it
+   * has answered anything, or if the upstream takes the request neither on that socket nor on a new one.
+   * @throws ProxyError `upstream`, `timeout`
+   */
+  call(call: CopilotSocketCall, out: OutgoingCall): Promise<CallResponse>;
+  close(): void;
+}
+
+export type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quota"> & {
+  body: string | Uint8Array;
+};
+
+/** Headers of a single request; a socket serves several, and the initiator is in the message. */
+const requestHeaders = new Set(["accept", "accept-encoding", "content-type", "x-initiator"]);
+
+export function openCopilotSockets(pool = openSocketPool()): CopilotSockets {
+  return {
+    async call(call, out) {
+      const { limits, controller, who } = out;
+      const shared = Object.entries(out.headers).filter(([name]) => !requestHeaders.has(name));
+      // A later request may hold an image. The header is harmless without one.
+      const headers = { ...Object.fromEntries(shared), "copilot-vision-request": "true" };
+      const body = textOf(call.body);
+      let { initiator } = call;
+      let overHttp = out;
+      for (const mayOpenAnother of [true, false]) {
+        try {
+          const response = await callOverSocket(pool, { ...call, initiator, body, headers, limits, controller, who });
+          if (response) return response;
+          out.retried?.("no WebSocket");
+          break;
+        } catch (thrown) {
+          if (!(thrown instanceof SocketBroken)) throw thrown;
+          if (!out.resent) throw thrown.error;
+          overHttp = { ...out, headers: out.resent(thrown.error), resent: undefined };
+          initiator = initiator && "agent";
+          if (!thrown.isSpent || !mayOpenAnother) break;
+        }
+      }
+      return callOut(call.url, overHttp);
+    },
+    close: () => pool.close(),
+  };
+}
+
+const textOf = (body: string | Uint8Array): string =>
+  typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);

@@ -1,0 +1,105 @@
+/** Calls to GitHub Copilot's model host, with the headers that identify the client. */
+import type { Session } from "../../accounts/account";
+import type { ConfigStore } from "../../config/store";
+import type { ProxyError } from "../../errors";
+import type { CallResponse } from "../../net/out/body";
+import { type CallOptions, callOut, type OutgoingCall } from "../../net/out/fetch";
+import type { CopilotSockets } from "./copilot-sockets";
+
+export interface Copilot {
+  /** One call with one account's session. @throws ProxyError `upstream`, `timeout` */
+  call(session: Session, call: CopilotCall): Promise<CallResponse>;
+  close(): void;
+}
+
+export interface CopilotCall extends CallOptions {
+  path: string;
+  /** dragoman's request id, so that GitHub's log lines can be matched with ours. */
+  requestId: string;
+  /** The purpose of the call, in the upstream's terms. */
+  intent: "conversation-agent" | "model-access" | "copilot-panel";
+  /** Whether a person's turn or an agent's follow-up made the call. */
+  initiator?: "user" | "agent";
+  /** The request holds an image. */
+  vision?: boolean;
+  /** Called with the error of the first try before a request is sent again, as an agent's. Without it, a request is sent once. */
+  resent?: (error: ProxyError) => void;
+  /** The request may be sent over a WebSocket, if the config allows it. */
+  socket?: {
+    /** Requests of one session share a socket; undefined if the session is not known. */
+    session: string | undefined;
+    /** The quota that the answer reports. */
+    quota(snapshots: unknown): void;
+    /** Called with each message as it came. */
+    received?(message: string): void;
+  };
+}
+
+/**
+ * The integration the sign-in app's tokens are scoped to; without it the host refuses them.
+ * A retired version is answered with status 466: `upstreamHeaders` in the config can then replace it.
+ */
+const integration = "vscode-chat";
+const apiVersion = "2026-08-01";
+
+export function openCopilot(config: Pick<ConfigStore, "current">, version: string): Copilot {
+  const product = `dragoman/${version}`;
+  const ownHeaders = lowerCaseNames(() => config.current.upstreamHeaders);
+  let sockets: Promise<CopilotSockets> | undefined;
+  const openSockets = async () => (await import("./copilot-sockets")).openCopilotSockets();
+  return {
+    close: () => void sockets?.then((open) => open.close()),
+    call(session, call) {
+      const headers: Record<string, string> = {
+        authorization: `Bearer ${session.token}`,
+        accept: "*/*",
+        // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
+        "accept-encoding": "identity",
+        "user-agent": product,
+        "openai-intent": call.intent,
+        "x-request-id": call.requestId,
+        "x-github-api-version": apiVersion,
+        "copilot-integration-id": integration,
+      };
+      if (session.mode === "exchange") {
+        headers["editor-version"] = product;
+        headers["editor-plugin-version"] = product;
+      }
+      if (call.body !== undefined) headers["content-type"] = "application/json";
+      if (call.initiator) headers["x-initiator"] = call.initiator;
+      if (call.vision) headers["copilot-vision-request"] = "true";
+      if (call.headers) Object.assign(headers, call.headers);
+      Object.assign(headers, ownHeaders());
+      const resent =
+        call.resent &&
+        ((error: ProxyError) => {
+          call.resent!(error);
+          // The first try counted as the person's turn.
+          return call.initiator ? { ...headers, "x-initiator": "agent" } : headers;
+        });
+      const { body, controller, limits, retried } = call;
+      const url = session.baseUrl + call.path;
+      const method = body === undefined ? "GET" : "POST";
+      const out: OutgoingCall = { method, headers, body, controller, limits, who, retried, resent };
+      if (!call.socket || body === undefined || config.current.responsesWebSocket === "off") return callOut(url, out);
+      sockets ??= openSockets();
+      const { initiator, socket } = call;
+      return sockets.then((open) => open.call({ url, body, initiator, ...socket }, out));
+    },
+  };
+}
+
+const who = "GitHub Copilot";
+
+/** The headers with lower-case names. They are converted once for each config. */
+function lowerCaseNames(read: () => Record<string, string>): () => Record<string, string> {
+  let source: Record<string, string> | undefined;
+  let lowered: Record<string, string> = {};
+  return () => {
+    if (source !== read()) {
+      source = read();
+      lowered = Object.fromEntries(Object.entries(source).map(([name, value]) => [name.toLowerCase(), value]));
+    }
+    return lowered;
+  };
+}

@@ -1,0 +1,162 @@
+/** What an error answer of the upstream means: which account it concerns, what to try, and the error for the client. */
+
+import type { AccountState } from "../../accounts/account";
+import { beginningOf } from "../../beginning";
+import { type ErrorKind, ProxyError, retryHeaders } from "../../errors";
+import { zonedTime } from "../../format";
+import { isObject, parseJson } from "../../json";
+import { readRetryAfter } from "../../net/out/retry-after";
+import { daySeconds, type FailureRow, isKnownCode, rowOf, statusOf, type UpstreamError } from "./failure-rows";
+import { patternOf, refusedParam } from "./unsupported-params";
+
+export interface Failure {
+  /** What to try, as long as no byte has been sent to the client. */
+  remedy: NonNullable<FailureRow["remedy"]> | "drop-param" | "none";
+  /** With `drop-param`: the pattern of the refused parameter. */
+  param?: string;
+  /** The new state of the account that was used, with the upstream's message as reason; undefined if it keeps its state. */
+  account?: AccountState;
+  /** The upstream's code, if it is not known here. */
+  newCode?: string;
+  /** What the state applies to; the whole account when missing. */
+  scope?: FailureRow["scope"];
+  /** As in the row. */
+  denies?: FailureRow["denies"];
+  /** The ids of the models that the upstream says it would have served instead. */
+  offered?: string[];
+  /** What the client gets if nothing helped. */
+  error: ProxyError;
+}
+
+/**
+ * @param body The beginning of the answer's body: JSON in any of its forms, plain text, HTML or nothing.
+ * @param now Milliseconds.
+ */
+export function readFailure(status: number, headers: Headers, body: string, now: number): Failure {
+  const error = readErrorBody(body);
+  // Plain text has no code; the header names the limit then.
+  if (status === 429 && error.code === "") error.code = limitIn(headers);
+  return judge(status, headers, error, now);
+}
+
+function limitIn(headers: Headers): string {
+  const name = headers.get("x-ratelimit-exceeded") ?? "";
+  return /^[a-z_]{1,64}(?::[a-z_]{1,64})?$/.test(name) ? name : "";
+}
+
+/** An error in the body of a 200, before anything was sent to the client: handled like an error answer. */
+export function readBrokenReply(error: { code: string; message: string }, headers: Headers, now: number): Failure {
+  return judge(statusOf(error.code), headers, error, now);
+}
+
+/**
+ * The error in the body of a 200 that should have been a stream; undefined if there is none.
+ * @param body As {@link readFailure}.
+ */
+export function upstreamErrorIn(body: string): { code: string; message: string } | undefined {
+  const json = parseJson(body);
+  return isObject(json) && (json.error || json.type === "error") ? readErrorBody(body) : undefined;
+}
+
+function judge(status: number, headers: Headers, upstream: UpstreamError, now: number): Failure {
+  const row = rowOf(status, upstream);
+  const refused = row || status !== 400 ? undefined : refusedParam(upstream);
+  const param = refused === undefined ? undefined : patternOf(refused);
+  const retryAfter = readRetryAfter(headers, now) ?? (waitStatuses.has(status) ? waitIn(upstream.message) : undefined);
+  const maxWait = row?.maxWait ?? daySeconds;
+  const wait = retryAfter === undefined ? undefined : Math.min(retryAfter, maxWait);
+  const until = wait === undefined ? undefined : now + wait * 1000;
+  const message = upstream.message || `GitHub Copilot answered with status ${status}.`;
+  const reason = (end: string) => row?.sentence?.replace("{until}", end);
+  const error = new ProxyError(
+    row?.kind ?? kindOf(status),
+    joinSentences(message, reason(until === undefined ? "" : ` until ${zonedTime(until, now)}`), row?.hint),
+    {
+      status: row?.clientStatus ?? status,
+      code: row?.clientCode ?? (upstream.code || undefined),
+      param: upstream.param,
+      headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
+    },
+  );
+  return {
+    remedy: row?.remedy ?? (param === undefined ? "none" : "drop-param"),
+    param,
+    account: row?.state && {
+      name: row.state,
+      until,
+      // Without the time: the state has it in `until`.
+      reason: joinSentences(message, reason("")),
+      suspended: row.suspended,
+      premiumOnly: row.scope === "premium",
+      untilRaised: row.untilRaised,
+      doubtful: row.state === "cooling" && retryAfter !== undefined && retryAfter > maxWait,
+    },
+    newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
+    scope: row?.scope,
+    denies: row?.denies,
+    offered: row?.denies === "model" ? offeredIn(upstream.message) : undefined,
+    error,
+  };
+}
+
+/** The upstream's message and our sentences, with a full stop between them. */
+function joinSentences(message: string, ...ours: (string | undefined)[]): string {
+  const sentences = ours.filter((sentence) => sentence !== undefined && sentence !== "");
+  if (sentences.length === 0) return message;
+  return [/[.!?…:]["'”’)\]]?$/.test(message) ? message : `${message}.`, ...sentences].join(" ");
+}
+
+/** The kind of error for a status, without regard to the body. */
+export const kindOf = (status: number): ErrorKind =>
+  kindsByStatus[status] ?? (status < 500 ? "invalid_request" : "upstream");
+
+const kindsByStatus: Record<number, ErrorKind> = {
+  404: "not_found",
+  408: "timeout",
+  413: "too_large",
+  429: "rate_limit",
+  504: "timeout",
+};
+
+/** Message, code and param of an error body in any form, whatever its content type. */
+function readErrorBody(body: string): UpstreamError {
+  const json = parseJson(body);
+  if (isObject(json)) {
+    const error = isObject(json.error) ? json.error : json;
+    const text = (value: unknown) => (typeof value === "string" ? value : "");
+    return {
+      message: (text(error.message) || text(json.error)).trim(),
+      code: text(error.code) || (text(error.type) === "error" ? "" : text(error.type)),
+      param: text(error.param) || undefined,
+    };
+  }
+  const isPage = /^\s*</.test(body);
+  return { message: isPage ? "" : beginningOf(body.trim(), 500), code: "", isPage };
+}
+
+/** Statuses whose message may say when to try again. */
+const waitStatuses: ReadonlySet<number> = new Set([402, 403, 429, 503]);
+
+const waitWords =
+  /\b(?:retry|try again)(?: after| in)((?: ?(?:and )?\d{1,9}(?:\.\d{1,9})? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z]),?){1,4})/i;
+
+/** Seconds from words such as `Please retry after 2733 seconds.` or `try again in 1h 30m`; undefined if there are none. */
+function waitIn(message: string): number | undefined {
+  const [, stated] = waitWords.exec(message.slice(0, 2000)) ?? [];
+  if (stated === undefined) return undefined;
+  const parts = stated.matchAll(/(\d+(?:\.\d+)?) ?([a-z]+)/gi);
+  let sum = 0;
+  for (const [, amount, unit = ""] of parts) sum += Number(amount) * secondsOf(unit.toLowerCase());
+  return Math.ceil(sum);
+}
+
+function secondsOf(unit: string): number {
+  if (unit === "ms" || unit.startsWith("milli")) return 0.001;
+  return { s: 1, m: 60, h: 3600, d: daySeconds }[unit[0]!]!;
+}
+
+/** The ids in `Available models: [a b c]`. */
+function offeredIn(message: string): string[] | undefined {
+  const [, listed] = /Available models: \[([^\]]{1,8000})\]/i.exec(message) ?? [];
+  return listed?.split(/[\s,]+/).filter((id) => /^[\w.:/-]{1,100}$/.test(id));
+}

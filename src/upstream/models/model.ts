@@ -1,0 +1,134 @@
+/** One model as the upstream lists it (`GET /models`), read leniently: a missing value is unknown. */
+
+import { upstreamPaths } from "../../api-paths";
+import { type Dialect, dialects, type JsonObject } from "../../dialects/hub/conversation";
+import { countIn } from "../../dialects/hub/json";
+import type { ModelFacts } from "../../dialects/hub/model";
+import { isObject } from "../../json";
+import { isKnownFor, namedAbilities } from "./known-models";
+import { type Price, readPrice } from "./price-list";
+
+export interface Model extends ModelFacts {
+  /** The display name. */
+  name: string;
+  /** What the id resolves to, often the same. */
+  version: string;
+  kind: "chat" | "embeddings" | "completion";
+  preview: boolean;
+  /** Meant for small tasks. */
+  light: boolean;
+  /** GitHub's word for what it costs: `low`, `medium`, `high`. */
+  priceCategory?: string;
+  /** It is served over a WebSocket too. */
+  socket?: true;
+  /** Offered in the official model picker; hidden ones are usually callable. */
+  picked: boolean;
+  /** The account's last list lacks it, an earlier one had it: it is kept for a day. */
+  isAbsent?: true;
+  /** The list says that the picker does not offer it. */
+  unpicked?: true;
+  /** Its terms are accepted, or it has none. */
+  enabled: boolean;
+  price: Price;
+  /** The share of its price that Auto takes off, 0 … 1; missing if the list names none. */
+  autoDiscount?: number;
+  tokenizer?: string;
+}
+
+/** Undefined if there is no usable id. */
+export function readModel(item: unknown): Model | undefined {
+  if (!isObject(item) || typeof item.id !== "string" || item.id === "" || item.id.length > 256) return undefined;
+  const capabilities = objectIn(item.capabilities);
+  const limits = objectIn(capabilities.limits);
+  const supports = objectIn(capabilities.supports);
+  const kind = kinds.find((each) => each === capabilities.type) ?? "chat";
+  return {
+    id: item.id,
+    name: shortText(item.name) ?? item.id,
+    vendor: shortText(item.vendor) ?? "unknown",
+    version: shortText(item.version) ?? item.id,
+    kind,
+    preview: item.preview === true,
+    light: isLight(item, item.id),
+    priceCategory: shortText(item.model_picker_price_category),
+    picked: item.model_picker_enabled === true,
+    enabled: isObject(item.policy) ? item.policy.state === "enabled" : true,
+    dialects: kind === "chat" ? readDialects(item.supported_endpoints) : [],
+    ...(textsIn(item.supported_endpoints).includes(socketEndpoint) && { socket: true }),
+    price: readPrice(item.billing, isKnownFor("isLongFromBoundary", item.id)),
+    ...(item.model_picker_enabled === false && { unpicked: true }),
+    ...readDiscount(objectIn(item.billing).auto_discount),
+    tokenizer: shortText(capabilities.tokenizer),
+    limits: {
+      context: countIn(limits.max_context_window_tokens),
+      prompt: countIn(limits.max_prompt_tokens),
+      output: countIn(limits.max_output_tokens),
+      fullOutput: countIn(limits.max_non_streaming_output_tokens),
+      inputs: countIn(limits.max_inputs),
+      vision: readVision(limits.vision),
+    },
+    supports: {
+      tools: supports.tool_calls === true,
+      parallelTools: supports.parallel_tool_calls === true,
+      vision: supports.vision === true,
+      structuredOutputs: supports.structured_outputs === true,
+      adaptiveThinking: supports.adaptive_thinking === true,
+      thinkingBudget: readBudget(supports),
+      efforts: textsIn(supports.reasoning_effort),
+      ...namedAbilities(item.id),
+      ...(typeof supports.tool_search === "boolean" && { toolSearch: supports.tool_search }),
+      ...(typeof supports.context_editing === "boolean" && { contextEditing: supports.context_editing }),
+    },
+  };
+}
+
+/** Each list since 2026-03 has the category; a name decides only where it is missing. */
+function isLight({ model_picker_category: category, model_picker_price_category: price }: JsonObject, id: string) {
+  return category === undefined && price === undefined
+    ? isKnownFor("light", id)
+    : category === "lightweight" || price === "low";
+}
+
+const kinds = ["chat", "embeddings", "completion"] as const;
+
+/** As the upstream lists it. */
+const socketEndpoint = `ws:${upstreamPaths.responses}`;
+
+const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstreamPaths[dialect], dialect]));
+
+/** A chat model without a list is an older one, which supports chat completions only. */
+function readDialects(listed: unknown): Dialect[] {
+  if (!Array.isArray(listed)) return ["chat"];
+  return textsIn(listed).flatMap((endpoint) => dialectByPath.get(endpoint) ?? []);
+}
+
+function readDiscount(value: unknown): Pick<Model, "autoDiscount"> {
+  const autoDiscount = shareOf(value);
+  return autoDiscount === undefined ? {} : { autoDiscount };
+}
+
+/** A discount as a share, 0 … 1: lists and answers write percent (`10`) or shares (`0.1`). Undefined for none. */
+export function shareOf(discount: unknown): number | undefined {
+  const number = typeof discount === "string" && discount !== "" ? Number(discount) : discount;
+  if (typeof number !== "number" || !(number > 0 && number <= 100)) return undefined;
+  return number < 1 ? number : number / 100;
+}
+
+function readVision(value: unknown) {
+  if (!isObject(value)) return undefined;
+  return {
+    imageBytes: countIn(value.max_prompt_image_size),
+    images: countIn(value.max_prompt_images),
+    mediaTypes: textsIn(value.supported_media_types),
+  };
+}
+
+function readBudget(supports: JsonObject) {
+  const max = countIn(supports.max_thinking_budget);
+  return max ? { min: countIn(supports.min_thinking_budget) ?? 1, max } : undefined;
+}
+
+const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
+const shortText = (value: unknown) => (typeof value === "string" && value !== "" ? value.slice(0, 256) : undefined);
+const textsIn = (value: unknown) =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];

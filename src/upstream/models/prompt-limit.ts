@@ -1,0 +1,28 @@
+/** How long a prompt may be: the upstream's own limit, or a lower one that the owner sets or that the model's price suggests. */
+import type { Config } from "../../config/schema";
+import type { Model } from "./model";
+import { isLongDearer } from "./price-list";
+
+/** What the config says of them. */
+export type LimitConfig = Pick<Config, "maxPromptTokens">;
+
+/**
+ * Tokens above which dragoman refuses a prompt: those of the config, else where a dearer price begins. Undefined where
+ * only the upstream's limit counts.
+ */
+export function promptLimitOf({ id, price, limits }: Model, { maxPromptTokens }: LimitConfig): number | undefined {
+  const limit = Object.hasOwn(maxPromptTokens, id)
+    ? maxPromptTokens[id]
+    : isLongDearer(price)
+      ? price.long?.above
+      : undefined;
+  return limit !== undefined && limit < (limits.prompt ?? Number.POSITIVE_INFINITY) ? limit : undefined;
+}
+
+/** The limits that clients see: those that hold here. */
+export function clientLimitsOf(model: Model, config: LimitConfig): Pick<Model["limits"], "context" | "prompt"> {
+  const { context, prompt, output } = model.limits;
+  const limit = promptLimitOf(model, config);
+  if (limit === undefined) return { context, prompt };
+  return { prompt: limit, context: Math.min(context ?? Number.POSITIVE_INFINITY, limit + (output ?? 0)) };
+}

@@ -1,0 +1,77 @@
+/** Keeps the learnt token factors across restarts: model ids and numbers, never content. Several processes may share the file. */
+import { z } from "zod";
+import { readPrivate, writePrivate } from "../../config/files";
+import { lazy } from "../../lazy";
+import { factorBounds, type TokenFactor } from "./token-factor";
+
+/** Factors by model id. */
+export type TokenFactors = Map<string, TokenFactor>;
+
+/** The most models that are remembered: a provider of made-up names must not fill the file. */
+export const maxFactors = 300;
+const maxBytes = 256 * 1024;
+
+const within = ([least, most]: readonly [number, number]) => z.number().min(least).max(most);
+const schema = lazy(() => {
+  const variance = z.number().min(0).max(1);
+  return z.object({
+    models: z.record(
+      z.string().max(256),
+      z.object({
+        texts: within(factorBounds.texts),
+        tools: within(factorBounds.tools),
+        variance: z.tuple([variance, z.number().min(-1).max(1), variance]),
+        exchanges: z.int().min(1).max(1e9),
+        error: z.number().min(0).max(1),
+        updatedAtMs: z.int().min(0),
+      }),
+    ),
+  });
+});
+
+/** The factors of the file; none where there is no file, or it cannot be read: they are learnt again. */
+function readFactors(path: string): TokenFactors {
+  try {
+    return new Map(Object.entries(schema().parse(JSON.parse(readPrivate(path, maxBytes) ?? '{"models":{}}')).models));
+  } catch {
+    return new Map();
+  }
+}
+
+/**
+ * Adds what other processes have learnt: of each model, the factor that more exchanges have taught counts. The models
+ * that were seen last are kept.
+ */
+export function mergeFactors(factors: TokenFactors, path: string): void {
+  for (const [model, factor] of readFactors(path)) {
+    const ours = factors.get(model);
+    if (!ours || factor.exchanges > ours.exchanges) factors.set(model, factor);
+  }
+  const oldest = [...factors].sort(([, a], [, b]) => a.updatedAtMs - b.updatedAtMs);
+  for (const [model] of oldest.slice(0, Math.max(0, factors.size - maxFactors))) factors.delete(model);
+}
+
+const textOf = (factors: TokenFactors): string => `${JSON.stringify({ models: Object.fromEntries(factors) })}\n`;
+
+/** Replaces the file as a whole, without waiting for the disk. @throws The system's own error. */
+export async function saveFactors(path: string, factors: TokenFactors): Promise<void> {
+  // `removeLeftovers` knows the name, should the process end here.
+  const { open, rename, rm } = await import("node:fs/promises");
+  const temporary = `${path}.tmp-${process.pid}-${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}`;
+  try {
+    const file = await open(temporary, "wx", 0o600);
+    try {
+      await file.writeFile(textOf(factors));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (thrown) {
+    await rm(temporary, { force: true });
+    throw thrown;
+  }
+}
+
+/** The same before the process ends. @throws The system's own error. */
+export const saveFactorsNow = (path: string, factors: TokenFactors): void => writePrivate(path, textOf(factors));
