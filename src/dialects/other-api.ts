@@ -5,7 +5,7 @@
 
 import { isObject } from "../json";
 import type { Conversation, JsonObject } from "./hub/conversation";
-import { Fields } from "./hub/fields";
+import type { Fields } from "./hub/fields";
 import { omit, omitUndefined } from "./hub/json";
 import { decodeSampling } from "./hub/sampling";
 import { decodeStop } from "./openai";
@@ -63,9 +63,9 @@ export function asResponsesRequest(request: JsonObject): JsonObject {
 }
 
 /** Fields of chat completions that the Responses API has no name for. */
-export function decodeChatFields(request: JsonObject): Pick<Conversation, "stop" | "sampling"> {
-  const stop = decodeStop(request.stop);
-  const sampling = decodeSampling(new Fields(request), ["seed", "presencePenalty", "frequencyPenalty"]);
+export function decodeChatFields(request: Fields): Pick<Conversation, "stop" | "sampling"> {
+  const stop = decodeStop(request.any("stop"));
+  const sampling = decodeSampling(request, ["seed", "presencePenalty", "frequencyPenalty"]);
   return { ...(stop ? { stop } : {}), ...(sampling ? { sampling } : {}) };
 }
 

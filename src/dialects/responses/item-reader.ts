@@ -3,7 +3,8 @@ import { entryOf, isObject } from "../../json";
 import type { Sink } from "../../net/stream/stream";
 import { type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
-import { countIn, omit, textIn } from "../hub/json";
+import { Fields } from "../hub/fields";
+import { countIn, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason } from "../hub/reply";
 import { extrasOf } from "../openai";
 import { sealOf } from "./compaction";
@@ -14,8 +15,6 @@ import { thinkingText } from "./parts";
 import { toolRunBy } from "./server-tools";
 import { flatName } from "./tools";
 import { decodeUsage } from "./usage";
-
-const knownOfCall = new Set(["type", "id", "call_id", "status", "name", "arguments", "input"]);
 
 /** Why a response is incomplete; an unknown reason counts as `length`. */
 const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "length", content_filter: "refusal" };
@@ -291,11 +290,15 @@ function emitCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
 const thinkingBlock = (id: string): Block => ({ kind: "thinking", ...extrasOf(id === "" ? undefined : { id }) });
 
 function callBlock(item: JsonObject): Block {
+  const fields = new Fields(item);
+  fields.skip("type", "id", "call_id", "status", "arguments", "input");
+  // Where the name has a namespace, the client gets the tool's own name back.
+  if (item.namespace == null) fields.skip("name");
   return {
     kind: "tool-call",
     id: textIn(item.call_id) || ownId("call"),
     name: flatName(textIn(item.name), item.namespace),
     ...(item.type === "custom_tool_call" ? { freeform: true } : {}),
-    ...extrasOf(item.namespace == null ? omit(item, knownOfCall) : { ...omit(item, knownOfCall), name: item.name }),
+    ...extrasOf(fields.rest()),
   };
 }

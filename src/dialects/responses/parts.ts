@@ -12,24 +12,12 @@ import type {
   ToolResultPart,
   WithExtras,
 } from "../hub/conversation";
-import { arrayAt, objectAt, omit, omitUndefined, textAt } from "../hub/json";
+import { Fields } from "../hub/fields";
+import { arrayAt, omitUndefined, textIn } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl, extrasOf } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
 import { hubName, localName, type ToolNames, wireName } from "./tools";
-
-// ── Wire facts ──
-
-const knownFields = {
-  text: new Set(["type", "text"]),
-  refusal: new Set(["type", "refusal"]),
-  image: new Set(["type", "image_url"]),
-  file: new Set(["type", "filename", "file_data"]),
-  fileLink: new Set(["type", "filename", "file_url", "file_data"]),
-  reasoning: new Set(["type", "id", "summary", "encrypted_content"]),
-  call: new Set(["type", "call_id", "name", "arguments", "input"]),
-  output: new Set(["type", "call_id", "output"]),
-};
 
 // ── Decode ──
 
@@ -38,56 +26,61 @@ const knownFields = {
  * @param textType The type of plain text there; another type is kept in the extras.
  */
 export function decodeContent(content: unknown, path: string, textType: string): Part[] {
-  return arrayAt(content, path).map((value, index) => decodePart(objectAt(value, `${path}[${index}]`), textType));
+  return arrayAt(content, path).map((value, index) => decodePart(Fields.at(value, `${path}[${index}]`), textType));
 }
 
-function decodePart(part: JsonObject, textType: string): Part {
-  const { type } = part;
-  if ((type === "input_text" || type === "output_text" || type === "text") && typeof part.text === "string")
-    return { kind: "text", text: part.text, ...textExtras(part, textType) };
-  if (type === "refusal" && typeof part.refusal === "string")
-    return { kind: "text", text: part.refusal, refusal: true, ...extrasOf(omit(part, knownFields.refusal)) };
-  if (type === "input_image" && typeof part.image_url === "string")
-    return {
-      kind: "image",
-      source: dataOf(part.image_url) ?? { url: part.image_url },
-      ...extrasOf(omit(part, knownFields.image)),
-    };
-  const data = type === "input_file" && typeof part.file_data === "string" ? dataOf(part.file_data) : undefined;
+function decodePart(part: Fields, textType: string): Part {
+  const { text, refusal, image_url: image, file_data, file_url, filename } = part.object;
+  const type = part.any("type");
+  if ((type === "input_text" || type === "output_text" || type === "text") && typeof text === "string") {
+    part.skip("text");
+    return { kind: "text", text, ...textExtras(part, textType) };
+  }
+  if (type === "refusal" && typeof refusal === "string") {
+    part.skip("refusal");
+    return { kind: "text", text: refusal, refusal: true, ...extrasOf(part.rest()) };
+  }
+  if (type === "input_image" && typeof image === "string") {
+    part.skip("image_url");
+    return { kind: "image", source: dataOf(image) ?? { url: image }, ...extrasOf(part.rest()) };
+  }
+  const data = type === "input_file" && typeof file_data === "string" ? dataOf(file_data) : undefined;
+  const name = typeof filename === "string" ? { name: filename } : {};
   if (data) {
-    const name = typeof part.filename === "string" ? { name: part.filename } : {};
-    return { kind: "file", ...name, ...data, ...extrasOf(omit(part, knownFields.file)) };
+    part.skip("filename", "file_data");
+    return { kind: "file", ...name, ...data, ...extrasOf(part.rest()) };
   }
-  if (type === "input_file" && typeof part.file_url === "string" && part.file_data == null) {
-    const name = typeof part.filename === "string" ? { name: part.filename } : {};
-    return { kind: "file-link", ...name, url: part.file_url, ...extrasOf(omit(part, knownFields.fileLink)) };
+  if (type === "input_file" && typeof file_url === "string" && file_data == null) {
+    part.skip("filename", "file_url", "file_data");
+    return { kind: "file-link", ...name, url: file_url, ...extrasOf(part.rest()) };
   }
-  return { kind: "foreign", dialect: "responses", value: part, ...extrasOf({ content: true }) };
+  return { kind: "foreign", dialect: "responses", value: part.object, ...extrasOf({ content: true }) };
 }
 
 /** Empty annotations and logprobs are omitted. */
-function textExtras(part: JsonObject, textType: string): WithExtras {
+function textExtras(part: Fields, textType: string): WithExtras {
   const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
-  const others: JsonObject = { ...omit(part, knownFields.text) };
-  for (const key of ["annotations", "logprobs"]) if (isEmpty(others[key])) delete others[key];
-  return extrasOf(part.type === textType ? others : { ...others, type: part.type });
+  for (const key of ["annotations", "logprobs"]) if (isEmpty(part.object[key])) part.skip(key);
+  const { type } = part.object;
+  return extrasOf({ ...part.rest(), ...(type === textType ? {} : { type }) });
 }
 
 /** A `reasoning` item. */
 export function decodeThinking(item: JsonObject): Part {
+  const fields = new Fields(item);
+  fields.skip("type");
   const text = thinkingText(item);
-  const id = typeof item.id === "string" ? item.id : undefined;
-  const proof = typeof item.encrypted_content === "string" ? item.encrypted_content : "";
-  const isPlain = Bun.deepEquals(item.summary, summaryOf(text));
-  const extras = extrasOf({
-    ...omit(item, knownFields.reasoning),
-    ...(isPlain ? {} : { summary: item.summary ?? [] }),
-  });
+  const proof = textIn(fields.any("encrypted_content"));
+  const id = fields.any("id");
+  const summary = fields.any("summary");
+  const isPlain = Bun.deepEquals(summary, summaryOf(text));
   return {
     kind: "thinking",
     text,
-    ...(proof === "" ? {} : { signature: unpackSignature(proof, "responses", id) }),
-    ...extras,
+    ...(proof === ""
+      ? {}
+      : { signature: unpackSignature(proof, "responses", typeof id === "string" ? id : undefined) }),
+    ...extrasOf({ ...fields.rest(), ...(isPlain ? {} : { summary: summary ?? [] }) }),
   };
 }
 
@@ -102,28 +95,34 @@ const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "
 
 /** A call of a function or freeform tool. @throws ProxyError `invalid_request` naming the field. */
 export function decodeCall(item: JsonObject, path: string, scope: ToolNames): ToolCallPart {
-  const field = item.type === "custom_tool_call" ? "input" : "arguments";
-  const name = textAt(item.name, `${path}.name`);
+  const fields = new Fields(item, path);
+  const name = fields.text("name");
+  const id = fields.text("call_id");
+  const input = fields.text(fields.any("type") === "custom_tool_call" ? "input" : "arguments");
+  fields.skip("arguments", "input");
   const local = typeof item.namespace === "string" ? { [localName]: name } : {};
   return {
     kind: "tool-call",
-    id: textAt(item.call_id, `${path}.call_id`),
+    id,
     name: hubName(name, item.namespace, scope),
-    input: textAt(item[field], `${path}.${field}`),
-    ...extrasOf({ ...omit(item, knownFields.call), ...local }),
+    input,
+    ...extrasOf({ ...fields.rest(), ...local }),
   };
 }
 
 /** A call's output. @throws ProxyError `invalid_request` naming the field. */
 export function decodeResult(item: JsonObject, path: string): ToolResultPart {
-  const output = typeof item.output === "string" ? [{ type: "input_text", text: item.output }] : item.output;
+  const fields = new Fields(item, path);
+  fields.skip("type");
+  const output = fields.any("output");
+  const content = typeof output === "string" ? [{ type: "input_text", text: output }] : output;
   return {
     kind: "tool-result",
-    id: textAt(item.call_id, `${path}.call_id`),
-    parts: decodeContent(output, `${path}.output`, "input_text"),
+    id: fields.text("call_id"),
+    parts: decodeContent(content, fields.pathOf("output"), "input_text"),
     // The dialect has no field for a failed tool; other gateways write `incomplete`, and Copilot accepts it.
     ...(item.status === "incomplete" ? { failed: true } : {}),
-    ...extrasOf(omit(item, knownFields.output)),
+    ...extrasOf(fields.rest()),
   };
 }
 

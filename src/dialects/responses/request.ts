@@ -4,22 +4,9 @@ import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Tool, Turn } from "../hub/conversation";
+import { Fields } from "../hub/fields";
 import { dropOverwritten } from "../hub/ignorable-fields";
-import {
-  arrayAt,
-  countIn,
-  filledAt,
-  listAt,
-  objectAt,
-  omit,
-  omitUndefined,
-  optionalBoolean,
-  optionalCount,
-  optionalNumber,
-  optionalText,
-  textAt,
-  textIn,
-} from "../hub/json";
+import { arrayAt, countIn, filledAt, listAt, objectAt, omit, omitUndefined, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { encodeSampling } from "../hub/sampling";
@@ -41,23 +28,6 @@ import { applyRules, refuseStored } from "./rules";
 import { decodeSearchCall } from "./server-tools";
 import { decodeToolSearchCall, decodeToolSearchOutput, isClients } from "./tool-search";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames, type ToolPlace } from "./tools";
-
-// ── Wire facts ──
-
-/** The fields that are read into the hub; all others are kept as extras. */
-const knownFields = {
-  request: new Set([
-    ...["model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens"],
-    ...["temperature", "top_p", "reasoning", "text", "stream"],
-    // Chat's, which only an upstream of another dialect takes.
-    ...["stop", "seed", "presence_penalty", "frequency_penalty"],
-  ]),
-  message: new Set(["type", "role", "content"]),
-  additionalTools: new Set(["tools"]),
-  effort: new Set(["effort", "summary"]),
-  text: new Set(["format", "verbosity"]),
-  format: new Set(["type", "name", "description", "schema", "strict"]),
-};
 
 // ── Tables ──
 
@@ -81,43 +51,43 @@ export const isWarmUp = (body: JsonObject): boolean => body.generate === false;
  * of tools, annotations or logprobs, and messages without content are omitted.
  */
 export function decodeRequest(body: unknown): Conversation {
-  const request = asResponsesRequest(objectAt(body, "body"));
-  refuseStored(request);
+  const request = new Fields(asResponsesRequest(objectAt(body, "body")));
+  refuseStored(request.object);
   const scope: ToolNames = { tools: [], taken: new Set(), names: new Map(), wireTools: new Map() };
   const draft: Draft = { turns: [], scope, searches: [], spoke: false, closed: false };
-  const instructions = optionalText(request.instructions, "instructions");
+  const instructions = request.optionalText("instructions");
   if (instructions !== undefined)
     draft.turns.push({
       role: "system",
       parts: [{ kind: "text", text: instructions }],
       ...extrasOf({ instructions: true }),
     });
-  decodeTools(listAt(request.tools, "tools"), "tools", scope, {});
-  decodeInput(request.input, draft);
-  const choice = decodeChoice(request.tool_choice, scope);
-  const reasoning = request.reasoning == null ? {} : objectAt(request.reasoning, "reasoning");
-  const textOptions = decodeTextOptions(request.text == null ? {} : objectAt(request.text, "text"));
+  decodeTools(listAt(request.any("tools"), "tools"), "tools", scope, {});
+  decodeInput(request.any("input"), draft);
+  const choice = decodeChoice(request.any("tool_choice"), scope);
+  const reasoning = Fields.at(request.any("reasoning") ?? {}, "reasoning");
+  const textOptions = decodeTextOptions(Fields.at(request.any("text") ?? {}, "text"));
 
   return {
-    model: textAt(request.model, "model"),
+    model: request.text("model"),
     turns: draft.turns,
-    tools: withMostUses(scope.tools, request.max_tool_calls),
+    tools: withMostUses(scope.tools, request.object.max_tool_calls),
     toolChoice: choice.toolChoice,
     ...(choice.allowedTools ? { allowedTools: choice.allowedTools } : {}),
-    parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
-    maxTokens: optionalCount(request.max_output_tokens, "max_output_tokens"),
-    temperature: optionalNumber(request.temperature, "temperature"),
-    topP: optionalNumber(request.top_p, "top_p"),
+    parallelTools: request.optionalBoolean("parallel_tool_calls"),
+    maxTokens: request.optionalCount("max_output_tokens"),
+    temperature: request.optionalNumber("temperature"),
+    topP: request.optionalNumber("top_p"),
     ...decodeChatFields(request),
     reasoning: decodeReasoning(reasoning),
     format: textOptions.format,
-    stream: optionalBoolean(request.stream, "stream") ?? false,
+    stream: request.optionalBoolean("stream") ?? false,
     ...extrasOf(
       omitUndefined({
-        ...omit(request, knownFields.request),
+        ...request.rest(),
         ...choice.extras,
         ...textOptions.extras,
-        reasoning: omit(reasoning, knownFields.effort),
+        reasoning: reasoning.rest(),
       }),
     ),
   };
@@ -189,9 +159,9 @@ function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
   }
   const content = typeof item.content === "string" ? [{ type: textTypes[role], text: item.content }] : item.content;
   const parts = content == null ? [] : decodeContent(content, `${path}.content`, textTypes[role]);
-  const extras = extrasOf(
-    omitUndefined({ ...omit(item, knownFields.message), role: item.role === "developer" ? item.role : undefined }),
-  );
+  const fields = new Fields(item);
+  fields.skip("type", "role", "content");
+  const extras = extrasOf({ ...fields.rest(), ...(item.role === "developer" ? { role: item.role } : {}) });
   const last = draft.turns.at(-1);
   // Thinking and calls before a message belong to its turn; a turn holds one message, so that each keeps its extras.
   if (role === "assistant" && last?.role === role && !draft.spoke && !draft.closed) {
@@ -227,46 +197,42 @@ function decodeForeign(item: JsonObject, draft: Draft): void {
 }
 
 function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): void {
-  const tools = listAt(item.tools, `${path}.tools`);
+  const fields = new Fields(item, path);
+  const tools = listAt(fields.any("tools"), fields.pathOf("tools"));
   if (tools.length === 0) {
     decodeForeign(item, draft);
     return;
   }
-  decodeTools(tools, `${path}.tools`, draft.scope, {
-    additional_tools: {
-      at: draft.turns.length,
-      item: omit(item, knownFields.additionalTools) ?? {},
-    } satisfies ToolPlace,
-  });
+  const place: ToolPlace = { at: draft.turns.length, item: fields.rest() ?? {} };
+  decodeTools(tools, fields.pathOf("tools"), draft.scope, { additional_tools: place });
   draft.closed = true;
 }
 
-function decodeReasoning(reasoning: JsonObject): Reasoning | undefined {
-  const effort = optionalText(reasoning.effort, "reasoning.effort");
-  const summary = optionalText(reasoning.summary, "reasoning.summary");
+function decodeReasoning(reasoning: Fields): Reasoning | undefined {
+  const effort = reasoning.optionalText("effort");
+  const summary = reasoning.optionalText("summary");
   return effort === undefined && summary === undefined ? undefined : omitUndefined({ effort, summary });
 }
 
 /** `text`: its format is read into the hub; `verbosity` has the same name in the chat dialect. */
-function decodeTextOptions(text: JsonObject): { format?: ResponseFormat; extras: JsonObject } {
-  const { format, verbosity } = text;
-  const isSchema = isObject(format) && format.type === "json_schema" && isObject(format.schema);
-  if (!isObject(format) || (!isSchema && format.type !== "json_object"))
-    return { extras: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, format ?? undefined) }) };
+function decodeTextOptions(text: Fields): { format?: ResponseFormat; extras: JsonObject } {
+  const wire = text.any("format");
+  const verbosity = text.any("verbosity") ?? undefined;
+  const extras = (format: unknown): JsonObject =>
+    omitUndefined({ verbosity, text: format == null ? text.rest() : { ...text.rest(), format } });
+  const isSchema = isObject(wire) && wire.type === "json_schema" && isObject(wire.schema);
+  if (!isObject(wire) || (!isSchema && wire.type !== "json_object")) return { extras: extras(wire) };
+  const format = text.fields("format");
+  format.skip("type", "schema");
   return {
     format: omitUndefined({
-      name: optionalText(format.name, "text.format.name"),
-      description: optionalText(format.description, "text.format.description"),
-      schema: isSchema ? format.schema : undefined,
-      strict: optionalBoolean(format.strict, "text.format.strict"),
+      name: format.optionalText("name"),
+      description: format.optionalText("description"),
+      schema: isSchema ? wire.schema : undefined,
+      strict: format.optionalBoolean("strict"),
     }),
-    extras: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, omit(format, knownFields.format)) }),
+    extras: extras(format.rest()),
   };
-}
-
-function restOf(text: JsonObject, format: unknown): JsonObject | undefined {
-  const others = omit(text, knownFields.text);
-  return format === undefined ? others : { ...others, format };
 }
 
 // ── Encode ──

@@ -1,20 +1,13 @@
 /** Tools in the responses dialect: flat, in namespaces, or in `additional_tools` items of the input. */
 import { isObject, isSameJson } from "../../json";
 import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool, WithExtras } from "../hub/conversation";
+import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
-import { arrayAt, objectAt, omit, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
+import { arrayAt, objectAt, omitUndefined, textAt } from "../hub/json";
 import { extrasOf } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
 import { refuseForced } from "./rules";
 import { decodeServerTool } from "./server-tools";
-
-// ── Wire facts ──
-
-const knownFields = {
-  function: new Set(["type", "name", "description", "parameters", "strict"]),
-  custom: new Set(["type", "name", "description", "format"]),
-  namespace: new Set(["type", "tools"]),
-};
 
 // ── Decode ──
 
@@ -46,11 +39,14 @@ export const foundTool = "found tool";
 /** Reads a list of tools. Their extras hold the list they belong to: the namespace, the position of an item. */
 export function decodeTools(list: unknown[], path: string, scope: ToolNames, extras: JsonObject): void {
   for (const [index, value] of list.entries()) {
-    const at = `${path}[${index}]`;
-    const tool = objectAt(value, at);
-    const nested: unknown[] = tool.type === "namespace" && Array.isArray(tool.tools) ? tool.tools : [];
-    if (nested.length === 0) scope.tools.push(decodeTool(tool, at, scope, extras));
-    else decodeTools(nested, `${at}.tools`, scope, { ...extras, namespace: omit(tool, knownFields.namespace) ?? {} });
+    const tool = Fields.at(value, `${path}[${index}]`);
+    const { type, tools } = tool.object;
+    if (type !== "namespace" || !Array.isArray(tools) || tools.length === 0)
+      scope.tools.push(decodeTool(tool, scope, extras));
+    else {
+      tool.skip("type", "tools");
+      decodeTools(tools, tool.pathOf("tools"), scope, { ...extras, namespace: tool.rest() ?? {} });
+    }
   }
 }
 
@@ -63,40 +59,38 @@ function isRepeat(tool: JsonObject, key: string, scope: ToolNames): boolean {
 
 const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
 
-function decodeTool(tool: JsonObject, path: string, scope: ToolNames, list: JsonObject): Tool {
-  if (isClientSearch(tool)) return decodeClientSearch(tool, path, scope, list);
-  if (tool.type !== "function" && tool.type !== "custom") return { ...decodeServerTool(tool, path), ...extrasOf(list) };
-  const local = textAt(tool.name, `${path}.name`);
+function decodeTool(tool: Fields, scope: ToolNames, list: JsonObject): Tool {
+  const { object } = tool;
+  if (isClientSearch(object)) return decodeClientSearch(tool, scope, list);
+  const type = tool.any("type");
+  if (type !== "function" && type !== "custom") return { ...decodeServerTool(object, tool.path), ...extrasOf(list) };
+  const local = tool.text("name");
   const namespace = namespaceOf(list);
-  const isRepeated = isRepeat(tool, nameKey(local, namespace), scope);
+  const isRepeated = isRepeat(object, nameKey(local, namespace), scope);
   const name = takeName(local, namespace, scope, isRepeated);
-  const description = optionalText(tool.description, `${path}.description`);
-  const extras = {
+  const description = tool.optionalText("description");
+  const extras = () => ({
     ...(isRepeated ? { isRepeated } : {}),
-    ...(tool.defer_loading === true ? { isDeferred: true as const } : {}),
-    ...extrasOf({
-      ...omit(tool, knownFields[tool.type]),
-      ...list,
-      ...(name === local ? {} : { [localName]: local }),
-    }),
-  };
-  if (tool.type === "custom")
-    return { kind: "freeform", name, description, grammar: tool.format ?? undefined, ...extras };
+    ...(object.defer_loading === true ? { isDeferred: true as const } : {}),
+    ...extrasOf({ ...tool.rest(), ...list, ...(name === local ? {} : { [localName]: local }) }),
+  });
+  if (type === "custom")
+    return { kind: "freeform", name, description, grammar: tool.any("format") ?? undefined, ...extras() };
   // A missing `strict` and false are the same: see the rule `strict-default`.
-  const strict = optionalBoolean(tool.strict, `${path}.strict`) || undefined;
-  return { kind: "function", name, description, schema: tool.parameters ?? undefined, strict, ...extras };
+  const strict = tool.optionalBoolean("strict") || undefined;
+  return { kind: "function", name, description, schema: tool.any("parameters") ?? undefined, strict, ...extras() };
 }
 
 const isClientSearch = ({ type, execution }: JsonObject): boolean => type === "tool_search" && execution === "client";
 
 /** The client searches itself: for models without such a tool, it is a function. */
-function decodeClientSearch(tool: JsonObject, path: string, scope: ToolNames, list: JsonObject): FunctionTool {
+function decodeClientSearch(tool: Fields, scope: ToolNames, list: JsonObject): FunctionTool {
   return {
     kind: "function",
     name: takeName("tool_search", undefined, scope, false),
-    description: optionalText(tool.description, `${path}.description`),
-    schema: tool.parameters ?? undefined,
-    ...extrasOf({ ...list, [searchKey]: tool }),
+    description: tool.optionalText("description"),
+    schema: tool.any("parameters") ?? undefined,
+    ...extrasOf({ ...list, [searchKey]: tool.object }),
   };
 }
 
