@@ -1,4 +1,5 @@
 /** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
+import type { ExchangeFault } from "./exchange-faults";
 import type { Rights } from "./rights";
 
 export type HostName = "individual" | "business";
@@ -24,19 +25,6 @@ export interface Quota {
   /** The old free plan: no `quota_snapshots`, `limited_user_quotas` instead. */
   legacy: boolean;
 }
-
-/** Ways in which the token exchange can refuse an account; see `exchangeRefusals` in github.ts. */
-export type ExchangeFault =
-  | "no_copilot_access"
-  | "snippy_not_configured"
-  | "billing_locked"
-  | "own-app"
-  | "personal-token"
-  | "rate-limit"
-  | "revoked"
-  | "500"
-  | "502"
-  | "unreadable";
 
 /** Who offers a protocol: `POST /auto`, `POST /models/session`, or a chat request that names no model. */
 export type AutoProtocol = "auto" | "session" | "omission";

@@ -4,38 +4,48 @@ import type { DemoState } from "./accounts";
 import type { ModelCall } from "./model-call";
 import { modelFor } from "./models";
 import { tokens } from "./scripted-replies";
-import { invalid, number, string } from "./wire";
+import { invalid, list, number, string } from "./wire";
 
 export function embeddings(demo: DemoState, { account, body }: ModelCall): Response {
   const model = modelFor(demo, account, string(body.model), "/embeddings");
   const { input, dimensions, encoding_format } = body;
   const max = Number(model.traits.get("inputs") ?? 512);
-  if (!Array.isArray(input) || !input.every((text): text is string => typeof text === "string"))
-    throw invalid("invalid_request_body", "input must be an array of strings", "input");
-  if (input.length === 0 || input.length > max)
-    throw invalid(
-      "invalid_request_body",
-      `input must have between 1 and ${max} items, but has ${input.length}`,
-      "input",
-    );
-  if (input.some((text) => tokens(text) > 8191))
-    throw invalid("invalid_request_body", "This model's maximum context length is 8191 tokens.", "input");
-  if (encoding_format !== undefined && encoding_format !== "float")
-    throw invalid(
-      "invalid_request_body",
-      `encoding_format ${JSON.stringify(encoding_format)} is not supported`,
-      "encoding_format",
-    );
-  if (dimensions !== undefined && !model.traits.has("dimensions"))
-    throw invalid("invalid_request_body", "This model does not support specifying dimensions.", "dimensions");
   const size = number(dimensions) ?? 1536;
-  if (!Number.isInteger(size) || size < 1 || size > 1536)
-    throw invalid("invalid_request_body", `Invalid value for 'dimensions': ${dimensions}.`, "dimensions");
-  const prompt_tokens = input.reduce((sum, text) => sum + tokens(text), 0);
+  const refuse = (isWrong: boolean, words: string, param = "input") => {
+    if (isWrong) throw invalid("invalid_request_body", words, param);
+  };
+  const isText = (text: unknown): text is string => typeof text === "string";
+  const texts = list(input).filter(isText);
+  refuse(!Array.isArray(input) || texts.length < input.length, "input must be an array of strings");
+  refuse(
+    texts.length === 0 || texts.length > max,
+    `input must have between 1 and ${max} items, but has ${texts.length}`,
+  );
+  refuse(
+    texts.some((text) => tokens(text) > 8191),
+    "This model's maximum context length is 8191 tokens.",
+  );
+  const format = "encoding_format";
+  refuse(
+    (encoding_format ?? "float") !== "float",
+    `${format} ${JSON.stringify(encoding_format)} is not supported`,
+    format,
+  );
+  refuse(
+    dimensions !== undefined && !model.traits.has("dimensions"),
+    "This model does not support specifying dimensions.",
+    "dimensions",
+  );
+  refuse(
+    !Number.isInteger(size) || size < 1 || size > 1536,
+    `Invalid value for 'dimensions': ${dimensions}.`,
+    "dimensions",
+  );
+  const prompt_tokens = texts.reduce((sum, text) => sum + tokens(text), 0);
   return Response.json(
     {
       object: "list",
-      data: input.map((text, index) => ({ object: "embedding", index, embedding: vector(text, size) })),
+      data: texts.map((text, index) => ({ object: "embedding", index, embedding: vector(text, size) })),
       model: model.answersAs,
       usage: { prompt_tokens, total_tokens: prompt_tokens },
     },

@@ -1,55 +1,14 @@
 /** github.com and its REST host: the device flow, the user, the Copilot token and the quota. */
 import { quotaReport } from "./accounting";
-import type { DemoAccount, DemoState, ExchangeFault } from "./accounts";
-import { githubError, type Json, Refusal, randomId, record, string } from "./wire";
+import type { DemoAccount, DemoState } from "./accounts";
+import { exchangeFaults } from "./exchange-faults";
+import { githubError, type Json, randomId, record, string } from "./wire";
 
 /** Token prefixes by kind of app: tokens of GitHub Apps are exchanged, those of OAuth Apps are not. */
 const applications = [
   { clientId: /^Iv/, prefix: "ghu_", scope: "" },
   { clientId: /^Ov/, prefix: "gho_", scope: "read:user" },
 ];
-
-const envelope = (id: string, title: string, message: string): Json => ({
-  can_signup_for_limited: id === "no_copilot_access",
-  error_details: {
-    url: "https://github.com/github-copilot/signup?editor={EDITOR}",
-    message,
-    title,
-    notification_id: id,
-  },
-});
-
-/** A 403 with an envelope means that a person must act; 403 "API rate limit exceeded" does not. */
-const exchangeRefusals: Record<ExchangeFault, (account: DemoAccount) => Refusal> = {
-  no_copilot_access: ({ login }) =>
-    githubError(403, "Resource not accessible by integration", {
-      ...envelope(
-        "no_copilot_access",
-        "Signup for GitHub Copilot",
-        `No access to GitHub Copilot found. You are currently logged in as ${login}.`,
-      ),
-    }),
-  snippy_not_configured: () =>
-    githubError(403, "Resource not accessible by integration", {
-      ...envelope(
-        "snippy_not_configured",
-        "Settings needed",
-        "Choose whether suggestions matching public code are allowed.",
-      ),
-    }),
-  billing_locked: () =>
-    githubError(403, "Resource not accessible by integration", {
-      ...envelope("billing_locked", "Billing problem", "Your account is locked because of a billing problem."),
-    }),
-  "own-app": () => githubError(403, "Resource not accessible by integration"),
-  "personal-token": () => githubError(400, "Personal Access Tokens are not supported for this endpoint"),
-  "rate-limit": () => githubError(403, "API rate limit exceeded for user ID 583231."),
-  revoked: () => githubError(401, "Bad credentials"),
-  "500": () => new Refusal(500, "", {}),
-  "502": () =>
-    new Refusal(502, "<html><body><h1>502 Bad Gateway</h1></body></html>\n", { "content-type": "text/html" }),
-  unreadable: () => new Refusal(200, '{"expires_at":0}', { "content-type": "application/json" }),
-};
 
 /** POST /login/device/code, JSON or form. */
 export function startDeviceFlow(demo: DemoState, body: unknown, accept: string, webUrl: string): Response {
@@ -130,7 +89,7 @@ export function whoAmI(demo: DemoState, authorization: string | undefined): Resp
 /** GET /copilot_internal/v2/token: the exchange. */
 export function exchangeToken(demo: DemoState, authorization: string | undefined): Response {
   const account = byGithubToken(demo, authorization);
-  if (account.exchangeFault) throw exchangeRefusals[account.exchangeFault](account);
+  if (account.exchangeFault) throw exchangeFaults[account.exchangeFault](account.login);
   if (!account.githubToken.startsWith("ghu_")) throw githubError(404, "Not Found");
   const { tokenLifetime = 1800, refreshIn = 1500, host } = account;
   const expires = Math.floor(demo.now() / 1000) + tokenLifetime;

@@ -1,4 +1,4 @@
-/** Between a dialect and the demo's model: each dialect reads its request into an `ModelRequest`, and writes the `ModelReply` as its answer. */
+/** Between a dialect and the demo's model: each dialect reads its request into a `ModelRequest`, and writes the `ModelReply` as its answer. */
 
 export interface Tool {
   name: string;

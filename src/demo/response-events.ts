@@ -72,9 +72,7 @@ function items(context: ReplyContext): Item[] {
     ...(reply.thinking.length > 0 ? [reasoningItem(context)] : []),
     ...(reply.search ? [searchItem(context, reply.search)] : []),
     ...(reply.calls.length === 0 || reply.text.length > 0 ? [messageItem(context)] : []),
-    ...reply.calls.map((call) =>
-      call.tool.kind === "custom" ? customItem(context, call) : functionItem(context, call),
-    ),
+    ...reply.calls.map((call) => callItem(context, call)),
   ];
 }
 
@@ -189,45 +187,27 @@ const citation = (text: string): Json => ({
   title: "DEMO result",
 });
 
-function functionItem(context: ReplyContext, { tool, input }: Call): Item {
-  const { fresh, place } = identity(context, "fc_");
-  const call_id = randomId("call_", 24);
-  const written = JSON.stringify(input);
+/** Free text for a custom tool, JSON for a function. */
+function callItem(context: ReplyContext, { tool, input }: Call): Item {
+  const isCustom = tool.kind === "custom";
+  const { fresh, place } = identity(context, isCustom ? "ctc_" : "fc_");
+  const written = isCustom ? String(input) : JSON.stringify(input);
+  const member = isCustom ? "input" : "arguments";
+  const event = isCustom ? "custom_tool_call_input" : "function_call_arguments";
   const common = {
-    type: "function_call",
-    call_id,
+    type: isCustom ? "custom_tool_call" : "function_call",
+    call_id: randomId("call_", 24),
     name: tool.name,
     ...(tool.namespace && { namespace: tool.namespace }),
   };
   return {
     place,
-    begun: () => ({ ...common, id: fresh(), arguments: "", status: "in_progress" }),
+    begun: () => ({ ...common, id: fresh(), [member]: "", status: "in_progress" }),
     *events() {
-      for (const delta of pieces(written, 8)) yield ["function_call_arguments.delta", { delta }];
-      yield ["function_call_arguments.done", { arguments: written }];
+      for (const delta of pieces(written, 8)) yield [`${event}.delta`, { delta }];
+      yield [`${event}.done`, { [member]: written }];
     },
-    done: () => ({ ...common, id: fresh(), arguments: written, status: "completed" }),
-  };
-}
-
-function customItem(context: ReplyContext, { tool, input }: Call): Item {
-  const { fresh, place } = identity(context, "ctc_");
-  const call_id = randomId("call_", 24);
-  const written = String(input);
-  const common = {
-    type: "custom_tool_call",
-    call_id,
-    name: tool.name,
-    ...(tool.namespace && { namespace: tool.namespace }),
-  };
-  return {
-    place,
-    begun: () => ({ ...common, id: fresh(), input: "", status: "in_progress" }),
-    *events() {
-      for (const delta of pieces(written, 8)) yield ["custom_tool_call_input.delta", { delta }];
-      yield ["custom_tool_call_input.done", { input: written }];
-    },
-    done: () => ({ ...common, id: fresh(), input: written, status: "completed" }),
+    done: () => ({ ...common, id: fresh(), [member]: written, status: "completed" }),
   };
 }
 

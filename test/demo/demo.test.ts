@@ -520,14 +520,14 @@ describe("a fault on request", () => {
     const said = async (directive: string) => (await ask(directive)).text();
 
     test("breaks the connection, at once or midway", async () => {
-      await expect((async () => (await ask("cut", false)).text())()).rejects.toMatchObject({ code: "ECONNRESET" });
-      await expect((async () => (await ask("reset")).text())()).rejects.toThrow();
-      const reader = (await ask("cut")).body!.getReader();
-      expect((await reader.read()).value!.length).toBeGreaterThan(0);
-      const rest = async () => {
-        while (!(await reader.read()).done);
-      };
-      await expect(rest()).rejects.toMatchObject({ code: "ECONNRESET" });
+      for (const [directive, stream] of [
+        ["reset", true],
+        ["cut", true],
+        ["cut", false],
+      ] as const)
+        await expect((async () => (await ask(directive, stream)).text())(), directive).rejects.toMatchObject({
+          code: "ECONNRESET",
+        });
     });
 
     test("leaves out the end or the finish, or says more than it should", async () => {

@@ -1,6 +1,7 @@
 /** Errors in the forms that GitHub has used since 2026, beside the older ones. */
 import { describe, expect, test } from "bun:test";
-import { demoAccounts, type ExchangeFault, quotas } from "../../src/demo/accounts";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
+import type { ExchangeFault } from "../../src/demo/exchange-faults";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { timed } from "./bench";
 
