@@ -1,7 +1,7 @@
 /** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
 import { websocket } from "elysia/ws";
-import { encodeAdminError, isAdminPath, isAdminWing } from "./admin/admin-path";
+import { encodeAdminError, isAdmin, isAdminApi } from "./admin/admin-path";
 import { clientAnswers, closestRow, methodsAt, nearestPath } from "./api/client-answers";
 import { clientGroup } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
@@ -145,7 +145,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
   const currentLists = guardLists(app, bound);
   const callerOf = (request: Request) => callers.get(request)!;
   const fail = (thrown: unknown, request: Request) =>
-    speak(app, thrown, request, callers.get(request)?.requestId ?? "");
+    errorResponse(app, thrown, request, callers.get(request)?.requestId ?? "");
   const answerClient = clientAnswers(app, callerOf, { miss: (request) => fail(nothingAt(request), request), fail });
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>
@@ -163,18 +163,18 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       // The admin API authorizes the caller before it refuses a method.
       const path = pathOfUrl(request.url);
       // A form or a body is read within the limit; who asks without one may wait for the database.
-      if (isAdminWing(path) && !bodyMethods.has(request.method)) connection.keepOpen();
-      if (!isAdminPath(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
+      if (isAdmin(path) && !bodyMethods.has(request.method)) connection.keepOpen();
+      if (!isAdminApi(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
-      if (app.refusing && !isAdminWing(path) && !closestRow(path)?.access.whileStopping) throw shuttingDown();
+      if (app.refusing && !isAdmin(path) && !closestRow(path)?.access.whileStopping) throw shuttingDown();
       callers.set(request, caller);
       if (request.method === "OPTIONS") response = preflight(request, caller, lists);
-      else if (isAdminPath(path)) response = await (await adminApi())(request);
-      else if (isAdminWing(path)) response = await (await pages())(request);
+      else if (isAdminApi(path)) response = await (await adminApi())(request);
+      else if (isAdmin(path)) response = await (await pages())(request);
       else response = await answerClient(request);
       allowOrigin(response, request, caller, lists);
     } catch (thrown) {
-      response = speak(app, thrown, request, requestId);
+      response = errorResponse(app, thrown, request, requestId);
     }
     response.headers.set("x-request-id", requestId || crypto.randomUUID());
     // The next request on this connection could come when it is being closed.
@@ -222,7 +222,7 @@ class HttpConnection implements ClientConnection {
   answered({ headers }: Response): void {
     if (!this.#isLifted || this.#isStream) return;
     const isEvents = headers.get("content-type")?.startsWith("text/event-stream") ?? false;
-    if (!(isEvents && isAdminWing(pathOfUrl(this.request.url)))) this.#limit();
+    if (!(isEvents && isAdmin(pathOfUrl(this.request.url)))) this.#limit();
   }
 
   /**
@@ -258,7 +258,7 @@ async function describeApi({ version }: App): Promise<object> {
 }
 
 /** The response for an error: status, headers, and a body in the shape of the path. */
-function speak(app: App, thrown: unknown, request: Request, requestId: string): Response {
+function errorResponse(app: App, thrown: unknown, request: Request, requestId: string): Response {
   const error = asProxyError(thrown);
   if (error.kind === "internal") app.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
   const { code } = error.details;
@@ -266,7 +266,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
   const details = code === undefined ? error.details : { ...error.details, code: app.logger.scrub(code) };
   const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), details);
   const path = pathOfUrl(request.url);
-  if (isAdminPath(path))
+  if (isAdminApi(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
   const dialect = dialectAt(path);
   const shown = errorForClient(spoken, dialect, request.headers.get("user-agent"));

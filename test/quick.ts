@@ -11,7 +11,7 @@ const root = join(import.meta.dir, "..");
 const hubs = new Set([
   ...["src/app.ts", "src/open-app.ts", "src/server.ts", "src/relay/relay.ts", "src/api/routes.ts"],
   ...["src/dialects/codecs.ts", "src/cli/commands.ts", "src/local-stores.ts", "src/open-stores.ts"],
-  ...["src/admin/api/routes.ts", "src/admin/pages/routes.tsx", "src/demo/demo.ts"],
+  ...["src/admin/api/routes.ts", "src/admin/pages/routes.ts", "src/demo/demo.ts"],
 ]);
 /** They read tables or documents that every room adds to. */
 const always = ["test/house.test.ts", "test/docs.test.ts", "test/api/openapi.test.ts", "test/admin/twins.test.ts"];

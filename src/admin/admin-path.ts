@@ -2,10 +2,10 @@
 import type { ErrorKind, ProxyError } from "../errors";
 
 /** Whether a path belongs to the admin API, whose errors have their own format. */
-export const isAdminPath = (path: string) => /^\/api\/admin(?:\/|$)/.test(path);
+export const isAdminApi = (path: string) => /^\/api\/admin(?:\/|$)/.test(path);
 
 /** Whether a path belongs to the admin API or a page. A path with `/v1/` is treated as a provider's, whose clients expect their own error format. */
-export const isAdminWing = (path: string) => /^(?:\/api)?\/admin(?!\/v1\/)(?:\/|$)/.test(path);
+export const isAdmin = (path: string) => /^(?:\/api)?\/admin(?!\/v1\/)(?:\/|$)/.test(path);
 
 /** An error in the admin API's shape. */
 export function encodeAdminError({ kind, message, details }: ProxyError) {

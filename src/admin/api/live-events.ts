@@ -21,94 +21,133 @@ const maxQueued = 500;
  * Ends when the reader leaves, when the permit does not hold any more, or when the process stops.
  * @throws ProxyError `rate_limit` when there are too many readers.
  */
-export function liveEvents({ running: live, stopping }: App, permit?: Permit): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  const waiting = new Map<string, { event: "running" | "finished"; data: ShownRunning | ShownEntry }>();
-  let controller: ReadableStreamDefaultController<Uint8Array>;
-  let missed = false;
-  let renewed = false;
-  let gathering: Timer | undefined;
-  let beating: Timer | undefined;
-  let checking: Timer | undefined;
-  let unwatch = () => {};
-  let ended = false;
-
-  const write = (text: string) => controller.enqueue(encoder.encode(text));
-  const say = (event: string, data: unknown) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-  const snapshot = (): z.infer<typeof snapshotSchema> => {
-    const { running, count, gap } = live.known();
-    const left = count - running.length;
-    return { now_ms: Date.now(), running: running.map(showRunning), missed, ...(left > 0 && { left_out: left }), gap };
-  };
-
-  const onEvent = (event: RunningEvent) => {
-    if (event.type === "closed") end();
-    else if (event.type === "renewed") renew();
-    else if (event.type === "missed") {
-      missed = true;
-      renew();
-    } else if (event.type === "running")
-      wait(event.running.request_id, { event: "running", data: showRunning(event.running) });
-    else wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
-  };
-
-  const wait = (requestId: string, item: { event: "running" | "finished"; data: ShownRunning | ShownEntry }) => {
-    if (waiting.size < maxQueued || waiting.has(requestId)) waiting.set(requestId, item);
-    else missed = true;
-    gathering ??= setTimeout(flush, batchMs);
-  };
-
-  const renew = () => {
-    renewed = true;
-    gathering ??= setTimeout(flush, batchMs);
-  };
-
-  const flush = () => {
-    gathering = undefined;
-    if (permit && !permit.holds) return end();
-    // The reader has not taken the previous batch; `pull` runs when it has.
-    if ((controller.desiredSize ?? 0) <= 0) return;
-    const lines = [...waiting.values()].map(({ event, data }) => say(event, data));
-    if (missed || renewed) lines.push(say("snapshot", snapshot()));
-    if (lines.length > 0) write(lines.join(""));
-    missed = false;
-    renewed = false;
-    waiting.clear();
-  };
-
-  const leave = () => {
-    ended = true;
-    unwatch();
-    clearTimeout(gathering);
-    clearInterval(beating);
-    clearInterval(checking);
-    stopping.removeEventListener("abort", end);
-  };
-  const end = () => {
-    if (ended) return;
-    leave();
-    controller.close();
-  };
-
+export function liveEvents(app: App, permit?: Permit): ReadableStream<Uint8Array> {
+  const reader = new LiveReader(app, permit);
   const body = new ReadableStream<Uint8Array>({
-    start(given) {
-      controller = given;
-      write(say("snapshot", snapshot()));
-    },
-    pull() {
-      if (waiting.size > 0 || missed || renewed) gathering ??= setTimeout(flush, batchMs);
-    },
-    cancel: leave,
+    start: (controller) => reader.start(controller),
+    pull: () => reader.pull(),
+    cancel: () => reader.leave(),
   });
-  unwatch = live.watch(onEvent);
-  if (ended) {
-    unwatch();
-    return body;
-  }
-  stopping.addEventListener("abort", end, { once: true });
-  if (permit) checking = setInterval(() => !permit.holds && end(), permitMs);
-  beating = setInterval(() => {
-    if ((controller.desiredSize ?? 0) > 0) write(":\n\n");
-  }, heartbeatMs);
+  reader.watch();
   return body;
 }
+
+type Waiting = { event: "running"; data: ShownRunning } | { event: "finished"; data: ShownEntry };
+
+class LiveReader {
+  readonly #app: App;
+  readonly #permit: Permit | undefined;
+  readonly #encoder = new TextEncoder();
+  /** The next batch, by request. */
+  readonly #waiting = new Map<string, Waiting>();
+  #controller!: ReadableStreamDefaultController<Uint8Array>;
+  #missed = false;
+  /** Another snapshot is due. */
+  #renewed = false;
+  #gathering: Timer | undefined;
+  #heartbeat: Timer | undefined;
+  #checking: Timer | undefined;
+  #unwatch = () => {};
+  #ended = false;
+
+  constructor(app: App, permit: Permit | undefined) {
+    this.#app = app;
+    this.#permit = permit;
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller;
+    this.#write(eventOf("snapshot", this.#snapshot()));
+  }
+
+  /** The reader has taken what was written. */
+  pull(): void {
+    if (this.#waiting.size > 0 || this.#missed || this.#renewed) this.#gather();
+  }
+
+  /** @throws ProxyError `rate_limit` */
+  watch(): void {
+    const { running, stopping } = this.#app;
+    this.#unwatch = running.watch((event) => this.#take(event));
+    // A feed that has closed says so at once.
+    if (this.#ended) {
+      this.#unwatch();
+      return;
+    }
+    stopping.addEventListener("abort", this.#end, { once: true });
+    if (this.#permit) this.#checking = setInterval(() => !this.#permit?.holds && this.#end(), permitMs);
+    this.#heartbeat = setInterval(() => {
+      if ((this.#controller.desiredSize ?? 0) > 0) this.#write(":\n\n");
+    }, heartbeatMs);
+  }
+
+  leave(): void {
+    this.#ended = true;
+    this.#unwatch();
+    clearTimeout(this.#gathering);
+    clearInterval(this.#heartbeat);
+    clearInterval(this.#checking);
+    this.#app.stopping.removeEventListener("abort", this.#end);
+  }
+
+  readonly #end = (): void => {
+    if (this.#ended) return;
+    this.leave();
+    this.#controller.close();
+  };
+
+  #take(event: RunningEvent): void {
+    if (event.type === "closed") this.#end();
+    else if (event.type === "running")
+      this.#wait(event.running.request_id, { event: "running", data: showRunning(event.running) });
+    else if (event.type === "finished")
+      this.#wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
+    else {
+      if (event.type === "missed") this.#missed = true;
+      this.#renewed = true;
+      this.#gather();
+    }
+  }
+
+  #wait(requestId: string, item: Waiting): void {
+    if (this.#waiting.size < maxQueued || this.#waiting.has(requestId)) this.#waiting.set(requestId, item);
+    else this.#missed = true;
+    this.#gather();
+  }
+
+  #gather(): void {
+    this.#gathering ??= setTimeout(() => this.#flush(), batchMs);
+  }
+
+  #flush(): void {
+    this.#gathering = undefined;
+    if (this.#permit && !this.#permit.holds) {
+      this.#end();
+      return;
+    }
+    // The reader has not taken the previous batch; `pull` runs when it has.
+    if ((this.#controller.desiredSize ?? 0) <= 0) return;
+    const lines = [...this.#waiting.values()].map(({ event, data }) => eventOf(event, data));
+    if (this.#missed || this.#renewed) lines.push(eventOf("snapshot", this.#snapshot()));
+    if (lines.length > 0) this.#write(lines.join(""));
+    this.#missed = false;
+    this.#renewed = false;
+    this.#waiting.clear();
+  }
+
+  #snapshot(): z.infer<typeof snapshotSchema> {
+    const { running, count, gap } = this.#app.running.known();
+    const left = count - running.length;
+    return {
+      ...{ now_ms: Date.now(), running: running.map(showRunning), missed: this.#missed },
+      ...(left > 0 && { left_out: left }),
+      gap,
+    };
+  }
+
+  #write(text: string): void {
+    this.#controller.enqueue(this.#encoder.encode(text));
+  }
+}
+
+const eventOf = (event: string, data: unknown) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

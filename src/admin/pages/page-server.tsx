@@ -1,0 +1,191 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** Serves pages: sessions, form tokens, who may open a page, and what everybody else is shown. */
+import type { App } from "../../app";
+import { asProxyError, ProxyError } from "../../errors";
+import { keyGone } from "../../keys/client-keys";
+import type { AdminSession } from "../../keys/page-sessions";
+import type { Caller, Visitor } from "../../net/in/guard";
+import { decodedParams } from "../../net/in/params";
+import { adminGuard, type Guard, type Role } from "../access/authorize";
+import { readForm } from "../access/form";
+import { type FormTokens, openFormTokens } from "../access/form-token";
+import { openSessions, type Sessions } from "../access/session";
+import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from "../access/sign-in-page";
+import { browserUrl } from "../browser-url";
+import { Markup } from "../ui/jsx/jsx-runtime";
+import type { Frame } from "../ui/layout";
+import { html, htmlInParts, type PageContext, redirect, withSecurityHeaders } from "../ui/page-context";
+import type { StreamedPage } from "../ui/streamed-page";
+import { assetTag } from "./assets";
+import { PendingChanges } from "./config/pending-changes";
+
+type PageResult = Markup | StreamedPage | Response;
+
+/** Renders a page. */
+export type ShowPage = (context: PageContext) => PageResult | Promise<PageResult>;
+
+/** The menu of the pages that a visitor may open. @param member Null for the owner. */
+export type MenuFor = (member: string | null, isTeam: boolean) => Frame["menu"];
+
+/** Authorizes whoever asks for a page, and renders the page, the sign-in page or an error page. */
+export class PageServer {
+  readonly #app: App;
+  readonly #guard: Guard;
+  readonly #callerOf: (request: Request) => Visitor;
+  readonly #exposed: boolean;
+  readonly #menuFor: MenuFor;
+  readonly #changes: PendingChanges;
+  readonly #sessions: Sessions;
+  readonly #formTokens: FormTokens;
+
+  /** @param exposed The server accepts connections from other machines. */
+  constructor(app: App, callerOf: (request: Request) => Visitor, exposed: boolean, menuFor: MenuFor) {
+    const { changeKeys, formSecrets, sessions } = app.pageState;
+    this.#app = app;
+    this.#guard = adminGuard(app);
+    this.#callerOf = callerOf;
+    this.#exposed = exposed;
+    this.#menuFor = menuFor;
+    this.#changes = new PendingChanges(changeKeys, app.now);
+    this.#sessions = openSessions(sessions);
+    this.#formTokens = openFormTokens(formSecrets, app.now);
+  }
+
+  frameFor(session?: AdminSession): Frame {
+    const { version, demo, members, environment } = this.#app;
+    const member = session?.member ?? null;
+    return {
+      version,
+      demo,
+      signedIn: session !== undefined,
+      menu: this.#menuFor(member, members !== undefined),
+      hasMembers: members?.needKeys,
+      hasAdminToken: environment.adminToken !== undefined,
+      member: member === null ? undefined : members?.find(member)?.name,
+      assets: assetTag(),
+      formToken: this.#formTokens.make(member),
+    };
+  }
+
+  async serve(
+    show: ShowPage,
+    request: Request,
+    given: Record<string, string>,
+    role: Role,
+    hasForm = request.method === "POST",
+  ): Promise<Response> {
+    const caller = this.#callerOf(request);
+    const url = browserUrl(request);
+    const isRead = request.method !== "POST";
+    // A request that another site made, even by a link, never gets a page with data.
+    if (caller.foreign && isRead)
+      return html(<SignedInPage frame={this.frameFor()} path={url.pathname + url.search} />);
+    let session: AdminSession | undefined;
+    try {
+      session = await this.#enter(request, caller);
+      if (session && session.member !== null && role === "owner") throw ownersPages();
+    } catch (thrown) {
+      const why = this.#sessions.lostKey(request) ? lostKey : undefined;
+      const path = isRead ? url.pathname + url.search : "/admin";
+      return deniedPage(asProxyError(thrown), this.frameFor(session), path, why);
+    }
+    const frame = this.frameFor(session);
+    try {
+      const form = hasForm ? await readForm(request) : new URLSearchParams();
+      if (hasForm) this.#refuseForged(form, session);
+      // A form may be sent so slowly that the session ends before it.
+      if (session && !session.holds) throw keyGone();
+      caller.connection.keepOpen();
+      const member = session?.member ?? null;
+      const page = await show({
+        ...{ app: this.#app.forMember(member), member, frame, request, caller, session, url, form },
+        ...{ params: decodedParams(given), exposed: this.#exposed, changes: this.#changes },
+      });
+      if (page instanceof Response) return withSecurityHeaders(page);
+      return page instanceof Markup ? html(page) : htmlInParts(page, FailedPart);
+    } catch (thrown) {
+      const error = asProxyError(thrown);
+      if (error.kind === "internal") this.#app.logger.error("A page could not be shown.", error.details.cause);
+      return html(<FailurePage frame={frame} error={error} />, error.status, error.details.headers);
+    }
+  }
+
+  /** Only who may open the pages learns what there is. */
+  refuse(request: Request, error: ProxyError, role: Role): Promise<Response> {
+    const show = () => {
+      throw error;
+    };
+    return this.serve(show, request, {}, role, false);
+  }
+
+  /** Checks the token with the guard of the admin API, which also counts failed attempts. */
+  async signIn(request: Request): Promise<Response> {
+    const frame = this.frameFor();
+    let next = "/admin";
+    try {
+      const caller = this.#callerOf(request);
+      if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot sign in here.");
+      const form = await readForm(request);
+      next = pathHere(form.get("next"));
+      const secret = asHeader(form.get("token"));
+      const member = this.#guard({ headers: new Headers({ "x-admin-token": secret }) }, caller);
+      return redirect(next, { "set-cookie": await this.#sessions.begin(request, { member, secret }) });
+    } catch (thrown) {
+      const error = asProxyError(thrown);
+      if (error.kind !== "authentication") return deniedPage(error, frame, next);
+      return html(<SignInPage frame={frame} path={next} wrong={error.message} />, 401);
+    }
+  }
+
+  async signOut(request: Request): Promise<Response> {
+    return redirect("/admin", { "set-cookie": await this.#sessions.end(request) });
+  }
+
+  /** The session of the request; undefined for a caller who needs none. @throws ProxyError for everybody else. */
+  async #enter(request: Request, caller: Caller): Promise<AdminSession | undefined> {
+    if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
+    let unknown: unknown;
+    try {
+      const session = await this.#sessions.of(request);
+      if (session && this.#app.isolation) throw this.#app.isolation;
+      if (session) return session;
+    } catch (thrown) {
+      unknown = thrown;
+    }
+    try {
+      if (this.#guard(request, caller) !== null) throw ownersPages();
+    } catch (thrown) {
+      // Who needs no session goes on without; all others learn why theirs does not help now.
+      throw unknown ?? thrown;
+    }
+    return undefined;
+  }
+
+  #refuseForged(form: URLSearchParams, session: AdminSession | undefined): void {
+    if (!this.#formTokens.isRight(form.get("form_token"), session?.member ?? null))
+      throw new ProxyError("permission", `${oldForm} Go back, reload the page and submit it again.`);
+  }
+}
+
+const oldForm = "This form was loaded too long ago, before dragoman restarted, or by another person than you.";
+
+const lostKey =
+  "You were signed out, because the key with which you signed in was revoked or has expired. Sign in with another key of yours, or ask the owner of this dragoman for a new invitation link.";
+
+const ownersPages = () =>
+  new ProxyError("permission", "This page is the owner's.", {
+    code: "owner_only",
+  });
+
+/** The sign-in page if a token would help, or else an error page. @param why Why a session has ended. */
+function deniedPage(error: ProxyError, frame: Frame, path: string, why?: string): Response {
+  if (error.kind === "authentication") return html(<SignInPage frame={frame} path={path} wrong={why} />, 401);
+  return html(<ClosedPage frame={frame} error={error} />, error.status, error.details.headers);
+}
+
+/** Only paths of these pages, so that signing in cannot redirect to another site. */
+const pathHere = (path: string | null) =>
+  path !== null && /^\/admin(?:[/?][\w\-./?=&%+:~]*)?$/.test(path) && !path.includes("..") ? path : "/admin";
+
+/** The token, or `-` if a header could not carry it. */
+const asHeader = (text: string | null) => (text !== null && /^[!-~]+$/.test(text.trim()) ? text.trim() : "-");
