@@ -2,18 +2,15 @@
 import { ProxyError } from "../../errors";
 import type { EmbeddingsFormat, EmbeddingsRequest } from "../embeddings";
 import type { JsonObject } from "../hub/conversation";
-import { filledAt, omit, textAt } from "../hub/json";
-import { asNumber, fieldsAt, fieldsIn, objectsAt, optionalFieldsAt } from "./fields";
-
-/** The fields that are read; `taskType` and `title`, which change Google's vectors, are among those left out. */
-const knownFields = new Set(["model", "content", "outputDimensionality", "embedContentConfig"]);
+import { filledAt } from "../hub/json";
+import { asNumber, fieldsIn, GoogleFields } from "./fields";
 
 const valuesOf = (vector: number[]): JsonObject => ({ values: vector });
 
 export const embedContent: EmbeddingsFormat = {
   errors: "gemini",
   decodeRequest(body) {
-    const { text, dimensions, dropped } = decodeOne(fieldsIn(body), "");
+    const { text, dimensions, dropped } = decodeOne(new GoogleFields(fieldsIn(body)));
     return { texts: [text], base64: false, dimensions, dropped };
   },
   encodeReply: (_model, { vectors }) => ({ embedding: valuesOf(vectors[0] ?? []) }),
@@ -22,9 +19,9 @@ export const embedContent: EmbeddingsFormat = {
 export const batchEmbedContents: EmbeddingsFormat = {
   errors: "gemini",
   decodeRequest(body) {
-    const all = filledAt(objectsAt(fieldsIn(body).requests, "requests"), "requests").map((request, index) =>
-      decodeOne(fieldsAt(request, `requests[${index}]`), `requests[${index}].`),
-    );
+    const requests = new GoogleFields(fieldsIn(body)).objects("requests");
+    filledAt(requests, "requests");
+    const all = requests.map(decodeOne);
     const [first] = all;
     if (all.some(({ dimensions }) => dimensions !== first?.dimensions))
       throw new ProxyError("invalid_request", "All requests of a batch must have the same `outputDimensionality`.", {
@@ -42,18 +39,20 @@ export const batchEmbedContents: EmbeddingsFormat = {
 
 type One = { text: string; dropped: string[] } & Pick<EmbeddingsRequest, "dimensions">;
 
-/** @throws ProxyError `invalid_request` for a content that is not text. */
-function decodeOne(request: JsonObject, path: string): One {
-  const config = optionalFieldsAt(request.embedContentConfig, `${path}embedContentConfig`);
-  const { parts } = fieldsAt(request.content, `${path}content`);
-  const texts = objectsAt(parts, `${path}content.parts`).map((part, index) =>
-    textAt(fieldsAt(part, `${path}content.parts[${index}]`).text, `${path}content.parts[${index}].text`),
-  );
+/**
+ * What is not read is named as dropped: among it `taskType` and `title`, which change Google's vectors.
+ * @throws ProxyError `invalid_request` for a content that is not text.
+ */
+function decodeOne(request: GoogleFields): One {
+  const config = request.optionalFields("embedContentConfig");
+  for (const fields of [request, config]) fields.skip("model", "content", "outputDimensionality");
+  const content = request.fields("content");
+  const texts = content.objects("parts").map((part) => part.text("text"));
   if (texts.length === 0)
-    throw new ProxyError("invalid_request", `\`${path}content\` has no text.`, { param: `${path}content` });
+    throw new ProxyError("invalid_request", `\`${content.path}\` has no text.`, { param: content.path });
   return {
     text: texts.join("\n"),
-    dimensions: asNumber(request.outputDimensionality ?? config.outputDimensionality ?? undefined),
-    dropped: [...Object.keys(omit(request, knownFields) ?? {}), ...Object.keys(omit(config, knownFields) ?? {})],
+    dimensions: asNumber(request.any("outputDimensionality") ?? config.any("outputDimensionality") ?? undefined),
+    dropped: [request, config].flatMap((fields) => Object.keys(fields.rest() ?? {})),
   };
 }

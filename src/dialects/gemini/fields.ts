@@ -5,17 +5,50 @@
  */
 import { isObject } from "../../json";
 import type { JsonObject, WithExtras } from "../hub/conversation";
-import { arrayAt, objectAt, omit, setField } from "../hub/json";
+import { Fields } from "../hub/fields";
+import { arrayAt, objectAt, optionalCount, optionalNumber, setField, textAt } from "../hub/json";
+
+/** A cursor over an object of Google's JSON; its own field names are in camelCase. */
+export class GoogleFields extends Fields {
+  static override at(value: unknown, path: string): GoogleFields {
+    return new GoogleFields(fieldsAt(value, path), path);
+  }
+
+  override optionalNumber(name: string): number | undefined {
+    return optionalNumber(asNumber(this.any(name)), this.pathOf(name));
+  }
+
+  override optionalCount(name: string): number | undefined {
+    return optionalCount(asNumber(this.any(name)), this.pathOf(name));
+  }
+
+  override fields(name: string): GoogleFields {
+    return GoogleFields.at(this.any(name), this.pathOf(name));
+  }
+
+  /** The object; an empty one if it is missing or null. */
+  optionalFields(name: string): GoogleFields {
+    return GoogleFields.at(this.any(name) ?? {}, this.pathOf(name));
+  }
+
+  /** The objects of a list that may be missing. */
+  objects(name: string): GoogleFields[] {
+    const path = this.pathOf(name);
+    return objectsAt(this.any(name), path).map((value, at) => GoogleFields.at(value, `${path}[${at}]`));
+  }
+
+  /** The texts of a list that may be missing. */
+  texts(name: string): string[] {
+    const path = this.pathOf(name);
+    return textsAt(this.any(name), path).map((text, at) => textAt(text, `${path}[${at}]`));
+  }
+}
 
 /**
  * The object with its own field names in camelCase; the same object if they are.
  * @throws ProxyError `invalid_request` if it is not an object.
  */
 export const fieldsAt = (value: unknown, path: string): JsonObject => inCamelCase(objectAt(value, path));
-
-/** The same for a value that may be missing: null and undefined are an empty object. */
-export const optionalFieldsAt = (value: unknown, path: string): JsonObject =>
-  value == null ? {} : fieldsAt(value, path);
 
 /** The same for a value of any kind; anything but an object is an empty one. */
 export const fieldsIn = (value: unknown): JsonObject => (isObject(value) ? inCamelCase(value) : {});
@@ -24,8 +57,8 @@ export const fieldsIn = (value: unknown): JsonObject => (isObject(value) ? inCam
 export const objectsAt = (value: unknown, path: string): unknown[] =>
   value == null ? [] : isObject(value) ? [value] : arrayAt(value, path);
 
-/** A list of texts. Null and undefined mean an empty one. @throws ProxyError `invalid_request` */
-export const textsAt = (value: unknown, path: string): unknown[] =>
+/** A text, or a list of texts. Null and undefined mean an empty one. @throws ProxyError `invalid_request` */
+const textsAt = (value: unknown, path: string): unknown[] =>
   value == null ? [] : typeof value === "string" ? [value] : arrayAt(value, path);
 
 /** The objects of a list; anything else is left out. */
@@ -48,10 +81,10 @@ function inCamelCase(object: JsonObject): JsonObject {
   return renamed;
 }
 
-/** What the hub does not have, as extras; an empty object if there is nothing. */
-export function extrasBeside(known: ReadonlySet<string>, ...objects: JsonObject[]): WithExtras {
+/** What nobody has read, as extras; an empty object if there is nothing. */
+export function unreadExtras(...objects: Fields[]): WithExtras {
   const left: JsonObject = {};
-  for (const object of objects)
-    for (const [key, value] of Object.entries(omit(object, known) ?? {})) if (value != null) setField(left, key, value);
+  for (const fields of objects)
+    for (const [key, value] of Object.entries(fields.rest() ?? {})) if (value != null) setField(left, key, value);
   return Object.keys(left).length > 0 ? { extras: { google: left } } : {};
 }

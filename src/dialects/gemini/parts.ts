@@ -14,83 +14,73 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../hub/conversation";
-import { optionalText, textAt } from "../hub/json";
 import type { CallIds } from "./call-ids";
-import { extrasBeside, fieldsAt, fieldsIn, objectsAt, optionalFieldsAt } from "./fields";
+import { fieldsAt, fieldsIn, GoogleFields, objectsAt, unreadExtras } from "./fields";
 import { decodeSignature } from "./signature";
-
-// ── Wire facts ──
-
-/** The fields that are read; all others become extras. */
-const knownFields = {
-  part: new Set(["text", "thought", "thoughtSignature", "inlineData", "fileData", "functionCall", "functionResponse"]),
-  media: new Set(["mimeType", "data", "fileUri", "displayName"]),
-  call: new Set(["id", "name", "args"]),
-  result: new Set(["id", "name", "response", "parts"]),
-};
 
 // ── Turns ──
 
 /** Parts of the user, which include the results of tools. */
-export function decodeUserParts(parts: unknown[], path: string, calls: CallIds): Part[] {
-  return parts.flatMap((value, index) => decodePart(fieldsAt(value, `${path}[${index}]`), `${path}[${index}]`, calls));
+export function decodeUserParts(parts: GoogleFields[], calls: CallIds): Part[] {
+  return parts.flatMap((part) => decodePart(part, calls));
 }
 
 /**
  * Parts of the model, added to those of the same turn. A client may send a reply as it was streamed, in many pieces:
  * thoughts and texts are joined. A signature belongs to the thought before its part, which may be left out.
  */
-export function addModelParts(parts: unknown[], path: string, calls: CallIds, turn: Part[]): void {
-  parts.forEach((value, index) => {
-    const at = `${path}[${index}]`;
-    const fields = fieldsAt(value, at);
-    const text = optionalText(fields.text, `${at}.text`) ?? "";
-    const signature = decodeSignature(optionalText(fields.thoughtSignature, `${at}.thoughtSignature`) ?? "");
+export function addModelParts(parts: GoogleFields[], calls: CallIds, turn: Part[]): void {
+  for (const fields of parts) {
+    const text = fields.optionalText("text") ?? "";
+    const signature = decodeSignature(fields.optionalText("thoughtSignature") ?? "");
+    const isThought = fields.any("thought") === true;
     const last = turn.at(-1);
     const open = last?.kind === "thinking" && !last.signature ? last : undefined;
-    if (fields.thought === true || signature) {
-      const thought = fields.thought === true ? text : "";
+    if (isThought || signature) {
+      const thought = isThought ? text : "";
       if (open) Object.assign(open, { text: open.text + thought, ...(signature ? { signature } : {}) });
       else if (thought !== "" || signature)
         turn.push({ kind: "thinking", text: thought, ...(signature ? { signature } : {}) });
     }
-    if (fields.thought === true) return;
-    for (const part of decodePart(fields, at, calls)) {
+    if (isThought) continue;
+    for (const part of decodePart(fields, calls)) {
       const before = turn.at(-1);
       if (part.kind === "text" && before?.kind === "text" && !before.extras && !part.extras)
         before.text = joinTexts(before.text, part.text);
       else turn.push(part);
     }
-  });
+  }
 }
 
 // ── Parts ──
 
 /** Nothing for an empty text: streams end with one. */
-function decodePart(fields: JsonObject, path: string, calls: CallIds): Part[] {
-  const extras = extrasBeside(knownFields.part, fields);
-  if (fields.functionCall != null) return [decodeCall(fields.functionCall, `${path}.functionCall`, calls)];
-  if (fields.functionResponse != null)
-    return [decodeResult(fields.functionResponse, `${path}.functionResponse`, calls)];
-  if (fields.inlineData != null) return [{ ...decodeData(fields.inlineData, `${path}.inlineData`), ...extras }];
-  if (fields.fileData != null) return [{ ...decodeLink(fields.fileData, `${path}.fileData`), ...extras }];
-  if (fields.text != null) {
-    const text = textAt(fields.text, `${path}.text`);
-    return text === "" ? [] : [{ kind: "text", text, ...extras }];
-  }
-  return decodeForeign(fields);
+function decodePart(part: GoogleFields, calls: CallIds): Part[] {
+  const { functionCall, functionResponse, inlineData, fileData, text } = part.object;
+  part.skip(...partFields);
+  const extras = unreadExtras(part);
+  if (functionCall != null) return [decodeCall(part.fields("functionCall"), calls)];
+  if (functionResponse != null) return [decodeResult(part.fields("functionResponse"), calls)];
+  if (inlineData != null) return [{ ...decodeData(part.fields("inlineData")), ...extras }];
+  if (fileData != null) return [{ ...decodeLink(part.fields("fileData")), ...extras }];
+  if (text == null) return decodeForeign(part);
+  return text === "" ? [] : [{ kind: "text", text: part.text("text"), ...extras }];
 }
 
-function decodeCall(value: unknown, path: string, calls: CallIds): ToolCallPart {
-  const call = fieldsAt(value, path);
-  const name = textAt(call.name, `${path}.name`);
-  const id = optionalText(call.id, `${path}.id`);
+/** A part has one of these, and what may stand beside it. */
+const partFields = [
+  ...["text", "thought", "thoughtSignature", "inlineData", "fileData", "functionCall", "functionResponse"],
+];
+
+function decodeCall(call: GoogleFields, calls: CallIds): ToolCallPart {
+  const name = call.text("name");
+  const id = call.optionalText("id");
   return {
     kind: "tool-call",
     id: calls.call(id || undefined, name),
     name,
-    input: JSON.stringify(optionalFields(call.args, `${path}.args`)),
-    ...extrasBeside(knownFields.call, call),
+    input: JSON.stringify(optionalFields(call.any("args"), call.pathOf("args"))),
+    ...unreadExtras(call),
   };
 }
 
@@ -101,20 +91,17 @@ function optionalFields(value: unknown, path: string): JsonObject {
   throw new ProxyError("invalid_request", `\`${path}\` must be an object.`, { param: path });
 }
 
-function decodeResult(value: unknown, path: string, calls: CallIds): ToolResultPart {
-  const result = fieldsAt(value, path);
-  const name = optionalText(result.name, `${path}.name`) ?? "";
-  const id = optionalText(result.id, `${path}.id`);
-  const { text, failed } = outputOf(optionalFields(result.response, `${path}.response`));
-  const media = objectsAt(result.parts, `${path}.parts`).flatMap((part, index) =>
-    decodePart(fieldsAt(part, `${path}.parts[${index}]`), `${path}.parts[${index}]`, calls),
-  );
+function decodeResult(result: GoogleFields, calls: CallIds): ToolResultPart {
+  const name = result.optionalText("name") ?? "";
+  const id = result.optionalText("id");
+  const { text, failed } = outputOf(optionalFields(result.any("response"), result.pathOf("response")));
+  const media = decodeUserParts(result.objects("parts"), calls);
   return {
     kind: "tool-result",
     id: calls.answer(id || undefined, name),
     parts: [...(text === "" ? [] : [{ kind: "text" as const, text }]), ...media],
     ...(failed ? { failed } : {}),
-    ...extrasBeside(knownFields.result, result),
+    ...unreadExtras(result),
   };
 }
 
@@ -128,43 +115,44 @@ function outputOf(response: JsonObject): { text: string; failed?: true } {
   return name === "error" ? { text, failed: true } : { text };
 }
 
-function decodeData(value: unknown, path: string): ImagePart | FilePart {
-  const blob = fieldsAt(value, path);
-  const mediaType = textAt(blob.mimeType, `${path}.mimeType`);
-  const base64 = textAt(blob.data, `${path}.data`);
-  const extras = extrasBeside(knownFields.media, blob);
+function decodeData(blob: GoogleFields): ImagePart | FilePart {
+  blob.skip("displayName", "fileUri");
+  const mediaType = blob.text("mimeType");
+  const base64 = blob.text("data");
+  const extras = unreadExtras(blob);
   if (mediaType.startsWith("image/")) return { kind: "image", source: { mediaType, base64 }, ...extras };
-  const name = optionalText(blob.displayName, `${path}.displayName`);
+  const name = blob.optionalText("displayName");
   return { kind: "file", ...(name === undefined ? {} : { name }), mediaType, base64, ...extras };
 }
 
 /** @throws ProxyError `invalid_request` for a file that was uploaded to Google: no upstream here has it. */
-function decodeLink(value: unknown, path: string): ImagePart | FileLinkPart {
-  const file = fieldsAt(value, path);
-  const url = textAt(file.fileUri, `${path}.fileUri`);
+function decodeLink(file: GoogleFields): ImagePart | FileLinkPart {
+  const url = file.text("fileUri");
+  const param = file.pathOf("fileUri");
   if (!/^https?:\/\//.test(url) || /^https?:\/\/[^/]*\.googleapis\.com\//.test(url))
     throw new ProxyError(
       "invalid_request",
-      `\`${path}.fileUri\` names a file that only Google's own service can read; send its content as \`inlineData\`.`,
-      { param: `${path}.fileUri`, code: "unsupported_file" },
+      `\`${param}\` names a file that only Google's own service can read; send its content as \`inlineData\`.`,
+      { param, code: "unsupported_file" },
     );
-  const mediaType = optionalText(file.mimeType, `${path}.mimeType`) ?? "";
-  const name = optionalText(file.displayName, `${path}.displayName`);
-  const extras = extrasBeside(knownFields.media, file);
+  const mediaType = file.optionalText("mimeType") ?? "";
+  const name = file.optionalText("displayName");
+  file.skip("data");
+  const extras = unreadExtras(file);
   if (mediaType.startsWith("image/")) return { kind: "image", source: { url }, ...extras };
   return { kind: "file-link", ...(name === undefined ? {} : { name }), url, ...extras };
 }
 
 /** A part that only Google has, under its field's name. The code that Google's service ran is shown as text. */
-function decodeForeign(fields: JsonObject): ForeignPart[] {
-  const [type] = Object.keys(fields).filter((key) => !knownFields.part.has(key) && fields[key] != null);
+function decodeForeign(part: GoogleFields): ForeignPart[] {
+  const [[type, value] = []] = Object.entries(part.rest() ?? {}).filter(([, value]) => value != null);
   if (type === undefined) return [];
-  const words = wordsOf[type]?.(fieldsIn(fields[type]));
+  const words = wordsOf[type]?.(fieldsIn(value));
   return [
     {
       kind: "foreign",
       dialect: "gemini",
-      value: { type, ...fields },
+      value: { type, ...part.object },
       ...(words === undefined ? {} : { instead: [words] }),
     },
   ];
@@ -185,11 +173,11 @@ const wordsOf: Record<string, (fields: JsonObject) => TextPart> = {
 export function decodeSystemParts(value: unknown, path: string): Part[] {
   if (value == null) return [];
   if (typeof value === "string") return value === "" ? [] : [{ kind: "text", text: value }];
-  const { parts } = Array.isArray(value) ? { parts: value } : optionalFieldsAt(value, path);
+  const { parts } = Array.isArray(value) ? { parts: value } : fieldsAt(value, path);
   return objectsAt(parts, `${path}.parts`).flatMap((part, index): TextPart[] => {
-    const at = `${path}.parts[${index}]`;
-    const fields = typeof part === "string" ? { text: part } : fieldsAt(part, at);
-    const text = textAt(fields.text, `${at}.text`);
-    return text === "" ? [] : [{ kind: "text", text, ...extrasBeside(knownFields.part, fields) }];
+    const fields = GoogleFields.at(typeof part === "string" ? { text: part } : part, `${path}.parts[${index}]`);
+    fields.skip(...partFields);
+    const text = fields.text("text");
+    return text === "" ? [] : [{ kind: "text", text, ...unreadExtras(fields) }];
   });
 }

@@ -1,29 +1,18 @@
 /** Tools and `toolConfig`. */
 import { ProxyError } from "../../errors";
 import type { Conversation, ForeignTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
-import { optionalText, textAt } from "../hub/json";
-import { extrasBeside, fieldsAt, objectsAt, optionalFieldsAt, textsAt } from "./fields";
+import { type GoogleFields, unreadExtras } from "./fields";
 import { jsonSchemaOf } from "./schema";
-
-const knownFields = {
-  declaration: new Set(["name", "description", "parameters", "parametersJsonSchema"]),
-  toolConfig: new Set(["functionCallingConfig"]),
-  calling: new Set(["mode", "allowedFunctionNames"]),
-};
 
 /**
  * A tool of Google's holds several functions, and tools that Google's service runs: each is one tool of the hub.
  * @throws ProxyError `invalid_request` naming the field.
  */
-export function decodeTools(value: unknown): Tool[] {
-  return objectsAt(value, "tools").flatMap((item, index): Tool[] => {
-    const path = `tools[${index}]`;
-    const { functionDeclarations, ...others } = fieldsAt(item, path);
-    const functions = objectsAt(functionDeclarations, `${path}.functionDeclarations`).map((declaration, at) =>
-      decodeFunction(declaration, `${path}.functionDeclarations[${at}]`),
-    );
-    const own = Object.keys(others).filter((type) => others[type] != null);
-    return [...functions, ...own.map((type) => decodeForeign(type, optionalFieldsAt(others[type], `${path}.${type}`)))];
+export function decodeTools(request: GoogleFields): Tool[] {
+  return request.objects("tools").flatMap((tool): Tool[] => {
+    const functions = tool.objects("functionDeclarations").map(decodeFunction);
+    const own = Object.entries(tool.rest() ?? {}).filter(([, value]) => value != null);
+    return [...functions, ...own.map(([type]) => decodeForeign(type, tool.fields(type).object))];
   });
 }
 
@@ -39,17 +28,16 @@ function decodeForeign(type: string, fields: JsonObject): ForeignTool {
 
 const isText = (value: unknown): value is string => typeof value === "string";
 
-function decodeFunction(value: unknown, path: string): FunctionTool {
-  const declaration = fieldsAt(value, path);
-  const { parameters, parametersJsonSchema } = declaration;
-  const description = optionalText(declaration.description, `${path}.description`);
-  const schema = parametersJsonSchema ?? (parameters == null ? undefined : jsonSchemaOf(parameters));
+function decodeFunction(declaration: GoogleFields): FunctionTool {
+  const parameters = declaration.any("parameters");
+  const description = declaration.optionalText("description");
+  const schema = declaration.any("parametersJsonSchema") ?? (parameters == null ? undefined : jsonSchemaOf(parameters));
   return {
     kind: "function",
-    name: textAt(declaration.name, `${path}.name`),
+    name: declaration.text("name"),
     ...(description === undefined ? {} : { description }),
     ...(schema === undefined ? {} : { schema }),
-    ...extrasBeside(knownFields.declaration, declaration),
+    ...unreadExtras(declaration),
   };
 }
 
@@ -60,28 +48,17 @@ const modes: Record<string, Conversation["toolChoice"]> = {
   NONE: "none",
 };
 
-type Choice = Pick<Conversation, "toolChoice" | "allowedTools" | "extras">;
+type Choice = Pick<Conversation, "toolChoice" | "allowedTools">;
 
-/** @throws ProxyError `invalid_request` naming the field. */
-export function decodeToolConfig(value: unknown): Choice {
-  const config = optionalFieldsAt(value, "toolConfig");
-  const path = "toolConfig.functionCallingConfig";
-  const calling = optionalFieldsAt(config.functionCallingConfig, path);
-  const extras = {
-    ...extrasBeside(knownFields.toolConfig, config).extras?.google,
-    ...extrasBeside(knownFields.calling, calling).extras?.google,
-  };
-  const mode = optionalText(calling.mode, `${path}.mode`)?.toUpperCase();
-  const allowed = textsAt(calling.allowedFunctionNames, `${path}.allowedFunctionNames`).map((name, index) =>
-    textAt(name, `${path}.allowedFunctionNames[${index}]`),
-  );
-  return {
-    ...choiceOf(mode, allowed, path),
-    ...(Object.keys(extras).length > 0 ? { extras: { google: extras } } : {}),
-  };
+/** @returns The choice, and the objects that were read for it. @throws ProxyError `invalid_request` naming the field. */
+export function decodeToolConfig(request: GoogleFields): Choice & { read: GoogleFields[] } {
+  const config = request.optionalFields("toolConfig");
+  const calling = config.optionalFields("functionCallingConfig");
+  const mode = calling.optionalText("mode")?.toUpperCase();
+  return { ...choiceOf(mode, calling.texts("allowedFunctionNames"), calling.path), read: [config, calling] };
 }
 
-function choiceOf(mode: string | undefined, allowed: string[], path: string): Omit<Choice, "extras"> {
+function choiceOf(mode: string | undefined, allowed: string[], path: string): Choice {
   if (mode === undefined || mode === "MODE_UNSPECIFIED") return {};
   const toolChoice = Object.hasOwn(modes, mode) ? modes[mode] : undefined;
   if (toolChoice === undefined)
