@@ -34,28 +34,24 @@ describe.skipIf(!browser)("in a browser", () => {
     await context.close();
   });
 
-  test.each([true, false])(
-    "an account is paused, moved and removed, with script: %p",
-    async (javaScriptEnabled) => {
-      await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
-      const context = await browser!.newContext({ javaScriptEnabled, viewport: { width: 360, height: 740 } });
-      context.setDefaultTimeout(10_000);
-      const page = await context.newPage();
-      await page.goto(`${proxy.url}/admin/accounts`);
-      await page.getByRole("button", { name: "Pause octo-demo" }).press("Enter");
-      await page.getByRole("button", { name: "Resume octo-demo" }).waitFor();
-      await page.getByRole("button", { name: "Move up: work-demo" }).press("Enter");
-      await page.getByRole("button", { name: "Move up: octo-demo" }).waitFor();
-      expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([
-        ["work-demo", "ready"],
-        ["octo-demo", "paused"],
-      ]);
-      await page.locator("summary", { hasText: "Remove…" }).last().press("Enter");
-      await page.getByRole("button", { name: "Remove octo-demo", exact: true }).press("Enter");
-      await page.getByRole("heading", { name: "github.com/octo-demo was removed" }).waitFor();
-      expect(proxy.app.accounts.map(({ id }) => id)).toEqual(["work-demo"]);
-      await context.close();
-    },
-    30_000,
-  );
+  test.each([true, false])("an account is paused, moved and removed, with script: %p", async (javaScriptEnabled) => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    const context = await browser!.newContext({ javaScriptEnabled, viewport: { width: 360, height: 740 } });
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    await page.goto(`${proxy.url}/admin/accounts`);
+    await page.getByRole("button", { name: "Pause octo-demo" }).press("Enter");
+    await page.getByRole("button", { name: "Resume octo-demo" }).waitFor();
+    await page.getByRole("button", { name: "Move up: work-demo" }).press("Enter");
+    await page.getByRole("button", { name: "Move up: octo-demo" }).waitFor();
+    expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([
+      ["work-demo", "ready"],
+      ["octo-demo", "paused"],
+    ]);
+    await page.locator("summary", { hasText: "Remove…" }).last().press("Enter");
+    await page.getByRole("button", { name: "Remove octo-demo", exact: true }).press("Enter");
+    await page.getByRole("heading", { name: "github.com/octo-demo was removed" }).waitFor();
+    expect(proxy.app.accounts.map(({ id }) => id)).toEqual(["work-demo"]);
+    await context.close();
+  });
 });

@@ -166,7 +166,7 @@ describe.skipIf(!browser)("with a script", () => {
     expect(await page.locator(".c-time").count()).toBe(rows + 2);
     await page.locator("tbody tr .c-result").first().click({ force: true });
     await page.waitForURL(/\/admin\/requests\/[\w-]+$/);
-  }, 30_000);
+  });
 
   test("the link of a key inside a row leads to the key's requests", async () => {
     await using page = await open("/admin/requests");
@@ -188,7 +188,7 @@ describe.skipIf(!browser)("with a script", () => {
       .first()
       .waitFor();
     expect(await page.locator("#live details").first().getAttribute("open")).toBe("");
-  }, 30_000);
+  });
 
   test("a page with a new key that is loaded again makes no second one", async () => {
     await using page = await open("/admin/keys");
@@ -198,7 +198,7 @@ describe.skipIf(!browser)("with a script", () => {
     await page.reload();
     expect(await page.locator(".note.bad").count()).toBe(0);
     expect(await page.locator("tbody tr").count()).toBe(3);
-  }, 30_000);
+  });
 
   test.each([768, 390])("at %d px no label of the cache page lies over its value", async (width) => {
     await using page = await open("/admin/cache", width);

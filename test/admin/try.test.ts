@@ -168,7 +168,6 @@ describe.skipIf(!browser)("in a browser", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
       expect(faults).toEqual([]);
     },
-    30_000,
   );
 
   test("a stop reaches the upstream; an error is shown in its words", async () => {

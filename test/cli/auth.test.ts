@@ -13,28 +13,24 @@ describe.concurrent("signing in at a terminal", () => {
   test.each([
     ["github.com", [], "github.com"],
     ["a tenant of ghe.com", ["--enterprise-url=Company.ghe.com"], "company.ghe.com"],
-  ])(
-    "at %s: the code and the time left are shown, and the account is saved and known",
-    async (_, options, host) => {
-      await using github = scriptedGithub();
-      await using terminal = atTerminal(["auth", ...options], github.env, github.home);
-      await terminal.shows("enter the code DEMO-0001");
-      expect(terminal.screen()).toContain(
-        `Signing in at ${host}. GitHub will show “GitHub Copilot Plugin”. That is expected`,
-      );
-      expect(terminal.screen()).toContain(`Open ${github.demo.url}/login/device`); // no screen here: nothing is opened
-      await terminal.shows(/Waiting: 14:5\d left; press Ctrl-C/);
-      await terminal.shows("Signed in as octo-demo.");
-      expect(await terminal.exited).toBe(0);
-      expect(terminal.screen()).toContain("Plan: individual. Remaining premium requests: 217.34 of 300");
-      expect(terminal.screen()).not.toContain(github.demo.accounts[0]!.githubToken);
+  ])("at %s: the code and the time left are shown, and the account is saved and known", async (_, options, host) => {
+    await using github = scriptedGithub();
+    await using terminal = atTerminal(["auth", ...options], github.env, github.home);
+    await terminal.shows("enter the code DEMO-0001");
+    expect(terminal.screen()).toContain(
+      `Signing in at ${host}. GitHub will show “GitHub Copilot Plugin”. That is expected`,
+    );
+    expect(terminal.screen()).toContain(`Open ${github.demo.url}/login/device`); // no screen here: nothing is opened
+    await terminal.shows(/Waiting: 14:5\d left; press Ctrl-C/);
+    await terminal.shows("Signed in as octo-demo.");
+    expect(await terminal.exited).toBe(0);
+    expect(terminal.screen()).toContain("Plan: individual. Remaining premium requests: 217.34 of 300");
+    expect(terminal.screen()).not.toContain(github.demo.accounts[0]!.githubToken);
 
-      const file = join(github.data, "accounts", host, "octo-demo.json");
-      expect(statSync(file).mode & 0o777).toBe(0o600);
-      expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ login: "octo-demo", host, app: "vscode" });
-    },
-    20_000,
-  );
+    const file = join(github.data, "accounts", host, "octo-demo.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ login: "octo-demo", host, app: "vscode" });
+  });
 
   test("the environment names the tenant and the app as well, in both spellings", async () => {
     await using github = scriptedGithub();

@@ -462,7 +462,6 @@ describe("the way back", () => {
       expect(statSync(kept).mode & 0o777).toBe(0o600);
       expect(own.backups(id).filter((file) => file.endsWith(".json"))).toEqual([]);
     },
-    20_000,
   );
 
   test("of a file that does not read any more says what a forced one does, and that is what it does", async () => {

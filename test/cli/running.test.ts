@@ -143,7 +143,6 @@ describe("the note of where it listens", () => {
         rmSync(home, { recursive: true, force: true });
       }
     },
-    30_000,
   );
 });
 

@@ -50,30 +50,25 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
       for (const { path, text } of streams) expect(await text).toContain(ended[path]);
       expect(await command.exited).toBe(0);
     },
-    20_000,
   );
 
   test.concurrent.each([
     ["SIGTERM", "SIGTERM"],
     ["SIGINT", "SIGINT"],
     ["SIGHUP", "SIGTERM"],
-  ] as const)(
-    "%s and then %s end it, and each of 50 streams says so in its own words",
-    async (one, two) => {
-      await using command = run(["start", "--demo", "--json", "--port", "0"]);
-      const { streams } = await fifty(command, "[demo: silence 20] Hello");
-      command.process.kill(one);
-      await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
-      command.process.kill(two);
-      expect(await command.exited).toBe(130);
-      for (const { path, text } of streams) {
-        const told = await text;
-        expect(told).toContain("shutting down");
-        expect(told).not.toContain(ended[path]);
-      }
-    },
-    20_000,
-  );
+  ] as const)("%s and then %s end it, and each of 50 streams says so in its own words", async (one, two) => {
+    await using command = run(["start", "--demo", "--json", "--port", "0"]);
+    const { streams } = await fifty(command, "[demo: silence 20] Hello");
+    command.process.kill(one);
+    await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
+    command.process.kill(two);
+    expect(await command.exited).toBe(130);
+    for (const { path, text } of streams) {
+      const told = await text;
+      expect(told).toContain("shutting down");
+      expect(told).not.toContain(ended[path]);
+    }
+  });
 
   test.concurrent("SIGPIPE is nobody's business", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);

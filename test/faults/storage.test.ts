@@ -102,7 +102,6 @@ testWith(
       rmSync(folder, { recursive: true, force: true });
     }
   },
-  20_000,
 );
 
 test("while another program reads for long, rows are written, and a log that grows is warned of", async () => {

@@ -317,7 +317,6 @@ test.each([["UTC"], ["Asia/Kolkata"], ["America/St_Johns"], ["Australia/Lord_How
     await history.prune();
     await expectAllAgrees(history, chance, 8);
   },
-  30_000,
 );
 
 test("a block is added up with its last row, and again after rows of it were removed", async () => {

@@ -167,57 +167,52 @@ describe("series", () => {
   });
 });
 
-testWith(
-  "prometheus",
-  "promtool finds nothing wrong, and a Prometheus server takes it",
-  async () => {
-    await using command = run(["start", "--demo", "--json", "--port", "0"]);
-    const { url, port } = await command.ready();
-    const ask = (content: string) =>
-      fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(chat(content, true)) });
-    for (const content of ["Hello", "[demo: cut 3] Hello", "[demo: 429 1] Hello"]) await (await ask(content)).text();
+testWith("prometheus", "promtool finds nothing wrong, and a Prometheus server takes it", async () => {
+  await using command = run(["start", "--demo", "--json", "--port", "0"]);
+  const { url, port } = await command.ready();
+  const ask = (content: string) =>
+    fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(chat(content, true)) });
+  for (const content of ["Hello", "[demo: cut 3] Hello", "[demo: 429 1] Hello"]) await (await ask(content)).text();
 
-    const lint = Bun.spawnSync(["promtool", "check", "metrics"], {
-      stdin: Buffer.from(await (await fetch(`${url}/metrics`)).arrayBuffer()),
-    });
-    expect(`${lint.stdout}${lint.stderr}`).toBe("");
-    expect(lint.exitCode).toBe(0);
+  const lint = Bun.spawnSync(["promtool", "check", "metrics"], {
+    stdin: Buffer.from(await (await fetch(`${url}/metrics`)).arrayBuffer()),
+  });
+  expect(`${lint.stdout}${lint.stderr}`).toBe("");
+  expect(lint.exitCode).toBe(0);
 
-    const file = join(command.home, "prometheus.yml");
-    const target = { job_name: "dragoman", static_configs: [{ targets: [`127.0.0.1:${port}`] }] };
-    writeFileSync(file, JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs: [target] }));
-    const own = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const address = `127.0.0.1:${own.port}`;
-    await own.stop(true);
-    const server = Bun.spawn(
-      ["prometheus", `--config.file=${file}`, `--storage.tsdb.path=${join(command.home, "tsdb")}`].concat(
-        `--web.listen-address=${address}`,
-      ),
-      { stdout: "ignore", stderr: "ignore" },
-    );
-    try {
-      const query = async (text: string): Promise<string | undefined> => {
-        const response = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(text)}`).catch(
-          () => null,
-        );
-        if (!response?.ok) return undefined;
-        const { data } = (await response.json()) as { data: { result: { value: [number, string] }[] } };
-        return data.result[0]?.value[1];
-      };
-      await until(
-        async () => (await query('sum(dragoman_requests_total{job="dragoman"})')) !== undefined,
-        "Prometheus has a value",
+  const file = join(command.home, "prometheus.yml");
+  const target = { job_name: "dragoman", static_configs: [{ targets: [`127.0.0.1:${port}`] }] };
+  writeFileSync(file, JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs: [target] }));
+  const own = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const address = `127.0.0.1:${own.port}`;
+  await own.stop(true);
+  const server = Bun.spawn(
+    ["prometheus", `--config.file=${file}`, `--storage.tsdb.path=${join(command.home, "tsdb")}`].concat(
+      `--web.listen-address=${address}`,
+    ),
+    { stdout: "ignore", stderr: "ignore" },
+  );
+  try {
+    const query = async (text: string): Promise<string | undefined> => {
+      const response = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(text)}`).catch(
+        () => null,
       );
-      expect(await query("sum(dragoman_requests_total)")).toBe("3");
-      expect(await query('sum(dragoman_requests_total{status_class="cut"})')).toBe("1");
-      expect(await query("up")).toBe("1");
-      expect(
-        await query("histogram_quantile(0.99, sum by (le) (dragoman_request_duration_seconds_bucket))"),
-      ).toBeString();
-    } finally {
-      server.kill();
-      await server.exited;
-    }
-  },
-  30_000,
-);
+      if (!response?.ok) return undefined;
+      const { data } = (await response.json()) as { data: { result: { value: [number, string] }[] } };
+      return data.result[0]?.value[1];
+    };
+    await until(
+      async () => (await query('sum(dragoman_requests_total{job="dragoman"})')) !== undefined,
+      "Prometheus has a value",
+    );
+    expect(await query("sum(dragoman_requests_total)")).toBe("3");
+    expect(await query('sum(dragoman_requests_total{status_class="cut"})')).toBe("1");
+    expect(await query("up")).toBe("1");
+    expect(
+      await query("histogram_quantile(0.99, sum by (le) (dragoman_request_duration_seconds_bucket))"),
+    ).toBeString();
+  } finally {
+    server.kill();
+    await server.exited;
+  }
+});

@@ -102,7 +102,7 @@ describeWithPostgres("a failover", () => {
     }
     servers.pop();
     await third[Symbol.asyncDispose]();
-  }, 30_000);
+  });
 
   test("the mark of a change tells servers whose connections stayed that its number was given before", async () => {
     const dora = await one!.addMember("dora");

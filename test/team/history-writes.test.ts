@@ -54,7 +54,7 @@ describeWithPostgres("the history in Postgres", () => {
       // Those of the load would come into the next test.
       await history.flush();
     }
-  }, 30_000);
+  });
 
   test("rows of a server whose clock is late are in the sums that others have kept, whose clock is early or late", async () => {
     const other = connectPostgres({ url: url() });
