@@ -1,8 +1,7 @@
 /** Builds every long-lived part once and wires them together. */
-import { type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
+import { Account, type AccountOptions, type TemporaryAccount } from "./accounts/account";
 import type { AccountStore, SavedAccount } from "./accounts/account-store";
 import { type ActiveAccounts, accountsByMember, arranged, openActiveAccounts } from "./accounts/active-accounts";
-import { openLater } from "./accounts/dormant-account";
 import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openMemoryAccountStore, savedDemoAccount } from "./accounts/memory-account-store";
 import type { SignInSteps } from "./accounts/sign-in";
@@ -295,29 +294,23 @@ function openAccounts(
       : hostsFor(name, environment);
   const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
   const share = stores.accountShare;
-  const isPaused = (saved: SavedAccount | TemporaryAccount, key: string) =>
-    "member" in saved && saved.member !== undefined
-      ? (store.choices?.isPaused(key) ?? false)
-      : config.current.pausedAccounts.includes(key);
-  const open = (saved: SavedAccount | TemporaryAccount, host?: string) =>
-    openAccount(saved, {
-      ...clock,
-      hosts: hosts(host),
-      version,
-      logger,
+  const optionsAt = new Map<string | undefined, AccountOptions>();
+  const open = (saved: SavedAccount | TemporaryAccount, host?: string) => {
+    const options = optionsAt.get(host) ?? {
+      ...{ ...clock, hosts: hosts(host), version, logger, stopped, share },
       timeoutMs: environment.upstreamTimeoutMs,
-      stopped: () => stopped(("member" in saved && saved.member) || null),
       neverOverage: () => config.current.neverOverage,
-      share,
       inspect: losses.inspect,
-      paused: (key) => isPaused(saved, key),
-    });
-  const openNow = (saved: SavedAccount) => open(saved, saved.host);
-  const dormant = share && { open: openNow, isPaused, share };
+      paused: (key: string, member: string | null) =>
+        member === null ? config.current.pausedAccounts.includes(key) : (store.choices?.isPaused(key) ?? false),
+    };
+    optionsAt.set(host, options);
+    return new Account(saved, options);
+  };
   const active = openActiveAccounts({
     store,
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
-    open: (saved) => (dormant && saved.member !== undefined ? openLater(saved, dormant) : openNow(saved)),
+    open: (saved) => open(saved, saved.host),
     logger,
     share,
   });

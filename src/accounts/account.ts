@@ -2,65 +2,15 @@
 import { asProxyError, type ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from "./account-share";
-import type { ShownState } from "./account-state";
+import type { AccountState, ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
 import { CopilotSession } from "./copilot-session";
 import { fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
 import { isUsedUp, type Quota, type QuotaForm } from "./quota";
-import { openQuotaTracker } from "./quota-tracker";
+import { QuotaTracker } from "./quota-tracker";
 import type { Session } from "./session";
-import { type AccountState, type LimitedModel, openAccountStatus } from "./status";
-
-// Types of the interface below.
-export type { AccountState, Session, ShownState };
-
-export interface Account extends Pick<CopilotSession, "refresh" | "renew" | "refreshModelHost"> {
-  /** A valid session. @throws ProxyError as {@link CopilotSession.get} */
-  session(): Promise<Session>;
-  /** The session, if it is known; undefined if GitHub has to be asked, or the account cannot serve. */
-  presentSession(): Session | undefined;
-  /** The login; `temporary` until the login of a temporary account is known. */
-  readonly id: string;
-  /**
-   * Identifies the account for good: `github.com/octo`, or `github.com/(temporary)`. The same login on another host is
-   * another person. A temporary account is counted apart, even after its login is known.
-   */
-  readonly key: string;
-  /** `github.com`, or a tenant's domain. */
-  readonly host: string;
-  /** The name of the sign-in app, or a client id; null for a temporary account. */
-  readonly app: string | null;
-  readonly temporary: boolean;
-  /** The id of the member who signed it in; null for the owner's. Only this person's requests may use it. */
-  readonly member: string | null;
-  readonly state: ShownState;
-  /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
-  stateFor(model: string | undefined, premium?: boolean): ShownState;
-  /** The models that cool down by themselves. */
-  readonly limitedModels: LimitedModel[];
-  /**
-   * At most 45 s old; the last known numbers, marked stale, if GitHub cannot be asked.
-   * @throws ProxyError if GitHub cannot be asked and no numbers are known
-   */
-  quota(): Promise<Quota>;
-  /** The last known quota, without asking GitHub. */
-  readonly knownQuota: Quota | undefined;
-  /** From the headers of a model's answer. */
-  learnQuota(headers: Headers): void;
-  /** From `copilot_quota_snapshots` of a stream. */
-  learnQuotaSnapshots(snapshots: unknown): void;
-  /**
-   * Sets the state that an answer of the upstream implies. A missing `until` becomes the quota's reset or the default of
-   * the state. `exhausted` ends at a known reset at the latest.
-   * @param model With `cooling`: only this model cools down.
-   */
-  mark(state: AccountState, model?: string): void;
-  /** Takes what another server has found out with the same sign-in. */
-  adopt(account: SharedSignIn, found: FoundOut): void;
-  /** As other servers know it. */
-  readonly identity: SharedSignIn;
-}
+import { AccountStatus, type LimitedModel } from "./status";
 
 /** A token given at start. Its login is not known yet, and nothing is saved. */
 export interface TemporaryAccount {
@@ -80,12 +30,12 @@ export interface AccountOptions {
   monotonic?: () => number;
   /** 0 … 1, for jitter. */
   random?: () => number;
-  /** The error for every request while an account of the same person is suspended. */
-  stopped?: () => ProxyError | undefined;
+  /** The error for every request of a person while an account of theirs is suspended. @param member Null for the owner. */
+  stopped?: (member: string | null) => ProxyError | undefined;
   /** Whether paid overage may be used even if GitHub permits it; read at each use. */
   neverOverage?: () => boolean;
-  /** Whether the owner has paused the account of this key; read at each use. */
-  paused?: (key: string) => boolean;
+  /** Whether its person has paused the account of this key; read at each use. @param member Null for the owner's. */
+  paused?: (key: string, member: string | null) => boolean;
   /** Milliseconds one call to GitHub may take; 15 s. */
   timeoutMs?: number;
   /** Called with each answer that numbers are read from: with its kind, and the account's key. */
@@ -94,80 +44,118 @@ export interface AccountOptions {
   share?: AccountShare;
 }
 
-/** Makes no call yet. */
-export function openAccount(saved: SavedAccount | TemporaryAccount, options: AccountOptions): Account {
-  const { hosts, version, logger, now = Date.now, monotonic = () => performance.now(), random = Math.random } = options;
-  const { githubToken } = saved;
-  const temporary = "temporary" in saved;
-  // The kind of a temporary token is unknown: an exchange is tried, and the token is used directly if GitHub declines.
-  const mode: Mode = temporary ? "exchange" : saved.mode;
-  logger.conceal(githubToken);
-  const key = temporary ? `${hosts.name}/(temporary)` : accountKeyOf({ host: hosts.name, login: saved.login });
-  const share = temporary ? undefined : options.share;
-  const inspect = (where: InspectedAnswer, answer: unknown) => options.inspect?.(where, key, answer);
-  const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs, answered: inspect };
-  const identity = { key, signIn: share ? signInOf(githubToken) : "" };
+const ready: AccountState = { name: "ready" };
 
-  const login = openLogin({
-    known: temporary ? undefined : saved.login,
-    fetch: () => fetchLogin(caller, githubToken, mode),
-    failed: (thrown) => status.noteError(thrown),
-    logger,
-    monotonic,
-  });
-  const id = () => login.known ?? "temporary";
-  const changed = () => share?.publish(identity, { state: status.shared });
-  const status = openAccountStatus({
-    id,
-    logger,
-    now,
-    afterCooldown: () => quota.state(),
-    changed,
-    isTemporary: temporary,
-  });
-  const stopped = options.stopped ?? (() => undefined);
-  const copilot: CopilotSession = new CopilotSession({
-    identity,
-    share,
-    githubToken,
-    mode,
-    caller,
-    copilotUser: () => quota.user(),
-    status,
-    stopped,
-    id,
-    logger,
-    now,
-    monotonic,
-    random,
-  });
+export class Account {
+  /**
+   * Identifies the account for good: `github.com/octo`, or `github.com/(temporary)`. The same login on another host is
+   * another person. A temporary account is counted apart, even after its login is known.
+   */
+  readonly key: string;
+  readonly #saved: SavedAccount | TemporaryAccount;
+  readonly #options: AccountOptions;
+  /** Made at the first use: most accounts of a large team are only listed on this server. */
+  #parts: AccountParts | undefined;
+  #signIn: string | undefined;
 
-  const quota = openQuotaTracker({
-    caller,
-    githubToken,
-    mode: () => copilot.mode,
-    status,
-    id,
-    now,
-    fetched: (user) => login.learn(user.login),
-    inspect,
-    learned: (found) => share?.publish(identity, { quota: found }),
-  });
-
-  const asConfigured = (state: AccountState): ShownState => {
-    // A suspension stops all accounts: a pause must not hide it.
-    if (options.paused?.(key) && !state.suspended) return pausedState;
-    return (options.neverOverage?.() && overageState(state, quota.known, now())) || state;
-  };
-
-  function session(): Promise<Session> {
-    login.fetchInBackground(); // beside the first exchange, which does not wait for it
-    return copilot.get();
+  /** Makes no call yet. @param options The same object may serve all accounts of a host. */
+  constructor(saved: SavedAccount | TemporaryAccount, options: AccountOptions) {
+    this.#saved = saved;
+    this.#options = options;
+    const host = options.hosts.name;
+    // A team has thousands of members: what hides their tokens is made at the first use too.
+    if (this.member === null) options.logger.conceal(saved.githubToken);
+    this.key = "temporary" in saved ? `${host}/(temporary)` : accountKeyOf({ host, login: saved.login });
   }
 
-  const presentSession = () => (login.known === undefined ? undefined : copilot.present());
+  /** The login; `temporary` until the login of a temporary account is known. */
+  get id(): string {
+    return "temporary" in this.#saved ? (this.#parts?.login.known ?? "temporary") : this.#saved.login;
+  }
+  /** `github.com`, or a tenant's domain. */
+  get host(): string {
+    return this.#options.hosts.name;
+  }
+  /** The name of the sign-in app, or a client id; null for a temporary account. */
+  get app(): string | null {
+    return "temporary" in this.#saved ? null : this.#saved.app;
+  }
+  get temporary(): boolean {
+    return "temporary" in this.#saved;
+  }
+  /** The id of the member who signed it in; null for the owner's. Only this person's requests may use it. */
+  get member(): string | null {
+    return ("temporary" in this.#saved ? undefined : this.#saved.member) ?? null;
+  }
+  /** As other servers know it. */
+  get identity(): SharedSignIn {
+    this.#signIn ??= this.#share ? signInOf(this.#saved.githubToken) : "";
+    return { key: this.key, signIn: this.#signIn };
+  }
 
-  function mark(next: AccountState, model?: string): void {
+  get state(): ShownState {
+    return this.#asConfigured(this.#parts?.status.state ?? ready);
+  }
+  /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
+  stateFor(model: string | undefined, premium?: boolean): ShownState {
+    return this.#asConfigured(this.#parts?.status.stateFor(model, premium) ?? ready);
+  }
+  /** The models that cool down by themselves. */
+  get limitedModels(): LimitedModel[] {
+    return this.#parts?.status.limitedModels ?? [];
+  }
+
+  /** A valid session. @throws ProxyError as {@link CopilotSession.get} */
+  session(): Promise<Session> {
+    const { login, session, status } = this.#open();
+    status.settle();
+    login.fetchInBackground(); // beside the first exchange, which does not wait for it
+    return session.get();
+  }
+  /** The session, if it is known; undefined if GitHub has to be asked, or the account cannot serve. */
+  presentSession(): Session | undefined {
+    return this.#parts?.login.known === undefined ? undefined : this.#parts.session.present();
+  }
+  /** As {@link CopilotSession.refresh} */
+  refresh(rejected: Session): Promise<Session> {
+    return this.#open().session.refresh(rejected);
+  }
+  /** As {@link CopilotSession.renew} */
+  renew(rejected: Session): Promise<Session> {
+    return this.#open().session.renew(rejected);
+  }
+  /** As {@link CopilotSession.refreshModelHost} */
+  refreshModelHost(rejected: Session): Promise<Session> {
+    return this.#open().session.refreshModelHost(rejected);
+  }
+
+  /**
+   * At most 45 s old; the last known numbers, marked stale, if GitHub cannot be asked.
+   * @throws ProxyError if GitHub cannot be asked and no numbers are known
+   */
+  quota(): Promise<Quota> {
+    return this.#open().quota.current();
+  }
+  /** The last known quota, without asking GitHub. */
+  get knownQuota(): Quota | undefined {
+    return this.#parts ? this.#parts.quota.known : this.#share?.known(this.identity).quota;
+  }
+  /** From the headers of a model's answer. */
+  learnQuota(headers: Headers): void {
+    this.#open().quota.learnHeaders(headers);
+  }
+  /** From `copilot_quota_snapshots` of a stream. */
+  learnQuotaSnapshots(snapshots: unknown): void {
+    this.#open().quota.learnSnapshots(snapshots);
+  }
+
+  /**
+   * Sets the state that an answer of the upstream implies. A missing `until` becomes the quota's reset or the default of
+   * the state. `exhausted` ends at a known reset at the latest.
+   * @param model With `cooling`: only this model cools down.
+   */
+  setState(next: AccountState, model?: string): void {
+    const { status, quota, now } = this.#open();
     // A late answer to an earlier request does not end a failure that a person must resolve.
     if (status.isBackingOff && (next.name !== "failed" || status.state.suspended)) return;
     const resetAt = quota.known?.resetAt ?? 0;
@@ -178,41 +166,85 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     else status.enter({ ...next, until: reset === undefined ? next.until : Math.min(next.until ?? reset, reset) });
   }
 
-  return {
-    get id() {
-      return id();
-    },
-    key,
-    host: hosts.name,
-    app: temporary ? null : saved.app,
-    temporary,
-    member: (temporary ? undefined : saved.member) ?? null,
-    get state() {
-      return asConfigured(status.state);
-    },
-    get limitedModels() {
-      return status.limitedModels;
-    },
-    stateFor: (model, premium) => asConfigured(status.stateFor(model, premium)),
-    session,
-    presentSession,
-    refresh: (rejected) => copilot.refresh(rejected),
-    renew: (rejected) => copilot.renew(rejected),
-    refreshModelHost: (rejected) => copilot.refreshModelHost(rejected),
-    quota: quota.current,
-    get knownQuota() {
-      return quota.known;
-    },
-    learnQuota: quota.learnHeaders,
-    learnQuotaSnapshots: quota.learnSnapshots,
-    mark,
-    identity,
-    adopt({ signIn }, { state, quota: numbers }) {
-      if (signIn !== identity.signIn) return;
-      if (numbers) quota.adopt(numbers);
-      if (state) status.adopt(state);
-    },
-  };
+  /** Takes what another server has found out with the same sign-in. */
+  applyRemote({ signIn }: SharedSignIn, { state, quota }: FoundOut): void {
+    if (signIn !== this.identity.signIn) return;
+    // Numbers of a quota are looked up when somebody asks. What keeps requests off it counts at once.
+    if (!this.#parts && !state && !(quota && isUsedUp(quota))) return;
+    const parts = this.#open();
+    if (quota) parts.quota.applyRemote(quota);
+    if (state) parts.status.applyRemote(state);
+  }
+
+  /** A temporary account is not known to other servers. */
+  get #share(): AccountShare | undefined {
+    return this.temporary ? undefined : this.#options.share;
+  }
+
+  #asConfigured(state: AccountState): ShownState {
+    const { paused, neverOverage, now = Date.now } = this.#options;
+    // A suspension stops all accounts: a pause must not hide it.
+    if (paused?.(this.key, this.member) && !state.suspended) return pausedState;
+    return (neverOverage?.() && overageState(state, this.#parts?.quota.known, now())) || state;
+  }
+
+  #open(): AccountParts {
+    if (this.#parts) return this.#parts;
+    const share = this.#share;
+    this.#parts = openParts(this, this.#saved, { ...this.#options, share });
+    if (share) this.applyRemote(this.identity, share.known(this.identity));
+    return this.#parts;
+  }
+}
+
+/** What an account has once it is used. */
+interface AccountParts {
+  login: ReturnType<typeof openLogin>;
+  status: AccountStatus;
+  session: CopilotSession;
+  quota: QuotaTracker;
+  now(): number;
+}
+
+function openParts(
+  { key, identity, member }: Account,
+  saved: SavedAccount | TemporaryAccount,
+  { share, ...options }: AccountOptions,
+): AccountParts {
+  const { hosts, version, logger, now = Date.now, monotonic = () => performance.now(), random = Math.random } = options;
+  const { githubToken } = saved;
+  const isTemporary = "temporary" in saved;
+  // The kind of a temporary token is unknown: an exchange is tried, and the token is used directly if GitHub declines.
+  const mode: Mode = isTemporary ? "exchange" : saved.mode;
+  logger.conceal(githubToken);
+  const inspect = (where: InspectedAnswer, answer: unknown) => options.inspect?.(where, key, answer);
+  const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs, answered: inspect };
+  const login = openLogin({
+    known: isTemporary ? undefined : saved.login,
+    fetch: () => fetchLogin(caller, githubToken, mode),
+    failed: (thrown) => status.noteError(thrown),
+    logger,
+    monotonic,
+  });
+  const id = () => login.known ?? "temporary";
+  const clocks = { now, monotonic, random };
+  const status: AccountStatus = new AccountStatus({
+    ...{ id, logger, isTemporary, ...clocks },
+    afterCooldown: () => quota.state,
+    changed: () => share?.publish(identity, { state: status.shared }),
+  });
+  const session: CopilotSession = new CopilotSession({
+    ...{ identity, share, githubToken, mode, caller, status, id, logger, ...clocks },
+    copilotUser: () => quota.user(),
+    stopped: () => options.stopped?.(member),
+  });
+  const quota = new QuotaTracker({
+    ...{ caller, githubToken, status, id, now, inspect },
+    mode: () => session.mode,
+    fetched: (user) => login.learn(user.login),
+    learned: (found) => share?.publish(identity, { quota: found }),
+  });
+  return { login, status, session, quota, now };
 }
 
 interface LoginOptions {

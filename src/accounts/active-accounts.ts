@@ -56,7 +56,7 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
 
   function open(saved: SavedAccount): Account {
     const account = options.open(saved);
-    if (share) account.adopt(account.identity, share.known(account.identity));
+    if (share) account.applyRemote(account.identity, share.known(account.identity));
     return account;
   }
 
@@ -76,7 +76,7 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
 
   refresh();
   store.follow?.(tryRefresh);
-  share?.follow((account, found) => byKey.get(account.key)?.adopt(account, found));
+  share?.follow((account, found) => byKey.get(account.key)?.applyRemote(account, found));
   // Watching the folder would be quicker, but not every system and disk reports every change.
   const timer = setInterval(tryRefresh, 1000);
   timer.unref();

@@ -45,7 +45,7 @@ export function openBreaker(accounts: () => readonly Account[], now: () => numbe
       const cooldownMs = counter.failed(account, another);
       if (cooldownMs === undefined) return;
       const reason = `Its last requests all failed at GitHub Copilot (${why}).`;
-      account.mark({ name: "cooling", until: now() + cooldownMs, reason });
+      account.setState({ name: "cooling", until: now() + cooldownMs, reason });
     },
   };
 }

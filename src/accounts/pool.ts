@@ -1,8 +1,8 @@
 /** Selects the account for a request: premium requests use the accounts in registration order; free requests use each account in turn, unless configured otherwise. */
 import { ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
-import type { Account, ShownState } from "./account";
-import { canServe } from "./status";
+import type { Account } from "./account";
+import { canServe, type ShownState } from "./account-state";
 import { suspensionError } from "./suspension";
 
 /** What a request needs from an account. */

@@ -1,23 +1,10 @@
 /** The quota of one account, fetched from GitHub and updated from the answers of models, and the state that follows from it. */
 import { asProxyError, ProxyError } from "../errors";
+import type { AccountState } from "./account-state";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
 import { learnFromHeaders, learnFromStream, type Quota, type QuotaForm, readQuota } from "./quota";
-import type { AccountState, AccountStatus } from "./status";
-
-export interface QuotaTracker {
-  /** As `Account.quota`. */
-  current(): Promise<Quota>;
-  /** The answer of the quota endpoint, at most 45 s old. @throws ProxyError if GitHub cannot be asked */
-  user(): Promise<CopilotUser>;
-  readonly known: Quota | undefined;
-  /** The state by the quota alone: `ready` or `exhausted`. */
-  state(): AccountState;
-  learnHeaders(headers: Headers): void;
-  learnSnapshots(snapshots: unknown): void;
-  /** Takes the numbers that another server has learned, if they are newer. */
-  adopt(found: Quota): void;
-}
+import type { AccountStatus } from "./status";
 
 export interface QuotaTrackerOptions {
   caller: GithubCaller;
@@ -38,65 +25,116 @@ export interface QuotaTrackerOptions {
 /** Milliseconds an answer of the quota endpoint is reused. */
 const reuseFor = 45_000;
 
-export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
-  const { caller, githubToken, mode, status, id, now, fetched, learned = () => {}, inspect } = options;
-  let quota: Quota | undefined;
+export class QuotaTracker {
+  readonly #options: QuotaTrackerOptions;
+  #quota: Quota | undefined;
   /** `user` is missing where another server has asked. */
-  let request: { at: number; answer: Promise<Quota>; user?: Promise<CopilotUser> } | undefined;
+  #request: { at: number; answer: Promise<Quota>; user?: Promise<CopilotUser> } | undefined;
 
-  async function current(): Promise<Quota> {
-    if (status.isBackingOff && quota) return { ...quota, stale: true };
-    if (status.isBackingOff) throw status.unusableError();
-    request = lately() ?? ask();
+  constructor(options: QuotaTrackerOptions) {
+    this.#options = options;
+  }
+
+  get known(): Quota | undefined {
+    return this.#quota;
+  }
+
+  /** The state by the quota alone: `ready` or `exhausted`. */
+  get state(): AccountState {
+    return stateOf(this.#quota, this.#options.now());
+  }
+
+  /** As `Account.quota`. */
+  async current(): Promise<Quota> {
+    const { status, id } = this.#options;
+    const stale = () => this.#quota && { ...this.#quota, stale: true };
+    if (status.isBackingOff) {
+      const quota = stale();
+      if (quota) return quota;
+      throw status.unusableError();
+    }
+    this.#request = this.#recent() ?? this.#ask();
     try {
-      const answer = await request.answer;
-      return quota ?? answer;
+      const answer = await this.#request.answer;
+      return this.#quota ?? answer;
     } catch (thrown) {
-      request = undefined;
+      this.#request = undefined;
       const error = asProxyError(thrown);
       status.noteError(error);
-      if (quota) return { ...quota, stale: true };
+      const quota = stale();
+      if (quota) return quota;
       throw new ProxyError(error.kind, `${id()}: ${error.message}`, error.details);
     }
   }
 
-  const lately = () => (request && Math.abs(now() - request.at) < reuseFor ? request : undefined);
-
-  function ask() {
-    const user = fetchCopilotUser(caller, githubToken, mode());
-    const answer = user.then(take);
-    answer.catch(() => {}); // each caller of `current` and `user` gets it
-    return { at: now(), answer, user };
-  }
-
-  async function askedUser(): Promise<CopilotUser> {
-    const latest = lately();
-    const own = latest?.user ? latest : ask();
-    request = own;
+  /** The answer of the quota endpoint, at most 45 s old. @throws ProxyError if GitHub cannot be asked */
+  async user(): Promise<CopilotUser> {
+    const recent = this.#recent();
+    const asked = recent?.user ? { ...recent, user: recent.user } : this.#ask();
+    this.#request = asked;
     try {
-      return await own.user!;
+      return await asked.user;
     } catch (thrown) {
-      request = undefined;
-      status.noteError(thrown);
+      this.#request = undefined;
+      this.#options.status.noteError(thrown);
       throw thrown;
     }
   }
 
-  function take(user: CopilotUser): Quota {
+  learnHeaders(headers: Headers): void {
+    const { now, inspect } = this.#options;
+    this.#learnFromAnswer(learnFromHeaders(this.#quota, headers, now(), inspect));
+  }
+
+  learnSnapshots(snapshots: unknown): void {
+    const { now, inspect } = this.#options;
+    this.#learnFromAnswer(learnFromStream(this.#quota, snapshots, now(), inspect));
+  }
+
+  /** Takes the numbers that another server has learned, if they are newer. */
+  applyRemote(found: Quota): void {
+    if (found.at <= (this.#quota?.at ?? 0)) return;
+    // GitHub was asked a moment ago, by whichever server.
+    if (Math.abs(this.#options.now() - found.at) < reuseFor)
+      this.#request = { at: found.at, answer: Promise.resolve(found) };
+    this.#learn(found);
+  }
+
+  #recent() {
+    const request = this.#request;
+    return request && Math.abs(this.#options.now() - request.at) < reuseFor ? request : undefined;
+  }
+
+  #ask() {
+    const { caller, githubToken, mode, now } = this.#options;
+    const user = fetchCopilotUser(caller, githubToken, mode());
+    const answer = user.then((found) => this.#take(found));
+    answer.catch(() => {}); // each caller of `current` and `user` gets it
+    return { at: now(), answer, user };
+  }
+
+  #take(user: CopilotUser): Quota {
+    const { fetched, now, learned } = this.#options;
     fetched(user);
     const answer = readQuota(user.answer, now());
-    learn(answer, true);
-    learned(answer);
+    this.#learn(answer, true);
+    learned?.(answer);
     return answer;
   }
 
+  #learnFromAnswer(fresh: Quota | undefined): void {
+    this.#learn(fresh);
+    if (fresh) this.#options.learned?.(fresh);
+  }
+
   /** @param authoritative From the quota endpoint, not from a model's answer. */
-  function learn(fresh: Quota | undefined, authoritative = false): void {
+  #learn(fresh: Quota | undefined, authoritative = false): void {
     if (!fresh) return;
+    const { status, now } = this.#options;
     const { state } = status;
-    const before = stateOf(quota, now());
+    const before = this.state;
     const next = stateOf(fresh, now());
-    quota = fresh;
+    this.#quota = fresh;
     if (state.name === "ready" && next.name === "exhausted") status.enter(next);
     // Only the quota endpoint ends `exhausted` early, and only if its numbers count something.
     const isLeft = (fresh.remaining ?? 0) > 0;
@@ -106,28 +144,6 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
       status.enter(next);
     if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);
   }
-
-  function learnFromAnswer(fresh: Quota | undefined): void {
-    learn(fresh);
-    if (fresh) learned(fresh);
-  }
-
-  return {
-    current,
-    user: askedUser,
-    get known() {
-      return quota;
-    },
-    state: () => stateOf(quota, now()),
-    learnHeaders: (headers) => learnFromAnswer(learnFromHeaders(quota, headers, now(), inspect)),
-    learnSnapshots: (snapshots) => learnFromAnswer(learnFromStream(quota, snapshots, now(), inspect)),
-    adopt(found) {
-      if (found.at <= (quota?.at ?? 0)) return;
-      // GitHub was asked a moment ago, by whichever server.
-      if (Math.abs(now() - found.at) < reuseFor) request = { at: found.at, answer: Promise.resolve(found) };
-      learn(found);
-    },
-  };
 }
 
 function stateOf(quota: Quota | undefined, now: number): AccountState {

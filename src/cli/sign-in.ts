@@ -1,6 +1,6 @@
 /** Signs in at a terminal: shows the page and the code, waits, and reports the account. */
 
-import { openAccount } from "../accounts/account";
+import { Account } from "../accounts/account";
 import type { AccountStore, SavedAccount } from "../accounts/account-store";
 import { completeSignIn } from "../accounts/complete-sign-in";
 import { consentNotice, type Hosts, hostsFor, ownAccountsOnly, type SignInApp } from "../accounts/hosts";
@@ -72,7 +72,7 @@ async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: S
     () => "error",
     () => {},
   );
-  const account = openAccount(saved, { hosts, version, logger });
+  const account = new Account(saved, { hosts, version, logger });
   try {
     await account.session();
   } catch (thrown) {

@@ -1,7 +1,7 @@
 /** `dragoman usage`: the remaining quota, from the running server or, if none is running, from GitHub. */
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
-import { type Account, openAccount } from "../accounts/account";
+import { Account } from "../accounts/account";
 import { hostsFor } from "../accounts/hosts";
 import { accountSchema } from "../admin/api/schemas";
 import { usageSchema } from "../api/schemas";
@@ -82,10 +82,10 @@ export async function askGithub(
   );
   const waking = (host?: string) => ({ hosts: hostsFor(host, environment), version, logger });
   const saved = await withStores(environment, async (stores) => stores.openAccounts(warnings).load());
-  const accounts: Account[] = saved.map((each) => openAccount(each, waking(each.host)));
+  const accounts: Account[] = saved.map((each) => new Account(each, waking(each.host)));
   if (environment.githubToken && !savedOnly)
     accounts.unshift(
-      openAccount({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),
+      new Account({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),
     );
   // An account may have a quota and still get no token: its state then says so. Repeated reports do not ask each time.
   if (options.watch === undefined) await Promise.all(accounts.map((account) => account.session().catch(() => {})));

@@ -1,7 +1,8 @@
 /** Sends one request to one account after another until one serves it. A request that may have been processed is never sent again. */
 import { setTimeout as wait } from "node:timers/promises";
-import type { Account, Session } from "../accounts/account";
+import type { Account } from "../accounts/account";
 import type { Need } from "../accounts/pool";
+import type { Session } from "../accounts/session";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { plainName } from "../json-shape";
@@ -127,7 +128,7 @@ function markAccount(account: Account, failure: Failure, { model }: Target, reco
   const reason = failure.account.reason && record.redact(failure.account.reason);
   // Where a model that costs no quota was refused without a reason, the other models may still work.
   const isModelOnly = failure.scope === "model" || (failure.scope === "premium" && !premium);
-  account.mark({ ...failure.account, reason, alsoFree: !premium }, isModelOnly ? model.id : undefined);
+  account.setState({ ...failure.account, reason, alsoFree: !premium }, isModelOnly ? model.id : undefined);
 }
 
 /** The upstream's own error where one account was to serve and the error says when to retry; else the state of each account. */

@@ -249,7 +249,7 @@ export class RequestRecord implements InFlightHandle {
         this.#isOver = true;
         this.#state.error ??= { type: event.code, message: event.message };
         if (isSuspensionEvent(event.code, event.message))
-          this.#server?.mark({ name: "failed", reason: suspensionReason(event.message), suspended: true });
+          this.#server?.setState({ name: "failed", reason: suspensionReason(event.message), suspended: true });
         break;
       case "block-end":
         if (this.#server && event.signature) rememberMaker(this.#parts.affinity, event.signature, this.#server);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { openAccount } from "../../src/accounts/account";
+import { Account } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
@@ -30,7 +30,7 @@ function openFrom(saved: SavedAccount[]) {
         return JSON.stringify(folder.saved);
       },
     },
-    open: (each) => openAccount(each, { hosts: hostsFor(), version: "1", logger, ...clock }),
+    open: (each) => new Account(each, { hosts: hostsFor(), version: "1", logger, ...clock }),
     logger,
   });
   const pool = openPool({ accounts: () => activeAccounts.accounts, now: clock.now });
@@ -55,7 +55,7 @@ describe("the active accounts", () => {
 
   test("who signs in again with a new token begins anew: what was wrong with the old one is forgotten", () => {
     const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
-    activeAccounts.accounts[0]!.mark({ name: "failed", reason: "Revoked." });
+    activeAccounts.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
     folder.saved = [person("octo", 1, "ghu_token_of_octo_anew")];
     activeAccounts.refresh();
     expect(activeAccounts.accounts.map(({ state }) => state.name)).toEqual(["ready"]);
@@ -81,12 +81,12 @@ describe("who waits for what", () => {
     const [octo, work] = activeAccounts.accounts;
     const wait = (model?: string) => pool.wait({ premium: true, model });
     expect(wait()).toBe(0);
-    octo!.mark({ name: "cooling", until: clock.now() + 5 * second });
+    octo!.setState({ name: "cooling", until: clock.now() + 5 * second });
     expect(wait()).toBe(0);
-    work!.mark({ name: "exhausted", until: clock.now() + 9 * minute });
+    work!.setState({ name: "exhausted", until: clock.now() + 9 * minute });
     expect(wait()).toBe(5 * second);
     expect(pool.wait({ premium: false })).toBe(0);
-    octo!.mark({ name: "failed", reason: "Revoked." });
+    octo!.setState({ name: "failed", reason: "Revoked." });
     expect(wait()).toBe(9 * minute);
     expect(pool.wait({ premium: true, capable: (account) => account === octo })).toBeUndefined();
     activeAccounts.close();
@@ -94,7 +94,7 @@ describe("who waits for what", () => {
 
   test("for one model only, while the account goes on with the others", () => {
     const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1)]);
-    activeAccounts.accounts[0]!.mark(
+    activeAccounts.accounts[0]!.setState(
       { name: "cooling", until: clock.now() + minute, reason: "Too much of it." },
       "opus",
     );
@@ -110,8 +110,8 @@ describe("who waits for what", () => {
 
   test("while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
     const { folder, roster: activeAccounts, pool, clock, lines } = openFrom([person("octo", 1), person("work", 2)]);
-    activeAccounts.accounts[0]!.mark({ name: "failed", reason: "Suspended.", suspended: true });
-    activeAccounts.accounts[0]!.mark({ name: "cooling", reason: "A late answer." });
+    activeAccounts.accounts[0]!.setState({ name: "failed", reason: "Suspended.", suspended: true });
+    activeAccounts.accounts[0]!.setState({ name: "cooling", reason: "A late answer." });
     clock.pass(24 * 60 * minute);
     expect(pool.candidates({ premium: false })).toEqual([]);
     expect(pool.wait({ premium: false })).toBeUndefined();

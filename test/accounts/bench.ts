@@ -1,5 +1,5 @@
 /** What the tests of this room share: clocks that are set by hand, a log that is kept, and the demo seen from its accounts. */
-import { type Account, type AccountOptions, openAccount } from "../../src/accounts/account";
+import { Account, type AccountOptions } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import { type Hosts, hostsFor } from "../../src/accounts/hosts";
 import type { Session } from "../../src/accounts/session";
@@ -57,7 +57,7 @@ export function openDemoAccount(demo: Demo, login = "octo-demo", options: Partia
   const clock = handClock();
   const log = keptLog();
   const saved = savedFrom(demo.accounts.find((account) => account.login === login)!);
-  const account: Account = openAccount(saved, {
+  const account: Account = new Account(saved, {
     hosts: hostsOf(demo),
     version: "1.2.3",
     logger: log.logger,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Account, openAccount } from "../../src/accounts/account";
+import { Account } from "../../src/accounts/account";
 import { hostsFor } from "../../src/accounts/hosts";
 import { exchangeToken } from "../../src/accounts/token-exchange";
 import { type Demo, type Interceptor, startDemo } from "../../src/demo/demo";
@@ -402,7 +402,7 @@ describe("a person must act", () => {
   test("a failure the relay found is kept for five minutes, then GitHub is asked anew", async () => {
     const { account, clock } = openDemoAccount(demo);
     const rejected = await account.refresh(await account.session());
-    account.mark({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
+    account.setState({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
     expect((await failureOf(account.session())).message).toContain("refuses fresh tokens");
     expect((await failureOf(account.refresh(rejected))).message).toContain("refuses fresh tokens");
     expect(exchangesOf(demo)).toBe(2);
@@ -420,7 +420,7 @@ test("a renewal that ends after the account has failed does not heal it", async 
   });
   demo.intercept(exchangePath, () => answered);
   const renewing = account.session();
-  account.mark({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
+  account.setState({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
   release();
   const late = await renewing;
   expect(account.state.name).toBe("failed");
@@ -433,7 +433,7 @@ test("a renewal that ends after the account has failed does not heal it", async 
 test("the same cooldown announced by many answers is one line in the log", () => {
   const { account, clock, lines } = openDemoAccount(demo);
   for (let turn = 0; turn < 20; turn++)
-    account.mark({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
+    account.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
   expect(lines.length).toBe(1);
   expect(lines[0]).toContain("warn  octo-demo is cooling down until 2026-11-21T10:00:20.000Z: Slow down.");
 });
@@ -495,7 +495,7 @@ describe("the model host refuses", () => {
   test("a token GitHub does not exchange (404) is used directly", async () => {
     const saved = savedFrom(demo.accounts[2]!);
     const { logger, lines } = keptLog();
-    const account = openAccount(
+    const account = new Account(
       { ...saved, app: "Iv1.mine", mode: "exchange" },
       { hosts: hostsOf(demo), version: "1", logger },
     );
@@ -596,7 +596,7 @@ describe("the model host refuses", () => {
 describe("a temporary account", () => {
   const temporary = (githubToken: string) => {
     const { logger, lines } = keptLog();
-    const account: Account = openAccount(
+    const account: Account = new Account(
       { temporary: true, githubToken },
       { hosts: hostsOf(demo), version: "1", logger },
     );
@@ -626,7 +626,7 @@ describe("a temporary account", () => {
     const clock = handClock();
     demo.intercept("/user", down, always);
     const waking = { hosts: hostsOf(demo), version: "1", logger: keptLog().logger, ...clock };
-    const account = openAccount({ temporary: true, githubToken: demo.accounts[0]!.githubToken }, waking);
+    const account = new Account({ temporary: true, githubToken: demo.accounts[0]!.githubToken }, waking);
     for (let turn = 0; turn < 61; turn++) {
       await account.session();
       clock.pass(second);
@@ -648,7 +648,7 @@ test("no token is ever written to the log, whatever it looks like", async () => 
   exchangeSays({ token: "a-copilot-token-of-no-known-kind" });
   const { account, lines } = openDemoAccount(demo);
   const { token } = await account.session();
-  account.mark({ name: "failed", reason: `refused ${token} and ${demo.accounts[0]!.githubToken}` });
+  account.setState({ name: "failed", reason: `refused ${token} and ${demo.accounts[0]!.githubToken}` });
   const error = await failureOf(account.session());
   for (const secret of [token, demo.accounts[0]!.githubToken]) {
     expect(lines.join("")).not.toContain(secret);

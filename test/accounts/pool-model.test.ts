@@ -3,7 +3,7 @@
  * in again; tokens end and are refused; GitHub is away; the machine sleeps and its clock is set.
  */
 import { expect, test } from "bun:test";
-import { type Account, openAccount } from "../../src/accounts/account";
+import { Account } from "../../src/accounts/account";
 import { openPool } from "../../src/accounts/pool";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
@@ -20,7 +20,9 @@ interface Clocks {
 }
 type State =
   | { name: "ready" }
-  | { name: "cooling" | "exhausted" | "failed" | "suspended"; until: number; ofPremium?: boolean; outage?: boolean };
+  | { name: "exhausted" | "failed" | "suspended"; until: number }
+  /** Ends by the clock that shows more: `monotonicUntil` is of the one that cannot be set. */
+  | { name: "cooling"; until: number; monotonicUntil: number; ofPremium?: boolean };
 
 interface ModelAccount {
   state: State;
@@ -51,19 +53,15 @@ class Model {
   get isStopped() {
     return this.accounts.some(({ state }) => state.name === "suspended");
   }
+  isOver({ state }: ModelAccount): boolean {
+    if (state.name === "ready" || state.name === "suspended") return false;
+    return state.until <= this.clock.wall || (state.name === "cooling" && state.monotonicUntil <= this.clock.monotonic);
+  }
   canServe(account: ModelAccount, premium: boolean): boolean {
     const { state } = account;
     if (account.isPaused) return false;
-    if (state.name === "ready" || (state.name !== "suspended" && state.until <= this.clock.wall)) return true;
+    if (state.name === "ready" || this.isOver(account)) return true;
     return !premium && (state.name === "exhausted" || (state.name === "cooling" && state.ofPremium === true));
-  }
-  /** What was seen to be over stays so, also when the clock is set back. */
-  look(): void {
-    for (const account of this.accounts) {
-      const { state } = account;
-      if ((state.name === "cooling" || state.name === "exhausted") && state.until <= this.clock.wall)
-        account.state = { name: "ready" };
-    }
   }
   candidates(premium: boolean): number[] {
     if (this.isStopped) return [];
@@ -94,6 +92,7 @@ class Model {
   /** @returns Whether there is a session. */
   session(account: ModelAccount): boolean {
     const { wall, monotonic } = this.clock;
+    if (account.state.name !== "failed" && this.isOver(account)) account.state = { name: "ready" };
     const waits = () => monotonic < account.waitUntil;
     if (account.state.name === "failed") {
       account.token = undefined;
@@ -110,8 +109,7 @@ class Model {
         waitUntil: monotonic + 30 * second,
         failures: 0,
       });
-      if (account.state.name === "failed" || (account.state.name !== "ready" && account.state.outage))
-        account.state = { name: "ready" };
+      if (account.state.name === "failed") account.state = { name: "ready" };
       return true;
     }
     if (isAsked && account.fault !== "away") {
@@ -125,7 +123,7 @@ class Model {
     }
     if (account.token && age < 1_800 * second) return true;
     account.token = undefined;
-    account.state = { name: "cooling", until: wall + account.waitUntil - monotonic, outage: true };
+    account.state = { name: "cooling", until: wall + account.waitUntil - monotonic, monotonicUntil: account.waitUntil };
     return false;
   }
   /** @returns Whether the model host takes the token. */
@@ -169,8 +167,6 @@ const ask = (premium: boolean): Command => ({
     ),
   toString: () => `ask for a ${premium ? "premium" : "free"} model`,
   async run(model, { pool, accounts, exchanges }) {
-    model.look();
-    for (const account of accounts) expect(account.state).toBeDefined();
     expect(pool.wait({ premium }), "how long nobody can serve").toBe(model.wait(premium) as number);
     const expected = model.candidates(premium);
     const candidates = pool.candidates({ premium });
@@ -203,8 +199,11 @@ const mark = (place: number, name: "cooling" | "exhausted", minutes: number, ofP
     (model, { accounts }) => {
       const until = model.clock.wall + minutes * minute;
       const premiumOnly = name === "cooling" && ofPremium;
-      accounts[place]!.mark({ name, until, reason: "The upstream said so.", ...(premiumOnly && { premiumOnly }) });
-      model.mark(model.accounts[place]!, { name, until, ofPremium: premiumOnly });
+      accounts[place]!.setState({ name, until, reason: "The upstream said so.", ...(premiumOnly && { premiumOnly }) });
+      const monotonicUntil = model.clock.monotonic + minutes * minute;
+      const state: State =
+        name === "cooling" ? { name, until, monotonicUntil, ofPremium: premiumOnly } : { name, until };
+      model.mark(model.accounts[place]!, state);
     },
   );
 const github = (place: number, fault: Fault) =>
@@ -268,7 +267,7 @@ test("the pool offers the accounts that can serve, with valid sessions, whatever
     const clocks = { now: () => own.clock.wall, monotonic: () => own.clock.monotonic };
     const signIn = (place: number) => {
       const paused = () => own.accounts[place]!.isPaused;
-      accounts[place] = openAccount(savedFrom(people[place]!), {
+      accounts[place] = new Account(savedFrom(people[place]!), {
         ...parts,
         ...clocks,
         paused,

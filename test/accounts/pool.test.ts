@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Account, openAccount } from "../../src/accounts/account";
+import { Account } from "../../src/accounts/account";
 import { openPool } from "../../src/accounts/pool";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
@@ -17,7 +17,7 @@ function threeAccounts() {
   const clock = handClock();
   const { logger } = keptLog();
   const wake = { hosts: hostsOf(demo), version: "1", logger, ...clock, random: () => 0.5 };
-  const accounts = demo.accounts.map((account, place) => openAccount(savedFrom(account, place), wake));
+  const accounts = demo.accounts.map((account, place) => new Account(savedFrom(account, place), wake));
   const [octo, work, plus] = accounts as [Account, Account, Account];
   return { accounts, octo, work, plus, clock, pool: openPool({ accounts: () => accounts, now: clock.now }) };
 }
@@ -43,7 +43,7 @@ describe("who serves", () => {
     const { pool, work, clock } = threeAccounts();
     const turn = () => names(pool.candidates({ premium: false }))[0]!;
     expect([turn(), turn()]).toEqual(["octo", "work"]);
-    work.mark({ name: "cooling", until: clock.now() + second, reason: "Too fast." });
+    work.setState({ name: "cooling", until: clock.now() + second, reason: "Too fast." });
     expect([turn(), turn(), turn(), turn()]).toEqual(["plus", "octo", "plus", "octo"]);
     clock.pass(second);
     expect([turn(), turn()]).toEqual(["work", "plus"]);
@@ -65,7 +65,7 @@ describe("who serves", () => {
 
   test("an account that is out of everything serves no free model either", () => {
     const { pool, octo } = threeAccounts();
-    octo.mark({ name: "exhausted", reason: "You have no quota.", alsoFree: true });
+    octo.setState({ name: "exhausted", reason: "You have no quota.", alsoFree: true });
     expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus"]);
   });
 
@@ -80,7 +80,7 @@ describe("who serves", () => {
 
   test("a rate limit cools only the account that hit it, for as long as it says", () => {
     const { pool, work, clock } = threeAccounts();
-    work.mark({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
+    work.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
     expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "plus"]);
     clock.pass(20 * second);
     expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
@@ -98,7 +98,7 @@ describe("why nobody can serve", () => {
     for (const account of demo.accounts) account.exchangeFault = "billing_locked";
     const { pool, octo, work, plus } = threeAccounts();
     await Promise.allSettled([octo.session(), work.session()]);
-    plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
+    plus.setState({ name: "failed", reason: "Its sign-in was revoked." });
     expect(pool.candidates({ premium: true })).toEqual([]);
     const error = pool.whyNone();
     expect(error.status).toBe(503);
@@ -110,9 +110,9 @@ describe("why nobody can serve", () => {
   test("all exhausted: 429 that names each, with the earliest reset as retry-after", () => {
     const { pool, octo, work, plus, clock } = threeAccounts();
     const first = Date.parse("2026-12-01T00:00:00Z");
-    octo.mark({ name: "exhausted", until: first + 9 * minute, reason: "You have no quota." });
-    work.mark({ name: "exhausted", until: first, reason: "You have no quota." });
-    plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
+    octo.setState({ name: "exhausted", until: first + 9 * minute, reason: "You have no quota." });
+    work.setState({ name: "exhausted", until: first, reason: "You have no quota." });
+    plus.setState({ name: "failed", reason: "Its sign-in was revoked." });
     const error = pool.whyNone();
     const at = (time: number) => zonedTime(time, clock.now());
     expect([error.kind, error.status]).toEqual(["quota", 429]);
@@ -130,7 +130,7 @@ describe("why nobody can serve", () => {
   test("all cooling: 429 with the shortest wait", () => {
     const { pool, accounts, clock } = threeAccounts();
     for (const [place, account] of accounts.entries())
-      account.mark({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
+      account.setState({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
     const error = pool.whyNone();
     expect([error.kind, error.status]).toEqual(["rate_limit", 429]);
     expect(error.details.headers).toEqual({ "retry-after": "20" });
@@ -142,12 +142,12 @@ describe("why nobody can serve", () => {
     const need = { premium: true };
     expect(pool.wait(need)).toBe(0);
     for (const [place, account] of accounts.entries())
-      account.mark({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
+      account.setState({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
     expect(pool.wait(need)).toBe(20 * second);
     expect(pool.wait({ ...need, capable: (account) => account !== octo })).toBe(21 * second);
     clock.pass(20 * second);
     expect(pool.wait(need)).toBe(0);
-    for (const account of accounts) account.mark({ name: "failed", reason: "Its sign-in was revoked." });
+    for (const account of accounts) account.setState({ name: "failed", reason: "Its sign-in was revoked." });
     expect(pool.wait(need)).toBeUndefined();
     expect(pool.wait({ ...need, capable: () => false })).toBeUndefined();
   });

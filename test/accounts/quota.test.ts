@@ -215,7 +215,7 @@ describe("an exhausted account", () => {
   test("what a refusal said lasts until the quota's reset, and then it is ready by itself", async () => {
     const { account, clock } = openDemoAccount(demo);
     await account.quota();
-    account.mark({ name: "exhausted", reason: "You have no quota." });
+    account.setState({ name: "exhausted", reason: "You have no quota." });
     expect(account.state).toMatchObject({ name: "exhausted", until: reset });
     clock.pass(reset - clock.now());
     expect(account.state).toEqual({ name: "ready" });
@@ -223,7 +223,7 @@ describe("an exhausted account", () => {
 
   test("a header that still counts something does not overrule a refusal; the quota endpoint does", async () => {
     const { account } = openDemoAccount(demo);
-    account.mark({ name: "exhausted", reason: "You have no quota." });
+    account.setState({ name: "exhausted", reason: "You have no quota." });
     account.learnQuota(new Headers({ "x-quota-snapshot-premium_models": "ent=300&rem=50.0&ovPerm=false" }));
     expect(account.state.name).toBe("exhausted");
     await account.quota();
@@ -243,7 +243,7 @@ describe("an exhausted account", () => {
     demo.accounts[0]!.quota = quotas.exhausted();
     const { account, clock } = openDemoAccount(demo);
     await account.quota();
-    account.mark({ name: "cooling", until: clock.now() + 30 * second, reason: "Too many requests." });
+    account.setState({ name: "cooling", until: clock.now() + 30 * second, reason: "Too many requests." });
     expect(account.state.name).toBe("cooling");
     clock.pass(31 * second);
     expect(account.state).toMatchObject({ name: "exhausted", until: reset });

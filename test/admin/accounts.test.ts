@@ -254,7 +254,7 @@ describe("pause, order and removal", () => {
 
   test("a suspension is not hidden by a pause: everything stays stopped", async () => {
     const account = proxy.app.accounts.find(({ id }) => id === "plus-demo")!;
-    account.mark({ name: "failed", reason: "GitHub has blocked this account.", suspended: true });
+    account.setState({ name: "failed", reason: "GitHub has blocked this account.", suspended: true });
     await change("pause", { account_key: account.key, paused: true });
     expect(account.state).toMatchObject({ name: "failed", suspended: true });
     expect(await servedBy()).toBe(403);

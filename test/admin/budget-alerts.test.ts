@@ -72,7 +72,7 @@ describeWithPostgres("in a team", () => {
     });
     expect(response.status).toBe(200);
     await response.text();
-    team.app.forMember(ben.id).accounts[0]!.mark({ name: "failed", reason: "GitHub refuses it." });
+    team.app.forMember(ben.id).accounts[0]!.setState({ name: "failed", reason: "GitHub refuses it." });
 
     await until(async () => (await overview(anna.key)).includes("budget Each"), "the page names the budget");
     const [owners, annas, bens] = [await overview(), await overview(anna.key), await overview(ben.key)];

@@ -64,7 +64,7 @@ test("the same login on two hosts is two accounts in rows, numbers, filters and 
   await using twins = await world(["github.com", "company.ghe.com"]);
   const { app } = twins;
   await twins.ask(3);
-  app.accounts[0]!.mark({ name: "cooling", reason: "It rests." });
+  app.accounts[0]!.setState({ name: "cooling", reason: "It rests." });
   await twins.ask(1);
   expect((await app.history.list({}, 10)).items.map((row) => [row.account_id, row.account_key])).toEqual([
     ["octo-demo", "company.ghe.com/octo-demo"],

@@ -249,7 +249,7 @@ describe("an upstream that makes summaries itself", () => {
     const output = await compacted(proxy, ask());
     const maker = posts(proxy).at(-1)!.account;
     expect(maker).toBe("plus-demo");
-    proxy.app.accounts.find(({ id }) => id === "octo-demo")!.mark({ name: "ready" });
+    proxy.app.accounts.find(({ id }) => id === "octo-demo")!.setState({ name: "ready" });
     const next = await proxy.post("/v1/responses", ask({ input: [...output, says("user", "Go on.")] }));
     expect([next.status, posts(proxy).at(-1)!.account]).toEqual([200, maker!]);
   });

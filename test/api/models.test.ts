@@ -170,7 +170,7 @@ describe("the list is the upstream's own, now", () => {
     await using both = await startProxy({ accounts: ["octo-demo", "plus-demo"], clock: { monotonic: () => now } });
     expect((await listOf(both)).told).toBe("current");
     now += 11_000;
-    both.app.accounts[1]!.mark({ name: "failed", reason: "It was revoked." });
+    both.app.accounts[1]!.setState({ name: "failed", reason: "It was revoked." });
     expect((await listOf(both)).told).toBe("current");
   });
 

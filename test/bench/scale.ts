@@ -4,11 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
-import { openAccount } from "../../src/accounts/account";
+import { Account } from "../../src/accounts/account";
 import { signInOf } from "../../src/accounts/account-share";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import { openActiveAccounts } from "../../src/accounts/active-accounts";
-import { openLater } from "../../src/accounts/dormant-account";
 import { hostsFor } from "../../src/accounts/hosts";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
@@ -126,15 +125,14 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   const logger = createLogger(() => "error");
   const parts = { postgres, seals, changes: noChanges, logger: () => logger };
   const hosts = hostsFor(undefined, {} as never);
-  const open = (saved: SavedAccount) => openAccount(saved, { hosts, version: "0", logger });
   Bun.gc(true);
   const before = process.memoryUsage().rss;
   const begun = performance.now();
   const members = await openPostgresMembers(postgres, noChanges);
   const share = await openPostgresAccountShare({ ...parts, replica: crypto.randomUUID() });
   const store = await openPostgresAccounts(postgres, seals, noChanges, () => logger);
-  const dormant = { open, isPaused: () => false, share };
-  const active = openActiveAccounts({ store, logger, share, open: (saved) => openLater(saved, dormant) });
+  const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, share });
+  const active = openActiveAccounts({ store, logger, share, open });
   const seconds = (performance.now() - begun) / 1_000;
   Bun.gc(true);
   const memberBytes = Math.round((process.memoryUsage().rss - before) / count);

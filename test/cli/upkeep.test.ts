@@ -26,7 +26,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     const ben = await leader.addMember("ben", "ben-one", "ben-two", "ben-three");
     // While one account of a person is suspended, GitHub is not asked about the others either.
     const carl = await leader.addMember("carl", "carl-one", "carl-two");
-    leader.app.forMember(carl.id).accounts[0]!.mark({ name: "failed", reason: "Suspended.", suspended: true });
+    leader.app.forMember(carl.id).accounts[0]!.setState({ name: "failed", reason: "Suspended.", suspended: true });
     await until(() => other.app.allAccounts.length === 7, "the other server knows all accounts");
     demo.accounts.find(({ login }) => login === "ben-two")!.githubToken = "ghu_another";
     let [open, most] = [0, 0];

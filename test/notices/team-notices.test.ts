@@ -39,7 +39,7 @@ describeWithPostgres("a team's notices", () => {
     const [annas] = accountsOf(other, anna.id);
     other.demo.accounts.find(({ login }) => login === "anna-demo")!.githubToken = "ghu_another";
     await annas!.session().catch(() => {});
-    accountsOf(other, ben.id)[0]!.mark({ name: "failed", reason: "Account suspended.", suspended: true });
+    accountsOf(other, ben.id)[0]!.setState({ name: "failed", reason: "Account suspended.", suspended: true });
     const quota = leader.demo.accounts.find(({ login }) => login === "ben-work")!.quota.premium;
     Object.assign(quota, { entitlement: 300, remaining: 0 });
     await accountsOf(other, ben.id)[1]!.quota();
@@ -74,7 +74,9 @@ describeWithPostgres("a team's notices", () => {
     await using leader = await startTeamApp(postgres);
     await leader.app.config.change({ notices: { webhookUrl: `${receiver.url}hook` } });
     const anna = await leader.addMember("anna", "anna-demo");
-    leader.app.forMember(anna.id).accounts[0]!.mark({ name: "failed", reason: "Account suspended.", suspended: true });
+    leader.app
+      .forMember(anna.id)
+      .accounts[0]!.setState({ name: "failed", reason: "Account suspended.", suspended: true });
     const age = () =>
       postgres.administer(
         "UPDATE dragoman.notices SET tried_at = now() - interval '2 minutes'",

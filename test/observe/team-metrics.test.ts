@@ -29,7 +29,7 @@ describeWithPostgres("a team's metrics", () => {
     await using other = await startTeamApp(postgres, { env: team.env, demo: team.demo });
     const [account] = team.app.forMember(anna.id).accounts;
     await account!.quota();
-    account!.mark({ name: "failed", reason: "GitHub refuses it." });
+    account!.setState({ name: "failed", reason: "GitHub refuses it." });
     await until(() => other.app.team!.servers?.length === 2, "both servers are known");
     const [{ samples, text }, { samples: others }] = [await scrape(team.url), await scrape(other.url)];
     const anna1 = { account: "github.com/anna-demo", member: "anna" };

@@ -1,6 +1,6 @@
 /** A conversation goes back to the account that made what is replayed in it; a session does where the owner wants it so. */
 import { describe, expect, test } from "bun:test";
-import { openAccount } from "../../src/accounts/account";
+import { Account } from "../../src/accounts/account";
 import { openAffinity } from "../../src/accounts/affinity";
 import { startDemo } from "../../src/demo/demo";
 import { handClock, hostsOf, keptLog, savedFrom } from "../accounts/bench";
@@ -23,7 +23,7 @@ async function respond(proxy: RunningProxy, input: object[], stream = false, mod
 const servedBy = (proxy: RunningProxy) => proxy.rows()[0]!.account_id!.replace("-demo", "");
 /** For 20 s. */
 const rest = (proxy: RunningProxy, at: number) =>
-  proxy.app.accounts[at]!.mark({ name: "cooling", until: proxy.app.now() + 20_000, reason: "For a test." });
+  proxy.app.accounts[at]!.setState({ name: "cooling", until: proxy.app.now() + 20_000, reason: "For a test." });
 
 describe("what is replayed", () => {
   test.each([false, true])(
@@ -143,8 +143,8 @@ describe("a session", () => {
 test("the memory is bounded: the oldest is forgotten first, and what is learnt again counts as new", async () => {
   const demo = startDemo();
   const { logger } = keptLog();
-  const [octo, work] = demo.accounts.map((account) =>
-    openAccount(savedFrom(account), { hosts: hostsOf(demo), version: "1", logger, ...handClock() }),
+  const [octo, work] = demo.accounts.map(
+    (account) => new Account(savedFrom(account), { hosts: hostsOf(demo), version: "1", logger, ...handClock() }),
   );
   const accounts = [octo!, work!];
   const affinity = openAffinity(3);

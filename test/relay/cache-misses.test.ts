@@ -116,7 +116,7 @@ describe("a miss", () => {
     await send(proxy);
     const served = proxy.rows()[0]!.account_id;
     const first = proxy.app.accounts.find(({ id }) => id === served)!;
-    first.mark({ name: "cooling", until: proxy.app.now() + 20_000, reason: "For a test." });
+    first.setState({ name: "cooling", until: proxy.app.now() + 20_000, reason: "For a test." });
     expect(await send(proxy, { turns: 1 })).toBe("account");
   });
 

@@ -216,7 +216,7 @@ describe("no other model is asked", () => {
 
   test("while an account is blocked, although a provider could serve", async () => {
     await using proxy = await start();
-    proxy.app.accounts[0]!.mark({ name: "failed", reason: "GitHub's message.", suspended: true });
+    proxy.app.accounts[0]!.setState({ name: "failed", reason: "GitHub's message.", suspended: true });
     expect((await proxy.post("/v1/messages", hello(claude))).status).toBe(403);
     expect([callsTo(proxy, claudePath), callsTo(proxy, gptPath), mock.calls().length]).toEqual([0, 0, 0]);
   });

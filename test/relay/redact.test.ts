@@ -267,7 +267,7 @@ describe("nothing that was planted in a request is kept of its failure", () => {
     expect(proxy.rows().length).toBeGreaterThan(0);
   }
   const wake = () => {
-    for (const account of proxy.app.accounts) account.mark({ name: "ready" });
+    for (const account of proxy.app.accounts) account.setState({ name: "ready" });
   };
 
   describe.each(Object.entries(failures))("%s", (_, fail) => {

@@ -156,7 +156,7 @@ describe("what comes later does not end it:", () => {
     await using proxy = await timed({ accounts: all });
     block(proxy, quota, 403);
     await fetch(`${proxy.url}/usage`);
-    proxy.app.accounts[0]!.mark({ name: "failed", reason: "Revoked." });
+    proxy.app.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
     await expectStopped(proxy);
   });
 });

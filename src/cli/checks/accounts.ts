@@ -1,5 +1,5 @@
 /** Each account as GitHub reports it now: sign-in, quota, models, and models that its policy disables. No request costs anything. */
-import { type Account, openAccount } from "../../accounts/account";
+import { Account } from "../../accounts/account";
 import { openAccountStore, type SavedAccount } from "../../accounts/account-store";
 import { fetchLogin } from "../../accounts/github";
 import { hostsFor } from "../../accounts/hosts";
@@ -61,7 +61,7 @@ type Known = SavedAccount | { temporary: true; githubToken: string };
 async function examine(known: Known, host: string | undefined, subject: CheckContext): Promise<Finding> {
   const { environment, version, logger } = subject;
   const hosts = hostsFor(host, environment);
-  const account = openAccount(known, { hosts, version, logger, timeoutMs });
+  const account = new Account(known, { hosts, version, logger, timeoutMs });
   const named = "temporary" in known ? "account of DRAGOMAN_GITHUB_TOKEN" : `account ${known.login}`;
   const finding = about(hosts.name === "github.com" ? named : `${named} at ${hosts.name}`);
   try {
@@ -107,7 +107,7 @@ export async function listedModels(subject: CheckContext): Promise<Model[]> {
   if (environment.githubToken) known.push([{ temporary: true, githubToken: environment.githubToken }, enterpriseHost]);
   const lists = await Promise.allSettled(
     known.map(([account, host]) =>
-      modelsOf(openAccount(account, { hosts: hostsFor(host, environment), version, logger, timeoutMs }), subject),
+      modelsOf(new Account(account, { hosts: hostsFor(host, environment), version, logger, timeoutMs }), subject),
     ),
   );
   return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));

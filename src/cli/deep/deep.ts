@@ -2,7 +2,7 @@
  * `dragoman doctor --deep`: asks each endpoint of Copilot once and compares its answers with what is known, so that the
  * owner of a real account sees whether this version fits the upstream of today. It says first what that costs.
  */
-import { type Account, type InspectedAnswer, openAccount } from "../../accounts/account";
+import { Account, type InspectedAnswer } from "../../accounts/account";
 import { hostsFor } from "../../accounts/hosts";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
@@ -45,8 +45,8 @@ export function firstAccount(
   inspect?: (where: InspectedAnswer, answer: unknown) => void,
 ): Account | undefined {
   const { environment, version, logger, enterpriseHost } = context;
-  const open = (known: Parameters<typeof openAccount>[0], host?: string) =>
-    openAccount(known, {
+  const open = (known: ConstructorParameters<typeof Account>[0], host?: string) =>
+    new Account(known, {
       hosts: hostsFor(host, environment),
       version,
       logger,

@@ -1,5 +1,6 @@
 /** One question to the model host about an account, such as its models, beside its requests. */
-import type { Account, Session } from "../../accounts/account";
+import type { Account } from "../../accounts/account";
+import type { Session } from "../../accounts/session";
 import { type CallResponse, readText } from "../../net/out/body";
 import { type Failure, readFailure } from "./failure";
 

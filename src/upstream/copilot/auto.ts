@@ -155,7 +155,7 @@ export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto
       throw unavailable("GitHub Copilot's answer is not JSON");
     }
     if (notForYou.has(status)) return "refused";
-    if (failure.account) account.mark(failure.account);
+    if (failure.account) account.setState(failure.account);
     if (failure.account || isSuspension(failure.error) || status === 401) throw failure.error;
     if (status === 403) return "refused";
     throw unavailable(`GitHub Copilot answered with status ${status}`);

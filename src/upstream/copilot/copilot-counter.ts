@@ -90,7 +90,7 @@ export function openCopilotCounter(
             await readStart(response, 64 * 1024),
             Date.now(),
           );
-          if (state?.suspended) account.mark(state);
+          if (state?.suspended) account.setState(state);
         } catch (thrown) {
           pause(otherPause);
           logger.debug("Tokens are estimated: GitHub Copilot did not count them.", thrown);

@@ -1,5 +1,5 @@
 /** Calls to GitHub Copilot's model host, with the headers that identify the client. */
-import type { Session } from "../../accounts/account";
+import type { Session } from "../../accounts/session";
 import type { ConfigStore } from "../../config/store";
 import type { ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/out/body";

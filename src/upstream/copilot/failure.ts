@@ -1,6 +1,6 @@
 /** What an error answer of the upstream means: which account it concerns, what to try, and the error for the client. */
 
-import type { AccountState } from "../../accounts/account";
+import type { AccountState } from "../../accounts/account-state";
 import { beginningOf } from "../../beginning";
 import { type ErrorKind, ProxyError, retryHeaders } from "../../errors";
 import { zonedTime } from "../../format";

@@ -41,10 +41,10 @@ export async function fetchModelList(
 
 /** An account that may not list models may not send requests either: it is blocked, or a person must sign in again. */
 function markRefused(account: Account, { account: state, remedy, error }: Failure): ProxyError {
-  if (state?.name === "failed") account.mark(state);
+  if (state?.name === "failed") account.setState(state);
   // A fresh session was refused as well.
   else if (remedy === "refresh-session" && error.status === 503)
-    account.mark({ name: "failed", reason: error.message });
+    account.setState({ name: "failed", reason: error.message });
   return error;
 }
 

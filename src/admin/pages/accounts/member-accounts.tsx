@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The accounts of members, as the owner sees them: whose they are, their state and their quota. The owner can use none of them. */
-import type { ShownState } from "../../../accounts/account";
+import type { ShownState } from "../../../accounts/account-state";
 import { viewAccount } from "../../../accounts/account-view";
 import type { App } from "../../../app";
 import { day, plural, span } from "../../../format";
