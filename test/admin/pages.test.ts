@@ -6,8 +6,10 @@ import { join } from "node:path";
 import type { AccountItem } from "../../src/admin/api/accounts";
 import { forecastOf } from "../../src/admin/pages/forecast";
 import { describeFixup } from "../../src/admin/pages/request/fixups";
+import { pageRoutes } from "../../src/admin/pages/routes";
 import { niceTop } from "../../src/admin/ui/chart";
 import { compact, dollars, duration, formatCredits, percent, shorten, significant, span } from "../../src/format";
+import { nameColumns } from "../../src/history/filters";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
@@ -18,9 +20,7 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 const now = Date.now();
 const minute = 60_000;
 const token = "t-admin-0123456789";
-const pages = ["", "/requests", "/accounts", "/models", "/cache", "/connect", "/config", "/health"].map(
-  (path) => `/admin${path}`,
-);
+const pages = pageRoutes.filter(({ title, teamOnly }) => title && !teamOnly).map(({ path }) => path);
 
 let full: RunningProxy;
 let empty: RunningProxy;
@@ -56,18 +56,7 @@ beforeAll(async () => {
   hostile = await startProxy({
     config: { modelAliases: { [evil]: "gpt-5-mini" }, upstreamHeaders: { "x-odd": evil } },
   });
-  const texts = Object.fromEntries(
-    [
-      "account_id",
-      "account_key",
-      "client_model",
-      "upstream_model",
-      "client_name",
-      "path",
-      "upstream_endpoint",
-      "initiator",
-    ].map((name) => [name, evil]),
-  );
+  const texts = Object.fromEntries(nameColumns.map((name) => [name, evil]));
   const more = { initiator_reason: evil, stop_reason: evil, client_dialect: evil, upstream_dialect: evil };
   const lists = {
     attempts: JSON.stringify([{ account: evil, error: evil, ms: 3 }]),
@@ -115,7 +104,7 @@ async function activeIn(html: string): Promise<string[]> {
             found.push(`${tagName} ${name}=${value}`);
         }
         if (["style", "iframe", "object", "embed", "base", "img"].includes(tagName)) found.push(tagName);
-        if (tagName === "script" && !element.getAttribute("src")?.startsWith("/admin/assets/admin.js?"))
+        if (tagName === "script" && !/^\/admin\/assets\/(?:admin|try)\.js\?/.test(element.getAttribute("src") ?? ""))
           found.push("script");
       },
     })
