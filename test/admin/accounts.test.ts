@@ -10,6 +10,7 @@ import { type DemoOptions, startDemo } from "../../src/demo/demo";
 import { type AppOptions, openApp } from "../../src/open-app";
 import { handler } from "../../src/server";
 import { keptLog, savedFrom } from "../accounts/bench";
+import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 /** Pauses between polls that end when the test says so. */
@@ -324,13 +325,13 @@ test("a temporary account is neither paused nor removed; the same login on two h
 
 describe("the page", () => {
   const textOf = async (proxy: RunningProxy, path = "/admin/accounts") => (await fetch(proxy.url + path)).text();
-  const formTokenOf = (html: string) => /name="form_token" value="([\w-]+)"/.exec(html)![1]!;
+
   const send = (proxy: RunningProxy, path: string, form: Record<string, string>) =>
     fetch(proxy.url + path, { method: "POST", body: new URLSearchParams(form), redirect: "manual" });
 
   test("pauses, orders and removes by forms, each with the token of the forms", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
-    const form_token = formTokenOf(await textOf(proxy));
+    const form_token = formTokenIn(await textOf(proxy));
     const account_key = "github.com/work-demo";
     for (const [path, form] of [
       ["pause", { paused: "1" }],
@@ -369,7 +370,7 @@ describe("the page", () => {
       demo: { device: { interval: 0, pending: 1 } },
       clock: { sleep: waiting.sleep },
     });
-    const form_token = formTokenOf(await textOf(proxy));
+    const form_token = formTokenIn(await textOf(proxy));
     const begun = await send(proxy, "/admin/accounts/sign-in", { form_token, host: " GitHub.com ", app: "vscode" });
     const path = begun.headers.get("location")!;
     expect([begun.status, path]).toEqual([303, expect.stringMatching(/^\/admin\/accounts\/sign-in\/[\w-]{22}$/)]);
@@ -424,7 +425,7 @@ describe("the page", () => {
       demo: { device: { interval: 0, outcome: "access_denied" } },
       clock: { sleep: waiting.sleep },
     });
-    const form_token = formTokenOf(await textOf(proxy));
+    const form_token = formTokenIn(await textOf(proxy));
     const begin = async (form: Record<string, string> = {}) =>
       send(proxy, "/admin/accounts/sign-in", { form_token, ...form });
     const first = (await begin()).headers.get("location")!;

@@ -1,8 +1,8 @@
 /** What the overview says of budgets and of members' accounts: to the owner, and to the member whom it concerns. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { describeWithPostgres } from "../support/postgres";
+import { signedIn } from "../support/form-fields";
 import { startProxy } from "../support/proxy";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { until } from "../support/until";
 
@@ -38,24 +38,19 @@ test("a budget that is used up, and one that will be", async () => {
   expect(text).not.toContain("Large");
 });
 
-describeWithPostgres("in a team", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("in a team", (postgres) => {
   let team: TeamApp;
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeamApp(postgres);
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   /** The overview of whoever signs in with this. */
   async function overview(secret?: string): Promise<string> {
     if (secret === undefined) return alertsIn(await (await fetch(`${team.url}/admin`)).text());
-    const form = new URLSearchParams({ token: secret, next: "/admin" });
-    const entered = await fetch(`${team.url}/admin/sign-in`, { method: "POST", body: form, redirect: "manual" });
-    const cookie = entered.headers.get("set-cookie")!.split(";")[0]!;
+    const { cookie } = await signedIn(team.url, secret);
     return alertsIn(await (await fetch(`${team.url}/admin`, { headers: { cookie } })).text());
   }
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openBrowser } from "../support/browser";
+import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -74,7 +75,7 @@ describe("without a script", () => {
     await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
     const page = await (await fetch(`${proxy.url}/admin/keys`)).text();
     expect(page.match(/<summary aria-label="Revoke (?:laptop|phone)…">Revoke…<\/summary>/g)).toHaveLength(2);
-    const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+    const form_token = formTokenIn(page);
     const body = new URLSearchParams({ form_token, name: "phone" });
     const done = await fetch(`${proxy.url}/admin/keys/revoke`, { method: "POST", body });
     expect(done.url).toEndWith("/admin/keys?revoked=phone");

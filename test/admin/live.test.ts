@@ -1,6 +1,7 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
 import { openInFlight } from "../../src/history/in-flight";
+import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -63,7 +64,7 @@ describe("the feed of somebody who has signed in", () => {
       await watch(proxy, "/api/admin/live", { ...away, "x-admin-token": token }),
     ];
     const page = await (await fetch(`${proxy.url}/admin`, { headers: leaving })).text();
-    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+    const form_token = formTokenIn(page);
     expect((await send(proxy, "/admin/sign-out", { form_token }, leaving)).status).toBe(303);
     await until(() => ended.ended, "the feed has ended");
     await hello(proxy);

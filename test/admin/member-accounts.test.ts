@@ -1,21 +1,19 @@
 /** Members pause and order their own accounts. This is kept in the database with the accounts, and not in the owner's config. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLogger } from "../../src/logger";
+import { formTokenIn, signedIn } from "../support/form-fields";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithPostgres("a member's own accounts", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("a member's own accounts", (postgres) => {
   let team: Team;
   let servers: TeamServer[];
   let anna: TestMember;
   let ben: TestMember;
 
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-one", "octo-two") });
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two", "anna-three"));
@@ -25,7 +23,6 @@ describeWithPostgres("a member's own accounts", () => {
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const keyOf = (login: string) => `github.com/${login}`;
@@ -72,15 +69,10 @@ describeWithPostgres("a member's own accounts", () => {
 
   test("get no requests while the member has paused them, from the page too", async () => {
     const [one, two] = servers as [TeamServer, TeamServer];
-    const entered = await fetch(`${one.url}/admin/sign-in`, {
-      method: "POST",
-      redirect: "manual",
-      body: new URLSearchParams({ token: anna.key }),
-    });
-    const headers = { cookie: entered.headers.get("set-cookie")!.split(";")[0]! };
+    const headers = await signedIn(one.url, anna.key);
     const submit = async (path: string, form: Record<string, string>) => {
       const page = await (await fetch(`${one.url}/admin/accounts`, { headers })).text();
-      const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+      const form_token = formTokenIn(page);
       const body = new URLSearchParams({ form_token, ...form });
       const answer = await fetch(one.url + path, { method: "POST", redirect: "manual", headers, body });
       expect([path, answer.status]).toEqual([path, 303]);

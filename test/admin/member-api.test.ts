@@ -1,13 +1,12 @@
 /** The admin API and the pages as a member of a team; see also member-isolation.test.ts. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { formTokenIn, signedIn } from "../support/form-fields";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithPostgres("a member at the admin API", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("a member at the admin API", (postgres) => {
   let team: Team;
   let server: TeamServer;
   let anna: TestMember;
@@ -16,7 +15,6 @@ describeWithPostgres("a member at the admin API", () => {
   let rows: { request_id: string; key_name: string }[];
 
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     server = await team.server();
     const { key } = await server.admin("/keys", { name: "owner-key" });
@@ -37,7 +35,6 @@ describeWithPostgres("a member at the admin API", () => {
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const chat = (key: string) =>
@@ -79,13 +76,7 @@ describeWithPostgres("a member at the admin API", () => {
   });
 
   test("signs in to the pages with the key, for as long as it is good", async () => {
-    const signIn = await fetch(`${server.url}/admin/sign-in`, {
-      method: "POST",
-      redirect: "manual",
-      body: new URLSearchParams({ token: ben.key, next: "/admin" }),
-    });
-    expect(signIn.status).toBe(303);
-    const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
+    const { cookie } = await signedIn(server.url, ben.key);
     const open = async (path: string, method = "GET") => {
       const headers = { cookie, ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded" }) };
       const answer = await fetch(`${server.url}${path}`, { method, redirect: "manual", headers });
@@ -113,18 +104,13 @@ describeWithPostgres("a member at the admin API", () => {
   test("tries a prompt with the accounts, the key and the limits of the session", async () => {
     const made = await as(anna, "POST", "/api/admin/keys", { name: "narrow", models: ["gpt-5-mini"] });
     const key = JSON.parse(made.text).key as string;
-    const enter = await fetch(`${server.url}/admin/sign-in`, {
-      method: "POST",
-      redirect: "manual",
-      body: new URLSearchParams({ token: key }),
-    });
-    const headers = { cookie: enter.headers.get("set-cookie")!.split(";")[0]! };
+    const headers = await signedIn(server.url, key);
     const page = await (await fetch(`${server.url}/admin/try`, { headers })).text();
     expect(page).toContain("<code>anna/narrow</code>");
     expect([...page.matchAll(/<option value="([\w.-]+)"[^>]*>[\w.-]+ · /g)].map(([, model]) => model)).toEqual([
       "gpt-5-mini",
     ]);
-    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+    const form_token = formTokenIn(page);
     const send = (model: string) => {
       const form = { form_token, dialect: "chat", model, prompt: "Hello", max_tokens: "50" };
       return fetch(`${server.url}/admin/try/send`, { method: "POST", headers, body: new URLSearchParams(form) });
@@ -151,13 +137,7 @@ describeWithPostgres("a member at the admin API", () => {
       401,
       expect.stringContaining("A member enters their own key"),
     ]);
-    const signIn = await fetch(`${server.url}/admin/sign-in`, {
-      method: "POST",
-      redirect: "manual",
-      headers: remote,
-      body: new URLSearchParams({ token: ben.key }),
-    });
-    const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
+    const { cookie } = await signedIn(server.url, ben.key, remote);
     const visit = () => fetch(`${server.url}/admin/requests`, { headers: { ...remote, cookie } });
     expect((await visit()).status).toBe(200);
     expect((await as(ben, "POST", `/api/admin/keys/${encodeURIComponent("ben/key-1")}/revoke`)).status).toBe(200);

@@ -11,10 +11,10 @@ import { formatCredits } from "../../src/format";
 import { dimensions } from "../../src/history/dimensions";
 import { nameColumns } from "../../src/history/filters";
 import type { Entry } from "../../src/history/history";
+import { formTokenIn, signedIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -140,8 +140,7 @@ const steady = (text: string) =>
     .replace(/\b\d+(?:\.\d+)?\s?(?:ms|s|min)\b(?: ago)?/g, "SPAN")
     .replace(/just now|SPAN ago/g, "SPAN");
 
-describeWithPostgres("a member of a team", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("a member of a team", (postgres) => {
   let team: Team;
   let server: TeamServer;
   let owner: Person;
@@ -189,7 +188,6 @@ describeWithPostgres("a member of a team", () => {
   };
 
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     // Streams of the demo take many seconds, so that requests are running during the tests.
     team = await startTeam(postgres, { accounts: individuals("zebra-hub"), pace: 2_000 });
     team.demo.device.pending = 1_000_000;
@@ -238,7 +236,6 @@ describeWithPostgres("a member of a team", () => {
   afterAll(async () => {
     for (const stream of streams) await stream.cancel();
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   /** @returns The id of a request that runs for many seconds. */
@@ -252,11 +249,9 @@ describeWithPostgres("a member of a team", () => {
   }
 
   async function signIn(key: string): Promise<{ cookie: string; token: string }> {
-    const body = new URLSearchParams({ token: key, next: "/admin" });
-    const answer = await fetch(`${server.url}/admin/sign-in`, { method: "POST", redirect: "manual", body });
-    const cookie = answer.headers.get("set-cookie")!.split(";")[0]!;
+    const { cookie } = await signedIn(server.url, key);
     const page = await (await fetch(`${server.url}/admin/models`, { headers: { cookie } })).text();
-    return { cookie, token: /name="form_token" value="([^"]+)"/.exec(page)![1]! };
+    return { cookie, token: formTokenIn(page) };
   }
 
   /** Of a stream of events, the first one. */

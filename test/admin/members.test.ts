@@ -1,5 +1,5 @@
 /** An invitation from the command to the key, as a browser without script goes through it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,18 +10,11 @@ import { openStores } from "../../src/open-stores";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, teamEnv } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithPostgres("an invitation", () => {
-  let postgres: TestDatabases;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithDatabases("an invitation", (postgres) => {
   /** A server whose other pages are closed to everybody: guests have no token. */
   async function world() {
     const home = mkdtempSync(join(tmpdir(), "dragoman-"));

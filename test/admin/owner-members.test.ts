@@ -4,9 +4,8 @@ import { addPartitions } from "../../src/team/requests";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
 import { startProxy } from "../support/proxy";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -14,8 +13,7 @@ const dayMs = 86_400_000;
 // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
 type Any = any;
 
-describeWithPostgres("the owner's members", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("the owner's members", (postgres) => {
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let anna: TestMember;
@@ -23,7 +21,6 @@ describeWithPostgres("the owner's members", () => {
   const month = () => Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth(), 1);
 
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-demo"));
@@ -38,7 +35,6 @@ describeWithPostgres("the owner's members", () => {
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const addRows = (rows: Partial<ReturnType<typeof entry>>[]) =>

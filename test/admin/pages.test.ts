@@ -13,7 +13,7 @@ import { nameColumns } from "../../src/history/filters";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
-import { fieldsIn } from "../support/form-fields";
+import { fieldsIn, formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -89,7 +89,6 @@ const wordsOf = (html: string) =>
     .replace(/\s+/g, " ");
 const send = (proxy: RunningProxy, path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
   fetch(proxy.url + path, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" });
-const formTokenOf = (html: string) => /name="form_token" value="([\w-]+)"/.exec(html)![1]!;
 
 /** Everything in a page that could run, load or style something, as a browser reads it. */
 async function activeIn(html: string): Promise<string[]> {
@@ -293,7 +292,7 @@ describe("signing in", () => {
     expect((await get(guarded, "/api/admin/meta", signedIn)).status).toBe(401);
 
     expect((await send(guarded, "/admin/sign-out", {}, signedIn)).status).toBe(403);
-    const out = await send(guarded, "/admin/sign-out", { form_token: formTokenOf(html) }, signedIn);
+    const out = await send(guarded, "/admin/sign-out", { form_token: formTokenIn(html) }, signedIn);
     expect([out.status, out.headers.get("set-cookie")]).toEqual([303, expect.stringContaining("Max-Age=0")]);
     expect((await get(guarded, "/admin", signedIn)).status).toBe(401);
   });
@@ -347,7 +346,7 @@ describe("a refused field", () => {
     const html = await textOf(proxy, "/admin/models");
     expect(wordsOf(html)).toContain("does not support service_tier ; removed from requests until");
     expect(await activeIn(html)).toEqual([]);
-    const form_token = formTokenOf(html);
+    const form_token = formTokenIn(html);
     const forget = (form: Record<string, string>) => send(proxy, "/admin/models/forget", form);
     for (const wrong of [{}, { form_token: "x" }] as Record<string, string>[])
       expect((await forget({ ...wrong, model: "gpt-5-mini", field: "service_tier" })).status).toBe(403);
@@ -375,7 +374,7 @@ describe("a form", () => {
     { host: "evil.example", origin: "http://evil.example" },
   ];
   test.each(strangers)("from %j changes nothing", async (headers) => {
-    const form_token = formTokenOf(await textOf(full, "/admin/config"));
+    const form_token = formTokenIn(await textOf(full, "/admin/config"));
     for (const path of ["/admin/config", "/admin/config/save", "/admin/requests/full-1/cancel", "/admin/models/forget"])
       expect([path, (await send(full, path, { form_token, logLevel: "debug" }, headers)).status]).toEqual([path, 403]);
     expect(full.app.config.current.logLevel).toBe("info");
@@ -746,11 +745,11 @@ describe("one request", () => {
     expect(wordsOf(await textOf(proxy, "/admin/requests"))).toContain("1 request running");
     const page = await textOf(proxy, path);
     expect(wordsOf(page)).toContain("In progress");
-    const response = await send(proxy, `${path}/cancel`, { form_token: formTokenOf(page) });
+    const response = await send(proxy, `${path}/cancel`, { form_token: formTokenIn(page) });
     expect([response.status, response.headers.get("location")]).toEqual([303, path]);
     await answer.text();
     expect(wordsOf(await textOf(proxy, path))).toContain("The owner of this proxy cancelled the request.");
-    expect((await send(proxy, `${path}/cancel`, { form_token: formTokenOf(page) })).status).toBe(404);
+    expect((await send(proxy, `${path}/cancel`, { form_token: formTokenIn(page) })).status).toBe(404);
   });
 });
 

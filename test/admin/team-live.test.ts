@@ -1,15 +1,15 @@
 /** What runs now on the servers of a team: the owner sees and cancels all of it on any of them, a member their own. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { formTokenIn, signedIn } from "../support/form-fields";
 import { runningState } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithPostgres("the running requests of a team", () => {
-  let postgres: TestPostgres;
+describeWithDatabases("the running requests of a team", (postgres) => {
   let team: Team;
   let servers: TeamServer[];
   let anna: TestMember;
@@ -17,9 +17,8 @@ describeWithPostgres("the running requests of a team", () => {
   let owner: { key: string };
 
   beforeAll(async () => {
-    postgres = await startPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
-    servers = await Promise.all([team.process(), team.process()]);
+    servers = await Promise.all([team.server(), team.server()]);
     owner = await servers[0]!.admin("/keys", { name: "owner-key" });
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-demo"));
@@ -31,7 +30,6 @@ describeWithPostgres("the running requests of a team", () => {
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const ask = (server: TeamServer, { key }: { key: string }, content: string) =>
@@ -48,14 +46,6 @@ describeWithPostgres("the running requests of a team", () => {
   const bearer = ({ key }: { key: string }) => ({ authorization: `Bearer ${key}` });
   const cancel = (server: TeamServer, who: { key: string } | undefined, id: string) =>
     server.post(`/api/admin/live/${id}/cancel`, {}, who && bearer(who));
-  const cookieOf = async (server: TeamServer, token: string) => {
-    const answer = await fetch(`${server.url}/admin/sign-in`, {
-      method: "POST",
-      redirect: "manual",
-      body: new URLSearchParams({ token }),
-    });
-    return { cookie: answer.headers.get("set-cookie")!.split(";")[0]! };
-  };
 
   test("what runs on one server is seen at the other, and cancelled from there", async () => {
     const [here, there] = [servers[0]!, servers[1]!];
@@ -85,7 +75,7 @@ describeWithPostgres("the running requests of a team", () => {
     expect(await page("/admin")).toContain("1 request running");
     const shown = await page(`/admin/requests/${one.id}`);
     expect(shown).toContain("In progress");
-    const form_token = /name="form_token" value="([^"]+)"/.exec(shown)![1]!;
+    const form_token = formTokenIn(shown);
     const answer = await fetch(`${here.url}/admin/requests/${one.id}/cancel`, {
       method: "POST",
       body: new URLSearchParams({ form_token }),
@@ -104,10 +94,10 @@ describeWithPostgres("the running requests of a team", () => {
     await until(() => feed.heard.length > 0 && feed.running.length === 2, "the feed shows both requests");
     expect(feed.running).toEqual([mine.id, own.id].sort());
     await until(() => all.running.length === 4, "the owner's feed shows all");
-    const cookie = await cookieOf(here, anna.key);
+    const cookie = await signedIn(here.url, anna.key);
     const list = await (await fetch(`${here.url}/admin/requests`, { headers: cookie })).text();
     for (const { id } of [own, mine]) expect(list).toContain(id);
-    const form_token = /name="form_token" value="([^"]+)"/.exec(list)![1]!;
+    const form_token = formTokenIn(list);
     for (const { id } of [another, owners]) {
       expect(list).not.toContain(id);
       for (const server of [here, there]) {
@@ -148,7 +138,7 @@ describeWithPostgres("the running requests of a team", () => {
     const feeds = await Promise.all(
       servers.flatMap((server) => [
         watchFeed(server.url, "/api/admin/live", bearer(ben)),
-        cookieOf(server, ben.key).then((cookie) => watchFeed(server.url, "/admin/requests/live", cookie)),
+        signedIn(server.url, ben.key).then((cookie) => watchFeed(server.url, "/admin/requests/live", cookie)),
       ]),
     );
     const staying = await watchFeed(servers[1]!.url, "/api/admin/live", bearer(anna));
@@ -170,59 +160,5 @@ describeWithPostgres("the running requests of a team", () => {
     expect(page).toContain("Of these, 400 can be listed, the oldest of each person. The other 10 are left out.");
     expect(page.match(/\/cancel"/g)).toHaveLength(400);
     expect(await (await fetch(`${one.url}/admin`)).text()).toContain("410 requests running");
-  });
-
-  test("a server that is being replaced still shows what runs there, and lets it be cancelled", async () => {
-    const third = await team.process();
-    const feed = await watchFeed(servers[0]!.url);
-    const last = await run(third, owner);
-    await until(() => feed.running.includes(last.id), "the feed shows the request");
-    third.command.process.kill("SIGTERM");
-    await until(() => feed.gap === undefined, "every server answers the feed");
-    const late = await watchFeed(servers[1]!.url);
-    await until(() => late.running.includes(last.id), "the late feed shows the request");
-    expect(feed.running).toContain(last.id);
-    expect((await cancel(servers[1]!, undefined, last.id)).status).toBe(200);
-    expect(await last.text).toContain('"code":"cancelled"');
-    await third.command.exited;
-    await until(() => !feed.running.includes(last.id) && feed.gap === undefined, "the feed shows the request no more");
-    await Promise.all([feed.leave(), late.leave()]);
-  });
-
-  test("a server that is killed: what it ran vanishes, and until then it is said who is silent", async () => {
-    const third = await team.process();
-    const feed = await watchFeed(servers[0]!.url);
-    const lost = await run(third, owner);
-    lost.text.catch(() => {}); // the connection breaks
-    await until(() => feed.running.includes(lost.id), "the feed shows the request");
-    third.command.process.kill("SIGKILL");
-    await until(() => !feed.running.includes(lost.id), "what the killed server ran has vanished");
-    expect(feed.gap).toContain("did not answer");
-    const page = await (await fetch(`${servers[1]!.url}/admin/requests`)).text();
-    expect(page).toContain("1 server of 3 did not answer");
-    await feed.leave();
-  });
-
-  test("while the database is away, a page shows what runs on its own server, and says that the rest is unknown", async () => {
-    const [here, there] = [servers[0]!, servers[1]!];
-    const [own, other] = await Promise.all([run(here, owner), run(there, owner)]);
-    const feed = await watchFeed(here.url);
-    await until(() => feed.heard.length > 0 && feed.running.length === 2, "the feed shows both requests");
-    await postgres.stop();
-    await fetch(`${here.url}/admin/requests`);
-    await until(() => feed.running.length === 1, "the feed shows its own server only");
-    expect(feed.gap).toContain("The database cannot be used now");
-    const answer = await fetch(`${here.url}/admin/requests`);
-    const page = await answer.text();
-    expect([answer.status, page.includes(own.id), page.includes(other.id)]).toEqual([200, true, false]);
-    expect(page).toContain("unknown what other servers run");
-    expect(page).toContain("The history cannot be shown.");
-    expect((await cancel(here, undefined, other.id)).status).toBe(503);
-    expect((await cancel(here, undefined, own.id)).status).toBe(200);
-    await own.text;
-    await postgres.start();
-    await until(() => feed.running.includes(other.id), "the feed shows the other server again");
-    expect((await cancel(here, undefined, other.id)).status).toBe(200);
-    await Promise.all([other.text, feed.leave()]);
   });
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { clientDialects } from "../../src/dialects/hub/conversation";
 import { samples } from "../../src/dialects/samples";
 import { openBrowser, openPage, violations } from "../support/browser";
+import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const { browser, why } = await openBrowser();
@@ -28,7 +29,7 @@ const usual = { dialect: "messages", model: "claude-sonnet-4.6", prompt: `Who is
 
 async function formToken(of = proxy): Promise<string> {
   const html = await (await fetch(`${of.url}/admin/try`)).text();
-  return /name="form_token" value="([\w-]+)"/.exec(html)![1]!;
+  return formTokenIn(html);
 }
 
 async function send(more: Record<string, string>, { of = proxy, path = "/admin/try/send" } = {}) {

@@ -13,9 +13,8 @@ import { dayMs, hourMs } from "../../src/format";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import { BudgetModel } from "../support/budget-model";
-import { describeWithPostgres } from "../support/postgres";
 import fc from "../support/random";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 
 /** A minute before a day, a week and a month end. */
 const start = Date.parse("2027-01-31T23:59:00Z");
@@ -201,16 +200,11 @@ function follows(variables: () => Promise<Record<string, string>>, lifetimeMs: n
 
 describe("in one file that three processes share", () => follows(async () => ({}), reservationLifetime, 300));
 
-describeWithPostgres("in Postgres", () => {
-  let server: TestDatabases;
-  beforeAll(async () => {
-    server = await sharedPostgres();
-  });
+describeWithDatabases("in Postgres", (server) => {
   // Postgres ends reservations by its own clock.
   const variables = async () => ({
     DRAGOMAN_DATABASE_URL: await server.database(),
     DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
   });
   follows(variables, Number.POSITIVE_INFINITY, 60);
-  afterAll(() => server[Symbol.asyncDispose]());
 });

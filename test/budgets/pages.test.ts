@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
+import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {
@@ -14,7 +15,7 @@ const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {
 
 const submit = async (proxy: RunningProxy, path: string, fields: Record<string, string>) => {
   const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
-  const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+  const form_token = formTokenIn(page);
   return fetch(proxy.url + path, {
     method: "POST",
     redirect: "manual",

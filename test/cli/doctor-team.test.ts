@@ -1,5 +1,5 @@
 /** What `dragoman doctor` says of a team, which it only looks at. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,17 +9,10 @@ import type { Finding } from "../../src/cli/checks/check";
 import { diskQueueName, openDiskQueues } from "../../src/team/disk-queue";
 import { inProcess } from "../support/in-process";
 import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam } from "../support/teams";
 
-describeWithPostgres("dragoman doctor in a team", () => {
-  let postgres: TestDatabases;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithDatabases("dragoman doctor in a team", (postgres) => {
   async function examine(env: Record<string, string>, ...more: string[]): Promise<Finding[]> {
     const { stdout } = await inProcess(["doctor", "--json", "--port", "0", ...more], env);
     const { checks } = JSON.parse(stdout) as { checks: Finding[] };

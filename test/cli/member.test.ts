@@ -1,21 +1,17 @@
 /** `dragoman member`: limits, links that are taken back, and what is typed wrongly. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { inProcess } from "../support/in-process";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 
-describeWithPostgres("dragoman member", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("dragoman member", (postgres) => {
   let env: Record<string, string>;
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     env = {
       DRAGOMAN_DATABASE_URL: await postgres.database(),
       DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
     };
   });
-  afterAll(() => postgres[Symbol.asyncDispose]());
 
   const member = (...words: string[]) => inProcess(["member", ...words], env);
   const listed = async () => JSON.parse((await member("ls", "--json")).stdout).items;

@@ -1,8 +1,7 @@
 /** The accounts of a team are asked about by one server, one after the other, and not more often than needed. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { keepAccountsKnown } from "../../src/cli/start/upkeep";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { until, untilStill } from "../support/until";
 
@@ -11,13 +10,7 @@ const hour = 3_600_000;
 /** Looks often, and asks as seldom as usual. */
 const times = { look: 20, gap: 2, shortest: 6 * hour, longest: 24 * hour, again: hour / 4 };
 
-describeWithPostgres("the upkeep of a team's accounts", () => {
-  let postgres: TestDatabases;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithDatabases("the upkeep of a team's accounts", (postgres) => {
   test("each account once, by the leader, without an exchange; a sign-in that was revoked is seen by all servers", async () => {
     await using leader = await startTeamApp(postgres);
     await using other = await startTeamApp(postgres, { env: leader.env, demo: leader.demo });

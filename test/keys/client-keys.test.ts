@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { clientKeysOf, mayUse } from "../../src/keys/client-keys";
+import { formTokenIn } from "../support/form-fields";
 import { startProvider } from "../support/provider";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -295,7 +296,7 @@ describe("the config", () => {
 describe("the page", () => {
   const submit = async (proxy: RunningProxy, path: string, fields: Record<string, string>) => {
     const page = await (await fetch(`${proxy.url}/admin/keys`)).text();
-    const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+    const form_token = formTokenIn(page);
     return fetch(proxy.url + path, {
       method: "POST",
       redirect: "manual",

@@ -9,9 +9,8 @@ import { hourMs } from "../../src/format";
 import type { AdminSession, PageSessions } from "../../src/keys/page-sessions";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
-import { describeWithPostgres } from "../support/postgres";
 import fc from "../support/random";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { until } from "../support/until";
 
 const adminToken = "an admin token";
@@ -156,11 +155,9 @@ describe("in memory", () => {
   });
 });
 
-describeWithPostgres("in Postgres", () => {
-  let server: TestDatabases;
+describeWithDatabases("in Postgres", (server) => {
   const opened: Stores[] = [];
   beforeAll(async () => {
-    server = await sharedPostgres();
     const env = {
       DRAGOMAN_DATABASE_URL: await server.database(),
       DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
@@ -170,7 +167,6 @@ describeWithPostgres("in Postgres", () => {
   });
   afterAll(async () => {
     for (const stores of opened) await stores.close();
-    await server[Symbol.asyncDispose]();
   });
 
   test("the sessions of members and the owner hold on all of three servers, until they or their keys are ended", async () => {

@@ -1,12 +1,12 @@
 /** What `/metrics` says of a team: everybody's accounts, the servers and the database. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Account } from "../../src/accounts/account";
 import type { AccountState } from "../../src/accounts/account-state";
 import { maxNamedAccounts, quotaPoints, statePoints } from "../../src/observe/account-points";
 import { openCounter } from "../../src/observe/series";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { until } from "../support/until";
 
@@ -15,13 +15,7 @@ const scrape = async (url: string) => {
   return { text, samples: readSamples(text) };
 };
 
-describeWithPostgres("a team's metrics", () => {
-  let postgres: TestPostgres;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithOwnPostgres("a team's metrics", (postgres) => {
   test("accounts of all members with their names, servers, leader and members", async () => {
     await using team = await startTeamApp(postgres);
     const anna = await team.addMember("anna", "anna-demo");

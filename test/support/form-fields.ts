@@ -45,3 +45,26 @@ export async function fieldsIn(html: string): Promise<Record<string, string>> {
     .text();
   return form;
 }
+
+/** The token of a page's forms. @throws if the page has none. */
+export function formTokenIn(html: string): string {
+  const [, token] = /name="form_token" value="([^"]+)"/.exec(html) ?? [];
+  if (token === undefined) throw new Error(`This page has no form: ${html.slice(0, 300)}`);
+  return token;
+}
+
+/**
+ * Signs in to the pages as a browser does. @param url Of the server.
+ * @returns The header that a browser sends from then on. @throws if the token or key is refused.
+ */
+export async function signedIn(
+  url: string,
+  token: string,
+  headers: Record<string, string> = {},
+): Promise<{ cookie: string }> {
+  const body = new URLSearchParams({ token });
+  const answer = await fetch(`${url}/admin/sign-in`, { method: "POST", redirect: "manual", headers, body });
+  const [cookie] = answer.headers.get("set-cookie")?.split(";") ?? [];
+  if (cookie === undefined) throw new Error(`Signing in is answered with ${answer.status}.`);
+  return { cookie };
+}

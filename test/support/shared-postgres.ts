@@ -2,6 +2,7 @@
  * One Postgres for all test files of a run that need only databases of their own. `test/run.ts` starts it; a file that runs
  * without that has one of its own.
  */
+import { afterAll, beforeAll } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -15,6 +16,7 @@ import {
   commandOf,
   createDatabase,
   dataWithTables,
+  describeWithPostgres,
   missing,
   otherUser,
   startPostgres,
@@ -27,6 +29,29 @@ import { quickest } from "./quickest";
 export type TestDatabases = Pick<TestPostgres, "database" | "administer"> & AsyncDisposable;
 
 const variable = "DRAGOMAN_TEST_POSTGRES_PORT";
+
+/** Tests with databases of the run's Postgres, which are dropped after them. @param body Gets what is there when the tests run. */
+export const describeWithDatabases = (name: string, body: (databases: TestDatabases) => void): void =>
+  describeWithStarted(name, sharedPostgres, body);
+
+/** Tests with a Postgres of their own, for those that stop it or change its roles. */
+export const describeWithOwnPostgres = (name: string, body: (postgres: TestPostgres) => void): void =>
+  describeWithStarted(name, startPostgres, body);
+
+function describeWithStarted<T extends AsyncDisposable>(
+  name: string,
+  start: () => Promise<T>,
+  body: (started: T) => void,
+): void {
+  describeWithPostgres(name, () => {
+    let started: T;
+    beforeAll(async () => {
+      started = await start();
+    });
+    body(new Proxy({} as T, { get: (_, member) => Reflect.get(started, member) }));
+    afterAll(() => started[Symbol.asyncDispose]());
+  });
+}
 
 /** Its databases are dropped when it is disposed of. */
 export async function sharedPostgres(): Promise<TestDatabases> {

@@ -1,5 +1,5 @@
 /** What one server finds out about an account, and another knows. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,28 +11,22 @@ import { createLogger } from "../../src/logger";
 import type { PostgresAccountShare } from "../../src/team/account-share";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { until } from "../support/until";
 
 const token = "ghu_anna0123456789";
 const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
 const logger = createLogger(() => "error");
 
-describeWithPostgres("what servers share of an account", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("what servers share of an account", (postgres) => {
   const home = mkdtempSync(join(tmpdir(), "dragoman-share-"));
   const opened: PostgresStores[] = [];
   let env: Record<string, string>;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((stores) => stores.close()));
   });
   afterAll(async () => {
     rmSync(home, { recursive: true, force: true });
-    await postgres[Symbol.asyncDispose]();
   });
 
   async function server(): Promise<PostgresStores & { accountShare: AccountShare }> {

@@ -5,20 +5,17 @@ import { connectPostgres } from "../../src/team/connection";
 import { insertRows } from "../../src/team/requests";
 import { statisticsIn } from "../../src/team/statistics";
 import { entry } from "../support/history-rows";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { until } from "../support/until";
 
-describeWithPostgres("the history in Postgres", () => {
-  let postgres: TestPostgres;
+describeWithOwnPostgres("the history in Postgres", (postgres) => {
   let team: TeamApp;
   beforeAll(async () => {
-    postgres = await startPostgres();
     team = await startTeamApp(postgres);
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
   const url = () => team.env.DRAGOMAN_DATABASE_URL!;
   beforeEach(() => postgres.administer("DELETE FROM dragoman.requests", url()));

@@ -11,8 +11,7 @@ import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
 const nothing = { nanoCredits: null, premiumUnits: null };
@@ -34,14 +33,11 @@ const request = (id: string, name: string, more: Partial<Subject> = {}) =>
 
 describe("in the data folder", () => contract(async () => ({})));
 
-describeWithPostgres("in Postgres", () => {
-  let server: TestDatabases;
+describeWithDatabases("in Postgres", (server) => {
   let address: string;
   beforeAll(async () => {
-    server = await sharedPostgres();
     address = await server.database();
   });
-  afterAll(() => server[Symbol.asyncDispose]());
   const sealKey = randomBytes(32).toString("base64");
   contract(async () => ({ DRAGOMAN_DATABASE_URL: address, DRAGOMAN_SEAL_KEY: sealKey }));
 });

@@ -1,5 +1,5 @@
 /** What a server reserves ahead of a budget: taken when it is used, renewed while it is used, and given back. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect, test } from "bun:test";
 import type { Subject } from "../../src/budgets/budgets";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { createLogger } from "../../src/logger";
@@ -9,8 +9,7 @@ import { Leases } from "../../src/team/leases";
 import { openPostgresLedger } from "../../src/team/ledger";
 import { joinReplicas, type Replica } from "../../src/team/replica";
 import { migrate } from "../../src/team/schema";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 
 const minutes = 60_000;
 const logger = createLogger(() => "error");
@@ -18,12 +17,8 @@ const noon = Date.parse("2026-11-22T12:00:00Z");
 const nothing = { nanoCredits: null, premiumUnits: null };
 const anybody: Subject = { account: "octo", key: "laptop", model: "gpt-4.1", client: null, session: null };
 
-describeWithPostgres("a lease of a budget", () => {
-  let server: TestDatabases;
+describeWithDatabases("a lease of a budget", (server) => {
   let postgres: Postgres;
-  beforeAll(async () => {
-    server = await sharedPostgres();
-  });
   beforeEach(async () => {
     await postgres?.close();
     postgres = connectPostgres({ url: await server.database() });
@@ -31,7 +26,6 @@ describeWithPostgres("a lease of a budget", () => {
   });
   afterAll(async () => {
     await postgres.close();
-    await server[Symbol.asyncDispose]();
   });
 
   const budget = budgetSchema().parse({ name: "all", unit: "requests", limit: 1_000, per: "day" });

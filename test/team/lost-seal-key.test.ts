@@ -1,20 +1,13 @@
 /** What src/deploy/TEAMS.md tells an operator who has lost the seal key, done as it stands there. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { textOfDocument } from "../support/docs";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithPostgres("a lost seal key", () => {
-  let postgres: TestDatabases;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithDatabases("a lost seal key", (postgres) => {
   test("costs config and tokens; members, keys, limits and the history stay", async () => {
     const accounts = individuals("anna-demo");
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });

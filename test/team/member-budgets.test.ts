@@ -1,7 +1,8 @@
 /** A budget for each member over several servers: what one member uses is exact, and nobody else's. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { signedIn } from "../support/form-fields";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -18,15 +19,13 @@ async function usedBy(server: TeamServer, budget: string): Promise<Record<string
   return Object.fromEntries(holders.map(({ name, used }) => [name, used]));
 }
 
-describeWithPostgres("a budget for each member", () => {
-  let postgres: TestPostgres;
+describeWithOwnPostgres("a budget for each member", (postgres) => {
   let team: Team;
   let all: TeamServer[];
   let anna: TestMember;
   let ben: TestMember;
 
   beforeAll(async () => {
-    postgres = await startPostgres();
     team = await startTeam(postgres);
     await withTeamStores(team, async (stores) => {
       anna = await addMember(stores, team, "anna", individuals("anna-hub"));
@@ -37,7 +36,6 @@ describeWithPostgres("a budget for each member", () => {
   afterEach(() => all[0]!.admin("/config", { budgets: [] }));
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const addBudget = async (budget: object) => {
@@ -236,11 +234,6 @@ describeWithPostgres("a budget for each member", () => {
 });
 
 async function pageOf(server: TeamServer, { key }: TestMember, query = ""): Promise<string> {
-  const signIn = await fetch(`${server.url}/admin/sign-in`, {
-    method: "POST",
-    redirect: "manual",
-    body: new URLSearchParams({ token: key, next: "/admin/budgets" }),
-  });
-  const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
+  const { cookie } = await signedIn(server.url, key);
   return (await fetch(`${server.url}/admin/budgets${query}`, { headers: { cookie } })).text();
 }

@@ -1,26 +1,23 @@
 /** Limits of members' keys, and keys that members make for themselves, on two servers of a team. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { maxDailyKeys, maxMemberKeys } from "../../src/keys/members";
+import { formTokenIn, signedIn } from "../support/form-fields";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 const dayMs = 86_400_000;
 
-describeWithPostgres("keys of members", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("keys of members", (postgres) => {
   let team: Team;
   let servers: [TeamServer, TeamServer];
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const ask = async (server: TeamServer, key: string, path: string, body?: object) => {
@@ -154,14 +151,9 @@ describeWithPostgres("keys of members", () => {
     // The member's other keys are as free as before.
     expect((await make({ name: "free" }, key)).status).toBe(200);
 
-    const entered = await fetch(`${other.url}/admin/sign-in`, {
-      method: "POST",
-      redirect: "manual",
-      body: new URLSearchParams({ token: job }),
-    });
-    const cookie = entered.headers.get("set-cookie")!.split(";")[0]!;
+    const { cookie } = await signedIn(other.url, job);
     const page = await (await fetch(`${other.url}/admin/keys`, { headers: { cookie } })).text();
-    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+    const form_token = formTokenIn(page);
     const submitted = await fetch(`${other.url}/admin/keys`, {
       method: "POST",
       headers: { cookie },

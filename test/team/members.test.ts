@@ -1,11 +1,10 @@
 /** Members of a team: each one's key spends only what this member signed in, whatever fails. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { clientGroup } from "../../src/api/routes";
 import type { SeenRequest } from "../../src/demo/demo";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
 import fc from "../support/random";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -137,13 +136,7 @@ interface Person extends Pick<TestMember, "name" | "key" | "logins"> {
   id: string | null;
 }
 
-describeWithPostgres("members of a team", () => {
-  let postgres: TestDatabases;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithDatabases("members of a team", (postgres) => {
   /** What comes back, and whether it was served. */
   async function converse(server: TeamServer, { key }: { key: string }, { path, messages = [] }: Call) {
     const socket = new WebSocket(`${server.url.replace("http", "ws")}${path}`, {

@@ -1,5 +1,5 @@
 /** `dragoman migrate`: from the data folder to a database and back, without losing or doubling anything. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,23 +16,17 @@ import { openDiskQueues } from "../../src/team/disk-queue";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { asProcess, inProcess } from "../support/in-process";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 
 const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
 const each = budgetSchema().parse({ ...budget, name: "each", each: "member" });
 const subject = { account: "anna", key: null, model: "gpt-5", client: null, session: null };
 const logger = createLogger(() => "error");
 
-describeWithPostgres("dragoman migrate", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("dragoman migrate", (postgres) => {
   const homes: string[] = [];
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
   afterAll(async () => {
     for (const home of homes) rmSync(home, { recursive: true, force: true });
-    await postgres[Symbol.asyncDispose]();
   });
 
   const freshHome = () => {

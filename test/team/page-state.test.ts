@@ -1,5 +1,5 @@
 /** What the admin pages of a team keep between two requests of a browser, which may reach another server each time. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { openFormTokens } from "../../src/admin/access/form-token";
 import { readEnvironment } from "../../src/config/environment";
@@ -10,7 +10,7 @@ import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import { rotateSeals } from "../../src/team/seal-rotation";
 import type { PostgresStores } from "../../src/team/stores";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { waitingSignIn } from "../support/sign-ins";
 import { until } from "../support/until";
 
@@ -18,16 +18,11 @@ const adminToken = "an admin token";
 const owner: NewSession = { member: null, secret: adminToken };
 const sealKey = randomBytes(32).toString("base64");
 
-describeWithPostgres("the page state of a team", () => {
-  let server: TestPostgres;
+describeWithOwnPostgres("the page state of a team", (server) => {
   const opened: Stores[] = [];
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((stores) => stores.close()));
   });
-  afterAll(() => server[Symbol.asyncDispose]());
 
   /** A server, and others of its team. */
   async function team(more: Record<string, string> = {}) {

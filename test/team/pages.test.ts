@@ -6,7 +6,7 @@ import { type Edge, openVisitor, startEdge, type Visitor } from "../support/edge
 import { fieldsIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";
 import { withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
 import { until } from "../support/until";
@@ -21,13 +21,11 @@ const sessionOf = ({ cookie }: Visitor, edge: Edge) => ({
   host: new URL(edge.url).host,
 });
 
-describeWithPostgres("the pages of a team", () => {
-  let postgres: TestPostgres;
+describeWithOwnPostgres("the pages of a team", (postgres) => {
   let team: Team;
   let servers: TeamProcess[];
   let edge: Edge;
   beforeAll(async () => {
-    postgres = await startPostgres();
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     Object.assign(team.demo.device, { interval: 0, pending: 0 });
     servers = await Promise.all([team.process(environment), team.process(environment)]);
@@ -36,7 +34,6 @@ describeWithPostgres("the pages of a team", () => {
   afterAll(async () => {
     await edge?.[Symbol.asyncDispose]();
     await team?.[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   /** The owner, who signed in at the first server. */

@@ -1,5 +1,5 @@
 /** The running requests of servers that share a Postgres, between stores in this process. Each has a list of requests of its own. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,8 +11,8 @@ import { type InFlight, type InFlightRequest, openInFlight } from "../../src/his
 import type { RunningEvent, RunningRequests } from "../../src/history/running-requests";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { entry, runningState } from "../support/history-rows";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { openChance } from "../support/random";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { until } from "../support/until";
 
 interface Server {
@@ -29,15 +29,10 @@ interface Server {
 
 const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
 
-describeWithPostgres("the running requests of a team", () => {
-  let postgres: TestPostgres;
+describeWithOwnPostgres("the running requests of a team", (postgres) => {
   let url: string;
   const opened: Server[] = [];
   const homes: string[] = [];
-  beforeAll(async () => {
-    postgres = await startPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
   afterEach(async () => {
     await Promise.all(opened.splice(0).map(({ stores }) => stores.close()));
     for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });

@@ -1,23 +1,20 @@
 /** A member who was removed and another of the same name, and names that look alike, on two servers. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { signedIn } from "../support/form-fields";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithPostgres("members of the same name", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("members of the same name", (postgres) => {
   let team: Team;
   let servers: [TeamServer, TeamServer];
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
@@ -44,9 +41,8 @@ describeWithPostgres("members of the same name", () => {
   const add = (name: string, ...logins: string[]) =>
     withTeamStores(team, (stores) => addMember(stores, team, name, individuals(...logins)));
   const signIn = async (server: TeamServer, key: string) => {
-    const body = new URLSearchParams({ token: key });
-    const answer = await fetch(`${server.url}/admin/sign-in`, { method: "POST", redirect: "manual", body });
-    return answer.headers.get("set-cookie")!.split(";")[0]!;
+    const { cookie } = await signedIn(server.url, key);
+    return cookie;
   };
 
   /** From this machine, everybody is the owner. */

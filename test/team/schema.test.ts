@@ -1,5 +1,5 @@
 /** The schema of the database: made once, by one of several servers, and refused where it is too new. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
 import { readEnvironment } from "../../src/config/environment";
@@ -7,18 +7,13 @@ import { columnNames } from "../../src/history/entry";
 import { connectPostgres, type Postgres } from "../../src/team/connection";
 import { migrate, schemaVersion } from "../../src/team/schema";
 import { openPostgresStores } from "../../src/team/stores";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { until } from "../support/until";
 
-describeWithPostgres("the schema", () => {
-  let server: TestPostgres;
+describeWithOwnPostgres("the schema", (server) => {
   const opened: Postgres[] = [];
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
   afterAll(async () => {
     for (const postgres of opened) await postgres.close();
-    await server[Symbol.asyncDispose]();
   });
   const connected = (url: string) => {
     const postgres = connectPostgres({ url });

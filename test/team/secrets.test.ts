@@ -1,5 +1,5 @@
 /** What the database of a team gives away: no token, no key, no prompt; and the change of the key that seals. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { openVisitor, startEdge } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
 import { inProcess } from "../support/in-process";
 import { withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
 import { until } from "../support/until";
 
@@ -28,17 +28,14 @@ const logged = {
   track_activity_query_size: "64kB",
 };
 
-describeWithPostgres("the database of a team", () => {
-  let postgres: TestPostgres;
+describeWithOwnPostgres("the database of a team", (postgres) => {
   beforeAll(async () => {
-    postgres = await startPostgres();
     // The owner of a database may have all statements written down, with their parameters.
     for (const [name, value] of Object.entries(logged))
       await postgres.administer(`ALTER SYSTEM SET ${name} = '${value}'`);
     await postgres.stop();
     await postgres.start();
   });
-  afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("holds no token, key or prompt, neither in its tables nor in its files, and writes none to its log", async () => {
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "anna-demo") });

@@ -4,8 +4,7 @@ import { hostname } from "node:os";
 import { SQL } from "bun";
 import { run } from "../support/command";
 import { addMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -13,19 +12,16 @@ const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{
 const exchanges = ({ demo }: Team) => demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token").length;
 const modelCalls = ({ demo }: Team) => demo.journal.filter(({ path }) => path === "/chat/completions");
 
-describeWithPostgres("servers of a team", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("servers of a team", (postgres) => {
   /** With three servers, which most tests use one after the other. */
   let team: Team;
   let all: TeamServer[];
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     all = await Promise.all([team.process(), team.process(), team.process()]);
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   async function servers(team: Team, count: number): Promise<TeamServer[]> {

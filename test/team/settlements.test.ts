@@ -1,5 +1,5 @@
 /** What requests used of budgets: sent by whoever has it, counted once, and known to the servers that run other requests. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,19 +7,12 @@ import { startDemo } from "../../src/demo/demo";
 import { diskQueueName, openDiskQueues } from "../../src/team/disk-queue";
 import type { Settlement } from "../../src/team/ledger-queries";
 import { saveAccounts } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithPostgres("settlements of a team", () => {
-  let postgres: TestDatabases;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithDatabases("settlements of a team", (postgres) => {
   const settlement: Settlement = { budget: "all", holder: "", start_ms: 0, amount: 7, unknown: 0 };
   const settle = (id: string, replica: string) =>
     `SELECT dragoman.settle('${id}', '${replica}', '${JSON.stringify([settlement])}')`;

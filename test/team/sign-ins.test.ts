@@ -1,5 +1,5 @@
 /** Sign-ins that wait for a person: in memory, and in Postgres for all servers of a team. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import type { Postgres } from "../../src/team/connection";
 import type { PostgresStores } from "../../src/team/stores";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { waitingSignIn } from "../support/sign-ins";
 import { until } from "../support/until";
 
@@ -58,12 +58,7 @@ const done = {
 
 describe("in memory", () => contract(() => open({})));
 
-describeWithPostgres("in Postgres", () => {
-  let server: TestPostgres;
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+describeWithOwnPostgres("in Postgres", (server) => {
   const team = async () => ({ DRAGOMAN_DATABASE_URL: await server.database(), DRAGOMAN_SEAL_KEY: sealKey });
   contract(async () => open(await team()));
 

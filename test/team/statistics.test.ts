@@ -11,26 +11,22 @@ import { insertRows, removeOldDays } from "../../src/team/requests";
 import { migrate } from "../../src/team/schema";
 import { completeStatistics, largestSessionsIn, statisticsIn } from "../../src/team/statistics";
 import { entry, noon } from "../support/history-rows";
-import { describeWithPostgres } from "../support/postgres";
 import fc from "../support/random";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { describeWithDatabases } from "../support/shared-postgres";
 import { until } from "../support/until";
 
 const minuteMs = 60_000;
 
-describeWithPostgres("statistics in Postgres", () => {
-  let server: TestDatabases;
+describeWithDatabases("statistics in Postgres", (server) => {
   const servers: Postgres[] = [];
   let url: string;
   beforeAll(async () => {
-    server = await sharedPostgres();
     url = await server.database();
     for (let at = 0; at < 2; at += 1) servers.push(connectPostgres({ url }));
     await migrate(servers[0]!);
   });
   afterAll(async () => {
     for (const postgres of servers) await postgres.close();
-    await server[Symbol.asyncDispose]();
   });
 
   const rowAt = (started_at_ms: number, seed = 0) =>

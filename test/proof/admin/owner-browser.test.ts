@@ -4,20 +4,17 @@ import type { Page } from "playwright-core";
 import { openBrowser, openPage, violations } from "../../support/browser";
 import { entry } from "../../support/history-rows";
 import { addMember, withTeamStores } from "../../support/members";
-import { describeWithPostgres } from "../../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../../support/shared-postgres";
+import { describeWithDatabases } from "../../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
 afterAll(() => browser?.close());
 
-describeWithPostgres("the page Members in a browser", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("the page Members in a browser", (postgres) => {
   let team: Team;
   let server: TeamServer;
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     await withTeamStores(team, async (stores) => {
       const anna = await addMember(stores, team, "anna", individuals("anna-demo", "anna-second"));
@@ -34,7 +31,6 @@ describeWithPostgres("the page Members in a browser", () => {
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   test.skipIf(!browser).each([

@@ -4,9 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
-import { describeWithPostgres } from "../../support/postgres";
 import { describeWith } from "../../support/sandbox";
-import { sharedPostgres, type TestDatabases } from "../../support/shared-postgres";
+import { describeWithDatabases } from "../../support/shared-postgres";
 import { teamEnv } from "../../support/teams";
 import { until } from "../../support/until";
 import { extracted, versionBefore } from "../../support/version-before";
@@ -98,13 +97,7 @@ describeWith("versionBefore", "from the version before", () => {
     expect(readFileSync(settings, "utf8")).toBe(own);
   });
 
-  describeWithPostgres("a team", () => {
-    let postgres: TestDatabases;
-    beforeAll(async () => {
-      postgres = await sharedPostgres();
-    });
-    afterAll(() => postgres[Symbol.asyncDispose]());
-
+  describeWithDatabases("a team", (postgres) => {
     test("a server of this version works beside one of the version before, or does not start and says why", async () => {
       await using github = scriptedGithub({ device: { interval: 1, pending: 0 } });
       const env = teamEnv(await postgres.database({ empty: true }), github.demo);

@@ -1,5 +1,5 @@
 /** What a server of a team holds in memory while the database has, or says, much. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { columnNames } from "../../../src/history/entry";
 import { connectPostgres } from "../../../src/team/connection";
@@ -7,18 +7,12 @@ import { insertRows } from "../../../src/team/requests";
 import { migrate } from "../../../src/team/schema";
 import { statisticsIn } from "../../../src/team/statistics";
 import { entry, noon } from "../../support/history-rows";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../../support/postgres";
 import { memoryOf } from "../../support/sandbox";
+import { describeWithOwnPostgres } from "../../support/shared-postgres";
 import { startTeam } from "../../support/teams";
 import { until } from "../../support/until";
 
-describeWithPostgres("memory of a server of a team", () => {
-  let server: TestPostgres;
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
-
+describeWithOwnPostgres("memory of a server of a team", (server) => {
   test("the statistics of 20,000 sessions take less than 80 MB of the server that is asked", async () => {
     const postgres = connectPostgres({ url: await server.database() });
     await migrate(postgres);

@@ -1,9 +1,8 @@
 /** Connections on which nobody asks any more, after each kind of answer; and answers that take longer than the idle limit. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { describeWithPostgres } from "../../support/postgres";
 import { startProxy } from "../../support/proxy";
-import { sharedPostgres, type TestDatabases } from "../../support/shared-postgres";
+import { describeWithDatabases } from "../../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../../support/team-app";
 import { until } from "../../support/until";
 
@@ -66,16 +65,13 @@ test("the events of a live page go on for longer than the idle limit", async () 
   await reader.cancel();
 }, 30_000);
 
-describeWithPostgres("a slow database", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("a slow database", (postgres) => {
   let team: TeamApp;
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeamApp(postgres, { idleSeconds: 1 });
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   test("a page and an answer of the admin API that take longer than the idle limit come whole", async () => {

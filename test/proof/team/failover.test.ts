@@ -1,17 +1,15 @@
 /** What servers know after a failover to a standby that had not heard of the last changes, and after which numbers are given anew. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { sha256 } from "../../src/net/in/credentials";
-import type { TestMember } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { startTeamApp, type TeamApp } from "../support/team-app";
-import { until } from "../support/until";
+import { sha256 } from "../../../src/net/in/credentials";
+import type { TestMember } from "../../support/members";
+import { describeWithOwnPostgres } from "../../support/shared-postgres";
+import { startTeamApp, type TeamApp } from "../../support/team-app";
+import { until } from "../../support/until";
 
-describeWithPostgres("a failover", () => {
-  let postgres: TestPostgres;
+describeWithOwnPostgres("a failover", (postgres) => {
   let [one, other]: TeamApp[] = [];
   let servers: TeamApp[] = [];
   beforeAll(async () => {
-    postgres = await startPostgres();
     one = await startTeamApp(postgres);
     other = await startTeamApp(postgres, { env: one.env, demo: one.demo });
     servers = [one, other];
@@ -19,7 +17,6 @@ describeWithPostgres("a failover", () => {
   afterAll(async () => {
     await other![Symbol.asyncDispose]();
     await one![Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const url = () => one!.env.DRAGOMAN_DATABASE_URL!;

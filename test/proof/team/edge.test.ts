@@ -1,11 +1,10 @@
 /** Two servers behind Caddy with the Caddyfile of src/deploy: streams, sockets, uploads, and servers that end. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { type Caddy, startCaddy } from "../support/caddy";
-import { describeWithPostgres } from "../support/postgres";
-import { describeWith } from "../support/sandbox";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { startTeam, type Team, type TeamProcess } from "../support/teams";
-import { until } from "../support/until";
+import { afterEach, expect, test } from "bun:test";
+import { type Caddy, startCaddy } from "../../support/caddy";
+import { describeWith } from "../../support/sandbox";
+import { describeWithDatabases } from "../../support/shared-postgres";
+import { startTeam, type Team, type TeamProcess } from "../../support/teams";
+import { until } from "../../support/until";
 
 const model = "gpt-5-mini";
 const ask = (content: string, more = {}) => ({ model, messages: [{ role: "user", content }], ...more });
@@ -53,19 +52,14 @@ function startEndpoint(server: TeamProcess): Endpoint {
 }
 
 describeWith("caddy", "behind Caddy", () => {
-  describeWithPostgres("servers of a team", () => {
-    let postgres: TestDatabases;
+  describeWithDatabases("servers of a team", (postgres) => {
     let team: Team;
     let servers: [TeamProcess, TeamProcess];
     let caddy: Caddy;
     const started: AsyncDisposable[] = [];
-    beforeAll(async () => {
-      postgres = await sharedPostgres();
-    });
     afterEach(async () => {
       for (const each of started.splice(0).reverse()) await each[Symbol.asyncDispose]();
     });
-    afterAll(() => postgres[Symbol.asyncDispose]());
 
     async function start(pace = 0): Promise<void> {
       team = await startTeam(postgres, { pace });

@@ -4,24 +4,24 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Budget, Subject } from "../../src/budgets/budgets";
-import type { Ledger } from "../../src/budgets/ledger";
-import { budgetSchema } from "../../src/config/budget-schema";
-import { readEnvironment } from "../../src/config/environment";
-import type { History } from "../../src/history/history";
-import { connectPostgres } from "../../src/team/connection";
-import { openPostgresStores } from "../../src/team/stores";
-import { entry } from "../support/history-rows";
+import type { Budget, Subject } from "../../../src/budgets/budgets";
+import type { Ledger } from "../../../src/budgets/ledger";
+import { budgetSchema } from "../../../src/config/budget-schema";
+import { readEnvironment } from "../../../src/config/environment";
+import type { History } from "../../../src/history/history";
+import { connectPostgres } from "../../../src/team/connection";
+import { openPostgresStores } from "../../../src/team/stores";
+import { entry } from "../../support/history-rows";
 import {
   describeWithPostgres,
   guardedRole,
   type PostgresOptions,
   startPostgres,
   type TestPostgres,
-} from "../support/postgres";
-import { testWith } from "../support/sandbox";
-import { startTcpFront, type TcpFront } from "../support/tcp-front";
-import { until } from "../support/until";
+} from "../../support/postgres";
+import { testWith } from "../../support/sandbox";
+import { startTcpFront, type TcpFront } from "../../support/tcp-front";
+import { until } from "../../support/until";
 
 const limit = 500;
 const budget: Budget = budgetSchema().parse({ name: "team", unit: "requests", limit, per: "month" });

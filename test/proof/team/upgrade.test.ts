@@ -1,21 +1,14 @@
 /** Servers are replaced by those of a newer version, one after the other, while streams run. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { SQL } from "bun";
-import { schemaVersion } from "../../src/team/schema";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { startTeam, type TeamProcess } from "../support/teams";
-import { until } from "../support/until";
+import { schemaVersion } from "../../../src/team/schema";
+import { describeWithDatabases } from "../../support/shared-postgres";
+import { startTeam, type TeamProcess } from "../../support/teams";
+import { until } from "../../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
-describeWithPostgres("a rolling upgrade", () => {
-  let postgres: TestDatabases;
-  beforeAll(async () => {
-    postgres = await sharedPostgres();
-  });
-  afterAll(() => postgres[Symbol.asyncDispose]());
-
+describeWithDatabases("a rolling upgrade", (postgres) => {
   test("cuts no stream, although the newer version has changed the schema", async () => {
     await using team = await startTeam(postgres, { pace: 60 });
     const old = await Promise.all([team.process(), team.process()]);

@@ -1,26 +1,23 @@
 /** Servers behind PgBouncer: the same promises, also while it is restarted; and a word to who forgot the direct address. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { run } from "../support/command";
-import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { describeWith } from "../support/sandbox";
-import { startTeam } from "../support/teams";
-import { until } from "../support/until";
+import { run } from "../../support/command";
+import { type PgBouncer, startPgBouncer } from "../../support/pgbouncer";
+import { describeWith } from "../../support/sandbox";
+import { describeWithOwnPostgres } from "../../support/shared-postgres";
+import { startTeam } from "../../support/teams";
+import { until } from "../../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
 describeWith("pgbouncer", "behind PgBouncer", () => {
-  describeWithPostgres("servers of a team", () => {
-    let postgres: TestPostgres;
+  describeWithOwnPostgres("servers of a team", (postgres) => {
     let pooler: PgBouncer;
     beforeAll(async () => {
-      postgres = await startPostgres();
       pooler = await startPgBouncer(await postgres.database());
     });
     afterAll(async () => {
       await pooler[Symbol.asyncDispose]();
-      await postgres[Symbol.asyncDispose]();
     });
 
     test("exchange once, keep a budget exactly, and lose nothing while PgBouncer is restarted", async () => {

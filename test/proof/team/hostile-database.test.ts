@@ -4,14 +4,13 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { watchFeed } from "../support/live-feed";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { individuals, startTeam, type Team, type TeamProcess, type TeamServer } from "../support/teams";
-import { until } from "../support/until";
+import { watchFeed } from "../../support/live-feed";
+import { addMember, type TestMember, withTeamStores } from "../../support/members";
+import { describeWithOwnPostgres } from "../../support/shared-postgres";
+import { individuals, startTeam, type Team, type TeamProcess, type TeamServer } from "../../support/teams";
+import { until } from "../../support/until";
 
-describeWithPostgres("somebody with the database and no seal key", () => {
-  let postgres: TestPostgres;
+describeWithOwnPostgres("somebody with the database and no seal key", (postgres) => {
   let team: Team;
   let servers: [TeamProcess, TeamProcess];
   let anna: TestMember;
@@ -19,7 +18,6 @@ describeWithPostgres("somebody with the database and no seal key", () => {
   /** May change every row. */
   let sql: SQL;
   beforeAll(async () => {
-    postgres = await startPostgres();
     team = await startTeam(postgres);
     servers = [await team.process(), await team.process()];
     await withTeamStores(team, async (stores) => {
@@ -34,7 +32,6 @@ describeWithPostgres("somebody with the database and no seal key", () => {
   afterAll(async () => {
     await sql.close();
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   const ask = (server: TeamServer, { key }: { key: string }, content = "Hello") =>

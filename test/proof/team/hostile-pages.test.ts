@@ -1,12 +1,12 @@
 /** The pages of a team against other sites, siblings of its domain and other members: whose form, whose cookie, whose session. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { adminRoutes } from "../../src/admin/api/routes";
-import { pageRoutes } from "../../src/admin/pages/routes";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
-import { until } from "../support/until";
+import { adminRoutes } from "../../../src/admin/api/routes";
+import { pageRoutes } from "../../../src/admin/pages/routes";
+import { formTokenIn } from "../../support/form-fields";
+import { addMember, type TestMember, withTeamStores } from "../../support/members";
+import { describeWithDatabases } from "../../support/shared-postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
+import { until } from "../../support/until";
 
 const adminToken = "admin-token-of-these-tests";
 const host = "dragoman.company.example";
@@ -15,15 +15,13 @@ const origin = `https://${host}`;
 const edge = { host, "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https" };
 const own = { origin, "sec-fetch-site": "same-origin" };
 
-describeWithPostgres("the pages of a team", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("the pages of a team", (postgres) => {
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let anna: TestMember;
   let eve: TestMember;
   let stranger: { team: Team; server: TeamServer };
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     const env = { ADMIN_TOKEN: adminToken };
     const trustedProxies = ["127.0.0.1"];
     team = await startTeam(postgres);
@@ -44,7 +42,6 @@ describeWithPostgres("the pages of a team", () => {
   afterAll(async () => {
     await stranger.team[Symbol.asyncDispose]();
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   type Sent = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
@@ -59,7 +56,7 @@ describeWithPostgres("the pages of a team", () => {
   const pair = (setCookie: string) => setCookie.split(";")[0]!;
   const formToken = async (server: TeamServer, cookie: string) => {
     const page = await send(server, "/admin", { headers: { ...own, cookie } });
-    return /name="form_token" value="([^"]+)"/.exec(page.text)![1]!;
+    return formTokenIn(page.text);
   };
 
   test("no form and no call of another site, another person or another team changes anything", async () => {

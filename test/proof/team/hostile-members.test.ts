@@ -1,18 +1,16 @@
 /** A member of a team who means harm, on two servers: what a key can make the servers do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithPostgres } from "../support/postgres";
-import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
-import { until } from "../support/until";
+import { formTokenIn, signedIn } from "../../support/form-fields";
+import { addMember, type TestMember, withTeamStores } from "../../support/members";
+import { describeWithDatabases } from "../../support/shared-postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
+import { until } from "../../support/until";
 
-describeWithPostgres("a member who means harm", () => {
-  let postgres: TestDatabases;
+describeWithDatabases("a member who means harm", (postgres) => {
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let eve: TestMember;
   beforeAll(async () => {
-    postgres = await sharedPostgres();
     team = await startTeam(postgres);
     servers = [await team.process(), await team.process()];
     eve = await withTeamStores(team, (stores) => addMember(stores, team, "eve", individuals("eve-hub")));
@@ -21,7 +19,6 @@ describeWithPostgres("a member who means harm", () => {
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
   });
 
   // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
@@ -88,11 +85,9 @@ describeWithPostgres("a member who means harm", () => {
     };
     const form = (path: string, fields: Record<string, string>, cookie = "") =>
       slowly(path, new URLSearchParams(fields), "application/x-www-form-urlencoded", cookie);
-    const token = new URLSearchParams({ token: key });
-    const entered = await fetch(`${one.url}/admin/sign-in`, { method: "POST", redirect: "manual", body: token });
-    const cookie = entered.headers.get("set-cookie")!.split(";")[0]!;
+    const { cookie } = await signedIn(one.url, key);
     const page = await (await fetch(`${one.url}/admin/accounts`, { headers: { cookie } })).text();
-    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+    const form_token = formTokenIn(page);
     const messages = [{ role: "user", content: "Hello" }];
     const begun = [
       slowly("/v1/chat/completions", { model: "gpt-5-mini", messages }),

@@ -1,25 +1,20 @@
 /** The database is away for a while: requests are served, nothing is counted twice, and every row is there afterwards. */
 import { Database } from "bun:sqlite";
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { diskQueueName } from "../../src/team/disk-queue";
-import { openVisitor, startEdge } from "../support/edge";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { startTeam, type Team, type TeamProcess } from "../support/teams";
-import { until } from "../support/until";
+import { diskQueueName } from "../../../src/team/disk-queue";
+import { openVisitor, startEdge } from "../../support/edge";
+import { describeWithOwnPostgres } from "../../support/shared-postgres";
+import { startTeam, type Team, type TeamProcess } from "../../support/teams";
+import { until } from "../../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
-describeWithPostgres("while the database is away", () => {
-  let postgres: TestPostgres;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-  });
+describeWithOwnPostgres("while the database is away", (postgres) => {
   afterEach(() => postgres.start());
-  afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("requests and streams go on, nothing is sent twice, and every ended one has its row afterwards", async () => {
     await using team = await startTeam(postgres, { pace: 10 });

@@ -1,0 +1,70 @@
+/** What a team promises while its database is away or was replaced by an older one; test/proof/team/ has every way to get there. */
+import { expect, test } from "bun:test";
+import { sha256 } from "../../src/net/credentials";
+import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { startTeamApp, type TeamApp } from "../support/team-app";
+import { until } from "../support/until";
+
+const chat = (server: TeamApp, key: string) =>
+  fetch(`${server.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": key },
+    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+  });
+
+describeWithOwnPostgres("without the database", (postgres) => {
+  test("requests go on, changes are refused, and each request has one row when the database is back", async () => {
+    await using server = await startTeamApp(postgres);
+    const anna = await server.addMember("anna", "anna-hub");
+    await until(async () => (await chat(server, anna.key)).status === 200, "the server knows the key");
+    const before = (await server.app.history.list({}, 100)).items.length;
+    await postgres.stop();
+    try {
+      const answers = await Promise.all(Array.from({ length: 5 }, () => chat(server, anna.key)));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+      await expect(server.app.members!.revokeKey(anna.id, "key-1")).rejects.toThrow("nothing was changed");
+      expect((await chat(server, "drg_unknown")).status).toBe(401);
+    } finally {
+      await postgres.start();
+    }
+    await until(() => server.app.history.flush(), "the rows are written");
+    const { items } = await server.app.history.list({}, 100);
+    expect(items).toHaveLength(before + 5);
+    expect(new Set(items.map(({ request_id }) => request_id)).size).toBe(before + 5);
+  });
+
+  test("nobody is served when the database is away for longer than keys may be trusted", async () => {
+    await using server = await startTeamApp(postgres, { env: { DRAGOMAN_DATABASE_GRACE: "0" } });
+    const anna = await server.addMember("anna", "anna-hub");
+    await until(async () => (await chat(server, anna.key)).status === 200, "the server knows the key");
+    await postgres.stop();
+    try {
+      await until(async () => (await chat(server, anna.key)).status === 503, "the time without the database is over");
+      expect(await (await chat(server, anna.key)).text()).toContain('"code":"database_away"');
+    } finally {
+      await postgres.start();
+    }
+    await until(async () => (await chat(server, anna.key)).status === 200, "the server serves again");
+  });
+
+  test("a database that has forgotten a revocation brings no revoked key back", async () => {
+    await using server = await startTeamApp(postgres);
+    const anna = await server.addMember("anna", "anna-hub");
+    const { members } = server.stores;
+    const key = await members.createKey(anna.id, {
+      ...{ name: "laptop", models: null, expiresAt: null },
+      by: sha256(anna.key),
+    });
+    await members.revokeKey(anna.id, "laptop");
+    const url = server.env.DRAGOMAN_DATABASE_URL!;
+    const isRevoked = async () =>
+      (await postgres.administer("SELECT 1 FROM dragoman.keys WHERE name = 'laptop' AND revoked_at_ms IS NULL", url))
+        .length === 0;
+    await postgres.administer("UPDATE dragoman.keys SET revoked_at_ms = NULL WHERE name = 'laptop'", url);
+    expect(await isRevoked()).toBe(false);
+    // As after a failover: the connections are new.
+    server.stores.postgres.replaceDirect();
+    await until(isRevoked, "the key is revoked again");
+    expect((await chat(server, key)).status).toBe(401);
+  });
+});
