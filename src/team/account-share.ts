@@ -3,63 +3,152 @@ import type { AccountShare, FoundOut, SharedSignIn, SharedState } from "../accou
 import { isUsedUp, type Quota } from "../accounts/quota";
 import { isAwayError } from "./away";
 import { announceChange } from "./changes";
-import type { Postgres } from "./connection";
 import type { ServerParts } from "./parts";
 import { sharedSession } from "./shared-session";
-
-export interface PostgresAccountShare extends AccountShare {
-  /** Writes what was published. */
-  flush(): Promise<void>;
-  /** Reads the quotas that were stored since. @returns How many. */
-  readQuotas(): Promise<number>;
-  close(): void;
-}
 
 /** Milliseconds until numbers of quotas are stored, and between two reads; what changes whether an account serves is told at once. */
 const quotaGatherMs = 10_000;
 /** Milliseconds of pause for each quota that was read: a server of a large team reads a hundred a second. */
 const pausePerQuota = 10;
-/** Reads all states, and follows them from now on. @throws ProxyError */
-export async function openPostgresAccountShare(parts: ServerParts): Promise<PostgresAccountShare> {
-  const { postgres, changes, replica, logger } = parts;
-  const states = new Map<string, FoundOut & { signIn: string; revision: number }>();
-  const listeners: ((account: SharedSignIn, found: FoundOut) => void)[] = [];
-  const pending = new Map<string, Pending>();
-  /** What was announced and not read back yet, and with which revision. */
-  const told = new Map<string, { found: FoundOut; revision: number }>();
-  let closed = false;
-  let soon: Timer | undefined;
-  let later: Timer | undefined;
-  let readSoon: Timer | undefined;
-  /** All transactions before it have ended, and what they stored is known. */
-  let watermark = 0;
 
-  const keep = ({ account: key, sign_in: signIn, state, quota, replica: author, revision }: StateRow) => {
-    const name = nameOf({ key, signIn });
-    if (revision >= (told.get(name)?.revision ?? Number.POSITIVE_INFINITY)) told.delete(name);
-    const found = { ...(state && { state }), ...(quota && { quota }) };
-    states.set(key, { ...found, signIn, revision });
-    if (author === replica) return;
+/** What was announced and not read back yet; the revision is known when it is written. */
+interface Announced {
+  found: FoundOut;
+  revision: number;
+}
+
+export class TeamAccountShare implements AccountShare {
+  readonly #parts: ServerParts;
+  /** By the account's key. */
+  readonly #states = new Map<string, FoundOut & { signIn: string; revision: number }>();
+  readonly #listeners: ((account: SharedSignIn, found: FoundOut) => void)[] = [];
+  /** By account and sign-in, as `#announced`. */
+  readonly #pending = new Map<string, Pending>();
+  readonly #announced = new Map<string, Announced>();
+  #closed = false;
+  #soon: Timer | undefined;
+  #later: Timer | undefined;
+  #reading: Timer | undefined;
+  /** All transactions before it have ended, and what they stored is known. */
+  #watermark = 0;
+
+  private constructor(parts: ServerParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads all states, and follows them from now on. @throws ProxyError */
+  static async open(parts: ServerParts): Promise<TeamAccountShare> {
+    const share = new TeamAccountShare(parts);
+    const { revision } = await share.#readStored();
+    parts.changes.follow("account_states", revision, (since) => share.#readAnnounced(since));
+    share.#readQuotasLater(quotaGatherMs);
+    return share;
+  }
+
+  session: AccountShare["session"] = (account, refused, exchange) =>
+    sharedSession(this.#parts, account, refused, exchange);
+
+  publish(account: SharedSignIn, found: FoundOut): void {
+    const name = nameOf(account);
+    const before = { ...this.known(account), ...this.#announced.get(name)?.found, ...this.#pending.get(name) };
+    const isUrgent = found.state !== undefined || changesUse(before, found);
+    this.#add({ ...account, ...found, isUrgent });
+    if (isUrgent) this.#soon ??= setTimeout(() => void this.flush(), 0).unref();
+    else this.#later ??= setTimeout(() => void this.flush(), quotaGatherMs).unref();
+  }
+
+  known({ key, signIn }: SharedSignIn): FoundOut {
+    const found = this.#states.get(key);
+    if (found?.signIn !== signIn) return {};
+    const { signIn: _, revision: __, ...rest } = found;
+    return rest;
+  }
+
+  follow(listener: (account: SharedSignIn, found: FoundOut) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Writes what was published. */
+  async flush(): Promise<void> {
+    for (const timer of [this.#soon, this.#later]) clearTimeout(timer);
+    [this.#soon, this.#later] = [undefined, undefined];
+    if (this.#pending.size === 0) return;
+    const found = [...this.#pending.values()];
+    this.#pending.clear();
+    const announced = found.filter(({ isUrgent }) => isUrgent).map((each) => this.#announce(each));
     try {
-      for (const listener of listeners) listener({ key, signIn }, found);
+      const revision = await store(this.#parts, found);
+      for (const each of announced) each.revision = revision;
+      for (const [name, each] of this.#announced)
+        if (announced.includes(each) && (this.#states.get(name.slice(0, name.indexOf(" ")))?.revision ?? 0) >= revision)
+          this.#announced.delete(name);
+    } catch (thrown) {
+      for (const [name, each] of this.#announced) if (announced.includes(each)) this.#announced.delete(name);
+      this.#report("The states of accounts could not be shared.", thrown);
+      // It is tried again with what is found out next, and with the next quota at the latest.
+      const newer = [...this.#pending.values()];
+      for (const each of [...found, ...newer]) this.#add(each);
+      this.#later ??= setTimeout(() => void this.flush(), quotaGatherMs).unref();
+    }
+  }
+
+  /** Reads the quotas that were stored since. @returns How many. */
+  async readQuotas(): Promise<number> {
+    return (await this.#readStored(this.#watermark)).count;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const timer of [this.#soon, this.#later, this.#reading]) clearTimeout(timer);
+  }
+
+  #add(each: Pending): void {
+    const before = this.#pending.get(nameOf(each));
+    this.#pending.set(nameOf(each), { ...before, ...each, isUrgent: each.isUrgent || before?.isUrgent === true });
+  }
+
+  #announce({ isUrgent: _, key, signIn, ...found }: Pending): Announced {
+    const name = nameOf({ key, signIn });
+    const announced = {
+      found: { ...this.#announced.get(name)?.found, ...found },
+      revision: Number.POSITIVE_INFINITY,
+    };
+    this.#announced.set(name, announced);
+    return announced;
+  }
+
+  #report(sentence: string, thrown: unknown): void {
+    if (!isAwayError(thrown)) this.#parts.logger().error(sentence, thrown);
+  }
+
+  #keep({ account: key, sign_in: signIn, state, quota, replica: author, revision }: StateRow): void {
+    const name = nameOf({ key, signIn });
+    if (revision >= (this.#announced.get(name)?.revision ?? Number.POSITIVE_INFINITY)) this.#announced.delete(name);
+    const found = { ...(state && { state }), ...(quota && { quota }) };
+    this.#states.set(key, { ...found, signIn, revision });
+    if (author === this.#parts.replica) return;
+    try {
+      for (const listener of this.#listeners) listener({ key, signIn }, found);
     } catch (thrown) {
       // What other servers have found out of other accounts is not to be missed for it.
-      states.delete(key);
-      logger().error(`The state of the account ${key} in the database cannot be read.`, thrown);
+      this.#states.delete(key);
+      this.#parts.logger().error(`The state of the account ${key} in the database cannot be read.`, thrown);
     }
-  };
-  const readAnnounced = async (since: number): Promise<number> => {
-    if (since === 0) return (await readStored()).revision;
-    const rows = await postgres.ask(
+  }
+
+  async #readAnnounced(since: number): Promise<number> {
+    if (since === 0) return (await this.#readStored()).revision;
+    const rows = await this.#parts.postgres.ask(
       (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, replica, revision::float8 AS revision
         FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
     );
-    for (const row of rows) keep(row);
+    for (const row of rows) this.#keep(row);
     return rows.at(-1)?.revision ?? since;
-  };
+  }
+
   /** @param since All if undefined. @returns The newest revision, and how many there were. */
-  const readStored = async (since?: number): Promise<{ revision: number; count: number }> => {
-    const rows = (await postgres.ask((sql) =>
+  async #readStored(since?: number): Promise<{ revision: number; count: number }> {
+    const rows = (await this.#parts.postgres.ask((sql) =>
       sql.unsafe(
         `SELECT account, sign_in, state, quota, replica, revision::float8 AS revision,
           (SELECT pg_snapshot_xmin(pg_current_snapshot()))::text::float8 AS xmin
@@ -69,87 +158,25 @@ export async function openPostgresAccountShare(parts: ServerParts): Promise<Post
     )) as (StateRow & { xmin: number })[];
     // A standby that lagged counts transactions from an older one on.
     if (since === undefined) {
-      states.clear();
-      watermark = 0;
+      this.#states.clear();
+      this.#watermark = 0;
     }
-    for (const row of rows) keep(row);
-    watermark = rows[0]?.xmin ?? watermark;
+    for (const row of rows) this.#keep(row);
+    this.#watermark = rows[0]?.xmin ?? this.#watermark;
     return { revision: rows.at(-1)?.revision ?? 0, count: rows.length };
-  };
-  const readQuotas = async (): Promise<number> => (await readStored(watermark)).count;
-  const readQuotasLater = (ms: number) => {
-    readSoon = setTimeout(async () => {
-      const count = await readQuotas().catch((thrown) => {
-        if (!isAwayError(thrown)) logger().error("The quotas of accounts could not be read.", thrown);
-        return 0;
-      });
-      if (!closed) readQuotasLater(Math.max(quotaGatherMs, count * pausePerQuota));
+  }
+
+  #readQuotasLater(ms: number): void {
+    this.#reading = setTimeout(async () => {
+      let count = 0;
+      try {
+        count = await this.readQuotas();
+      } catch (thrown) {
+        this.#report("The quotas of accounts could not be read.", thrown);
+      }
+      if (!this.#closed) this.#readQuotasLater(Math.max(quotaGatherMs, count * pausePerQuota));
     }, ms).unref();
-  };
-  changes.follow("account_states", (await readStored()).revision, readAnnounced);
-  readQuotasLater(quotaGatherMs);
-
-  const known = ({ key, signIn }: SharedSignIn): FoundOut => {
-    const found = states.get(key);
-    if (found?.signIn !== signIn) return {};
-    const { signIn: _, revision: __, ...rest } = found;
-    return rest;
-  };
-  const add = (each: Pending) => {
-    const before = pending.get(nameOf(each));
-    pending.set(nameOf(each), { ...before, ...each, isUrgent: each.isUrgent || before?.isUrgent === true });
-  };
-  const flush = async (): Promise<void> => {
-    for (const timer of [soon, later]) clearTimeout(timer);
-    [soon, later] = [undefined, undefined];
-    if (pending.size === 0) return;
-    const found = [...pending.values()];
-    pending.clear();
-    const telling = found
-      .filter(({ isUrgent }) => isUrgent)
-      .map(({ isUrgent: _, key, signIn, ...each }) => {
-        const tells = {
-          found: { ...told.get(nameOf({ key, signIn }))?.found, ...each },
-          revision: Number.POSITIVE_INFINITY,
-        };
-        told.set(nameOf({ key, signIn }), tells);
-        return tells;
-      });
-    try {
-      const revision = await store(postgres, replica, found);
-      for (const tells of telling) tells.revision = revision;
-      for (const [name, tells] of told)
-        if (telling.includes(tells) && (states.get(name.slice(0, name.indexOf(" ")))?.revision ?? 0) >= revision)
-          told.delete(name);
-    } catch (thrown) {
-      for (const [name, tells] of told) if (telling.includes(tells)) told.delete(name);
-      if (!isAwayError(thrown)) logger().error("The states of accounts could not be shared.", thrown);
-      // Tried again with what is found out next, and at the latest with the next quota.
-      const newer = [...pending.values()];
-      for (const each of [...found, ...newer]) add(each);
-      later ??= setTimeout(flush, quotaGatherMs).unref();
-    }
-  };
-
-  return {
-    session: (account, refused, exchange) => sharedSession(parts, account, refused, exchange),
-    publish(account, found) {
-      const name = nameOf(account);
-      const before = { ...known(account), ...told.get(name)?.found, ...pending.get(name) };
-      const isUrgent = found.state !== undefined || changesUse(before, found);
-      add({ ...account, ...found, isUrgent });
-      if (isUrgent) soon ??= setTimeout(flush, 0).unref();
-      else later ??= setTimeout(flush, quotaGatherMs).unref();
-    },
-    known,
-    follow: (listener) => void listeners.push(listener),
-    flush,
-    readQuotas,
-    close() {
-      closed = true;
-      for (const timer of [soon, later, readSoon]) clearTimeout(timer);
-    },
-  };
+  }
 }
 
 /** What this server has found out and not yet written. */
@@ -171,10 +198,11 @@ interface StateRow {
 }
 
 /**
- * All accounts in one transaction. @returns The revision of what is urgent; 0 if nothing is. What is not given stays as it was. One announcement tells the others of what is urgent; they
- * read the rest when they look at the quotas.
+ * Stores all accounts in one transaction. What is not given stays as it was. One announcement tells the others of what is urgent;
+ * they read the rest when they look at the quotas.
+ * @returns The revision of what is urgent; 0 if nothing is.
  */
-async function store(postgres: Postgres, replica: string, found: Pending[]): Promise<number> {
+async function store({ postgres, replica }: ServerParts, found: Pending[]): Promise<number> {
   const rows = found.map(({ key, signIn, state, quota, isUrgent }) => ({
     account: key,
     given_sign_in: signIn,

@@ -11,25 +11,6 @@ import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 import type { FollowedTable } from "./schema";
 
-export interface Changes {
-  /**
-   * Calls `catchUp` whenever the table has a newer revision than the last call returned. Calls of one table do not overlap.
-   * @param known The revision that is known already.
-   * @param catchUp Reads what is newer than a revision. After 0 it reads everything, and forgets what is not there. @returns The
-   * newest revision read.
-   */
-  follow(table: FollowedTable, known: number, catchUp: (since: number) => Promise<number>): void;
-  /** Reads what is newer, now. */
-  catchUp(table: FollowedTable): Promise<void>;
-  /** Calls back with each message on the topic. @returns A function that ends it. */
-  on(topic: string, listener: (message: Record<string, unknown>) => void): () => void;
-  /** Waits until the topic is announced, or for so many milliseconds. @returns Whether it was announced. */
-  hear(topic: string, ms: number): Promise<boolean>;
-  /** Begins to listen, and catches up with what has changed before. */
-  start(): Promise<void>;
-  close(): void;
-}
-
 interface Follower {
   known: number;
   /** The newest change that was heard of. */
@@ -42,38 +23,42 @@ interface Follower {
   next?: Promise<void>;
 }
 
+type Listener = (message: Record<string, unknown>) => void;
+
 const channel = "dragoman";
 /** Milliseconds between two comparisons of revisions. */
 const checkEvery = 30_000;
 /** Milliseconds that a message to oneself may take; and after an outage, as Bun's client may listen again half a minute later. */
 const [echoMs, echoAfterOutageMs] = [5_000, 500];
 
-export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
-  const followers = new Map<FollowedTable, Follower>();
-  let timer: Timer | undefined;
-  let closed = false;
+export class Changes {
+  readonly #postgres: Postgres;
+  readonly #logger: () => Logger;
+  readonly #followers = new Map<FollowedTable, Follower>();
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #echo = `echo ${crypto.randomUUID()}`;
+  #timer: Timer | undefined;
+  #closed = false;
 
-  const read = async (follower: Follower): Promise<void> => {
-    const { isDoubtful } = follower;
-    follower.isDoubtful = false;
-    try {
-      const newest = await follower.read(isDoubtful ? 0 : follower.known);
-      follower.known = isDoubtful ? newest : Math.max(follower.known, newest);
-    } catch (thrown) {
-      follower.isDoubtful ||= isDoubtful;
-      throw thrown;
-    }
-  };
-  const begin = (follower: Follower): Promise<void> => {
-    follower.reading = read(follower).finally(() => {
-      follower.reading = undefined;
-    });
-    return follower.reading;
-  };
-  /** Who asks waits for two reads at most, however many ask. */
-  const catchUp = async (table: FollowedTable): Promise<void> => {
-    const follower = followers.get(table);
-    if (!follower || closed) return;
+  constructor(postgres: Postgres, logger: () => Logger) {
+    this.#postgres = postgres;
+    this.#logger = logger;
+  }
+
+  /**
+   * Calls `read` whenever the table has a newer revision than the last call returned. Calls of one table do not overlap.
+   * @param known The revision that is known already.
+   * @param read Reads what is newer than a revision. After 0 it reads everything, and forgets what is not there. @returns The
+   * newest revision read.
+   */
+  follow(table: FollowedTable, known: number, read: (since: number) => Promise<number>): void {
+    this.#followers.set(table, { known, read, isDoubtful: false });
+  }
+
+  /** Reads what is newer, now. Whoever asks waits for two reads at most, however many others ask. */
+  async catchUp(table: FollowedTable): Promise<void> {
+    const follower = this.#followers.get(table);
+    if (!follower || this.#closed) return;
     if (!follower.reading && !follower.next) return begin(follower);
     follower.next ??= follower
       .reading!.catch(() => {})
@@ -82,108 +67,129 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
         return begin(follower);
       });
     return follower.next;
-  };
-  /** Without an answer now, the next comparison of revisions tries again. */
-  const tryCatchUp = (table: FollowedTable) =>
-    catchUp(table).catch((thrown) => {
-      if (!isAwayError(thrown)) logger().error(`Changes of ${table} in the database could not be read.`, thrown);
-    });
+  }
 
-  const compare = async (): Promise<void> => {
+  /** Calls back with each message on the topic. @returns A function that ends it. */
+  on(topic: string, listener: Listener): () => void {
+    const listeners = this.#listeners.get(topic) ?? new Set();
+    this.#listeners.set(topic, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(topic) === listeners) this.#listeners.delete(topic);
+    };
+  }
+
+  /** Begins to listen, and catches up with what has changed before. */
+  async start(): Promise<void> {
+    let isFirst = true;
+    await this.#postgres.listen(
+      channel,
+      (payload) => this.#hear(payload),
+      () => {
+        if (!isFirst) this.#doubt();
+        isFirst = false;
+        void this.#compare();
+      },
+    );
+    this.#postgres.whenBack(() => {
+      this.#doubt();
+      void this.#check(echoAfterOutageMs);
+    });
+    this.#timer = setInterval(() => void this.#check(echoMs), checkEvery).unref();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+  }
+
+  /** Without an answer now, the next comparison of revisions tries again. */
+  async #tryCatchUp(table: FollowedTable): Promise<void> {
     try {
-      const rows = await postgres.ask(
+      await this.catchUp(table);
+    } catch (thrown) {
+      this.#report(`Changes of ${table} in the database could not be read.`, thrown);
+    }
+  }
+
+  #report(sentence: string, thrown: unknown): void {
+    if (!isAwayError(thrown)) this.#logger().error(sentence, thrown);
+  }
+
+  #hear(payload: string): void {
+    const message = parseJson(payload);
+    if (!isObject(message)) return;
+    const { table, revision, mark, topic } = message;
+    const follower = this.#followers.get(table as FollowedTable);
+    if (follower && typeof revision === "number" && typeof mark === "string") {
+      isBehind(follower, { revision, mark });
+      void this.#tryCatchUp(table as FollowedTable);
+    }
+    if (typeof topic === "string") for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener(message);
+  }
+
+  /** What is known may be of a database that has lost its last changes. */
+  #doubt(): void {
+    for (const follower of this.#followers.values()) follower.isDoubtful = true;
+  }
+
+  async #check(echoWithinMs: number): Promise<void> {
+    await Promise.all([this.#compare(), this.#checkListening(echoWithinMs)]);
+  }
+
+  async #compare(): Promise<void> {
+    try {
+      const rows = await this.#postgres.ask(
         (sql) => sql<RevisionRow[]>`SELECT name, revision::float8 AS revision, mark FROM dragoman.revisions`,
       );
       const behind = rows.filter(({ name, ...newest }) => {
-        const follower = followers.get(name);
+        const follower = this.#followers.get(name);
         if (!follower) return false;
         if (newest.revision < follower.known) follower.isDoubtful = true;
         return isBehind(follower, newest);
       });
-      await Promise.all(behind.map(({ name }) => tryCatchUp(name)));
+      await Promise.all(behind.map(({ name }) => this.#tryCatchUp(name)));
     } catch (thrown) {
-      if (!isAwayError(thrown)) logger().error("The revisions in the database could not be read.", thrown);
+      this.#report("The revisions in the database could not be read.", thrown);
     }
-  };
+  }
 
-  const listeners = new Map<string, Set<(message: Record<string, unknown>) => void>>();
-  const listenersOf = (topic: string) => {
-    const found = listeners.get(topic) ?? new Set();
-    listeners.set(topic, found);
-    return found;
-  };
-  const heard = (payload: string) => {
-    const message = parseJson(payload);
-    if (!isObject(message)) return;
-    const { table, revision, mark } = message;
-    const follower = followers.get(table as FollowedTable);
-    if (follower && typeof revision === "number" && typeof mark === "string") {
-      isBehind(follower, { revision, mark });
-      void tryCatchUp(table as FollowedTable);
-    }
-    if (typeof message.topic === "string") for (const listener of listeners.get(message.topic) ?? []) listener(message);
-  };
-
-  const on: Changes["on"] = (topic, listener) => {
-    listenersOf(topic).add(listener);
-    return () => {
-      listenersOf(topic).delete(listener);
-      if (listenersOf(topic).size === 0) listeners.delete(topic);
-    };
-  };
-  const hear = async (topic: string, ms: number): Promise<boolean> => {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const off = on(topic, () => resolve(true));
-    const limit = setTimeout(resolve, ms, false);
-    const isHeard = await promise;
-    clearTimeout(limit);
-    off();
-    return isHeard;
-  };
-
-  const echo = `echo ${crypto.randomUUID()}`;
-  const checkListening = async (withinMs: number): Promise<void> => {
-    const heard = hear(echo, withinMs);
+  /** Replaces the connection that listens if a message to oneself does not arrive. */
+  async #checkListening(withinMs: number): Promise<void> {
+    const { promise: heard, resolve } = Promise.withResolvers<boolean>();
+    const off = this.on(this.#echo, () => resolve(true));
+    const limit = setTimeout(resolve, withinMs, false);
     try {
-      await postgres.ask((sql) => notifyServers(sql, { topic: echo }));
+      await this.#postgres.ask((sql) => notifyServers(sql, { topic: this.#echo }));
+      if ((await heard) || this.#closed) return;
+      this.#logger().info("Messages of other servers do not arrive, so the connection for them is opened anew.");
+      this.#postgres.replaceDirect();
     } catch (thrown) {
-      if (!isAwayError(thrown)) logger().error("The database takes no messages for other servers.", thrown);
-      return;
+      this.#report("The database takes no messages for other servers.", thrown);
+    } finally {
+      clearTimeout(limit);
+      off();
     }
-    if ((await heard) || closed) return;
-    logger().info("Messages of other servers do not arrive, so the connection for them is opened anew.");
-    postgres.replaceDirect();
-  };
-  const check = (withinMs: number) => Promise.all([compare(), checkListening(withinMs)]);
-  const doubt = () => {
-    for (const follower of followers.values()) follower.isDoubtful = true;
-  };
+  }
+}
 
-  return {
-    follow(table, known, catchUpSince) {
-      followers.set(table, { known, read: catchUpSince, isDoubtful: false });
-    },
-    catchUp,
-    hear,
-    on,
-    async start() {
-      let isFirst = true;
-      await postgres.listen(channel, heard, () => {
-        if (!isFirst) doubt();
-        isFirst = false;
-        void compare();
-      });
-      postgres.whenBack(() => {
-        doubt();
-        void check(echoAfterOutageMs);
-      });
-      timer = setInterval(check, checkEvery, echoMs).unref();
-    },
-    close() {
-      closed = true;
-      clearInterval(timer);
-    },
-  };
+function begin(follower: Follower): Promise<void> {
+  follower.reading = read(follower).finally(() => {
+    follower.reading = undefined;
+  });
+  return follower.reading;
+}
+
+async function read(follower: Follower): Promise<void> {
+  const { isDoubtful } = follower;
+  follower.isDoubtful = false;
+  try {
+    const newest = await follower.read(isDoubtful ? 0 : follower.known);
+    follower.known = isDoubtful ? newest : Math.max(follower.known, newest);
+  } catch (thrown) {
+    follower.isDoubtful ||= isDoubtful;
+    throw thrown;
+  }
 }
 
 /** Numbers a change of a table, once in each transaction, and announces it when that is committed. @returns The number. */

@@ -44,8 +44,8 @@ interface Lease {
 const share = 0.02;
 /** Milliseconds between two looks at all leases. */
 const refreshEvery = 10_000;
-/** Milliseconds until the first lease of a budget is taken. */
-const firstAfter = 500;
+/** Milliseconds until the first lease of a budget is taken: a race for a budget that has just begun is decided without leases. */
+const firstAfter = 5_000;
 /** Milliseconds after which a lease that is used is taken anew: the more is left of the budget, the larger it is. */
 const renewEvery = 5 * 60_000;
 /** Milliseconds after which a budget that was not used needs no lease. Shorter than a lease lasts. */

@@ -183,7 +183,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     },
     async remove(name) {
       const removed = await postgres.transact((sql) => removeMember(sql, name));
-      await Promise.all((["keys", "members", "accounts", "sign_ins"] as const).map(changes.catchUp));
+      await Promise.all((["keys", "members", "accounts", "sign_ins"] as const).map((table) => changes.catchUp(table)));
       return removed;
     },
   };

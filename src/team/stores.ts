@@ -16,11 +16,11 @@ import type { Team } from "../keys/team";
 import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
 import type { Stores } from "../stores";
-import { openPostgresAccountShare, type PostgresAccountShare } from "./account-share";
+import { TeamAccountShare } from "./account-share";
 import { openPostgresAccounts } from "./accounts";
 import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
 import { isAwayError } from "./away";
-import { openChanges } from "./changes";
+import { Changes } from "./changes";
 import { openPostgresConfig } from "./config";
 import { connectPostgres, type Postgres } from "./connection";
 import { type DiskQueues, diskQueueName, openDiskQueues } from "./disk-queue";
@@ -84,7 +84,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
   let logger: Logger = createLogger(() => "warn");
   let replica: Replica | undefined;
   const postgres = connectPostgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
-  const changes = openChanges(postgres, () => logger);
+  const changes = new Changes(postgres, () => logger);
   const parts: StoreParts = { postgres, seals, changes, logger: () => logger };
   try {
     if (follow) await requireOwnConnection(postgres);
@@ -95,7 +95,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
     const members = await openPostgresMembers(postgres, changes);
     if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
-    const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
+    const share = replica && (await TeamAccountShare.open({ ...parts, replica: replica.id }));
     const ended = follow ? await openEndedSessions(parts) : undefined;
     const isLeader = () => replica?.isLeader ?? false;
     const signIns = follow ? await TeamSignIns.open({ ...parts, isLeader }) : undefined;
@@ -118,7 +118,7 @@ interface Opened {
   accounts: AccountStore;
   members: Members;
   replica: Replica | undefined;
-  share: PostgresAccountShare | undefined;
+  share: TeamAccountShare | undefined;
   ended: EndedSessions | undefined;
   signIns: SignInStore | undefined;
   useLogger(logger: Logger): void;

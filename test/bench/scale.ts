@@ -11,7 +11,7 @@ import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
-import { openPostgresAccountShare } from "../../src/team/account-share";
+import { TeamAccountShare } from "../../src/team/account-share";
 import { openPostgresAccounts } from "../../src/team/accounts";
 import { openPostgresMembers } from "../../src/team/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
@@ -129,7 +129,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   const before = process.memoryUsage().rss;
   const begun = performance.now();
   const members = await openPostgresMembers(postgres, noChanges);
-  const share = await openPostgresAccountShare({ ...parts, replica: crypto.randomUUID() });
+  const share = await TeamAccountShare.open({ ...parts, replica: crypto.randomUUID() });
   const store = await openPostgresAccounts(postgres, seals, noChanges, () => logger);
   const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, share });
   const active = openActiveAccounts({ store, logger, share, open });

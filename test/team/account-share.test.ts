@@ -8,7 +8,7 @@ import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from ".
 import type { Quota } from "../../src/accounts/quota";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
-import type { PostgresAccountShare } from "../../src/team/account-share";
+import type { TeamAccountShare } from "../../src/team/account-share";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { describeWithDatabases } from "../support/shared-postgres";
@@ -91,7 +91,7 @@ describeWithDatabases("what servers share of an account", (postgres) => {
   });
 
   test("numbers of a quota are not announced, and read by all a moment later; that it is used up is announced", async () => {
-    const [one, other] = (await team(2)) as unknown as { accountShare: PostgresAccountShare; postgres: Postgres }[];
+    const [one, other] = (await team(2)) as unknown as { accountShare: TeamAccountShare; postgres: Postgres }[];
     const [heard, told] = [heardBy(other!), heardBy(one!)];
     const revision = async () => {
       const [row] = await one!.postgres.sql`SELECT revision::int FROM dragoman.revisions WHERE name = 'account_states'`;

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import type { Subject } from "../../src/budgets/budgets";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { createLogger } from "../../src/logger";
-import { openChanges } from "../../src/team/changes";
+import { Changes } from "../../src/team/changes";
 import { connectPostgres, type Postgres } from "../../src/team/connection";
 import { Leases } from "../../src/team/leases";
 import { openPostgresLedger } from "../../src/team/ledger";
@@ -174,7 +174,7 @@ describeWithDatabases("a lease of a budget", (server) => {
       const ledger = openPostgresLedger({
         ...{
           postgres,
-          changes: openChanges(postgres, () => logger),
+          changes: new Changes(postgres, () => logger),
           replica,
           now: () => noon,
           warn: expect.unreachable,

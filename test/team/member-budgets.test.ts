@@ -210,7 +210,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
       const holders: { reserved: number }[] = items[0].holders.items;
       // Two per cent of what is left.
       return holders.length === 2 && holders.every(({ reserved }) => reserved >= 9);
-    }, "both have a slice");
+    }, "both have a lease");
     await postgres.stop();
     const served = { anna: 0, ben: 0 };
     for (const [name, member, times] of [

@@ -39,7 +39,7 @@ describeWithOwnPostgres("without the database", (postgres) => {
     await until(async () => (await chat(server, anna.key)).status === 200, "the server knows the key");
     await postgres.stop();
     try {
-      await until(async () => (await chat(server, anna.key)).status === 503, "the time without the database is over");
+      await until(async () => (await chat(server, anna.key)).status === 424, "the time without the database is over");
       expect(await (await chat(server, anna.key)).text()).toContain('"code":"database_away"');
     } finally {
       await postgres.start();
