@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Awaitable } from "../awaitable";
 import { checkEnterpriseHost } from "../config/environment";
-import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../config/files";
+import { ensurePrivateFolder, readPrivate, removeFile, removeLeftovers, writePrivate } from "../config/files";
 import { asProxyError, codeOf, ProxyError } from "../errors";
 import { lazy } from "../lazy";
 import type { Logger } from "../logger";
@@ -142,7 +142,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
     find,
     remove(which) {
       const { found, namesake } = find(which);
-      attempt("removed", () => rmSync(pathOf(found)));
+      attempt("removed", () => removeFile(pathOf(found)));
       return { removed: found, namesake };
     },
     stamp: () =>

@@ -98,7 +98,13 @@ export function replaceFile(path: string, content: string | Uint8Array, mode: nu
     rmSync(temporary, { force: true });
     throw error;
   }
-  if (process.platform !== "win32") syncFolder(dirname(target));
+  syncFolder(dirname(target));
+}
+
+/** Removes the file, which then stays away although the machine loses its power. @throws The system's own error, but not if there is no file. */
+export function removeFile(path: string): void {
+  rmSync(path, { force: true });
+  syncFolder(dirname(path));
 }
 
 /**
@@ -136,10 +142,11 @@ function rename(from: string, to: string): void {
 }
 
 /**
- * The file is replaced already, so a failure is none of the change: it may only be lost again if the machine loses its power
- * now. Some network file systems cannot sync a folder at all. SQLite ignores it for the same reason (os_unix.c, 2026-11).
+ * Makes the change of a name in the folder outlast a loss of power. A failure is not the change's, which is made already, and some
+ * network file systems cannot sync a folder at all; SQLite ignores it too.
  */
 function syncFolder(path: string): void {
+  if (process.platform === "win32") return;
   try {
     const folder = openSync(path, "r");
     try {

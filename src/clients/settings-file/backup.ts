@@ -1,9 +1,16 @@
 /** Keeps a copy of a client's file, as it was before dragoman wrote to it, in the data folder until it is restored. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../../config/files";
+import {
+  ensurePrivateFolder,
+  followLink,
+  readPrivate,
+  removeFile,
+  removeLeftovers,
+  writePrivate,
+} from "../../config/files";
 import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
 import { isSame } from "./read";
@@ -53,7 +60,7 @@ export function readBackup(path: string): Backup | undefined {
 /** @param backup Undefined deletes it. */
 export function writeBackup(path: string, backup: Backup | undefined): void {
   if (!backup) {
-    rmSync(path, { force: true });
+    removeFile(path);
     return;
   }
   const base64 = (content: Uint8Array) => Buffer.from(content).toString("base64");

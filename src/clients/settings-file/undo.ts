@@ -1,7 +1,7 @@
 /** Restores a client's file as it was before dragoman wrote to it. */
-import { mkdirSync, rmdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { replaceFile } from "../../config/files";
+import { removeFile, replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
 import { SettingsFault } from "../edit";
 import { readSettings } from "../formats";
@@ -77,7 +77,7 @@ function restore({ content, mode, target, folders }: Backup): void {
     replaceFile(target, content, mode);
     return;
   }
-  rmSync(target, { force: true });
+  removeFile(target);
   for (const folder of folders.toReversed())
     try {
       rmdirSync(folder);
