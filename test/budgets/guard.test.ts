@@ -114,6 +114,33 @@ test("what is shown of a budget is in its unit: used, reserved and without a pri
   guard.close();
 });
 
+test("a key is limited as soon as one of several budgets binds it", async () => {
+  const guard = await guardOf({}, { name: "mine", scope: { key: "ci" } });
+  expect(guard.limits({ name: "ci", member: null })).toBe(true);
+  expect(guard.limits({ name: "other", member: null })).toBe(false);
+  guard.close();
+});
+
+test("a budget that cuts ends exactly the running requests that count for what is used up", async () => {
+  const guard = await guardOf({ unit: "requests", limit: 2, then: "warn", cut: true, each: "key" });
+  const ended: string[] = [];
+  const run = async (key: string) => {
+    const reservation = await guard.reserve({ ...subject, key }, credits(1), () => void ended.push(key));
+    return () =>
+      guard.settle(reservation as Awaited<ReturnType<typeof reserved>>, {
+        ...{ model: "gpt-4.1", expected: credits(1), real: credits(1) },
+      });
+  };
+  const [first, second, , other] = [await run("ci"), await run("ci"), await run("ci"), await run("other")];
+  first();
+  expect(ended).toEqual([]);
+  other();
+  expect(ended).toEqual([]);
+  second();
+  expect(ended).toEqual(["ci"]);
+  guard.close();
+});
+
 test("a budget is kept with the time since when it counts, once, and removed by its name only", async () => {
   const config = openConfig(join(folder, "stored.json"));
   await addStoredBudget(config, budgetOf(), now);

@@ -1,13 +1,21 @@
 /** What a budget's state means: used up or not, whose amount it is, when it ends at this rate, and what a client reads of it. */
 import { describe, expect, test } from "bun:test";
-import { budgetItem, holdersItem, isExhausted } from "../../src/budgets/budget-list";
-import { binds, matchesScope } from "../../src/budgets/budgets";
-import { type BudgetState, exceeds, isUnlimited } from "../../src/budgets/entries";
+import { budgetItem, holderName, holdersItem, isExhausted } from "../../src/budgets/budget-list";
+import { binds, budgetsOf, matchesScope } from "../../src/budgets/budgets";
+import {
+  type BudgetState,
+  entriesOfMember,
+  entryFor,
+  exceeds,
+  isUnlimited,
+  stateOf as readState,
+} from "../../src/budgets/entries";
 import {
   type Holder,
   holderFrom,
   holderIdOf,
   holderKindOf,
+  holderOf,
   isOfMember,
   isOwnAmount,
   limitOf,
@@ -18,6 +26,7 @@ import { spanOf } from "../../src/budgets/period";
 import { amountOf, exceededError, ofHolder, remainingOf } from "../../src/budgets/sentences";
 import { orUnable } from "../../src/budgets/unable";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/errors";
 import { dayMs, hourMs } from "../../src/format";
 
@@ -61,6 +70,87 @@ describe("the time at which a limit is reached at the present rate", () => {
   test("is known from the first hour on", () => expect(forecast(80, {}, {}, start + hourMs)).toBeGreaterThan(start));
 });
 
+test("an amount is shown by who has it: a name, a session's beginning with its member, or a removed member", () => {
+  const shown = (holder: Holder, budget: object = {}) =>
+    holdersItem(stateOf({}, budget), { count: 1, states: [stateOf({ holder, startedAt: null, resetsAt: null })] }, now)
+      .holders!.items[0]!;
+  const hash = "0123456789abcdef0123456789abcdef";
+  const anna = shown({ kind: "session", id: `${hash}/m1`, name: "anna" });
+  expect(anna).toMatchObject({ name: "anna", member: "m1", session: "0123456789ab" });
+  expect(holderName(anna)).toBe("0123456789ab of anna");
+  expect(holderName(shown({ kind: "session", id: `${hash}/gone`, name: null }))).toBe(
+    "0123456789ab of a removed member",
+  );
+  expect(holderName(shown({ kind: "session", id: hash, name: null }))).toBe("0123456789ab");
+  expect(holderName(shown({ kind: "member", id: "member/m1", name: "anna" }))).toBe("anna");
+  expect(holderName(shown({ kind: "member", id: "member/gone", name: null }))).toBe("a removed member");
+  expect(holderName(shown({ kind: "key", id: "key/ci", name: null }))).toBe("unknown");
+});
+
+test("a budget is shown with who has an amount of their own, or without", () => {
+  expect(budgetItem(stateOf(), now)).not.toHaveProperty("each");
+  expect(budgetItem(stateOf({}, { each: "key" }), now).each).toBe("key");
+});
+
+test("the budgets of a config are its own, and those of its keys with the key as their scope", () => {
+  const auth = {
+    apiKeys: [
+      "k-plain-0123456789",
+      { name: "free", key: "k-free-0123456789" },
+      { name: "ci", key: "k-ci-0123456789", budgets: [{ unit: "requests", limit: 5, per: "day" }] },
+    ],
+  };
+  const budgets = [{ name: "all", unit: "requests", limit: 1, per: "day" }];
+  const found = budgetsOf(parseConfig({ auth, budgets }));
+  expect(found.map(({ scope, limit }) => [scope, limit])).toEqual([
+    [{}, 1],
+    [{ key: "ci" }, 5],
+  ]);
+});
+
+test("a request counts for the amount of its member, key, account or session, and for none that it has not", () => {
+  const member = { id: "m1", name: "anna" };
+  const whole = { ...subject, member, key: "anna/laptop", account: "Octo", session: "s-1" };
+  const of = (each: string, more: object) => holderOf(budgetOf({ each }), { ...whole, ...more });
+  expect(of("member", {})).toEqual({ kind: "member", id: "member/m1", name: "anna" });
+  expect(of("member", { member: null })).toBeUndefined();
+  expect(of("key", {})).toEqual({ kind: "key", id: "key/m1/laptop", name: "anna/laptop" });
+  expect(of("key", { member: null, key: "ci" })).toEqual({ kind: "key", id: "key/ci", name: "ci" });
+  expect(of("key", { key: null })).toBeUndefined();
+  expect(of("account", {})).toEqual({ kind: "account", id: "account/github.com/octo", name: "Octo" });
+  expect(of("account", { accountKey: "company.ghe.com/octo" })?.id).toBe("account/company.ghe.com/octo");
+  expect(of("account", { account: null })).toBeUndefined();
+  const session = holderOf(budgetOf({ per: "session" }), whole)!;
+  expect(session).toMatchObject({ kind: "session", name: "anna", id: expect.stringMatching(/^[0-9a-f]{32}\/m1$/) });
+  expect(holderOf(budgetOf({ per: "session" }), { ...whole, session: null })).toBeUndefined();
+  expect(holderOf(budgetOf(), whole)).toBeNull();
+});
+
+test("what a member's requests may count for is each amount of their keys and accounts once", () => {
+  const person = {
+    member: { id: "m1", name: "anna" },
+    keys: ["anna/laptop", "anna/ci"],
+    accounts: [{ id: "octo", key: "company.ghe.com/octo" }],
+  };
+  const ids = (budget: object) => entriesOfMember([budgetOf(budget)], person, now).map(({ key }) => key[1]);
+  expect(ids({})).toEqual([""]);
+  expect(ids({ each: "member", scope: { model: "gpt-*", client: "codex" } })).toEqual(["member/m1"]);
+  expect(ids({ each: "key" })).toEqual(["key/m1/laptop", "key/m1/ci"]);
+  expect(ids({ each: "account" })).toEqual(["account/company.ghe.com/octo"]);
+  expect(ids({ scope: { account: "work" } })).toEqual([]);
+  expect(ids({ scope: { member: "ben" } })).toEqual([]);
+});
+
+test("a state has the start and end of its period, and a session's has neither", () => {
+  const read = (budget: object) => readState(entryFor(budgetOf(budget), null, now), undefined, now);
+  expect(read({})).toMatchObject({ used: 0, reserved: 0, unknown: 0, startedAt: start, resetsAt: end });
+  expect(read({ per: "session" })).toMatchObject({ startedAt: null, resetsAt: null });
+  const limits = { anna: 3 };
+  const anna: Holder = { kind: "member", id: "member/m1", name: "anna" };
+  expect(entryFor(budgetOf({ each: "member", limits }), anna, now).budget.limit).toBe(3);
+  expect(entryFor(budgetOf({ each: "member", limits }), { ...anna, name: "ben" }, now).budget.limit).toBe(100);
+});
+
 test("a page of holders names the next one only while there are more", () => {
   const of = (id: string) => stateOf({ holder: { kind: "member", id: `member/${id}`, name: id }, used: 100 });
   const page = (count: number, offset: number) =>
@@ -68,6 +158,11 @@ test("a page of holders names the next one only while there are more", () => {
   expect(page(5, 0).holders!.next_offset).toBe(2);
   expect(page(5, 3).holders!.next_offset).toBeNull();
   expect(page(6, 3).holders!.next_offset).toBe(5);
+  const last = { count: 2, states: [of("b")], offset: 0 };
+  expect(holdersItem(stateOf({}, { each: "member" }), last, now).holders!.next_offset).toBe(1);
+  expect(holdersItem(stateOf({}, { each: "member" }), { count: 2, states: [of("a")] }, now).holders!.next_offset).toBe(
+    1,
+  );
   expect(page(2, 0)).toMatchObject({ exhausted: true, used: null, holders: { items: [{ name: "a" }, { name: "b" }] } });
   expect(holdersItem(stateOf({}, { each: "member" }), { count: 3, states: [] }, now)).toMatchObject({
     exhausted: false,
@@ -231,6 +326,7 @@ describe("what a client reads", () => {
   test("says when to try again: at the reset, in a day for a session, and never at once", () => {
     const retryAfter = (given: Partial<BudgetState>) => new Headers(read(given).details.headers).get("retry-after");
     expect(retryAfter({ resetsAt: now + 1_500 })).toBe("2");
+    expect(retryAfter({ resetsAt: now + 3_600_000 })).toBe("3600");
     expect(retryAfter({ resetsAt: now })).toBe("1");
     expect(retryAfter({ resetsAt: null })).toBe("86400");
     expect(new Headers(read().details.headers).get("x-should-retry")).toBe("false");
@@ -245,8 +341,8 @@ describe("what a client reads", () => {
     expect(ofHolder({ kind: "member", name: "anna" })).toBe(" of anna");
     expect(ofHolder({ kind: "session", name: "anna" })).toBe("");
     expect(ofHolder({ kind: "member", name: null })).toBe("");
-    const left = [stateOf({ used: 60, reserved: 30.5 }), stateOf({ used: 101 }, { name: "zu viel" })];
-    expect(remainingOf(left)).toBe("all=9.5 requests, zu%20viel=0 requests");
+    const left = [stateOf({ used: 60, reserved: 30.12345 }), stateOf({ used: 101 }, { name: "zu viel" })];
+    expect(remainingOf(left)).toBe("all=9.877 requests, zu%20viel=0 requests");
   });
 
   test("says to free the disk only where it is full, and to remove the budgets otherwise", async () => {

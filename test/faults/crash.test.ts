@@ -1,5 +1,6 @@
 /** The program ends, or the disk fails, in the middle of a change: at a few moments; `proof/faults/crash.test.ts` tries all. */
 import { expect } from "bun:test";
+import { dirname } from "node:path";
 import { disturb, type StoreName, storeNames } from "../support/crash";
 import type { Disturbance } from "../support/disk-tracer";
 import { openChance } from "../support/random";
@@ -56,3 +57,29 @@ for (const [title, store, change, which, error] of moments)
     expect(matching.length).toBeGreaterThanOrEqual(which);
     await disturb(store, { at: matching[which - 1]!, error });
   });
+
+const durable: StoreName[] = [
+  "the config with its client keys",
+  "the accounts with their tokens",
+  "a client's settings",
+  "a client's settings where there were none",
+];
+
+for (const name of durable)
+  testWith(
+    "tracing",
+    `${name} outlast a loss of power: nothing counts as written or removed before the disk has it`,
+    async () => {
+      const changes = await disturb(name, { at: 0 });
+      const final = changes.flatMap((change, at) => {
+        const [call = "", path = ""] = change.split(" ");
+        const counts = /\.json$/.test(path) && ["rename", "unlink"].includes(call);
+        return counts ? [{ change, before: changes[at - 1], after: changes[at + 1], call, folder: dirname(path) }] : [];
+      });
+      expect(final.length).toBeGreaterThan(2);
+      for (const { change, before, after, call, folder } of final) {
+        expect(after, `after ${change}`).toBe(`fsync ${folder}`);
+        if (call === "rename") expect(before, `before ${change}`).toMatch(/^fsync .+\.tmp-/);
+      }
+    },
+  );
