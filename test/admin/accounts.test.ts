@@ -12,6 +12,7 @@ import { handler } from "../../src/server";
 import { keptLog, savedFrom } from "../accounts/bench";
 import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { until } from "../support/until";
 
 /** Pauses between polls that end when the test says so. */
 function gate() {
@@ -385,7 +386,10 @@ describe("the page", () => {
     expect(await textOf(proxy)).toContain("show its code");
     waiting.open();
     let html = shown;
-    while (html.includes("data-waiting")) html = await textOf(proxy, path);
+    await until(async () => {
+      html = await textOf(proxy, path);
+      return !html.includes("data-waiting");
+    }, "the sign-in has ended");
     expect(html).toContain("Signed in as");
     for (const gone of ["DEMO-0001", "noscript", "data-poll"]) expect(html).not.toContain(gone);
     expect(shown + html + (await textOf(proxy))).not.toMatch(tokens);
@@ -433,8 +437,11 @@ describe("the page", () => {
     expect(await textOf(proxy, first)).toContain("Nothing was saved");
     const second = (await begin()).headers.get("location")!;
     waiting.open();
-    let html = await textOf(proxy, second);
-    while (html.includes("data-waiting")) html = await textOf(proxy, second);
+    let html = "";
+    await until(async () => {
+      html = await textOf(proxy, second);
+      return !html.includes("data-waiting");
+    }, "the sign-in has ended");
     expect(html).toContain("declined in the browser");
     const wrong = await begin({ host: "no host" });
     expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining("bare public host name")]);

@@ -159,22 +159,6 @@ describe("the feed", () => {
     await feed.leave();
   });
 
-  test("sets `missed` for a slow reader, and queues little for it", async () => {
-    await using proxy = await startProxy();
-    const response = await fetch(`${proxy.url}/api/admin/live`);
-    const reader = response.body!.getReader();
-    await reader.read();
-    for (let round = 0; round < 60; round++) {
-      for (let count = 0; count < 100; count++)
-        proxy.app.inFlight.end({ ...sample, request_id: `${round}-${count}`, error_message: "x".repeat(1_000) });
-      if (round % 6 === 0) await Bun.sleep(210);
-    }
-    for (let count = 0; count < 1_000; count++) proxy.app.inFlight.end({ ...sample, request_id: `late-${count}` });
-    let text = "";
-    while (!text.includes('"missed":true')) text += Buffer.from((await reader.read()).value!).toString();
-    await reader.cancel();
-  });
-
   test("ends when the process drains, so that a page left open does not hold it up", async () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
@@ -191,14 +175,11 @@ describe("the feed", () => {
     const feeds = await Promise.all(Array.from({ length: 50 }, () => watch(proxy)));
     expect((await fetch(`${proxy.url}/api/admin/live`)).status).toBe(429);
     await feeds[0]!.leave();
-    let answered = 429;
-    for (let tries = 0; answered === 429 && tries < 100; tries++) {
-      await Bun.sleep(10);
+    await until(async () => {
       const again = await watch(proxy);
-      answered = again.response.status;
       await again.leave();
-    }
-    expect(answered).toBe(200);
+      return again.response.status === 200;
+    }, "there is room for another");
     for (const feed of feeds) await feed.leave();
   });
 

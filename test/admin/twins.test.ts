@@ -12,6 +12,7 @@ import { openApp } from "../../src/open-app";
 import { handler } from "../../src/server";
 import { keptLog, savedFrom } from "../accounts/bench";
 import { entry } from "../support/history-rows";
+import { until } from "../support/until";
 
 interface World extends AsyncDisposable {
   app: App;
@@ -118,7 +119,7 @@ test("the first request of a run's account is booked under its name, when that i
     return undefined;
   });
   const asked = run.ask(1);
-  while (run.app.accounts[0]!.id === "temporary") await new Promise(setImmediate);
+  await until(() => run.app.accounts[0]!.id !== "temporary", "the account has its name");
   named.resolve();
   await asked;
   const [row] = (await run.app.history.list({}, 10)).items;

@@ -392,25 +392,6 @@ describe("the way to GitHub", () => {
     });
   });
 
-  test("who is silent is found hop by hop, and all of it ends", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    await using company = await startCompany();
-    company.answer = "silent";
-    const silentProxy = await examine({ ...github.env, ...upstreams, HTTPS_PROXY: company.url });
-    expect(silentProxy.of("GitHub")[0]!.message).toContain(
-      `Step by step: the proxy ${company.url} takes connections and does not answer.`,
-    );
-    company.answer = undefined;
-    using mute = Bun.listen({ port: 0, hostname: "127.0.0.1", socket: { data() {} } });
-    company.port443 = mute.port;
-    expect(
-      (await examine({ ...github.env, ...upstreams, HTTPS_PROXY: company.url })).of("GitHub")[0]!.message,
-    ).toContain(
-      `Step by step: github.test, behind the proxy ${company.url}, takes connections and does not begin TLS.`,
-    );
-  });
-
   test("the clock is judged by what the hosts say", async () => {
     expect(judgeClock([2000, -1500, 900]).state).toBe("ok");
     expect(judgeClock([90_000, 91_000, 400_000])).toMatchObject({
