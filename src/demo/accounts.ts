@@ -142,67 +142,6 @@ export const demoAccounts = (): DemoAccount[] => [
   },
 ];
 
-/**
- * Of the model list: A counts premium requests, B prices tokens (2026-06), C prices them with other names (2026-08), and
- * `mixed` is B with C's name for the price of cached tokens.
- */
-export type Generation = "A" | "B" | "C" | "mixed";
-
-/** Changes an answer before it is sent. */
-export type ChangeAnswer = (response: Response, path: string) => Promise<Response>;
-
-/** The state of a running demo. */
-export interface DemoState {
-  accounts: DemoAccount[];
-  generation: Generation;
-  /** How often each login has asked for its model list. */
-  listed: Map<string, number>;
-  /** Ids that every second model list leaves out, although the models serve. */
-  unsteady: ReadonlySet<string>;
-  /** Milliseconds between the events of a stream. */
-  pace: number;
-  now(): number;
-  urls: Record<HostName, string>;
-  /** Copilot tokens that were issued: the account, and the expiry as a timestamp in milliseconds. */
-  issued: Map<string, { account: DemoAccount; until: number }>;
-  grants: Map<string, Grant>;
-  device: DeviceScript;
-  /** The times (ms) of token counts in the last minute. */
-  counted: number[];
-  /** The prompt cache: the beginnings of prompts, as hashes, and until when (ms) each is kept. The oldest come first. */
-  cached: Map<string, number>;
-  /** How many requests without a cache key an account has sent to a model. */
-  keyless: Map<string, number>;
-  /** Session tokens of Auto: the account, and the end as a timestamp in milliseconds. */
-  autoTokens: Map<string, { account: DemoAccount; until: number }>;
-  /** Directives marked `once` that were carried out. */
-  spent: Set<string>;
-  /** Model requests in progress, and the most at any one time. */
-  open: number;
-  peak: number;
-  /** WebSockets that were opened; -1 if they are refused. */
-  sockets: number;
-  change?: ChangeAnswer;
-  /** See `DemoOptions`. */
-  socketErrors: "status" | "nested";
-}
-
-/** The course of the device flow: `pending` polls, then the outcome. */
-export interface DeviceScript {
-  /** Seconds; 5. */
-  interval: number;
-  pending: number;
-  outcome: "success" | "access_denied" | "expired_token";
-}
-
-export interface Grant {
-  clientId: string;
-  interval: number;
-  polls: number;
-  lastPoll: number;
-  until: number;
-}
-
 /** The next first of a month, 00:00 UTC: when every quota starts again. */
 export function resetDate(now: number): Date {
   const date = new Date(now);

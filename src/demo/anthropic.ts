@@ -1,9 +1,10 @@
 /** Anthropic's own token counter, which needs no Copilot account: POST /v1/messages/count_tokens. */
-import type { DemoState } from "./accounts";
+
 import { readEffects } from "./faults";
 import { messages } from "./messages";
 import type { Model } from "./model";
 import { promptTokens } from "./scripted-replies";
+import type { DemoState } from "./state";
 import { anthropicInvalid, type Json, plain, string } from "./wire";
 
 /** The only key that it accepts. */

@@ -1,5 +1,6 @@
 /** Checks the headers of a request to the model host, before the body is read. */
-import type { DemoAccount, DemoState, HostName } from "./accounts";
+import type { DemoAccount, HostName } from "./accounts";
+import type { DemoState } from "./state";
 import { plain } from "./wire";
 
 /** The account of a request. @throws Refusal for missing or wrong headers. */

@@ -2,8 +2,9 @@
  * Auto: the upstream chooses the model of a conversation. Two protocols end in a session token that belongs to the account;
  * on plans that have nothing else, a chat request without a model is served too.
  */
-import type { AutoOffer, AutoProtocol, DemoAccount, DemoState } from "./accounts";
+import type { AutoOffer, AutoProtocol, DemoAccount } from "./accounts";
 import { type Model, visibleModels, wireModel } from "./models";
+import type { DemoState } from "./state";
 import { type Json, list, plain, Refusal, randomId, record, refusal, string } from "./wire";
 
 /** `POST /auto`. */

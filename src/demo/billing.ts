@@ -1,6 +1,7 @@
 /** What the model list says of prices, in each generation of billing, and what a prompt costs by it. */
-import type { DemoState } from "./accounts";
+
 import type { Model } from "./model";
+import type { DemoState } from "./state";
 import type { Json } from "./wire";
 
 /**

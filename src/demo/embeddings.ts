@@ -1,9 +1,9 @@
 /** POST /embeddings: vectors made from a hash, so that the same text always has the same vector. */
 import { quotaHeaders } from "./accounting";
-import type { DemoState } from "./accounts";
 import type { ModelCall } from "./model-call";
 import { modelFor } from "./models";
 import { tokens } from "./scripted-replies";
+import type { DemoState } from "./state";
 import { invalid, list, number, string } from "./wire";
 
 export function embeddings(demo: DemoState, { account, body }: ModelCall): Response {

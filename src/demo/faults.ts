@@ -3,7 +3,7 @@
  * every failure can be produced. `[demo: 429 30 once]` happens the first time only,
  * `[demo: 429 @work-demo]` on that account only. A text may have several directives.
  */
-import type { DemoState } from "./accounts";
+import type { DemoState } from "./state";
 import { anthropicInvalid, invalid, plain, Refusal, refusal } from "./wire";
 
 /** The effects of the directives of one prompt. */

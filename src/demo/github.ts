@@ -1,7 +1,8 @@
 /** github.com and its REST host: the device flow, the user, the Copilot token and the quota. */
 import { quotaReport } from "./accounting";
-import type { DemoAccount, DemoState } from "./accounts";
+import type { DemoAccount } from "./accounts";
 import { exchangeFaults } from "./exchange-faults";
+import type { DemoState } from "./state";
 import { githubError, type Json, randomId, record, string } from "./wire";
 
 /** Token prefixes by kind of app: tokens of GitHub Apps are exchanged, those of OAuth Apps are not. */

@@ -1,12 +1,13 @@
 /** One request to a model, from its headers to the end of its answer, for all three dialects. */
 import { chargeRequest, chargeTokens, quotaHeaders } from "./accounting";
-import type { DemoAccount, DemoState } from "./accounts";
+import type { DemoAccount } from "./accounts";
 import { autoModelFor } from "./auto";
 import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
 import { type ModelReply, type ModelRequest, presentTools } from "./parse-prompt";
 import { useCache } from "./prompt-cache";
 import { answer, promptTokens } from "./scripted-replies";
+import type { DemoState } from "./state";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
 import { invalid, type Json, plain, type Refusal, record, refusal, string } from "./wire";
 

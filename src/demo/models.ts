@@ -3,9 +3,10 @@
  * id | name | vendor | premium units | context/prompt/output | endpoints | id in answers | traits | input/output/cache-read/cache-write credits per million
  * Endpoints: C chat, R responses, W websocket, M messages, - the key is missing on the wire.
  */
-import type { DemoAccount, DemoState } from "./accounts";
+import type { DemoAccount } from "./accounts";
 import { billing } from "./billing";
 import type { Endpoint, Model } from "./model";
+import type { DemoState } from "./state";
 import { type Json, refusal } from "./wire";
 
 export type { Model } from "./model";

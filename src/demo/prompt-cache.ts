@@ -2,9 +2,10 @@
  * The upstream's prompt cache. An account's prompts are cached for one model, by their beginning, for five minutes after
  * their last use. Claude caches up to the marks of the request. All other models cache every prompt, in steps of 128 tokens.
  */
-import type { DemoAccount, DemoState } from "./accounts";
+import type { DemoAccount } from "./accounts";
 import type { Model } from "./models";
 import type { ModelRequest, PromptBlock, Usage } from "./parse-prompt";
+import type { DemoState } from "./state";
 import type { Json } from "./wire";
 
 const lifetimeMs = 5 * 60_000;

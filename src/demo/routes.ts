@@ -1,5 +1,5 @@
 /** The routes. */
-import type { DemoAccount, DemoState } from "./accounts";
+import type { DemoAccount } from "./accounts";
 import { countForModel, countTokens } from "./anthropic";
 import { admit } from "./auth";
 import { chooseAtOnce, chooseByIntent, openSession } from "./auto";
@@ -9,9 +9,9 @@ import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
 import { listedModels, modelFor, wireModel } from "./models";
-import type { SeenRequest } from "./request-log";
 import { responses } from "./responses";
 import { requireRights } from "./rights";
+import type { DemoState, SeenRequest } from "./state";
 import { plain, record, refusal } from "./wire";
 
 /** The input of a route's handler. */

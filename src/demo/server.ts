@@ -1,20 +1,20 @@
 /** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
-import type { DemoState, HostName } from "./accounts";
+import type { HostName } from "./accounts";
 import { admit } from "./auth";
-import type { RequestLog, SeenRequest } from "./request-log";
 import { type Arrival, answerRoute, modelPaths, type Route } from "./routes";
 import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
+import type { DemoState, SeenRequest } from "./state";
 import { plain, Refusal, randomId } from "./wire";
 
-export function listen(demo: DemoState, host: HostName, routes: Route[], log: RequestLog) {
+export function listen(demo: DemoState, host: HostName, routes: Route[]) {
   const answer = async (seen: SeenRequest, request: Request, signal: AbortSignal): Promise<Response> => {
-    log.remember(seen);
+    demo.remember(seen);
     const response = await occupy(
       demo,
       seen,
       signal,
       async (hold) =>
-        (await intercepted(log, seen, request, hold)) ?? (await scripted(routes, { demo, seen, signal, hold })),
+        (await intercepted(demo, seen, request, hold)) ?? (await scripted(routes, { demo, seen, signal, hold })),
     );
     seen.status = response.status;
     return demo.change ? demo.change(response, seen.path) : response;
@@ -117,7 +117,7 @@ async function occupy(
 }
 
 /** The answer that a test gave for this path, if any. */
-async function intercepted({ interceptions }: RequestLog, seen: SeenRequest, request: Request, hold: Hold) {
+async function intercepted({ interceptions }: DemoState, seen: SeenRequest, request: Request, hold: Hold) {
   const found = interceptions.findIndex(({ path }) =>
     typeof path === "string" ? path === seen.path : path.test(seen.path),
   );

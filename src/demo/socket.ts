@@ -1,5 +1,5 @@
 /** `wss://{host}/responses`: a frame of JSON for each request, and one for each event of its answer. */
-import type { SeenRequest } from "./request-log";
+import type { SeenRequest } from "./state";
 import { type Json, list, record } from "./wire";
 
 /** One connection. */

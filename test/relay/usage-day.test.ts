@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
-import type { SeenRequest } from "../../src/demo/request-log";
+import type { SeenRequest } from "../../src/demo/state";
 import { startProxy } from "../support/proxy";
 
 const second = 1000;

@@ -1,5 +1,5 @@
 /** An upstream that has changed without notice: `demo: { change: drifted("header") }` or `renamed({ path, member, to })`. */
-import type { ChangeAnswer } from "../../src/demo/accounts";
+import type { ChangeAnswer } from "../../src/demo/state";
 
 export type DriftWay = "event" | "member" | "value" | "header" | "model-field" | "no-usage" | "no-cost";
 

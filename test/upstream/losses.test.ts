@@ -1,7 +1,8 @@
 /** What the upstream no longer sends: no number that is read from it becomes wrong, and the owner hears which one is unknown. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { App } from "../../src/app";
-import { type DemoAccount, demoAccounts, type Generation, quotas } from "../../src/demo/accounts";
+import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import type { Generation } from "../../src/demo/state";
 import type { Row } from "../../src/history/history";
 import { type AnswerKind, type ReadMember, readMembers } from "../../src/upstream/changes/read-members";
 import type { Model } from "../../src/upstream/models/model";

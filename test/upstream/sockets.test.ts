@@ -110,8 +110,11 @@ describe("an error", () => {
   test.each(["429 30", "402", "400-long", "500", "401-expired once", "first-error"])(
     "[demo: %s] is what it is over HTTP",
     async (fault) => {
-      await using running = await start();
-      await using plain = await startProxy();
+      // Waits are told in seconds: one clock for both.
+      const at = Date.now();
+      const clocks = { clock: { now: () => at }, demo: { now: () => at } };
+      await using running = await start(clocks);
+      await using plain = await startProxy(clocks);
       const [overSocket, overHttp] = [
         await ask(running, turn(`[demo: ${fault}] Hello`)),
         await ask(plain, turn(`[demo: ${fault}] Hello`)),
