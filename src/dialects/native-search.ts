@@ -59,10 +59,8 @@ type SearchTool = ForeignTool & { server: ServerToolOffer };
 const isSearch = (tool: Tool): tool is SearchTool => tool.kind === "foreign" && tool.server?.tool === "web-search";
 
 function isChosen({ toolChoice, extras }: Conversation, searches: readonly SearchTool[]): boolean {
-  if (typeof toolChoice === "object")
-    return searches.some(({ value }) => isObject(value) && value.name === toolChoice.name);
-  const wanted: ForeignTool = { kind: "foreign", dialect: "responses", value: extras?.openai?.tool_choice };
-  return isObject(wanted.value) && searches.some((tool) => isMeant(wanted, tool));
+  if (typeof toolChoice === "object") return searches.some(({ value }) => value.name === toolChoice.name);
+  return searches.some((tool) => isMeant(extras?.openai?.tool_choice, tool));
 }
 
 /** The upstream's searches as calls and results, and its annotations as citations: each client dialect writes them in its form. */
@@ -87,7 +85,7 @@ export const shownNatively: Stage<ReplyEvent, ReplyEvent> = (next) => {
 
 const isSearchBlock = (block: { kind: string }): block is ForeignBlock & { value: JsonObject } => {
   const { value } = block as ForeignBlock;
-  return block.kind === "foreign" && isObject(value) && value.type === "web_search_call";
+  return block.kind === "foreign" && value.type === "web_search_call";
 };
 
 function blocksOf({ value: { status, action } }: ForeignBlock & { value: JsonObject }) {

@@ -72,7 +72,7 @@ export function findingsIn(reply: readonly ReplyEvent[]): WebFindings | undefine
 
 /** The pages that a search of the model has read, if it names them. */
 function sourcesOf(event: ReplyEvent): WebPage[] {
-  if (event.type !== "block-start" || event.block.kind !== "foreign" || !isObject(event.block.value)) return [];
+  if (event.type !== "block-start" || event.block.kind !== "foreign") return [];
   const { action } = event.block.value;
   const sources = isObject(action) && Array.isArray(action.sources) ? action.sources.filter(isObject) : [];
   const urls = sources.map(({ url }) => textIn(url)).filter((url) => /^https?:\/\//i.test(url));

@@ -169,7 +169,7 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
     const file = part.name === undefined ? "A file" : `The file "${part.name}"`;
     return { type: "text", text: `[${file} at ${part.url}, which this model cannot open.]` };
   }
-  if (part.kind === "foreign" && part.dialect === "chat" && isObject(part.value)) return part.value;
+  if (part.kind === "foreign" && part.dialect === "chat") return part.value;
   dropped.add(part.kind === "foreign" ? nameOf(part) : part.kind);
   return undefined;
 }

@@ -20,10 +20,10 @@ export function decodeSearch(options: unknown): ForeignTool[] {
 }
 
 export const isSearch = (tool: Tool): boolean =>
-  tool.kind === "foreign" && tool.dialect === "chat" && isObject(tool.value) && tool.value.type === field;
+  tool.kind === "foreign" && tool.dialect === "chat" && tool.value.type === field;
 
 /** The request's `web_search_options`; undefined without a search. */
 export function encodeSearch(tools: Tool[]): unknown {
   const search = tools.find(isSearch);
-  return search?.kind === "foreign" && isObject(search.value) ? search.value.options : undefined;
+  return search?.kind === "foreign" ? search.value.options : undefined;
 }

@@ -74,8 +74,7 @@ export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
 }
 
 function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
-  if (tool.kind === "foreign")
-    return tool.dialect === "chat" && isObject(tool.value) && !isSearch(tool) ? tool.value : undefined;
+  if (tool.kind === "foreign") return tool.dialect === "chat" && !isSearch(tool) ? tool.value : undefined;
   const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(tool, dropped);
   const definition = { name: tool.name, description: tool.description };
   if (tool.kind === "freeform") {
@@ -130,7 +129,7 @@ function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): un
   if (toolChoice === undefined) return extras?.openai?.tool_choice == null ? undefined : refuseChoice("a tool");
   if (typeof toolChoice === "string") return toolChoice;
   const { name } = toolChoice;
-  const tool = tools.find((tool) => (tool.kind === "foreign" ? nameIn(tool.value) : tool.name) === name);
+  const tool = tools.find((tool) => (tool.kind === "foreign" ? tool.value.name : tool.name) === name);
   if (tool?.kind === "foreign") refuseChoice(`\`${name}\``);
   return named(name);
 }
@@ -140,5 +139,3 @@ function refuseChoice(what: string): never {
     param: "tool_choice",
   });
 }
-
-const nameIn = (value: unknown) => (isObject(value) ? value.name : undefined);

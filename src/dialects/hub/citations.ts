@@ -1,5 +1,4 @@
 /** The web pages that a text of a reply refers to. */
-import { isObject } from "../../json";
 import type { Part, Turn } from "./conversation";
 import type { Citation, WebDocument, WebPage } from "./server-tools";
 
@@ -32,7 +31,7 @@ const isDocument = (part: Part): boolean =>
   part.kind === "file-link" ||
   (part.kind === "server-result" && part.output.kind === "document") ||
   (part.kind === "text" && part.extras?.anthropic?.type === documentType) ||
-  (part.kind === "foreign" && isObject(part.value) && part.value.type === documentType);
+  (part.kind === "foreign" && part.value.type === documentType);
 
 /** What stands in quotation marks of whatever language, and is long enough to be found by its words. */
 const quotation = /["“”„«»‟]([^"“”„«»‟]{12,500})["“”«»]/g;

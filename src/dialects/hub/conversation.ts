@@ -182,7 +182,7 @@ export interface ServerResultPart extends PartBase, ServerToolResult {
 export interface ForeignPart extends PartBase {
   kind: "foreign";
   dialect: ClientDialect;
-  value: unknown;
+  value: JsonObject;
   /** Parts that replace it for an upstream of another dialect. */
   instead?: Part[];
   /** It stands for the conversation before it, in a form that only its maker can read. */
@@ -225,7 +225,7 @@ export interface FreeformTool extends WithExtras {
 export interface ForeignTool extends WithExtras {
   kind: "foreign";
   dialect: ClientDialect;
-  value: unknown;
+  value: JsonObject;
   /** What is wanted of it, if dragoman can run it where the provider does not. */
   server?: ServerToolOffer;
 }

@@ -1,9 +1,8 @@
 /** Replaces dialect-specific parts for an upstream of another dialect. */
 
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
 import { beginningOf } from "../../net/json/json-skeleton";
-import type { Dialect, ForeignPart, Part, Turn } from "./conversation";
+import type { Dialect, ForeignPart, JsonObject, Part, Turn } from "./conversation";
 
 /**
  * Replaces the parts of other dialects.
@@ -82,5 +81,5 @@ export function replaceForeign(
 }
 
 /** The `type` of a foreign part or tool, or a general name if it has none. */
-export const nameOf = ({ value }: { value: unknown }): string =>
-  isObject(value) && typeof value.type === "string" ? value.type : "an unknown part";
+export const nameOf = ({ value }: { value: JsonObject }): string =>
+  typeof value.type === "string" ? value.type : "an unknown part";

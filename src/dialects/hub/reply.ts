@@ -5,7 +5,7 @@
  *
  * One block is open at a time. A full reply is the same list of events.
  */
-import type { ClientDialect, Signature, WithExtras } from "./conversation";
+import type { ClientDialect, JsonObject, Signature, WithExtras } from "./conversation";
 import type { Citation, ServerToolCall, ServerToolName, ServerToolResult } from "./server-tools";
 
 export type ReplyEvent =
@@ -59,7 +59,7 @@ export type WholeBlock =
 export interface ForeignBlock {
   kind: "foreign";
   dialect: ClientDialect;
-  value: unknown;
+  value: JsonObject;
   /** The provider has run this tool, and it did not fail. */
   ran?: ServerToolName;
 }

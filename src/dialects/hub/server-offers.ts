@@ -1,5 +1,4 @@
 /** Tools that dragoman runs, as functions for the model. */
-import { isObject } from "../../json";
 import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conversation";
 import { omit } from "./json";
 import { functionNames, type ServerToolName, type ServerToolOffer } from "./server-tools";
@@ -59,8 +58,7 @@ const isOffering = (tool: Tool): tool is OfferingTool => tool.kind === "foreign"
 function withChoice(conversation: Conversation, replaced: ReadonlySet<ForeignTool>): Conversation {
   const { allowedTools, extras } = conversation;
   const nameOf = (value: unknown): string | undefined => {
-    const choice: ForeignTool = { kind: "foreign", dialect: "responses", value };
-    const { server } = [...replaced].find((tool) => isMeant(choice, tool)) ?? {};
+    const { server } = [...replaced].find((tool) => isMeant(value, tool)) ?? {};
     return server && functionNames[server.tool];
   };
   const chosen = nameOf(extras?.openai?.tool_choice);
@@ -78,7 +76,7 @@ function withChoice(conversation: Conversation, replaced: ReadonlySet<ForeignToo
 /** A choice by the name that the tool had in its dialect. */
 function choiceByName({ toolChoice }: Conversation, replaced: ReadonlySet<ForeignTool>): Partial<Conversation> {
   if (typeof toolChoice !== "object") return {};
-  const { server } = [...replaced].find(({ value }) => isObject(value) && value.name === toolChoice.name) ?? {};
+  const { server } = [...replaced].find(({ value }) => value.name === toolChoice.name) ?? {};
   return server ? { toolChoice: { name: functionNames[server.tool] } } : {};
 }
 

@@ -3,7 +3,7 @@
 import { ProxyError } from "../../errors";
 import { isObject, isSameJson } from "../../json";
 import type { Changes } from "./changes";
-import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
+import type { Conversation, Dialect, JsonObject, Tool } from "./conversation";
 import { fitSchema, type SchemaFixup } from "./tool-schema";
 
 /** How many tools an upstream takes at most: OpenAI's "array too long. Expected an array with maximum length 128". */
@@ -70,7 +70,7 @@ export function onlyAllowed(conversation: Conversation): Conversation {
   if (!allowedTools) return conversation;
   const tools = conversation.tools.filter((tool) =>
     allowedTools.some((allowed) =>
-      typeof allowed === "string" ? tool.kind !== "foreign" && tool.name === allowed : isMeant(allowed, tool),
+      typeof allowed === "string" ? tool.kind !== "foreign" && tool.name === allowed : isMeant(allowed.value, tool),
     ),
   );
   if (tools.length === 0 && conversation.toolChoice === "required") {
@@ -81,9 +81,9 @@ export function onlyAllowed(conversation: Conversation): Conversation {
 }
 
 /** A choice refers to a tool of the provider by its type, and by a label if there are several. */
-export function isMeant({ value }: ForeignTool, tool: Tool): boolean {
+export function isMeant(choice: unknown, tool: Tool): boolean {
   const own = tool.kind === "foreign" ? tool.value : undefined;
-  return isObject(value) && isObject(own) && Object.keys(value).every((key) => isSameJson(value[key], own[key]));
+  return isObject(choice) && own !== undefined && Object.keys(choice).every((key) => isSameJson(choice[key], own[key]));
 }
 
 /** What a retry changes in the tools of a refused request. */

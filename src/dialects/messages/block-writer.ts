@@ -38,7 +38,7 @@ export function writeBlock(block: Block, text: string, end: BlockEnd): JsonObjec
     case "server-result":
       return block.isHidden ? [] : [writeServerBlock(block)];
     case "foreign":
-      return block.dialect === "messages" && isObject(block.value) ? [block.value] : [];
+      return block.dialect === "messages" ? [block.value] : [];
   }
 }
 

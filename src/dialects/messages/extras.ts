@@ -103,7 +103,3 @@ export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
   for (const key of Object.keys(extras))
     if (extras[key] != null && !ignorableFields.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
 }
-
-/** The `type` of a foreign part or tool. */
-export const kindOfPart = (value: unknown): string =>
-  isObject(value) && typeof value.type === "string" ? value.type : "foreign part";

@@ -94,6 +94,7 @@ export const fixStream =
       },
       end() {
         fail({ type: "error", ...cutReply });
+        next.end();
       },
       keepAlive() {
         if (!ended) next.push(pingFrame());

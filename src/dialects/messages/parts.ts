@@ -15,11 +15,12 @@ import type {
   ToolResultPart,
 } from "../hub/conversation";
 import { Fields } from "../hub/fields";
+import { nameOf } from "../hub/foreign";
 import { listAt, omitUndefined, optionalText, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
-import { dropExtras, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
+import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 import { decodeServerCall, encodeServerPart, serverResultDecoders } from "./server-tools";
 
 // ── Decode ──
@@ -199,8 +200,8 @@ export function encodePart(part: Part, dropped: Set<string>): JsonObject | undef
     case "server-result":
       return encodeServerPart(part);
     case "foreign": {
-      if (part.dialect === "messages" && isObject(part.value)) return part.value;
-      dropped.add(kindOfPart(part.value));
+      if (part.dialect === "messages") return part.value;
+      dropped.add(nameOf(part));
     }
   }
 }

@@ -100,7 +100,10 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
       if (isObject(event)) reader.read(event.type ?? frame.event, event);
       else reader.fail(invalidEvent);
     },
-    end: () => reader.fail(cutReply),
+    end() {
+      reader.fail(cutReply);
+      next.end();
+    },
   };
 };
 
@@ -216,7 +219,7 @@ function readOther(open: OpenBlock, delta: JsonObject) {
     const citations = end.extras?.anthropic?.citations;
     end.extras = { anthropic: { citations: [...(Array.isArray(citations) ? citations : []), delta.citation] } };
   } else if (delta.type === "input_json_delta") open.text += textIn(delta.partial_json);
-  else if (block.kind === "foreign" && isObject(block.value)) {
+  else if (block.kind === "foreign") {
     const grown = { ...block.value };
     for (const [key, piece] of Object.entries(delta)) {
       const before = grown[key];
@@ -227,6 +230,6 @@ function readOther(open: OpenBlock, delta: JsonObject) {
 }
 
 function withInput(block: Block, input: string): Block {
-  if (block.kind !== "foreign" || !isObject(block.value) || input === "") return block;
+  if (block.kind !== "foreign" || input === "") return block;
   return { ...block, value: { ...block.value, input: inputObject({ input }) } };
 }

@@ -2,10 +2,11 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
+import type { Conversation, ForeignTool, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { Fields } from "../hub/fields";
+import { nameOf } from "../hub/foreign";
 import { omitUndefined } from "../hub/json";
-import { dropExtras, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
+import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 import { decodeServerTool } from "./server-tools";
 
 // ── Tables ──
@@ -62,9 +63,9 @@ export function encodeTools(conversation: Conversation, dropped: Set<string>): J
     dropExtras(tool, dropped);
     if (tool.kind === "function") return encodeFunction(tool);
     if (tool.kind === "freeform") return freeformTool(tool, dropped);
-    if (tool.dialect === "messages" && isObject(tool.value)) return tool.value;
-    refuseForced(conversation, tool.value);
-    dropped.add(kindOfPart(tool.value));
+    if (tool.dialect === "messages") return tool.value;
+    refuseForced(conversation, tool);
+    dropped.add(nameOf(tool));
     return [];
   });
   return tools.length === 0 ? undefined : tools;
@@ -88,13 +89,12 @@ function freeformTool({ name, description, grammar }: FreeformTool, dropped: Set
 }
 
 /** A tool of another provider may be left out, unless it must be called. */
-function refuseForced({ toolChoice, tools, extras }: Conversation, tool: unknown): void {
+function refuseForced({ toolChoice, tools, extras }: Conversation, tool: ForeignTool): void {
   const choice = extras?.openai?.tool_choice;
-  const named =
-    isObject(toolChoice) && isObject(tool) && (toolChoice.name === tool.name || toolChoice.name === tool.type);
+  const named = isObject(toolChoice) && (toolChoice.name === tool.value.name || toolChoice.name === tool.value.type);
   const alone = toolChoice === "required" && tools.length === 1;
-  if (!named && !alone && !(isObject(choice) && choice.type === kindOfPart(tool))) return;
-  const sentence = `The tool \`${kindOfPart(tool)}\` does not exist for this model, so \`tool_choice\` cannot force it.`;
+  if (!named && !alone && !(isObject(choice) && choice.type === nameOf(tool))) return;
+  const sentence = `The tool \`${nameOf(tool)}\` does not exist for this model, so \`tool_choice\` cannot force it.`;
   throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
 }
 

@@ -129,7 +129,7 @@ export const compactionReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
       if (event.type === "finish") return finish(event);
       if (event.type === "block-start") {
         const { block } = event;
-        if (block.kind === "foreign" && isObject(block.value) && sealOf(block.value)) made.push(block.value);
+        if (block.kind === "foreign" && sealOf(block.value)) made.push(block.value);
       } else if (event.type !== "block-end" && event.type !== "block-delta") next.push(event);
     },
     end: () => next.end(),

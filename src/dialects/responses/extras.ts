@@ -1,9 +1,10 @@
 /**
  * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
  */
-import { isObject } from "../../json";
+
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { ForeignPart, ForeignTool, JsonObject, WithExtras } from "../hub/conversation";
+import { nameOf } from "../hub/foreign";
 import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
 
@@ -29,7 +30,7 @@ export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, 
 
 /** The JSON of a foreign part or tool of this dialect; the name of any other is added to `dropped`. */
 export function ownValue({ dialect, value }: ForeignPart | ForeignTool, dropped: Set<string>): JsonObject | undefined {
-  if (dialect === "responses" && isObject(value)) return value;
-  dropped.add(isObject(value) && typeof value.type === "string" ? value.type : "an unknown part");
+  if (dialect === "responses") return value;
+  dropped.add(nameOf({ value }));
   return undefined;
 }

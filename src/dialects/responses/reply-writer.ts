@@ -164,7 +164,7 @@ class ResponseWriter extends EventWriter {
   private openWhole(block: WholeBlock): OpenItem | undefined {
     this.endItem("completed");
     if (block.kind === "server-call" || block.kind === "server-result") return this.writeServerTool(block);
-    if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
+    if (block.dialect !== "responses") return undefined;
     return foreignItem(this.add(textIn(block.value.type), block.value, block.value.id));
   }
 

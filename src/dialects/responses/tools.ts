@@ -249,7 +249,7 @@ export function encodeChoice(conversation: Conversation): unknown {
 
 function namedTool(conversation: Conversation, name: string): JsonObject {
   const tool = conversation.tools.find((tool) =>
-    tool.kind === "foreign" ? isObject(tool.value) && tool.value.name === name : tool.name === name,
+    tool.kind === "foreign" ? tool.value.name === name : tool.name === name,
   );
   if (tool?.kind === "foreign" && tool.dialect !== "responses") refuseForced(name);
   return { type: tool?.kind === "freeform" ? "custom" : "function", ...wireName(conversation, { name }) };
