@@ -27,7 +27,7 @@ import { type DiskQueues, diskQueueName, openDiskQueues } from "./disk-queue";
 import { openEndedSessions } from "./ended-sessions";
 import { openPostgresHistory, type PostgresHistory } from "./history";
 import { Leases } from "./leases";
-import { openPostgresLedger, type PostgresLedger } from "./ledger";
+import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
 import { openPostgresMembers } from "./members";
 import type { StoreParts } from "./parts";
@@ -152,7 +152,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     }),
   };
   let history: PostgresHistory | undefined;
-  let ledger: PostgresLedger | undefined;
+  let ledger: TeamLedger | undefined;
   let affinity: PostgresAffinity | undefined;
   let running: TeamRunning | undefined;
   return {
@@ -173,7 +173,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     openLedger(options) {
       const openQueue = () => openedQueues().queue<Settlement[]>("settlement");
       const openLeases = (unsettled: () => boolean) => new Leases({ ...parts, replica: id, graceMs, unsettled });
-      ledger = openPostgresLedger({ ...options, postgres, changes, replica: id, openLeases, openQueue });
+      ledger = new TeamLedger({ ...options, postgres, changes, replica: id, openLeases, openQueue });
       return ledger;
     },
     openAffinity() {

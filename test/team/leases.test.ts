@@ -6,7 +6,7 @@ import { createLogger } from "../../src/logger";
 import { Changes } from "../../src/team/changes";
 import { connectPostgres, type Postgres } from "../../src/team/connection";
 import { Leases } from "../../src/team/leases";
-import { openPostgresLedger } from "../../src/team/ledger";
+import { TeamLedger } from "../../src/team/ledger";
 import { joinReplicas, type Replica } from "../../src/team/replica";
 import { migrate } from "../../src/team/schema";
 import { describeWithDatabases } from "../support/shared-postgres";
@@ -171,7 +171,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     const all = Array.from({ length: count }, () => {
       let leases: Leases;
       const replica = crypto.randomUUID();
-      const ledger = openPostgresLedger({
+      const ledger = new TeamLedger({
         ...{
           postgres,
           changes: new Changes(postgres, () => logger),
