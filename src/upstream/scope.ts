@@ -51,7 +51,7 @@ export function openScope(parts: ScopeParts, accounts: () => Account[], signInHi
   const { auto, config, copilot, drift, losses, logger, version, limits, isShared, now, monotonic } = parts;
   const freeInOrder = () => config.current.freeModelRouting === "in-order";
   const pool = openPool({ accounts, freeInOrder, isShared, signInHint, now });
-  const providers = openProviders(config, version, now);
+  const providers = openProviders(config, version, { now, monotonic });
   return {
     get accounts() {
       return accounts();

@@ -18,7 +18,10 @@ const timeoutMs = 4_000;
 export async function checkProviders(subject: CheckContext): Promise<Finding[]> {
   const config = configOf(subject);
   if (!config) return [];
-  const providers = openProviders({ current: config }, subject.version, Date.now);
+  const providers = openProviders({ current: config }, subject.version, {
+    now: Date.now,
+    monotonic: () => performance.now(),
+  });
   return Promise.all(
     providers.names().map(async (name) => {
       const finding = about(`provider ${name}`);
@@ -45,7 +48,10 @@ export async function checkFallbacks(subject: CheckContext): Promise<Finding[]> 
   const finding = about("fallbacks");
   const chains = Object.entries(config.fallbacks);
   const models = await listedModels(subject);
-  const providers = openProviders({ current: config }, subject.version, Date.now);
+  const providers = openProviders({ current: config }, subject.version, {
+    now: Date.now,
+    monotonic: () => performance.now(),
+  });
   const idOf = (name: string) => findListed(name, models)?.id ?? name;
   const unknown = new Set(
     chains

@@ -63,10 +63,16 @@ export interface ProviderCall extends CallOptions {
 const hopHeader = "x-dragoman-hops";
 const maxHops = 8;
 
-/** @param now Wall clock, ms. */
-export function openProviders(config: Pick<ConfigStore, "current">, version: string, now: () => number): Providers {
+interface Clocks {
+  /** Wall clock, ms. */
+  now(): number;
+  /** Milliseconds. */
+  monotonic(): number;
+}
+
+export function openProviders(config: Pick<ConfigStore, "current">, version: string, clocks: Clocks): Providers {
   const ownId = crypto.randomUUID();
-  const breakerOf = openProviderBreakers(now);
+  const breakerOf = openProviderBreakers(clocks);
   const known = (name: string): Provider | undefined => {
     const { providers } = config.current;
     return Object.hasOwn(providers, name)
@@ -93,13 +99,14 @@ export function openProviders(config: Pick<ConfigStore, "current">, version: str
 }
 
 /** Of each provider in the config: a changed one begins anew. */
-function openProviderBreakers(now: () => number) {
+function openProviderBreakers({ now, monotonic }: Clocks) {
   const counter = openFailureCounter<ProviderConfig>();
+  /** `until` is a time of the monotonic clock: a wall clock that is set makes no cooldown longer. */
   const rests = new WeakMap<ProviderConfig, { until: number; why: string }>();
   return (settings: ProviderConfig, who: string): ProviderBreaker => ({
     get cooling() {
       const rest = rests.get(settings);
-      return rest && rest.until > now()
+      return rest && rest.until > monotonic()
         ? `${who} is cooling down: its last requests all failed (${rest.why}).`
         : undefined;
     },
@@ -109,12 +116,11 @@ function openProviderBreakers(now: () => number) {
     },
     failed(why) {
       // A request that fails during a cooldown is no probe.
-      if ((rests.get(settings)?.until ?? 0) > now()) return undefined;
+      if ((rests.get(settings)?.until ?? Number.NEGATIVE_INFINITY) > monotonic()) return undefined;
       const cooldownMs = counter.failed(settings, true);
       if (cooldownMs === undefined) return undefined;
-      const until = now() + cooldownMs;
-      rests.set(settings, { until, why });
-      return until;
+      rests.set(settings, { until: monotonic() + cooldownMs, why });
+      return now() + cooldownMs;
     },
   });
 }
