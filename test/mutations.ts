@@ -31,7 +31,7 @@ const rooms: Room[] = [
     files: /^src\/keys\//,
     tests: /^test\/(?:keys\/|cli\/key\.|admin\/keys\.|team\/(?:contract|members|member-keys|page-state)\.)/,
   },
-  { name: "guard", files: /^src\/net\/guard/, tests: /^test\/(?:net\/guard|access\/table)\./ },
+  { name: "guard", files: /^src\/net\/in\/guard\.ts$/, tests: /^test\/(?:net\/guard|access\/table)\./ },
   { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/|relay\/(?:accounts|failover)\.)/ },
   { name: "rules", files: /^src\/dialects\/\w+\/rules\.ts$/, tests: /^test\/(?:dialects\/|relay\/rules\.)/ },
 ];

@@ -51,7 +51,7 @@ class ResponsesSocket implements SocketHandlers, ClientSocket {
   readonly #waiting: string[] = [];
   #socket: ServerSocket | undefined;
   #ageTimer: Timer | undefined;
-  /** Of the message that is being answered. */
+  /** Stops the answer to the present message. */
   #running: AbortController | undefined;
   /** How the socket ends after the present answer. */
   #ending: Ending | undefined;

@@ -238,9 +238,13 @@ describeWithDatabases("a member of a team", (postgres) => {
     await team[Symbol.asyncDispose]();
   });
 
-  /** @returns The id of a request that runs for many seconds. */
+  /** @returns The id of a request that runs for longer than any test. */
   async function beginRequest({ tag, member }: Person): Promise<string> {
-    const stream = { model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello" }] };
+    const stream = {
+      model: "gpt-5-mini",
+      stream: true,
+      messages: [{ role: "user", content: "[demo: long 400] Hello" }],
+    };
     const headers = { "x-api-key": member?.key ?? "zebra-key-0123456789", "user-agent": `${tag}-agent` };
     const answer = await server.post("/v1/chat/completions", stream, headers);
     expect([tag, answer.status]).toEqual([tag, 200]);
