@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type Command, run } from "../../support/command";
 import { processorTimeOf, testWith } from "../../support/sandbox";
+import { until } from "../../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const post = (url: string, content: string, timeoutMs = 5000) =>
@@ -44,7 +45,7 @@ testWith(
         (each) => each.text(),
         () => "",
       );
-    for (let turn = 0; turn < 50 && !(await served()).endsWith("[DONE]\n\n"); turn++) await Bun.sleep(100);
+    await until(async () => (await served()).endsWith("[DONE]\n\n"), "files are free again");
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(url, "Hello").then((each) => each.text())));
     expect(answers.filter((text) => text.endsWith("[DONE]\n\n"))).toHaveLength(20);
   },
