@@ -8,12 +8,13 @@ import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, parseWithSource } from "../json";
 import { editedTo, editMembers } from "../net/json/json-edit";
 import type { SseFrame } from "../net/stream/sse";
+import type { Sink } from "../net/stream/stream";
 import { concealedFrame } from "./conceal";
 import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { needsStream, type Target, whoOf } from "./target";
-import { type UpstreamCall, withoutBeta } from "./upstream-call";
+import { readFrames, type UpstreamCall, withoutBeta } from "./upstream-call";
 
 interface PassthroughRequest {
   incoming: Incoming;
@@ -52,8 +53,14 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
       for (const event of codec.decodeReply(json)) record.addEvent(event);
       return passedText(reply, text, json);
     },
-    collect: () => collectReply(reply),
-    stages: (out) => streamStages(reply, out),
+    collect(answer) {
+      const { feed, text } = collectReply(reply);
+      return { body: answer.body, bytes: readFrames(answer, feed), text };
+    },
+    stages(answer, out) {
+      const { feed, client } = streamStages(reply, out);
+      return { body: answer.body, bytes: readFrames(answer, feed), client };
+    },
   };
 }
 
@@ -108,7 +115,7 @@ function fixReply({ codec, context, record }: ReplyParts, json: JsonObject): Jso
 }
 
 /** Collects a stream into the full reply that the client requested. */
-function collectReply(reply: ReplyParts): ReturnType<NonNullable<UpstreamCall["collect"]>> {
+function collectReply(reply: ReplyParts): { feed: Sink<SseFrame>; text(): string } {
   const { codec, context, record } = reply;
   const collector = codec.collectStream(record.addFixup);
   let last: ReplyEvent | undefined;
@@ -135,7 +142,7 @@ function collectReply(reply: ReplyParts): ReturnType<NonNullable<UpstreamCall["c
   };
 }
 
-function streamStages({ codec, context, record }: ReplyParts, out: Parameters<UpstreamCall["stages"]>[0]) {
+function streamStages({ codec, context, record }: ReplyParts, out: Sink<SseFrame>) {
   const client = codec.fixStream(context, record.addFixup)(out);
   // A reply that the decoder cannot follow must not end as if it were complete.
   let error: ReplyError | undefined;

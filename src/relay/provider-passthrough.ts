@@ -4,7 +4,7 @@ import { codecs } from "../dialects/codecs";
 import { cutReply } from "../dialects/hub/block-lifecycle";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject } from "../json";
-import { jsonOf } from "../net/stream/sse";
+import { jsonOf, readSse } from "../net/stream/sse";
 import { concealedFrame } from "./conceal";
 import type { Incoming } from "./incoming";
 import type { RequestRecord } from "./request-record";
@@ -26,7 +26,7 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
       for (const event of codec.decodeReply(json)) if (event.type !== "error") record.addEvent(event);
       return text;
     },
-    stages(out) {
+    stages({ body }, out) {
       const client = codec.fixStream(codec.replyContext(incoming.body), record.addFixup)(out);
       /** How the current frame ends the stream, if it does. */
       let end: ReplyEvent | undefined;
@@ -43,8 +43,9 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
         record.addEvent(event);
       };
       return {
+        body,
         client: { keepAlive: client.keepAlive, fail },
-        feed: {
+        bytes: readSse({
           push(frame) {
             if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(invalidEvent(who));
             end = codec.endIn?.(frame);
@@ -54,7 +55,7 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
             out.push(end?.type === "error" ? concealedFrame(frame, record.conceal) : frame);
           },
           end: () => fail(cutReply),
-        },
+        }),
       };
     },
   };

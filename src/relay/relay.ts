@@ -37,7 +37,7 @@ import { openRequestRecord, type RecordParts, type RequestRecord } from "./reque
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
 import { type ChatTarget, isAutoTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
 import { type EncodedTurn, translation } from "./translation";
-import { watched } from "./watched";
+import type { UpstreamCall } from "./upstream-call";
 
 /** What the relay uses of the app. */
 export type RelayParts = FailoverParts &
@@ -271,7 +271,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         : undefined,
   };
   const accept = async (response: CallResponse) => {
-    const reply = { response, call: watched(parts, target, call, response), record };
+    const reply = { response, call, record, watch: watchOf(parts, target, call, response) };
     const answer = incoming.stream
       ? await respondStream(parts, { ...reply, clientGone: request.signal, connection })
       : await respondFull(reply);
@@ -279,6 +279,13 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   };
   const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
   return await record.budget.addTo(answer);
+}
+
+/** Looks at this answer for what is new in it: mostly nobody, and once a minute at one of GitHub Copilot. */
+function watchOf({ drift }: RelayParts, target: ChatTarget, call: UpstreamCall, { headers }: CallResponse) {
+  const watch = isProvided(target) ? undefined : drift.watch(target.dialect, target.model.id, call.stream);
+  watch?.headers(headers);
+  return watch;
 }
 
 /** What Auto's choice adds to a request: its token; where it names no model, the request does not either. */

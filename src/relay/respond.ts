@@ -4,10 +4,10 @@ import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { ClientConnection } from "../net/in/guard";
-import { type CallResponse, piecesOf, type ResponseBody, readBody, readStart } from "../net/out/body";
+import { type CallResponse, piecesOf, readBody, readStart } from "../net/out/body";
 import { pump } from "../net/stream/pump";
-import { gatherFrames, readSse, type SseFrame } from "../net/stream/sse";
-import type { Sink } from "../net/stream/stream";
+import { gatherFrames } from "../net/stream/sse";
+import type { ReplyWatch } from "../upstream/changes/drift";
 import { upstreamErrorIn } from "../upstream/copilot/failure";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
@@ -19,6 +19,8 @@ export interface Reply {
   response: CallResponse;
   call: UpstreamCall;
   record: RequestRecord;
+  /** Looks at what is new in the answer. */
+  watch?: ReplyWatch;
 }
 
 export type RespondParts = Pick<App, "limits" | "stopping">;
@@ -38,22 +40,26 @@ export class BrokenReply extends Error {
 }
 
 /** Answers with a full reply. @throws BrokenReply; ProxyError `upstream` when the answer is not a reply at all. */
-export async function respondFull({ response, call, record }: Reply): Promise<Response> {
+export async function respondFull(reply: Reply): Promise<Response> {
+  const { response, call, record, watch } = reply;
+  const { full } = call;
   const text =
-    call.stream || call.turns
-      ? await collectStream({ response, call, record })
-      : readFull(await readBody(response, maxReplyBytes), call);
+    call.stream || !full
+      ? await collectReply(reply)
+      : readFull(await readBody(response, maxReplyBytes), call.who, (text, json) => {
+          watch?.full(json);
+          return full(text, json);
+        });
   if (record.earlyError) throw new BrokenReply(record.earlyError, false);
   record.markFirstByte();
   record.end(200);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
-/** Makes one full reply of a stream, which is read up to its last event. */
-async function collectStream({ response, call, record }: Reply): Promise<string> {
+/** Makes one full reply of an answer, which is read up to its last event. */
+async function collectReply({ response, call, record, watch }: Reply): Promise<string> {
   if (call.stream) await requireEvents(response, call.who);
-  const { body, bytes, text } =
-    call.turns?.collect(response.body, isEvents(response)) ?? oneTurn(response.body, call.collect!());
+  const { body, bytes, text } = call.collect!({ body: response.body, isStream: isEvents(response), watch });
   for await (const piece of piecesOf(body, maxReplyBytes)) {
     bytes.push(piece);
     if (record.isOver) break;
@@ -64,21 +70,14 @@ async function collectStream({ response, call, record }: Reply): Promise<string>
 
 const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
 
-/** The upstream's answer is the whole reply. */
-const oneTurn = <Stages extends { feed: Sink<SseFrame> }>(body: ResponseBody, stages: Stages) => ({
-  ...stages,
-  body,
-  bytes: readSse(stages.feed),
-});
-
 const utf8 = new TextDecoder();
 
-function readFull(bytes: Uint8Array, call: UpstreamCall): string {
+function readFull(bytes: Uint8Array, who: string, read: NonNullable<UpstreamCall["full"]>): string {
   const text = utf8.decode(bytes);
   // What is no object need not be parsed: a list that is nested a million times takes long.
   const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
-  if (!isObject(json)) throw notJson(`${call.who}'s answer`);
-  return call.full(text, json);
+  if (!isObject(json)) throw notJson(`${who}'s answer`);
+  return read(text, json);
 }
 
 /** @param type The content type, if it is not an event stream. */
@@ -102,7 +101,14 @@ export async function requireEvents(response: CallResponse, who: string): Promis
  */
 export async function respondStream(
   { limits, stopping }: RespondParts,
-  { response, call, record, clientGone, connection }: Reply & { clientGone: AbortSignal; connection: ClientConnection },
+  {
+    response,
+    call,
+    record,
+    watch,
+    clientGone,
+    connection,
+  }: Reply & { clientGone: AbortSignal; connection: ClientConnection },
 ): Promise<Response> {
   await requireEvents(response, call.who);
   let isCommitted = false;
@@ -110,7 +116,7 @@ export async function respondStream(
   let sent = () => {};
   let failure: ProxyError | undefined;
   const out = gatherFrames();
-  const reading = call.turns?.stages(response.body, out) ?? oneTurn(response.body, call.stages(out));
+  const reading = call.stages({ body: response.body, isStream: true, watch }, out);
   const { client } = reading;
   const { begun, body } = pump(
     reading.body,

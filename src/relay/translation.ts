@@ -9,7 +9,7 @@ import type { OfferedTools } from "../dialects/hub/server-offers";
 import { shownNatively } from "../dialects/native-search";
 import type { Skeleton } from "../net/json/json-skeleton";
 import type { ResponseBody } from "../net/out/body";
-import { readSse, type SseFrame } from "../net/stream/sse";
+import type { SseFrame } from "../net/stream/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream/stream";
 import { concealedError } from "./conceal";
 import type { ReplyParts } from "./passthrough";
@@ -19,7 +19,7 @@ import { openLoop, type ServerToolPlan } from "./server-tools/open-loop";
 import type { ToolParts } from "./server-tools/run";
 import { fullUnused, streamUnused } from "./server-tools/unused";
 import { needsStream, type Target, whoOf } from "./target";
-import { type TurnedReply, type UpstreamCall, withoutBeta } from "./upstream-call";
+import { type Answer, readFrames, type UpstreamCall, withoutBeta } from "./upstream-call";
 
 export interface TranslationRequest {
   conversation: Conversation;
@@ -87,19 +87,20 @@ export function translation(request: TranslationRequest): UpstreamCall {
     stream,
     streamType: codecs[client].streamType?.(conversation),
     full: (_text, json) => encodeFull(run((next) => restore(recorded(next)), codecs[upstream].decodeReply(json))),
-    collect() {
+    collect(answer) {
       const events: ReplyEvent[] = [];
-      return { feed: frames(collectInto(events)), text: () => encodeFull(events) };
+      const bytes = readFrames(answer, frames(collectInto(events)));
+      return { body: answer.body, bytes, text: () => encodeFull(events) };
     },
-    stages(out) {
-      const sink = clientStream(out);
-      return { client: sink, feed: frames(sink) };
+    stages(answer, out) {
+      const client = clientStream(out);
+      return { body: answer.body, bytes: readFrames(answer, frames(client)), client };
     },
-    turns: running && turnedReply({ ...request, own }, running, restore, { encodeFull, clientStream, counted }),
+    ...(running && turnedReply({ ...request, own }, running, restore, { encodeFull, clientStream, counted })),
   };
 }
 
-/** A reply of several answers of the upstream, with what tools did in between. */
+/** How a reply of several answers of the upstream is read, with what tools did in between. */
 function turnedReply(
   request: TranslationRequest,
   { parts, offered, send }: NonNullable<TranslationRequest["serverTools"]> & { offered: OfferedTools },
@@ -110,14 +111,14 @@ function turnedReply(
     /** Adds each event to the record. */
     counted: Stage<ReplyEvent, ReplyEvent>;
   },
-): TurnedReply {
+): Pick<UpstreamCall, "full" | "collect" | "stages"> {
   const { record, target, client } = request;
-  const bytesInto = (events: Sink<ReplyEvent>, restore: EncodedTurn["restore"]) =>
-    readSse(codecs[target.dialect].decodeStream()(restore(events)));
+  const bytesInto = (answer: Pick<Answer, "watch">, events: Sink<ReplyEvent>, restore: EncodedTurn["restore"]) =>
+    readFrames(answer, codecs[target.dialect].decodeStream()(restore(events)));
   const open = (
-    first: ResponseBody,
+    first: Answer,
     next: Sink<ReplyEvent>,
-    read = (events: Sink<ReplyEvent>) => bytesInto(events, restore),
+    read = (events: Sink<ReplyEvent>) => bytesInto(first, events, restore),
   ) =>
     openLoop(
       {
@@ -127,10 +128,10 @@ function turnedReply(
         whole: request.skeleton?.whole,
         async ask(conversation, events) {
           const turn = encodeTurn(request, conversation, true);
-          return { body: await send(turn), bytes: bytesInto(events, turn.restore) };
+          return { body: await send(turn), bytes: bytesInto({}, events, turn.restore) };
         },
       },
-      first,
+      first.body,
       read,
       ways.counted(codecs[client].joinsTexts ? separateTexts(next) : next),
     );
@@ -140,14 +141,16 @@ function turnedReply(
     isUsed: () => turned().hasCalled,
   });
   return {
-    collect(first, isStream) {
+    full: undefined,
+    collect(first) {
       const events: ReplyEvent[] = [];
       const text = () => ways.encodeFull(events);
       const { own } = request;
-      if (!own || isStream) return { ...open(first, collectInto(events)), text };
+      if (!own || first.isStream) return { ...open(first, collectInto(events)), text };
       const unused = fullUnused(
         unusedOf(own, () => turned),
         whoOf(target),
+        first.watch,
       );
       const turned = open(first, collectInto(events), unused.bytes);
       const hasFailed = () => events.some(({ type }) => type === "error");
@@ -163,6 +166,7 @@ function turnedReply(
         unusedOf(own, () => turned),
         ways.clientStream,
         out,
+        first,
       );
       const turned = open(first, unused.writer, unused.bytes);
       return { ...turned, client: unused.client };

@@ -1,9 +1,11 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
+
 import type { ClientSink, TranslationOptions } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { ResponseBody } from "../net/out/body";
-import type { SseFrame } from "../net/stream/sse";
+import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
+import type { ReplyWatch } from "../upstream/changes/drift";
 
 export interface UpstreamCall {
   /** Who is called, for messages: `GitHub Copilot`. */
@@ -20,30 +22,38 @@ export interface UpstreamCall {
   withoutBeta?(beta: string): Pick<UpstreamCall, "body" | "headers"> | undefined;
   /** The body with simplified tool schemas, for a retry after one was refused; undefined where nothing can be changed. */
   fitTools?(body: string): string | undefined;
-  /** The text of a full reply for the client. @param text The upstream's reply. @param json The same, parsed. */
-  full(text: string, json: JsonObject): string;
-  /** Makes a full reply of a stream: its frames go into `feed`, then `text` returns the reply. */
-  collect?(): { feed: Sink<SseFrame>; text(): string };
+  /**
+   * The text of a full reply for the client; missing if the reply may go on with further answers.
+   * @param text The upstream's reply.
+   * @param json The same, parsed.
+   */
+  full?(text: string, json: JsonObject): string;
+  /** Makes a full reply of an answer: once all was read, `text` returns the reply. */
+  collect?(answer: Answer): Reading & { text(): string };
   /** The content type of the stream to the client, if it is not an event stream. */
   streamType?: string;
-  /** The stages from the upstream's frames to the client's. */
-  stages(out: Sink<SseFrame>): { feed: Sink<SseFrame>; client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
-  /** Set if tools may run while the model answers: the reply then goes on with further answers of the upstream. */
-  turns?: TurnedReply;
+  /** Makes the client's stream of an answer. */
+  stages(answer: Answer, out: Sink<SseFrame>): Reading & { client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
 }
 
-/** Reads a reply of several answers of the upstream. Each function is given the body of the first one. */
-export interface TurnedReply {
-  /** @param isStream Whether the first answer is a stream; else it is a full reply. */
-  collect(first: ResponseBody, isStream: boolean): TurnedBody & { text(): string };
-  stages(first: ResponseBody, out: Sink<SseFrame>): TurnedBody & Pick<ReturnType<UpstreamCall["stages"]>, "client">;
+/** The upstream's answer. */
+export interface Answer {
+  body: ResponseBody;
+  /** Whether it is a stream; else it is a full reply. */
+  isStream: boolean;
+  /** Looks at what is new in it. */
+  watch?: ReplyWatch;
 }
 
-/** The bodies of all answers as one, and where their bytes go. */
-interface TurnedBody {
+/** How an answer is read: the body, which goes on with those of further answers, and where its bytes go. */
+interface Reading {
   body: ResponseBody;
   bytes: Sink<Uint8Array>;
 }
+
+/** The sink for the answer's bytes. @param feed Where its frames go. */
+export const readFrames = ({ watch }: Pick<Answer, "watch">, feed: Sink<SseFrame>): Sink<Uint8Array> =>
+  readSse(watch?.frames(feed) ?? feed);
 
 /**
  * What is sent without a beta that was refused; undefined where a field that the request cannot be without needs it.

@@ -4,7 +4,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { gatherFrames, readSse } from "../../src/net/stream/sse";
+import type { ResponseBody } from "../../src/net/out/body";
+import { gatherFrames } from "../../src/net/stream/sse";
 import { providerPassthrough } from "../../src/relay/provider-passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
@@ -199,7 +200,9 @@ test.each(["messages, dated", "messages, calling a tool"] as const)(
       } as unknown as RequestRecord;
       const incoming = { bytes: encode("{}"), body: {}, model, stream: true };
       const out = gatherFrames();
-      const source = readSse(providerPassthrough(incoming, record, "A provider").stages(out).feed);
+      // Nobody reads the body: its chunks are pushed.
+      const answer = { body: {} as ResponseBody, isStream: true };
+      const { bytes: source } = providerPassthrough(incoming, record, "A provider").stages(answer, out);
       for (const chunk of chunksOf(encode(whole), size)) source.push(chunk);
       source.end();
       expect(Buffer.from(out.take()!).toString()).toBe(whole);

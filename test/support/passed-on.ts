@@ -1,7 +1,8 @@
 /** Streams passed on in this process, without sockets: what the client gets, and what the record gets. */
 import type { Dialect } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { gatherFrames, readSse } from "../../src/net/stream/sse";
+import type { ResponseBody } from "../../src/net/out/body";
+import { gatherFrames } from "../../src/net/stream/sse";
 import { passthrough } from "../../src/relay/passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
 import { readModel } from "../../src/upstream/models/model";
@@ -57,8 +58,8 @@ export function passOn(dialect: Dialect, model: string, more: object = {}): Pass
     conversation: () => undefined,
   });
   const out = gatherFrames();
-  const { feed, client } = call.stages(out);
-  const source = readSse(feed);
+  // Nobody reads the body: its chunks are pushed.
+  const { bytes: source, client } = call.stages({ body: {} as ResponseBody, isStream: true }, out);
   const sent: Uint8Array[] = [];
   const take = () => {
     const bytes = out.take();

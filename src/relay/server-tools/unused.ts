@@ -5,10 +5,11 @@
 import type { ClientSink } from "../../dialects/codecs";
 import type { ReplyEvent } from "../../dialects/hub/reply";
 import { isObject, notJson, parseWithSource } from "../../json";
-import { readSse, type SseFrame } from "../../net/stream/sse";
+import type { SseFrame } from "../../net/stream/sse";
 import type { Sink, Stage } from "../../net/stream/stream";
 import { concealedFrame } from "../conceal";
 import { passedText, type ReplyParts } from "../passthrough";
+import { type Answer, readFrames } from "../upstream-call";
 
 interface UnusedReply extends ReplyParts {
   /** Whether the model has used a tool that runs here. */
@@ -16,7 +17,7 @@ interface UnusedReply extends ReplyParts {
 }
 
 /** A full reply. @throws ProxyError `upstream` from `end` if it is no JSON. */
-export function fullUnused(reply: UnusedReply, who: string) {
+export function fullUnused(reply: UnusedReply, who: string, watch: Answer["watch"]) {
   const pieces: Uint8Array[] = [];
   let text = "";
   let json: Record<string, unknown> | undefined;
@@ -29,6 +30,7 @@ export function fullUnused(reply: UnusedReply, who: string) {
         const parsed = parseWithSource(text);
         if (!isObject(parsed)) throw notJson(`${who}'s answer`);
         json = parsed;
+        watch?.full(parsed);
         for (const event of reply.codec.decodeReply(parsed)) events.push(event);
       },
     }),
@@ -45,6 +47,7 @@ export function streamUnused(
   reply: UnusedReply,
   write: (out: Sink<SseFrame>) => ClientSink<ReplyEvent>,
   out: Sink<SseFrame>,
+  answer: Pick<Answer, "watch">,
 ) {
   const { codec, context, record } = reply;
   let isWritten = false;
@@ -65,7 +68,7 @@ export function streamUnused(
     writer,
     bytes(events: Sink<ReplyEvent>): Sink<Uint8Array> {
       const decoder = codec.decodeStream(context)(watched(events));
-      return readSse({
+      return readFrames(answer, {
         push(frame) {
           made = [];
           decoder.push(frame);
