@@ -1,6 +1,6 @@
 /**
  * `MUTATION_SECONDS=600 bun run test:mutations [part of a path …]`: changes one operator or constant at a time in a copy of
- * the tree, runs the tests that guard the changed file, and names each change that no test noticed. `mutants.ts` names the
+ * the tree, runs the tests that guard the changed file, and names each change that no test noticed. `mutants/unnoticed.ts` has the
  * changes that may go unnoticed, with the reason. `SEED=…` draws the same changes in the same order.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
@@ -29,11 +29,11 @@ const rooms: Room[] = [
   {
     name: "keys",
     files: /^src\/keys\//,
-    tests: /^test\/(?:keys\/|cli\/key\.|admin\/keys\.|team\/(?:contract|members|member-keys|page-state)\.)/,
+    tests: /^test\/(?:keys\/|cli\/key\.|team\/(?:contract|members|member-keys|page-state)\.)/,
   },
   { name: "guard", files: /^src\/net\/in\/guard\.ts$/, tests: /^test\/(?:net\/guard|access\/table)\./ },
-  { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/|relay\/(?:accounts|failover)\.)/ },
-  { name: "rules", files: /^src\/dialects\/\w+\/rules\.ts$/, tests: /^test\/(?:dialects\/|relay\/rules\.)/ },
+  { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/pool|relay\/accounts)/ },
+  { name: "rules", files: /^src\/dialects\/\w+\/rules\.ts$/, tests: /^test\/dialects\// },
 ];
 
 type Outcome = "noticed" | "unnoticed" | "named";

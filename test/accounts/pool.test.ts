@@ -39,6 +39,17 @@ describe("who serves", () => {
     expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus", "octo"]);
   });
 
+  test("two accounts take turns too", () => {
+    const { octo, work, clock } = threeAccounts();
+    const two = openPool({ accounts: () => [octo, work], now: clock.now });
+    const turn = () => names(two.candidates({ premium: false }));
+    expect([turn(), turn(), turn()]).toEqual([
+      ["octo", "work"],
+      ["work", "octo"],
+      ["octo", "work"],
+    ]);
+  });
+
   test("turns stay fair when an account falls out in between", () => {
     const { pool, work, clock } = threeAccounts();
     const turn = () => names(pool.candidates({ premium: false }))[0]!;
