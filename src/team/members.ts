@@ -5,7 +5,15 @@ import { keyName } from "../config/key-schema";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
 import { type ClientKey, keyNotFound, newClientKey } from "../keys/client-keys";
-import type { Member, Members } from "../keys/members";
+import type {
+  Invitation,
+  InvitationState,
+  Member,
+  MemberAccount,
+  MemberLimits,
+  Members,
+  WantedKey,
+} from "../keys/members";
 import { sha256 } from "../net/in/credentials";
 import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
@@ -26,6 +34,7 @@ import {
   withdrawOpen,
 } from "./member-changes";
 import { lastRequestsOf, memberUsageIn } from "./member-usage";
+import type { FollowedTable } from "./schema";
 
 interface KeyRow {
   sha256: Uint8Array;
@@ -38,155 +47,211 @@ interface KeyRow {
   revision: number;
 }
 
-/** Reads all members and keys, and follows them from now on. @throws ProxyError */
-export async function openPostgresMembers(postgres: Postgres, changes: Changes): Promise<Members> {
-  const members = new Map<string, Member>();
+export class TeamMembers implements Members {
+  readonly #postgres: Postgres;
+  readonly #changes: Changes;
+  readonly #members = new Map<string, Member>();
   /** By the hash in hexadecimal. */
-  const keys = new Map<string, KeyRow>();
+  readonly #keys = new Map<string, KeyRow>();
   /** The keys of each member, by their hashes too. */
-  const byMember = new Map<string, Map<string, KeyRow>>();
-  const listeners: (() => void)[] = [];
-  let needKeys = false;
+  readonly #byMember = new Map<string, Map<string, KeyRow>>();
+  readonly #listeners: (() => void)[] = [];
+  #needKeys = false;
   /** By name, until a member is added, changed or removed. */
-  let sorted: Member[] | undefined;
-  /** Ids and hashes of all that were ever removed and revoked: a failover may have lost it, and then it is done again. */
-  const [removed, revoked] = [new Set<string>(), new Set<string>()];
+  #sorted: Member[] | undefined;
+  /** The ids of all that were ever removed: a failover may have lost it, and then it is done again. */
+  readonly #removed = new Set<string>();
+  /** The same of revoked keys, by their hashes. */
+  readonly #revoked = new Set<string>();
 
-  const readMembers = async (since: number): Promise<number> => {
-    const rows = await postgres.ask(
+  private constructor(postgres: Postgres, changes: Changes) {
+    this.#postgres = postgres;
+    this.#changes = changes;
+  }
+
+  /** Reads all members and keys, and follows them from now on. @throws ProxyError */
+  static async open(postgres: Postgres, changes: Changes): Promise<TeamMembers> {
+    const opened = new TeamMembers(postgres, changes);
+    const readMembers = (since: number) => opened.#readMembers(since);
+    const readKeys = (since: number) => opened.#readKeys(since);
+    changes.follow("members", await readMembers(0), readMembers);
+    changes.follow("keys", await readKeys(0), readKeys);
+    return opened;
+  }
+
+  get needKeys(): boolean {
+    return this.#needKeys;
+  }
+
+  list(): readonly Member[] {
+    this.#sorted ??= [...this.#members.values()].sort((one, other) => one.name.localeCompare(other.name));
+    return this.#sorted;
+  }
+
+  find(id: string): Member | undefined {
+    return this.#members.get(id);
+  }
+
+  named(name: string): Member | undefined {
+    const alike = [...this.#members.values()].filter((member) => member.name.toLowerCase() === name.toLowerCase());
+    // Postgres may have a locale in which `Ä` and `ä` are two letters, and then they are two members.
+    return alike.find((member) => member.name === name) ?? alike[0];
+  }
+
+  keyCount(id: string): number {
+    return this.#keysOf(id).length;
+  }
+
+  clientKeysOf(id: string): ClientKey[] {
+    const member = this.#members.get(id);
+    return member ? this.#keysOf(id).map((key) => clientKeyOf(key, member, Buffer.from(key.sha256))) : [];
+  }
+
+  findKey(sent: readonly string[]): ClientKey | undefined {
+    // Found by its hash, so that timing reveals nothing of a key.
+    for (const text of sent) {
+      const key = this.keyWith(sha256(text));
+      if (key) return key;
+    }
+    return undefined;
+  }
+
+  keyWith(digest: Uint8Array): ClientKey | undefined {
+    const hash = digest.toHex();
+    const key = this.#keys.get(hash);
+    const member = key && this.#members.get(key.member);
+    if (!member) return undefined;
+    const isRevoked = () => !this.#keys.has(hash);
+    return Object.assign(clientKeyOf(key, member, Buffer.from(digest)), { isRevoked });
+  }
+
+  follow(changed: () => void): void {
+    this.#listeners.push(changed);
+  }
+
+  async invite(given: string, limits: Partial<MemberLimits> = {}): Promise<Invitation> {
+    const name = checkedName(given);
+    const code = randomBytes(24).toString("base64url");
+    const invited = await this.#transact(
+      (sql) => addInvitation(sql, { name, limits, digest: sha256(code) }),
+      "members",
+    );
+    return { ...invited, code };
+  }
+
+  invitationWith(code: string): Promise<InvitationState | undefined> {
+    return this.#postgres.ask((sql) => findInvitation(sql, sha256(code)));
+  }
+
+  openInvitations(): Promise<{ member: string; expiresAt: number }[]> {
+    return this.#postgres.ask(async (sql) => [
+      ...(await sql<{ member: string; expiresAt: number }[]>`SELECT member,
+        floor(extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt"
+        FROM dragoman.invitations WHERE used_at IS NULL AND expires_at > now() ORDER BY expires_at`),
+    ]);
+  }
+
+  accountsOf(ids: readonly string[]): Promise<Map<string, MemberAccount[]>> {
+    return memberAccountsIn(this.#postgres, ids, Date.now());
+  }
+
+  usage(since: number): ReturnType<Members["usage"]> {
+    return memberUsageIn(this.#postgres, since);
+  }
+
+  lastRequests(ids: readonly string[]): Promise<Map<string, number>> {
+    return lastRequestsOf(this.#postgres, ids);
+  }
+
+  withdrawInvitations(name: string): Promise<number> {
+    return this.#postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id));
+  }
+
+  async accept(code: string): Promise<{ member: Member; name: string; key: string } | undefined> {
+    const key = newClientKey();
+    const accepted = await this.#transact((sql) => acceptInvitation(sql, sha256(code), sha256(key)), "keys");
+    return accepted && { ...accepted, key };
+  }
+
+  setLimits(name: string, limits: Partial<MemberLimits>): Promise<Member> {
+    return this.#transact((sql) => changeLimits(sql, name, limits), "members");
+  }
+
+  async createKey(id: string, wanted: WantedKey): Promise<string> {
+    const key = newClientKey();
+    await this.#transact((sql) => addKey(sql, id, { ...wanted, digest: sha256(key) }), "keys");
+    return key;
+  }
+
+  revokeKey(id: string, name: string): Promise<void> {
+    return this.#transact(async (sql) => {
+      const revision = await announceChange(sql, "keys");
+      const revoked = await sql`UPDATE dragoman.keys SET revision = ${revision}, revoked_at_ms = ${nowMs(sql)}
+        WHERE member = ${id} AND lower(name) = lower(${name}) AND revoked_at_ms IS NULL RETURNING name`;
+      if (revoked.length === 0) throw keyNotFound(name);
+      await cancelSignIns(sql, id);
+    }, "keys");
+  }
+
+  remove(name: string): Promise<Member> {
+    return this.#transact((sql) => removeMember(sql, name), "keys", "members", "accounts", "sign_ins");
+  }
+
+  /** @param changed The tables of which this server is to know the change when it settles. */
+  async #transact<T>(work: (sql: TransactionSQL) => Promise<T>, ...changed: FollowedTable[]): Promise<T> {
+    const result = await this.#postgres.transact(work);
+    await Promise.all(changed.map((table) => this.#changes.catchUp(table)));
+    return result;
+  }
+
+  #keysOf(id: string): KeyRow[] {
+    return [...(this.#byMember.get(id)?.values() ?? [])];
+  }
+
+  async #readMembers(since: number): Promise<number> {
+    const rows = await this.#postgres.ask(
       (sql) => sql<(MemberRow & { removed: boolean; revision: number })[]>`SELECT ${memberColumns(sql)},
         removed_at_ms IS NOT NULL AS removed, revision::float8 AS revision
         FROM dragoman.members WHERE revision > ${since} ORDER BY revision`,
     );
-    if (rows.length > 0) needKeys = true;
-    sorted = undefined;
-    if (since === 0) members.clear();
-    const returned = rows.filter((row) => !row.removed && removed.has(row.id));
+    if (rows.length > 0) this.#needKeys = true;
+    this.#sorted = undefined;
+    if (since === 0) this.#members.clear();
+    const returned = rows.filter((row) => !row.removed && this.#removed.has(row.id));
     for (const row of rows)
-      if (row.removed || removed.has(row.id)) {
-        members.delete(row.id);
-        removed.add(row.id);
-      } else members.set(row.id, memberOf(row));
-    if (rows.length > 0 || since === 0) for (const changed of listeners) changed();
-    for (const { name } of returned) await postgres.transact((sql) => removeMember(sql, name)).catch(ignoreRemoved);
+      if (row.removed || this.#removed.has(row.id)) {
+        this.#members.delete(row.id);
+        this.#removed.add(row.id);
+      } else this.#members.set(row.id, memberOf(row));
+    if (rows.length > 0 || since === 0) for (const changed of this.#listeners) changed();
+    for (const { name } of returned)
+      await this.#postgres.transact((sql) => removeMember(sql, name)).catch(ignoreRemoved);
     return rows.at(-1)?.revision ?? since;
-  };
-  const readKeys = async (since: number): Promise<number> => {
-    const rows = await postgres.ask(
+  }
+
+  async #readKeys(since: number): Promise<number> {
+    const rows = await this.#postgres.ask(
       (sql) => sql<KeyRow[]>`SELECT sha256, member, name, models, created_at_ms::float8 AS created_at_ms,
         expires_at_ms::float8 AS expires_at_ms, revoked_at_ms IS NOT NULL AS revoked, revision::float8 AS revision
         FROM dragoman.keys WHERE revision > ${since} ORDER BY revision`,
     );
-    if (since === 0) for (const map of [keys, byMember]) map.clear();
+    if (since === 0) for (const map of [this.#keys, this.#byMember]) map.clear();
     const returned: Uint8Array[] = [];
     for (const row of rows) {
       const digest = row.sha256.toHex();
-      if (row.revoked) revoked.add(digest);
-      else if (revoked.has(digest)) returned.push(row.sha256);
-      const ofMember = byMember.get(row.member) ?? new Map<string, KeyRow>();
-      byMember.set(row.member, ofMember);
-      for (const map of [keys, ofMember])
-        if (revoked.has(digest)) map.delete(digest);
+      if (row.revoked) this.#revoked.add(digest);
+      else if (this.#revoked.has(digest)) returned.push(row.sha256);
+      const ofMember = this.#byMember.get(row.member) ?? new Map<string, KeyRow>();
+      this.#byMember.set(row.member, ofMember);
+      for (const map of [this.#keys, ofMember])
+        if (this.#revoked.has(digest)) map.delete(digest);
         else map.set(digest, row);
-      if (ofMember.size === 0) byMember.delete(row.member);
+      if (ofMember.size === 0) this.#byMember.delete(row.member);
     }
-    if (rows.length > 0 || since === 0) for (const changed of listeners) changed();
-    if (returned.length > 0) await postgres.transact((sql) => revokeAgain(sql, returned));
+    if (rows.length > 0 || since === 0) for (const changed of this.#listeners) changed();
+    if (returned.length > 0) await this.#postgres.transact((sql) => revokeAgain(sql, returned));
     return rows.at(-1)?.revision ?? since;
-  };
-  changes.follow("members", await readMembers(0), readMembers);
-  changes.follow("keys", await readKeys(0), readKeys);
-
-  const keyWith = (digest: Uint8Array) => {
-    const hash = digest.toHex();
-    const key = keys.get(hash);
-    const member = key && members.get(key.member);
-    if (!member) return undefined;
-    return Object.assign(clientKeyOf(key, member, Buffer.from(digest)), { isRevoked: () => !keys.has(hash) });
-  };
-  const keysOf = (id: string) => [...(byMember.get(id)?.values() ?? [])];
-
-  return {
-    list() {
-      sorted ??= [...members.values()].sort((one, other) => one.name.localeCompare(other.name));
-      return sorted;
-    },
-    find: (id) => members.get(id),
-    named(name) {
-      const alike = [...members.values()].filter((member) => member.name.toLowerCase() === name.toLowerCase());
-      // Postgres may have a locale in which `Ä` and `ä` are two letters, and then they are two members.
-      return alike.find((member) => member.name === name) ?? alike[0];
-    },
-    keyCount: (id) => keysOf(id).length,
-    clientKeysOf(id) {
-      const member = members.get(id);
-      return member ? keysOf(id).map((key) => clientKeyOf(key, member, Buffer.from(key.sha256))) : [];
-    },
-    findKey(sent) {
-      // Found by its hash, so that timing reveals nothing of a key.
-      for (const text of sent) {
-        const key = keyWith(sha256(text));
-        if (key) return key;
-      }
-      return undefined;
-    },
-    keyWith,
-    follow: (changed) => void listeners.push(changed),
-    get needKeys() {
-      return needKeys;
-    },
-    async invite(given, limits = {}) {
-      const name = checkedName(given);
-      const code = randomBytes(24).toString("base64url");
-      const invited = await postgres.transact((sql) => addInvitation(sql, { name, limits, digest: sha256(code) }));
-      await changes.catchUp("members");
-      return { ...invited, code };
-    },
-    invitationWith: (code) => postgres.ask((sql) => findInvitation(sql, sha256(code))),
-    openInvitations: () =>
-      postgres.ask(async (sql) => [
-        ...(await sql<{ member: string; expiresAt: number }[]>`SELECT member,
-          floor(extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt"
-          FROM dragoman.invitations WHERE used_at IS NULL AND expires_at > now() ORDER BY expires_at`),
-      ]),
-    accountsOf: (ids) => memberAccountsIn(postgres, ids, Date.now()),
-    usage: (since) => memberUsageIn(postgres, since),
-    lastRequests: (ids) => lastRequestsOf(postgres, ids),
-    withdrawInvitations: (name) =>
-      postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id)),
-    async accept(code) {
-      const key = newClientKey();
-      const accepted = await postgres.transact((sql) => acceptInvitation(sql, sha256(code), sha256(key)));
-      await changes.catchUp("keys");
-      return accepted && { ...accepted, key };
-    },
-    async setLimits(name, limits) {
-      const member = await postgres.transact((sql) => changeLimits(sql, name, limits));
-      await changes.catchUp("members");
-      return member;
-    },
-    async createKey(id, wanted) {
-      const key = newClientKey();
-      await postgres.transact((sql) => addKey(sql, id, { ...wanted, digest: sha256(key) }));
-      await changes.catchUp("keys");
-      return key;
-    },
-    async revokeKey(id, name) {
-      await postgres.transact(async (sql) => {
-        const revision = await announceChange(sql, "keys");
-        const revoked = await sql`UPDATE dragoman.keys SET revision = ${revision}, revoked_at_ms = ${nowMs(sql)}
-          WHERE member = ${id} AND lower(name) = lower(${name}) AND revoked_at_ms IS NULL RETURNING name`;
-        if (revoked.length === 0) throw keyNotFound(name);
-        await cancelSignIns(sql, id);
-      });
-      await changes.catchUp("keys");
-    },
-    async remove(name) {
-      const removed = await postgres.transact((sql) => removeMember(sql, name));
-      await Promise.all((["keys", "members", "accounts", "sign_ins"] as const).map((table) => changes.catchUp(table)));
-      return removed;
-    },
-  };
+  }
 }
 
 async function revokeAgain(sql: TransactionSQL, digests: readonly Uint8Array[]): Promise<void> {

@@ -29,7 +29,7 @@ import { openPostgresHistory, type PostgresHistory } from "./history";
 import { Leases } from "./leases";
 import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
-import { openPostgresMembers } from "./members";
+import { TeamMembers } from "./members";
 import type { StoreParts } from "./parts";
 import { requireOwnConnection } from "./pooler";
 import { joinReplicas, type Replica } from "./replica";
@@ -93,7 +93,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const config = await openPostgresConfig(postgres, seals, changes);
     logger = createLogger(() => config.current.logLevel);
     const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
-    const members = await openPostgresMembers(postgres, changes);
+    const members = await TeamMembers.open(postgres, changes);
     if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
     const share = replica && (await TeamAccountShare.open({ ...parts, replica: replica.id }));
     const ended = follow ? await openEndedSessions(parts) : undefined;
@@ -192,7 +192,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
       const { ended, members } = opened;
       const { adminToken } = environment;
       if (!ended) return openMemoryPageState(now);
-      const keys = { keyWith: members.keyWith, catchUp: () => changes.catchUp("keys") };
+      const keys = { keyWith: (digest: Uint8Array) => members.keyWith(digest), catchUp: () => changes.catchUp("keys") };
       return {
         sessions: new PageSessions({ secrets: () => seals.derived("page sessions"), now, adminToken, ended, keys }),
         changeKeys: () => seals.derived("config changes"),

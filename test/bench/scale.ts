@@ -13,7 +13,7 @@ import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
 import { TeamAccountShare } from "../../src/team/account-share";
 import { openPostgresAccounts } from "../../src/team/accounts";
-import { openPostgresMembers } from "../../src/team/members";
+import { TeamMembers } from "../../src/team/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { startPostgres } from "../support/postgres";
 import { someQuota } from "../support/quota";
@@ -128,7 +128,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   Bun.gc(true);
   const before = process.memoryUsage().rss;
   const begun = performance.now();
-  const members = await openPostgresMembers(postgres, noChanges);
+  const members = await TeamMembers.open(postgres, noChanges);
   const share = await TeamAccountShare.open({ ...parts, replica: crypto.randomUUID() });
   const store = await openPostgresAccounts(postgres, seals, noChanges, () => logger);
   const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, share });

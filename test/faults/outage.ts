@@ -83,8 +83,8 @@ async function round(postgres: TestPostgres, way: "killed" | "hangs"): Promise<s
     ...Array.from({ length: 3 }, (_, at) => load(at, keys.anna, "stream", 30)),
     ...Array.from({ length: 3 }, (_, at) => load(at, keys.ben, "short", 1_000)),
   ];
-  // Each server has taken its leases of the budgets.
-  await Bun.sleep(3_000);
+  // Each server takes its leases of the budgets five seconds after their first use.
+  await Bun.sleep(8_000);
   if (way === "killed") await postgres.stop();
   else postgres.pause();
   const awayAt = performance.now();
