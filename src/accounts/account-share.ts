@@ -1,13 +1,13 @@
 /** What the servers of a team tell each other about their accounts, so that each is asked about once and all know the answer. */
 
-import type { AccountState } from "./account-state";
+import type { AccountState, Cooling } from "./account-state";
 import type { Quota } from "./quota";
 import type { FreshSession, Unavailable } from "./session";
 
 /** Of one account: its state, and the models that cool down by themselves. */
 export interface SharedState {
   account: AccountState;
-  models: Record<string, AccountState>;
+  models: Record<string, Cooling>;
 }
 
 export interface FoundOut {

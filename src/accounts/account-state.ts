@@ -1,30 +1,48 @@
-/** The states of an account, and what they mean for a request. */
+/** The states of an account, and what they mean for a request. Timestamps are in ms; a reason is a sentence or two. */
 
-export interface AccountState {
-  /** `failed`: a person must act. `cooling` (cooling down) and `exhausted` end by themselves. */
-  name: "ready" | "cooling" | "exhausted" | "failed";
-  /** ms timestamp; for `failed`, when GitHub may be asked again. */
-  until?: number;
-  /** A sentence or two. */
+/** Ends by itself. */
+export interface Cooling {
+  name: "cooling";
+  until: number;
   reason?: string;
-  /** `exhausted` for free models too; without it the account still serves those. */
-  alsoFree?: boolean;
-  /** `cooling` applies to premium models only: the upstream did not say what it limits, so free models are still served. */
+  /** Premium models only: the upstream did not say what it limits, so free models are still served. */
   premiumOnly?: boolean;
   /** The upstream stated an implausibly late end: a successful quota check ends the state earlier. */
   doubtful?: boolean;
-  /** `exhausted` until a person raises a budget at GitHub; at `until` a request tries whether that was done. */
-  untilRaised?: boolean;
-  /** `cooling` because GitHub cannot be reached for a token, not because of a limit. */
+  /** GitHub cannot be reached for a token; this is no limit. */
   outage?: boolean;
-  /** `failed` because GitHub reports abuse or suspension: no account is used until a person has acted. */
+}
+
+/** Ends by itself. */
+export interface Exhausted {
+  name: "exhausted";
+  until: number;
+  reason?: string;
+  /** Without it the account still serves free models. */
+  alsoFree?: boolean;
+  /** It lasts until a person raises a budget at GitHub; at `until` a request tries whether that was done. */
+  untilRaised?: boolean;
+}
+
+/** A person must act. */
+export interface Failed {
+  name: "failed";
+  /** When GitHub may be asked again. */
+  retryAt: number;
+  reason?: string;
+  /** GitHub reports abuse or suspension: no account is used until a person has acted. */
   suspended?: boolean;
 }
 
-/** What an account shows: its state, or that the owner has paused it. */
-export interface ShownState extends Omit<AccountState, "name"> {
-  name: AccountState["name"] | "paused";
-}
+export type AccountState = { name: "ready" } | Cooling | Exhausted | Failed;
+
+/** A state to enter. Without its time it gets the default of the state. */
+export type NewState = { name: "ready" } | NewTrouble;
+export type NewTrouble = Untimed<Cooling, "until"> | Untimed<Exhausted, "until"> | Untimed<Failed, "retryAt">;
+type Untimed<State, Time extends keyof State> = Omit<State, Time> & Partial<Pick<State, Time>>;
+
+/** What an account shows: its state, that its person has paused it, or that the config forbids it paid overage. */
+export type ShownState = AccountState | Untimed<Exhausted, "until"> | { name: "paused"; reason: string };
 
 /** Every name of a shown state. */
 export const accountStates = [
@@ -36,10 +54,31 @@ export const accountStates = [
 ] as const satisfies ShownState["name"][];
 
 /** Whether an account in this state can serve a model; `premium` if the model costs quota. */
-export function canServe({ name, alsoFree, premiumOnly }: ShownState, premium: boolean): boolean {
-  if (name === "ready") return true;
-  return !premium && (name === "exhausted" ? !alsoFree : name === "cooling" && premiumOnly === true);
+export function canServe(state: ShownState, premium: boolean): boolean {
+  if (state.name === "ready") return true;
+  if (premium) return false;
+  return state.name === "exhausted" ? !state.alsoFree : state.name === "cooling" && state.premiumOnly === true;
 }
+
+/** GitHub reports abuse or suspension. */
+export const isSuspended = (state: ShownState | NewState): boolean =>
+  state.name === "failed" && state.suspended === true;
+
+/** A person has to end the state: waiting does not help. */
+export const needsPerson = ({ name }: ShownState): boolean => name === "failed" || name === "paused";
+
+/** An account that has failed may be tried again, or the state is over. */
+export const isRetryDue = (state: ShownState, now: number): boolean =>
+  state.name === "failed" ? state.retryAt <= now : "until" in state && state.until !== undefined && state.until <= now;
+
+/** When the state ends by itself; undefined if it does not. */
+export function endOf(state: ShownState): number | undefined {
+  if (state.name === "cooling") return state.until;
+  return state.name === "exhausted" && !state.untilRaised ? state.until : undefined;
+}
+
+export const reasonOf = (state: ShownState | NewState): string | undefined =>
+  "reason" in state ? state.reason : undefined;
 
 /** How many of the accounts are in each state. */
 export function countStates(accounts: readonly { state: ShownState }[]): Record<ShownState["name"], number> {

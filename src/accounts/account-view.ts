@@ -1,6 +1,7 @@
 /** The view of an account in the APIs, the pages and the command line: its state and its remaining quota. */
 import { asProxyError } from "../errors";
 import type { Account } from "./account";
+import { endOf, reasonOf } from "./account-state";
 import type { Quota } from "./quota";
 
 /** The quota as GitHub reports it now, or as last known with the reason why GitHub could not be asked. */
@@ -18,7 +19,8 @@ export const latestQuota = (account: Account): Promise<QuotaReading> =>
 
 /** An unknown value is null, never 0; times are Unix ms. Both APIs send `common` as it is. */
 export function viewAccount(account: Account, { quota, error }: QuotaReading) {
-  const { name, until, untilRaised, reason } = account.state;
+  const { state } = account;
+  const { name } = state;
   return {
     plan: quota?.plan ?? null,
     remaining: {
@@ -28,14 +30,14 @@ export function viewAccount(account: Account, { quota, error }: QuotaReading) {
       failed: name === "failed",
     },
     /** When the state ends by itself; null if it does not. */
-    until: name === "failed" || untilRaised ? null : (until ?? null),
+    until: endOf(state) ?? null,
     /** Models that cool down while the account serves others. */
     limitedModels: account.limitedModels,
     resetAt: quota?.resetAt ?? null,
     updatedAt: quota?.at ?? null,
     common: {
       state: name,
-      reason: reason ?? null,
+      reason: reasonOf(state) ?? null,
       unit: quota?.unit ?? "unknown",
       overage: quota?.overage ?? false,
       overage_count: quota?.overageCount ?? null,

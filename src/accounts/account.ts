@@ -2,7 +2,7 @@
 import { asProxyError, type ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from "./account-share";
-import type { AccountState, ShownState } from "./account-state";
+import { type AccountState, isSuspended, type NewState, type ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
 import { CopilotSession } from "./copilot-session";
 import { fetchLogin, type GithubCaller } from "./github";
@@ -154,16 +154,18 @@ export class Account {
    * the state. `exhausted` ends at a known reset at the latest.
    * @param model With `cooling`: only this model cools down.
    */
-  setState(next: AccountState, model?: string): void {
+  setState(next: NewState, model?: string): void {
     const { status, quota, now } = this.#open();
     // A late answer to an earlier request does not end a failure that a person must resolve.
-    if (status.isBackingOff && (next.name !== "failed" || status.state.suspended)) return;
-    const resetAt = quota.known?.resetAt ?? 0;
-    const endsAtReset = next.name === "exhausted" && !next.untilRaised;
-    const reset = endsAtReset && resetAt > now() ? resetAt : undefined;
+    if (status.isBackingOff && (next.name !== "failed" || isSuspended(status.state))) return;
     if (model !== undefined && next.name === "cooling") status.coolDownModel(model, next);
-    // The quota is available again at its reset, whatever the answer says.
-    else status.enter({ ...next, until: reset === undefined ? next.until : Math.min(next.until ?? reset, reset) });
+    else if (next.name !== "exhausted" || next.untilRaised) status.enter(next);
+    else {
+      // The quota is available again at its reset, whatever the answer says.
+      const resetAt = quota.known?.resetAt ?? 0;
+      const until = resetAt > now() ? Math.min(next.until ?? resetAt, resetAt) : next.until;
+      status.enter({ ...next, until });
+    }
   }
 
   /** Takes what another server has found out with the same sign-in. */
@@ -184,7 +186,7 @@ export class Account {
   #asConfigured(state: AccountState): ShownState {
     const { paused, neverOverage, now = Date.now } = this.#options;
     // A suspension stops all accounts: a pause must not hide it.
-    if (paused?.(this.key, this.member) && !state.suspended) return pausedState;
+    if (paused?.(this.key, this.member) && !isSuspended(state)) return pausedState;
     return (neverOverage?.() && overageState(state, this.#parts?.quota.known, now())) || state;
   }
 
@@ -290,7 +292,7 @@ export const pausedState: ShownState = {
 };
 
 /** With `neverOverage`, an account in overage counts as exhausted. Undefined if it is not in overage. */
-function overageState(state: AccountState, quota: Quota | undefined, now: number): AccountState | undefined {
+function overageState(state: AccountState, quota: Quota | undefined, now: number): ShownState | undefined {
   if (state.name !== "ready" || !quota?.overage || !isUsedUp(quota)) return undefined;
   if (quota.resetAt !== null && quota.resetAt <= now) return undefined;
   return {

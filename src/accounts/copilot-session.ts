@@ -7,6 +7,7 @@ import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { withTimeLimit } from "../net/time-limit";
 import { type AccountShare, renewBefore, type SharedSignIn } from "./account-share";
+import { isSuspended } from "./account-state";
 import { openBackoff } from "./backoff";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import { allowedModelHost, type Mode } from "./hosts";
@@ -120,7 +121,7 @@ export class CopilotSession {
       await this.#askForHost();
       this.#hasAskedForHost = true;
     } catch (thrown) {
-      if (status.state.suspended) throw thrown;
+      if (isSuspended(status.state)) throw thrown;
       logger.debug(`${id()}: GitHub was not asked for the model host after a 403. ${asProxyError(thrown).message}`);
     }
     return this.get();
@@ -141,7 +142,7 @@ export class CopilotSession {
 
   #refuseIfSuspended(): void {
     const { status, stopped } = this.#options;
-    const error = status.state.suspended ? status.unusableError() : stopped();
+    const error = isSuspended(status.state) ? status.unusableError() : stopped();
     if (error) throw error;
   }
 
@@ -190,7 +191,8 @@ export class CopilotSession {
     this.#held = holdSession(fetched, this.#options);
     this.#backoff.succeeded();
     const { state } = status;
-    if (state.outage || (state.name === "failed" && !status.isBackingOff)) status.enter({ name: "ready" });
+    if ((state.name === "cooling" && state.outage) || (state.name === "failed" && !status.isBackingOff))
+      status.enter({ name: "ready" });
     return fetched.session;
   }
 

@@ -2,7 +2,7 @@
 import { ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import type { Account } from "./account";
-import { canServe, type ShownState } from "./account-state";
+import { canServe, endOf, isRetryDue, isSuspended, needsPerson, reasonOf, type ShownState } from "./account-state";
 import { suspensionError } from "./suspension";
 
 /** What a request needs from an account. */
@@ -51,7 +51,7 @@ export function openPool(parts: PoolParts): Pool {
     const at = now();
     return (account: Account) => isUsable(account.stateFor(model, premium), premium, at) && capable(account);
   };
-  const suspended = () => accounts().find(({ state }) => state.suspended);
+  const suspended = () => accounts().find(({ state }) => isSuspended(state));
 
   return {
     candidates(need) {
@@ -70,10 +70,8 @@ export function openPool(parts: PoolParts): Pool {
       const usable = usableFor(need);
       const candidates = accounts().filter(need.capable ?? everyone);
       if (candidates.some(usable)) return 0;
-      const recovering = candidates
-        .map((account) => account.stateFor(need.model, need.premium))
-        .filter(({ name }) => !needsPerson(name));
-      const ends = recovering.flatMap(({ until }) => until ?? []);
+      const states = candidates.map((account) => account.stateFor(need.model, need.premium));
+      const ends = states.flatMap((state) => ("until" in state && state.until) || []);
       return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - now());
     },
 
@@ -94,8 +92,8 @@ export function openPool(parts: PoolParts): Pool {
       const usable = usableFor(need);
       const candidates = all.filter(capable);
       const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
-      const recovering = states.filter(({ state }) => !needsPerson(state.name) && !isUsable(state, premium, now()));
-      const byThemselves = recovering.filter(({ state }) => !state.untilRaised);
+      const recovering = states.filter(({ state }) => !needsPerson(state) && !isUsable(state, premium, now()));
+      const byThemselves = recovering.filter(({ state }) => !(state.name === "exhausted" && state.untilRaised));
       if (byThemselves.length > 0) return tryAgainLater(states, byThemselves, now());
       if (recovering.length > 0) return raiseFirst(states, now());
       if (candidates.length > 0 && !candidates.some(usable))
@@ -110,9 +108,6 @@ export function openPool(parts: PoolParts): Pool {
   };
 }
 
-/** The states that only a person ends. */
-const needsPerson = (name: ShownState["name"]) => name === "failed" || name === "paused";
-
 /** An account and its state for the requested model. */
 type Candidate = Pick<Account, "id" | "state">;
 
@@ -120,19 +115,21 @@ type Candidate = Pick<Account, "id" | "state">;
 function stoppedBy({ id, state }: Account, isShared: boolean): ProxyError {
   const others = `sign in again${isShared ? " or" : ","} remove the account, on the page Accounts or with \`dragoman auth rm ${id}\``;
   const remedies = `To continue, ${others}${isShared ? "" : ", or restart dragoman"}.`;
-  return suspensionError(`dragoman has stopped sending requests. ${id}: ${state.reason} ${remedies}`);
+  return suspensionError(`dragoman has stopped sending requests. ${id}: ${reasonOf(state)} ${remedies}`);
 }
 
 function isUsable(state: ShownState, premium: boolean, now: number): boolean {
-  return canServe(state, premium) || (state.until !== undefined && state.until <= now);
+  return canServe(state, premium) || isRetryDue(state, now);
 }
 
 /** Some accounts are cooling down or exhausted: the client may retry when the first of them is ready. */
 function tryAgainLater(accounts: Candidate[], recovering: Candidate[], now: number): ProxyError {
-  const { until = now, ...first } = recovering
-    .map(({ state }) => state)
-    .sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0]!;
-  const { kind, code } = first.outage ? outage : first.name === "exhausted" ? outOfQuota : limited;
+  const [first] = recovering.map(({ state }) => state).sort((a, b) => (endOf(a) ?? 0) - (endOf(b) ?? 0)) as [
+    ShownState,
+  ];
+  const until = endOf(first) ?? now;
+  const isOutage = first.name === "cooling" && first.outage;
+  const { kind, code } = isOutage ? outage : first.name === "exhausted" ? outOfQuota : limited;
   const hint = canServe(first, false) ? freeMayWork : "";
   const seconds = Math.max(1, Math.ceil((until - now) / 1000));
   const sentence =
@@ -157,10 +154,10 @@ const outOfQuota = { kind: "quota", code: "quota_exceeded" } as const;
 /** `octo: Its quota … (until 1 June, 00:00 UTC); work: …` */
 function reasonsOf(accounts: Candidate[], now: number): string {
   return accounts
-    .map(({ id, state: { name, until, untilRaised, reason } }) => {
-      const text = reason?.replace(/\.$/, "") ?? name;
-      const hasEnd = name !== "failed" && !untilRaised && until !== undefined;
-      return `${id}: ${text}${hasEnd ? ` (until ${zonedTime(until, now)})` : ""}.`;
+    .map(({ id, state }) => {
+      const text = reasonOf(state)?.replace(/\.$/, "") ?? state.name;
+      const until = endOf(state);
+      return `${id}: ${text}${until === undefined ? "" : ` (until ${zonedTime(until, now)})`}.`;
     })
     .join(" ");
 }

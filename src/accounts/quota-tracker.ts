@@ -1,6 +1,6 @@
 /** The quota of one account, fetched from GitHub and updated from the answers of models, and the state that follows from it. */
 import { asProxyError, ProxyError } from "../errors";
-import type { AccountState } from "./account-state";
+import { type NewState, reasonOf } from "./account-state";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
 import { learnFromHeaders, learnFromStream, type Quota, type QuotaForm, readQuota } from "./quota";
@@ -40,7 +40,7 @@ export class QuotaTracker {
   }
 
   /** The state by the quota alone: `ready` or `exhausted`. */
-  get state(): AccountState {
+  get state(): NewState {
     return stateOf(this.#quota, this.#options.now());
   }
 
@@ -139,14 +139,16 @@ export class QuotaTracker {
     // Only the quota endpoint ends `exhausted` early, and only if its numbers count something.
     const isLeft = (fresh.remaining ?? 0) > 0;
     // What is permitted beyond the plan says nothing about a budget that is spent.
-    const available = isLeft || (!state.untilRaised && ((fresh.unlimited && !fresh.isEmpty) || fresh.overage));
-    if (state.name === "exhausted" && available && (authoritative || state.reason === before.reason))
+    const available =
+      isLeft ||
+      (!(state.name === "exhausted" && state.untilRaised) && ((fresh.unlimited && !fresh.isEmpty) || fresh.overage));
+    if (state.name === "exhausted" && available && (authoritative || reasonOf(state) === reasonOf(before)))
       status.enter(next);
     if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);
   }
 }
 
-function stateOf(quota: Quota | undefined, now: number): AccountState {
+function stateOf(quota: Quota | undefined, now: number): NewState {
   if (!quota?.exhausted || (quota.resetAt !== null && quota.resetAt <= now)) return { name: "ready" };
   const { unit, resetAt } = quota;
   return {

@@ -2,7 +2,16 @@
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import type { SharedState } from "./account-share";
-import { type AccountState, canServe } from "./account-state";
+import {
+  type AccountState,
+  type Cooling,
+  canServe,
+  endOf,
+  isSuspended,
+  type NewState,
+  needsPerson,
+  reasonOf,
+} from "./account-state";
 import { revoked } from "./github";
 import { isSuspension, suspensionError } from "./suspension";
 
@@ -23,16 +32,14 @@ export interface AccountStatusOptions {
   /** Monotonic clock, ms. */
   monotonic(): number;
   /** The state to enter when `cooling` ends. */
-  afterCooldown(): AccountState;
+  afterCooldown(): NewState;
   /** Called when this server has found out another state. */
   changed?(): void;
   /** Its token was given at the start: nobody signed in. */
   isTemporary?: boolean;
 }
 
-type CoolingModel = AccountState & { until: number };
-
-const ready: AccountState = { name: "ready" };
+const ready = { name: "ready" } as const;
 
 const minute = 60_000;
 const defaultMs = { cooling: minute, exhausted: 60 * minute, failed: 5 * minute };
@@ -46,12 +53,16 @@ const tokenRefused =
 
 const noReason = "no reason was given.";
 
+type Untimed = Extract<NewState, { name: "cooling" }>;
+
+const isOutage = (state: AccountState): boolean => state.name === "cooling" && state.outage === true;
+
 export class AccountStatus {
   readonly #options: AccountStatusOptions;
   #entered: AccountState = ready;
   /** When a cooldown ends by the monotonic clock: a wall clock that is set back does not prolong it. */
   #coolUntil = 0;
-  readonly #models = new Map<string, CoolingModel>();
+  readonly #models = new Map<string, Cooling>();
 
   constructor(options: AccountStatusOptions) {
     this.#options = options;
@@ -59,18 +70,19 @@ export class AccountStatus {
 
   /** The current state. `cooling` and `exhausted` end when their time is over, `failed` does not. */
   get state(): AccountState {
-    const { name, until } = this.#entered;
+    const state = this.#entered;
     const { now, monotonic, afterCooldown } = this.#options;
-    if (until === undefined || name === "ready" || name === "failed") return this.#entered;
-    if (name === "cooling") return until <= now() || this.#coolUntil <= monotonic() ? afterCooldown() : this.#entered;
-    return until <= now() ? ready : this.#entered;
+    if (state.name === "cooling" && state.until > now() && this.#coolUntil > monotonic()) return state;
+    const next = state.name === "cooling" ? this.#timed(afterCooldown(), state.until) : state;
+    return next.name === "exhausted" && next.until <= now() ? ready : next;
   }
 
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
   stateFor(model: string | undefined, premium = true): AccountState {
     const account = this.state;
     const cooling = model === undefined || account.name === "failed" ? undefined : this.#coolingOf(model);
-    return cooling && (canServe(account, premium) || cooling.until > (account.until ?? 0)) ? cooling : account;
+    const until = "until" in account ? account.until : 0;
+    return cooling && (canServe(account, premium) || cooling.until > until) ? cooling : account;
   }
 
   /** The models that cool down by themselves. */
@@ -80,7 +92,7 @@ export class AccountStatus {
 
   /** The account has failed, and it is too early to ask GitHub again. */
   get isBackingOff(): boolean {
-    return this.#entered.name === "failed" && this.#options.now() < (this.#entered.until ?? 0);
+    return this.#entered.name === "failed" && this.#options.now() < this.#entered.retryAt;
   }
 
   /** As others are to know it. */
@@ -93,17 +105,18 @@ export class AccountStatus {
     if (this.state !== this.#entered) this.#become(this.state);
   }
 
-  /** A missing `until` gets the default of the state. A suspended account never leaves its state: only a person ends that. */
-  enter(next: AccountState, cause?: unknown): void {
+  /** A suspended account never leaves its state: only a person ends that. */
+  enter(next: NewState, cause?: unknown): void {
     const before = this.#entered;
     this.#become(next, cause);
     const state = this.#entered;
     // Whether GitHub can be reached may differ between servers.
-    if (state !== before && !state.outage && !(before.outage && state.name === "ready")) this.#options.changed?.();
+    if (state !== before && !isOutage(state) && !(isOutage(before) && state.name === "ready"))
+      this.#options.changed?.();
   }
 
   /** Only this model cools down; the account serves the others. */
-  coolDownModel(model: string, next: AccountState): void {
+  coolDownModel(model: string, next: Untimed): void {
     this.#becomeCooling(model, next);
     this.#options.changed?.();
   }
@@ -118,42 +131,45 @@ export class AccountStatus {
   /** Enters what another server has found out. */
   applyRemote({ account, models }: SharedState): void {
     const now = this.#options.now();
-    const isOver = account.until !== undefined && account.until <= now && account.name !== "failed";
+    const isOver = "until" in account && account.until <= now;
     if (!isOver && !Bun.deepEquals(account, this.#entered)) this.#become(account);
-    for (const [model, cooling] of Object.entries(models))
-      if ((cooling.until ?? 0) > now) this.#becomeCooling(model, cooling);
+    for (const [model, cooling] of Object.entries(models)) if (cooling.until > now) this.#becomeCooling(model, cooling);
   }
 
   /** Why the account cannot serve, as an error. */
   unusableError(): ProxyError {
-    const { suspended, reason, until = 0, outage } = this.#entered;
-    const id = this.#options.id();
-    if (suspended) return suspensionError(`${id} is blocked: ${reason}`);
-    const wait = Math.max(1, Math.ceil((until - this.#options.now()) / 1000));
+    const state = this.#entered;
+    const [id, reason] = [this.#options.id(), reasonOf(state)];
+    if (isSuspended(state)) return suspensionError(`${id} is blocked: ${reason}`);
+    const wait = Math.max(1, Math.ceil(((endOf(state) ?? 0) - this.#options.now()) / 1000));
     return new ProxyError("no_account", `${id} cannot serve: ${reason ?? "no reason is known."}`, {
-      headers: outage ? { "retry-after": String(wait) } : {},
+      headers: isOutage(state) ? { "retry-after": String(wait) } : {},
     });
   }
 
-  #become(next: AccountState, cause?: unknown): void {
+  #become(next: NewState, cause?: unknown): void {
     const before = this.#entered;
-    if (before.suspended) return;
-    const { logger, isTemporary, now, monotonic } = this.#options;
+    if (isSuspended(before)) return;
+    const state = this.#timed(next);
+    this.#entered = state;
+    if (state.name === "cooling") this.#coolUntil = this.#options.monotonic() + state.until - this.#options.now();
+    if (before.name !== state.name || reasonOf(before) !== reasonOf(state) || isSuspended(state)) this.#log(cause);
+  }
+
+  /** The state with its time, and without a secret in its reason. @param from When it begins, ms. */
+  #timed(next: NewState, from = this.#options.now()): AccountState {
+    if (next.name === "ready") return ready;
+    const { logger, isTemporary } = this.#options;
     const given = isTemporary && next.reason === revoked ? tokenRefused : next.reason;
     const reason = given && logger.scrub(given);
-    const until = next.name === "ready" ? undefined : (next.until ?? this.#endOf(next.name, next));
-    const state: AccountState = until === undefined ? ready : { ...next, reason, until };
-    this.#entered = state;
-    this.#coolUntil = monotonic() + (until ?? 0) - now();
-    if (before.name !== state.name || before.reason !== state.reason || state.suspended) this.#log(cause);
+    const after = (ms: number) => from + ms;
+    if (next.name === "cooling") return { ...next, reason, until: next.until ?? after(defaultMs.cooling) };
+    if (next.name === "failed")
+      return { ...next, reason, retryAt: next.suspended ? neverEnds : (next.retryAt ?? after(defaultMs.failed)) };
+    return { ...next, reason, until: next.until ?? after(next.untilRaised ? untilRaisedMs : defaultMs.exhausted) };
   }
 
-  #endOf(name: keyof typeof defaultMs, { suspended, untilRaised }: AccountState): number {
-    if (suspended) return neverEnds;
-    return this.#options.now() + (untilRaised ? untilRaisedMs : defaultMs[name]);
-  }
-
-  #becomeCooling(model: string, next: AccountState): void {
+  #becomeCooling(model: string, next: Untimed): void {
     const { id, logger, now } = this.#options;
     const isCooling = this.#coolingOf(model) !== undefined;
     const until = next.until ?? now() + defaultMs.cooling;
@@ -163,29 +179,29 @@ export class AccountStatus {
       logger.warn(`${id()} is cooling down for ${model} until ${new Date(until).toISOString()}: ${reason ?? noReason}`);
   }
 
-  #coolingOf(model: string): CoolingModel | undefined {
+  #coolingOf(model: string): Cooling | undefined {
     const cooling = this.#models.get(model);
     return cooling && cooling.until > this.#options.now() ? cooling : undefined;
   }
 
-  #cooling(): [string, CoolingModel][] {
+  #cooling(): [string, Cooling][] {
     return [...this.#models].filter(([, { until }]) => until > this.#options.now());
   }
 
   #log(cause: unknown): void {
     const { id, logger } = this.#options;
-    const { name, reason, until, suspended, untilRaised } = this.#entered;
-    if (name === "ready") {
+    const state = this.#entered;
+    if (state.name === "ready") {
       logger.info(`${id()} is ready again.`);
       return;
     }
-    const hasEnd = name !== "failed" && !untilRaised && until !== undefined;
-    const end = hasEnd ? ` until ${new Date(until).toISOString()}` : "";
-    const sentence = `${id()} ${descriptions[name]}${end}: ${reason ?? noReason}`;
-    const line = suspended
+    const until = endOf(state);
+    const end = until === undefined ? "" : ` until ${new Date(until).toISOString()}`;
+    const sentence = `${id()} ${descriptions[state.name]}${end}: ${state.reason ?? noReason}`;
+    const line = isSuspended(state)
       ? `${sentence.slice(0, 400)} EVERYTHING HAS STOPPED: no account is used until you act.`
       : sentence;
-    if (name === "failed") logger.error(line, cause);
+    if (needsPerson(state)) logger.error(line, cause);
     else logger.warn(line, cause);
   }
 }

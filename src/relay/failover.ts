@@ -125,10 +125,11 @@ const afterFirstCall = (initiator: Outgoing["initiator"]) => initiator && "agent
 function markAccount(account: Account, failure: Failure, { model }: Target, record: RequestRecord): void {
   if (!failure.account) return;
   const { premium } = model.price;
-  const reason = failure.account.reason && record.redact(failure.account.reason);
+  const state = { ...failure.account, reason: failure.account.reason && record.redact(failure.account.reason) };
   // Where a model that costs no quota was refused without a reason, the other models may still work.
   const isModelOnly = failure.scope === "model" || (failure.scope === "premium" && !premium);
-  account.setState({ ...failure.account, reason, alsoFree: !premium }, isModelOnly ? model.id : undefined);
+  if (state.name === "exhausted") state.alsoFree = !premium;
+  account.setState(state, isModelOnly ? model.id : undefined);
 }
 
 /** The upstream's own error where one account was to serve and the error says when to retry; else the state of each account. */

@@ -28,7 +28,7 @@ export async function memberAccountsIn(
 
 /** A state that is over by now counts as ready: the servers find out with the next request. */
 function shown({ key, paused, state }: MemberAccountRow, now: number): MemberAccount {
-  const { name, until = Number.POSITIVE_INFINITY } = state?.account ?? { name: "ready" as const };
-  const isOver = name !== "failed" && until <= now;
-  return { account_key: key, state: paused ? "paused" : isOver ? "ready" : name };
+  const known = state?.account ?? { name: "ready" };
+  const isOver = "until" in known && known.until <= now;
+  return { account_key: key, state: paused ? "paused" : isOver ? "ready" : known.name };
 }

@@ -69,7 +69,10 @@ test("a listed account shows numbers that another server learned; those that exh
   account.applyRemote(identity, { quota: usedUp });
   expect([account.state.name, account.knownQuota]).toEqual(["exhausted", usedUp]);
   const other = listed().account;
-  const state = { account: { name: "failed", suspended: true, reason: "Blocked." }, models: {} } as const;
+  const state = {
+    account: { name: "failed", suspended: true, retryAt: 9e12, reason: "Blocked." },
+    models: {},
+  } as const;
   other.applyRemote(identity, { state });
   expect(other.state).toMatchObject({ name: "failed", suspended: true });
 });

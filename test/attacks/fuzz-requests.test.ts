@@ -187,7 +187,7 @@ describe("an upstream", () => {
         expect(error.message.trim()).not.toBe("");
         const wait = error.details.headers?.["retry-after"];
         if (wait !== undefined) expect(Number(wait)).toBeWithin(0, 86_401);
-        if (account?.until !== undefined)
+        if (account && "until" in account && account.until !== undefined)
           expect(account.until).toBeWithin(1_700_000_000_000, 1_700_000_000_000 + 86_400_001);
       }),
       runs,

@@ -1,5 +1,6 @@
 /** The accounts of a team are asked about by one server, one after the other, and not more often than needed. */
 import { expect, test } from "bun:test";
+import { reasonOf } from "../../src/accounts/account-state";
 import { keepAccountsKnown } from "../../src/cli/start/upkeep";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
@@ -40,7 +41,7 @@ describeWithDatabases("the upkeep of a team's accounts", (postgres) => {
     for (const { app } of [leader, other]) {
       const stateOf = () => app.forMember(ben.id).accounts.find(({ id }) => id === "ben-two")!.state;
       await until(() => stateOf().name === "failed", "the account has failed");
-      expect(stateOf().reason).toContain("no longer accepts");
+      expect(reasonOf(stateOf())).toContain("no longer accepts");
     }
     for (const { app } of [leader, other]) app.close();
     await Promise.all(running);

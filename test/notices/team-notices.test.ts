@@ -1,5 +1,6 @@
 /** Notices of a team: what keeps a member's account from serving reaches the owner once, whichever server found it out. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { isSuspended } from "../../src/accounts/account-state";
 import type { Reservation } from "../../src/budgets/entries";
 import { gathered, type Notice } from "../../src/notices/conditions";
 import { describeWithPostgres } from "../support/postgres";
@@ -46,7 +47,7 @@ describeWithPostgres("a team's notices", () => {
     await until(
       () =>
         accountsOf(leader, anna.id)[0]!.state.name === "failed" &&
-        accountsOf(leader, ben.id)[0]!.state.suspended === true &&
+        isSuspended(accountsOf(leader, ben.id)[0]!.state) &&
         accountsOf(leader, ben.id)[1]!.knownQuota !== undefined,
       "the leader knows what was marked",
     );

@@ -1,5 +1,6 @@
 /** Which account serves, what happens when one cannot, and what the client is told when none can. */
 import { describe, expect, test } from "bun:test";
+import { endOf } from "../../src/accounts/account-state";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 import { timed } from "./bench";
@@ -175,7 +176,7 @@ describe("a limit is hit", () => {
     const absurd = () => refuse(429, "user_global_rate_limited", "Slow down.", { "retry-after": "99999999" });
     proxy.demo.intercept(chat, absurd);
     expect((await post(proxy)).headers.get("retry-after")).toBe("86400");
-    expect(proxy.app.accounts[0]!.state.until! - proxy.now()).toBeWithin(86_000_000, 86_400_001);
+    expect(endOf(proxy.app.accounts[0]!.state)! - proxy.now()).toBeWithin(86_000_000, 86_400_001);
     await fetch(`${proxy.url}/usage`);
     expect(states(proxy)).toEqual(["ready"]);
 
@@ -238,7 +239,7 @@ describe("a limit is hit", () => {
     expect(error.message).toMatch(
       /^Weekly limit. This limit holds for the whole account, whatever the model until \d+ \w+, /,
     );
-    expect(proxy.app.accounts[0]!.state.until! - proxy.now()).toBeWithin(187_000_000, 187_200_001);
+    expect(endOf(proxy.app.accounts[0]!.state)! - proxy.now()).toBeWithin(187_000_000, 187_200_001);
     expect((await post(proxy, "Hello", free)).status).toBe(429);
   });
 

@@ -123,7 +123,8 @@ describeWithDatabases("what servers share of an account", (postgres) => {
 
   test("a new sign-in ends the state", async () => {
     const [one, other] = await team(2);
-    const suspended = { account: { name: "failed", suspended: true, reason: "Blocked." }, models: {} } as const;
+    const account = { name: "failed", suspended: true, retryAt: 9e12, reason: "Blocked." } as const;
+    const suspended = { account, models: {} };
     for (const server of [one!, other!]) {
       const heard = heardBy(server === one ? other! : one!);
       server.accountShare.publish(anna, { state: suspended });

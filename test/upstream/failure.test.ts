@@ -269,11 +269,11 @@ describe("retry-after, in seconds, as a date, and beyond sense", () => {
     [402, "quota_exceeded", "99999999", 31, false],
   ])("%i %s for %s s is %d days at most", (status, code, sent, days, doubtful) => {
     const { account } = read(status, coded(code), { "retry-after": sent });
-    expect([account?.until, account?.doubtful]).toEqual([now + days * 86_400_000, doubtful]);
+    expect(account).toMatchObject({ until: now + days * 86_400_000, ...(account?.name === "cooling" && { doubtful }) });
   });
 
   test("it is the end of the account's cooldown", () => {
-    expect(read(429, coded("rate_limited"), { "retry-after": "90" }).account?.until).toBe(now + 90_000);
+    expect(read(429, coded("rate_limited"), { "retry-after": "90" }).account).toMatchObject({ until: now + 90_000 });
   });
 
   test("in milliseconds, which go before, and in parts of a second: never sooner than stated", () => {
@@ -299,7 +299,7 @@ describe("a wait that only the text states", () => {
   ])("%s", (message, seconds) => {
     const { error, account } = read(429, coded("rate_limited", message));
     expect(error.details.headers?.["retry-after"]).toBe(seconds);
-    expect(account?.until).toBe(now + Number(seconds) * 1000);
+    expect(account).toMatchObject({ until: now + Number(seconds) * 1000 });
   });
 
   test.each([

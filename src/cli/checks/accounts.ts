@@ -81,9 +81,12 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
       ? `its plan offers Auto only: tools have to ask for the model \`${autoId}\``
       : `${plural(models.length - off.length, "model")} can be used`;
     const summary = `Signed in; ${quota.summary}; ${usable}.`;
-    const { name, reason, suspended } = account.state;
-    if (name === "failed")
-      return finding.fail(reason ?? summary, suspended ? "Read GitHub's message first." : "Run `dragoman auth`.");
+    const { state } = account;
+    if (state.name === "failed")
+      return finding.fail(
+        state.reason ?? summary,
+        state.suspended ? "Read GitHub's message first." : "Run `dragoman auth`.",
+      );
     if (renamed)
       return finding.warn(`${summary} ${renamed}.`, "Sign in again with `dragoman auth` to save the new name.");
     if (off.length > 0)

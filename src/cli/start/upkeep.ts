@@ -4,6 +4,7 @@
  * report the quota too, so an account in use is not asked about at all.
  */
 import type { Account } from "../../accounts/account";
+import { isSuspended } from "../../accounts/account-state";
 import type { App } from "../../app";
 import { asProxyError } from "../../errors";
 import { dayMs, hourMs } from "../../format";
@@ -37,7 +38,7 @@ export async function keepAccountsKnown(
   const plans = new WeakMap<Account, { at: number; interval: number }>();
 
   /** A suspension stops all accounts of the same person. */
-  const stopped = () => new Set(app.allAccounts.flatMap(({ state, member }) => (state.suspended ? [member] : [])));
+  const stopped = () => new Set(app.allAccounts.flatMap(({ state, member }) => (isSuspended(state) ? [member] : [])));
 
   const isDue = (account: Account, stoppedPeople: ReadonlySet<string | null>): boolean => {
     const { state, knownQuota, member } = account;

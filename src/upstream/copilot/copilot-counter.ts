@@ -3,6 +3,7 @@
  * spring of 2026 the endpoint did not exist: where it is missing, the account's host is not asked again for a day.
  */
 import type { Account } from "../../accounts/account";
+import { isSuspended } from "../../accounts/account-state";
 import { BoundedMap } from "../../bounded-map";
 import type { JsonObject } from "../../dialects/hub/conversation";
 import { countIn } from "../../dialects/hub/json";
@@ -90,7 +91,7 @@ export function openCopilotCounter(
             await readStart(response, 64 * 1024),
             Date.now(),
           );
-          if (state?.suspended) account.setState(state);
+          if (state && isSuspended(state)) account.setState(state);
         } catch (thrown) {
           pause(otherPause);
           logger.debug("Tokens are estimated: GitHub Copilot did not count them.", thrown);

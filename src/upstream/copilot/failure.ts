@@ -1,6 +1,6 @@
 /** What an error answer of the upstream means: which account it concerns, what to try, and the error for the client. */
 
-import type { AccountState } from "../../accounts/account-state";
+import type { NewTrouble } from "../../accounts/account-state";
 import { beginningOf } from "../../beginning";
 import { type ErrorKind, ProxyError, retryHeaders } from "../../errors";
 import { zonedTime } from "../../format";
@@ -15,7 +15,7 @@ export interface Failure {
   /** With `drop-param`: the pattern of the refused parameter. */
   param?: string;
   /** The new state of the account that was used, with the upstream's message as reason; undefined if it keeps its state. */
-  account?: AccountState;
+  account?: NewTrouble;
   /** The upstream's code, if it is not known here. */
   newCode?: string;
   /** What the state applies to; the whole account when missing. */
@@ -81,22 +81,26 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
   return {
     remedy: row?.remedy ?? (param === undefined ? "none" : "drop-param"),
     param,
-    account: row?.state && {
-      name: row.state,
-      until,
-      // Without the time: the state has it in `until`.
-      reason: joinSentences(message, reason("")),
-      suspended: row.suspended,
-      premiumOnly: row.scope === "premium",
-      untilRaised: row.untilRaised,
-      doubtful: row.state === "cooling" && retryAfter !== undefined && retryAfter > maxWait,
-    },
+    // Without the time in its reason: the state has it.
+    account: row && troubleOf(row, until, joinSentences(message, reason("")), (retryAfter ?? 0) > maxWait),
     newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
     scope: row?.scope,
     denies: row?.denies,
     offered: row?.denies === "model" ? offeredIn(upstream.message) : undefined,
     error,
   };
+}
+
+/** @param isLate Whether the upstream stated a later end than is plausible. */
+function troubleOf(
+  { state: name, scope, suspended, untilRaised }: FailureRow,
+  until: number | undefined,
+  reason: string,
+  isLate: boolean,
+): NewTrouble | undefined {
+  if (name === "cooling") return { name, until, reason, premiumOnly: scope === "premium", doubtful: isLate };
+  if (name === "exhausted") return { name, until, reason, untilRaised };
+  return name && { name, retryAt: until, reason, suspended };
 }
 
 /** The upstream's message and our sentences, with a full stop between them. */
