@@ -1,9 +1,13 @@
 /** What is shown of members and keys, and the limits that the owner may set. */
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { parseConfig } from "../../src/config/schema";
+import { openConfig } from "../../src/config/store";
 import {
   type ClientKey,
   clientKeysOf,
+  findClientKey,
   hasModelLimits,
   isExpired,
   isFromEnvironment,
@@ -17,6 +21,8 @@ import { keyList, meaningOfLastKey, servedWithoutKeys } from "../../src/keys/key
 import { type MemberItem, memberTrouble, startOfMonth } from "../../src/keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../src/keys/member-schemas";
 import { maxMemberKeys, memberNotFound } from "../../src/keys/members";
+import { createKey, revokeKey } from "../../src/keys/stored-keys";
+import { quickest } from "../support/quickest";
 
 const now = Date.UTC(2026, 10, 11, 12);
 const keyOf = (given: Partial<ClientKey> = {}): ClientKey => ({
@@ -97,6 +103,33 @@ describe("a key", () => {
     expect(memberNotFound("anna").message).toStartWith("There is no member anna; ");
     expect(memberNotFound("x".repeat(200)).message).toStartWith(`There is no member ${"x".repeat(63)}; `);
   });
+});
+
+test("a key is made once for a name in any case, beside those that have none, and only a named one is revoked", async () => {
+  const folder = mkdtempSync(join(quickest(), "dragoman-keys-"));
+  const config = openConfig(join(folder, "config.json"));
+  try {
+    await config.change({ auth: { apiKeys: ["k-plain-0123456789"] } });
+    const key = await createKey(config, { name: "CI" });
+    await createKey(config, { name: "laptop", models: ["gpt-*"], expires_at: "2027-01-01" });
+    await expect(createKey(config, { name: " ci " })).rejects.toThrow("There is a client key ` ci ` already.");
+    await expect(revokeKey(config, "another")).rejects.toThrow("There is no client key `another`.");
+    const keys = () => clientKeysOf(config.current.auth.apiKeys, undefined);
+    expect(keys().map(({ name, models }) => [name, models])).toEqual([
+      [null, null],
+      ["CI", null],
+      ["laptop", ["gpt-*"]],
+    ]);
+    expect(findClientKey([key], keys())?.name).toBe("CI");
+    expect(findClientKey(["k-plain-0123456789", key], keys())?.name).toBeNull();
+    expect(findClientKey([`${key}x`, ""], keys())).toBeUndefined();
+    await revokeKey(config, "ci");
+    expect(keys().map(({ name }) => name)).toEqual([null, "laptop"]);
+    expect(JSON.stringify(config.current)).not.toContain(key);
+  } finally {
+    config.close();
+    rmSync(folder, { recursive: true });
+  }
 });
 
 describe("the list of keys", () => {
