@@ -258,12 +258,13 @@ describe("cancelling", () => {
   });
 
   test("a request to a provider lets the provider go", async () => {
-    const gone = Promise.withResolvers<void>();
+    const [reached, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await using provider = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       async fetch({ signal }) {
         signal.addEventListener("abort", () => gone.resolve());
+        reached.resolve();
         await gone.promise;
         return new Response();
       },
@@ -272,7 +273,7 @@ describe("cancelling", () => {
     await using proxy = await startProxy({ config: { providers } });
     const asked = proxy.post("/slow/v1/messages", ask("Hello"));
     const id = await oneRunning(proxy);
-    await Bun.sleep(50);
+    await reached.promise;
     await cancel(proxy, id);
     expect((await asked).status).toBe(424);
     await gone.promise;
