@@ -38,7 +38,7 @@ export async function countTokens(
   const conversation = decode(body);
   const exact = dialect === "messages" ? await countByService(app, model, body) : undefined;
   if (exact !== undefined) return counted(encode(exact), "exact");
-  const planned = { codec: codecs[dialect], dialect, body, conversation: () => conversation };
+  const planned = { dialect, body, conversation: () => conversation };
   const { headers } = request;
   const known = await withTimeLimit(knownOf(app, asked, planned, headers), listTimeoutMs, () => ({ model }) as Known);
   // Both at once: the estimate is there when the upstream has not answered in time.

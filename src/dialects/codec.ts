@@ -4,7 +4,7 @@ import type { MarkPlace } from "../net/json/json-skeleton";
 import type { SseFrame } from "../net/stream/sse";
 import type { Sink, Stage } from "../net/stream/stream";
 import type { Changes } from "./hub/changes";
-import type { Conversation, JsonObject } from "./hub/conversation";
+import type { Conversation, Dialect, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
@@ -15,6 +15,7 @@ export type { Overview, PromptHead } from "./overview";
 
 /** What a dialect's clients need: their requests are read, and replies and errors are written. */
 export interface ClientCodec {
+  facts: ClientFacts;
   /**
    * Where texts of a large request may stay marks of a skeleton: as a `LongText`, which is carried along and of which only
    * the beginning is read.
@@ -34,16 +35,14 @@ export interface ClientCodec {
   decodeRequest(body: unknown): Conversation;
   /** The client's key for the prompt cache or its session id, if the dialect has a field for it; not validated. */
   session?(body: JsonObject): unknown;
+  /** What the request names by its id in place of sending it, other than reasoning. */
+  references?(body: JsonObject): ItemReference[];
 
   /** Writes a full reply to this conversation. The events must not end in `error`: the caller checks that first. */
   encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject;
-  /** Clients see all texts of a reply as one. */
-  joinsTexts?: true;
-  /** A stream begins with the number of input tokens, before the upstream has reported it. */
-  startsWithUsage?: true;
   /**
    * Writes events as frames of a reply to this conversation; `finish` or `error` writes the terminal frames.
-   * @param estimate An estimate of the input tokens, if there is one by now; used where `startsWithUsage`.
+   * @param estimate An estimate of the input tokens, if there is one by now; used where the facts have `startsWithUsage`.
    */
   encodeStream(conversation: Conversation, estimate?: () => number | undefined): ToClient<ReplyEvent>;
   /** The content type of the stream to this conversation, if it is not an event stream. */
@@ -51,6 +50,25 @@ export interface ClientCodec {
 
   /** The body of an error response. */
   encodeError(error: ProxyError, requestId: string): JsonObject;
+}
+
+/** What is known of a dialect's clients and of its wire. */
+export interface ClientFacts {
+  /** The upstreams' dialects, the most faithful first; the first one that the model offers is used. */
+  upstreams: readonly Dialect[];
+  /** Bytes of a stream for one token of the answer, roughly, as in recorded streams. */
+  streamBytesPerToken: number;
+  /**
+   * The status at which the clients show our message after one request. Measured by test/clients/refused.ts;
+   * test/clients/README.md has the table.
+   */
+  shownAtOnce: number;
+  /** Statuses that the clients retry, or replace by a message of their own. */
+  hiddenStatuses: ReadonlySet<number>;
+  /** Clients see all texts of a reply as one. */
+  joinsTexts?: true;
+  /** A stream begins with the number of input tokens, before the upstream has reported it. */
+  startsWithUsage?: true;
 }
 
 /** A dialect's own endpoint that counts tokens. */
@@ -80,13 +98,11 @@ export interface Codec extends ClientCodec {
     options?: TranslationOptions,
   ): HeaderFixup;
   /** The request without data that is bound to another account; for a retry if the upstream refused it. */
-  repairRequest?(body: JsonObject): JsonObject;
+  repairRequest(body: JsonObject): JsonObject;
   /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
   repairTools(body: JsonObject): FittedWire | undefined;
-  /** What the request names by its id in place of sending it, other than reasoning. */
-  references?(body: JsonObject): ItemReference[];
   /** Whether the request wants of this model what dragoman can do in the upstream's place: to run a tool, to search tools. */
-  offersServerTools?(body: JsonObject, model: ModelFacts): boolean;
+  offersServerTools(body: JsonObject, model: ModelFacts): boolean;
   /** Whether the history has calls of such tools, which the upstream would refuse. */
   hasServerCalls?(body: JsonObject): boolean;
   /** Whether it has results of such tools that only dragoman can read. */

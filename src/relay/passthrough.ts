@@ -34,7 +34,6 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
   const isCollected = !incoming.stream && isOverFullOutput(request);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
   const { body: sent, headers } = prepared(request, wanted);
-  const { repairRequest } = codec;
   const reply: ReplyParts = { codec, context: codec.replyContext(incoming.body), record };
   return {
     who: whoOf(target),
@@ -42,7 +41,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     stream: incoming.stream || isCollected,
     headers,
     withoutBeta: (beta) => withoutBeta(beta, request.options, (options) => prepared({ ...request, options }, wanted)),
-    repaired: repairRequest && (() => repairedText(repairRequest, bodyText(sent))),
+    repaired: () => repairedText(codec.repairRequest, bodyText(sent)),
     fitTools(text) {
       const parsed = parseWithSource(text);
       const fitted = isObject(parsed) ? codec.repairTools(parsed) : undefined;

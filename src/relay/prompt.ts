@@ -1,5 +1,5 @@
 /** What a request becomes where dragoman runs tools, and what of it is in the model's prompt. */
-import { type ClientCodec, type Codec, codecs } from "../dialects/codecs";
+import { codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
 import { hasToolSearch, withoutWaiting } from "../dialects/hub/tool-search";
 import type { Prompt } from "../upstream/tokens/token-counts";
@@ -8,7 +8,6 @@ import type { ToolParts } from "./server-tools/run";
 import { type ChatTarget, isProvided } from "./target";
 
 export interface PlannedRequest {
-  codec: ClientCodec & Partial<Codec>;
   dialect: ClientDialect;
   body: JsonObject;
   /** Undefined if the request cannot be decoded. */
@@ -18,17 +17,17 @@ export interface PlannedRequest {
 /** What is sent in place of the client's tools; undefined if they stay as they are. */
 export async function planTools(
   parts: ToolParts,
-  { codec, body, conversation, dialect }: PlannedRequest,
+  { body, conversation, dialect }: PlannedRequest,
   target: ChatTarget,
 ): Promise<ServerToolPlan | undefined> {
-  const translated = mayOffer(codec, body, target) ? conversation() : undefined;
+  const translated = mayOffer(dialect, body, target) ? conversation() : undefined;
   return translated && (await planServerTools(parts, translated, dialect, target));
 }
 
 /** A provider of the client's own dialect runs its tools itself. */
-const mayOffer = (codec: PlannedRequest["codec"], body: JsonObject, target: ChatTarget): boolean =>
-  codec !== codecs[target.dialect] ||
-  (!isProvided(target) && codec.offersServerTools?.(body, target.upstreamModel) === true);
+const mayOffer = (client: ClientDialect, body: JsonObject, target: ChatTarget): boolean =>
+  client !== target.dialect ||
+  (!isProvided(target) && codecs[target.dialect].offersServerTools(body, target.upstreamModel));
 
 /** The prompt as the model counts it: tools that it is to search for are no part of it, whoever runs the search. */
 export function promptOf(

@@ -1,7 +1,7 @@
 /** What clients refer to by its id, in place of sending it. */
 import type { Account } from "../accounts/account";
 import type { Affinity } from "../accounts/affinity";
-import type { Codec, ItemReference } from "../dialects/codec";
+import type { ClientCodec, ItemReference } from "../dialects/codec";
 import type { JsonObject, Signature } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 
@@ -18,7 +18,7 @@ export function rememberMaker(affinity: Affinity, { value, id }: Signature, acco
  */
 export async function refuseReferences(
   affinity: Affinity,
-  codec: Pick<Codec, "references">,
+  codec: Pick<ClientCodec, "references">,
   body: JsonObject,
 ): Promise<void> {
   const references = codec.references?.(body) ?? [];

@@ -1,7 +1,7 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 
 import { type App, callLimits } from "../app";
-import { type ClientCodec, type Codec, type CompactionCodec, codecs } from "../dialects/codecs";
+import { type ClientCodec, type CompactionCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
@@ -138,7 +138,7 @@ const summarized = { initiator: "agent", reason: "the conversation is summarized
 interface AskedReply {
   request: Request;
   connection: ClientConnection;
-  codec: ClientCodec & Partial<Codec>;
+  codec: ClientCodec;
   dialect: ClientDialect;
   incoming: Incoming;
   /** The client's, or the request for a summary that it stands for. */
@@ -208,7 +208,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     record,
   } = asked;
   const offered = reshape ? undefined : await planTools(parts, asked, target);
-  const isPassed = !reshape && !offered && isPassable(codec, body, target);
+  const isPassed = !reshape && !offered && isPassable(dialect, body, target);
   // A provider may have stored what it said.
   if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, codec, body);
   const translated = isPassed ? undefined : conversation();
@@ -248,7 +248,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         own: dialect === target.dialect ? ownReplies(target.dialect, incoming) : undefined,
         serverTools: { parts, send: sendTurn },
         reshape,
-        estimate: codec.startsWithUsage && estimateOf(parts, sent, target.model.id, incoming.stream),
+        estimate: codec.facts.startsWithUsage && estimateOf(parts, sent, target.model.id, incoming.stream),
       });
   const affine = affinityOf(parts, { headers: request.headers, bodySession, conversation });
   const { preferredAccount, session } = affine instanceof Promise ? await affine : affine;
@@ -304,9 +304,11 @@ const ownReplies = (dialect: ChatTarget["dialect"], { body, stream }: Incoming) 
     : { codec: codecs[dialect], context: codecs[dialect].replyContext(body) };
 
 /** Whether the upstream takes the client's bytes. */
-const isPassable = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
-  codec === codecs[target.dialect] &&
-  !(isProvided(target) ? codec.hasOwnResults?.(body) : codec.hasServerCalls?.(body));
+function isPassable(client: ClientDialect, body: JsonObject, target: ChatTarget): boolean {
+  if (client !== target.dialect) return false;
+  const codec = codecs[target.dialect];
+  return !(isProvided(target) ? codec.hasOwnResults?.(body) : codec.hasServerCalls?.(body));
+}
 
 /** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
 function askOn(

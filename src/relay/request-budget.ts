@@ -3,7 +3,7 @@ import { type Awaitable, whenKnown } from "../awaitable";
 import type { Subject } from "../budgets/budgets";
 import type { Amounts, Reservation } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
-import type { ClientDialect } from "../dialects/hub/conversation";
+import { codecs } from "../dialects/codecs";
 import { ProxyError } from "../errors";
 import { costOf } from "../upstream/models/price";
 import type { AttemptedAccount, RequestState } from "./request-log";
@@ -12,13 +12,6 @@ import type { AttemptedAccount, RequestState } from "./request-log";
 const bytesPerToken = 4;
 /** Tokens of an answer, before anything is known of it. */
 const expectedOutput = 500;
-/** Bytes of a client's stream for one token of the answer, roughly, as in recorded streams. */
-const streamBytesPerToken: Readonly<Record<ClientDialect, number>> = {
-  messages: 40,
-  chat: 200,
-  responses: 250,
-  gemini: 200,
-};
 
 export class RequestBudget {
   readonly #guard: BudgetGuard;
@@ -137,7 +130,7 @@ function atLeastSent(
   const sent = {
     ...usage,
     input: usage.input ?? Math.ceil((incoming?.bytes.length ?? 0) / bytesPerToken),
-    output: Math.max(usage.output ?? 0, Math.floor(sentBytes / streamBytesPerToken[clientDialect])),
+    output: Math.max(usage.output ?? 0, Math.floor(sentBytes / codecs[clientDialect].facts.streamBytesPerToken)),
   };
   const { nanoCredits } = costOf(target!.model.price, sent, facts?.initiator !== "agent");
   return nanoCredits === null ? cost : { ...cost, nanoCredits: Math.max(cost.nanoCredits ?? 0, nanoCredits) };

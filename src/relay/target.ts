@@ -1,6 +1,8 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
+
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
+import { codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, requireModel, requireUnrevoked } from "../keys/client-keys";
@@ -79,17 +81,9 @@ export function providerTarget(
 const endpointOf = (provider: Provider, operation: ProviderOperation) =>
   `provider:${provider.name}${provider.pathOf(operation)}`;
 
-/** The upstream dialects for each client dialect, the most faithful first; the first one that the model offers is used. */
-const preference: Record<ClientDialect, Dialect[]> = {
-  messages: ["messages", "responses", "chat"],
-  responses: ["responses", "messages", "chat"], // messages before chat: signatures survive there
-  chat: ["chat", "responses", "messages"],
-  gemini: ["messages", "responses", "chat"], // as for responses
-};
-
 /** Undefined if the model holds no conversations. */
 export const preferredDialect = (client: ClientDialect, { dialects }: Pick<Model, "dialects">): Dialect | undefined =>
-  preference[client].find((candidate) => dialects.includes(candidate));
+  codecs[client].facts.upstreams.find((candidate) => dialects.includes(candidate));
 
 /** Whether a full answer has to be requested as a stream: some models give long answers only so. The messages dialect always has a maximum. */
 export function needsStream({ maxTokens }: Conversation, { model, dialect }: Target): boolean {

@@ -133,7 +133,7 @@ function turnedReply(
       },
       first.body,
       read,
-      ways.counted(codecs[client].joinsTexts ? separateTexts(next) : next),
+      ways.counted(codecs[client].facts.joinsTexts ? separateTexts(next) : next),
     );
   const unusedOf = (own: NonNullable<typeof request.own>, turned: () => { hasCalled: boolean }) => ({
     ...own,
@@ -195,7 +195,6 @@ function encodeTurn(request: TranslationRequest, conversation: Conversation, str
     options,
   );
   record.addChanges(dialectHeaders ?? {});
-  const { repairRequest } = codecs[upstream];
   const written = (body: JsonObject) => {
     const json = JSON.stringify(body);
     return skeleton ? skeleton.fill(json) : json;
@@ -203,7 +202,7 @@ function encodeTurn(request: TranslationRequest, conversation: Conversation, str
   return {
     body: written(encoded.body),
     headers: dialectHeaders?.headers ?? {},
-    repaired: repairRequest && (() => written(repairRequest(encoded.body))),
+    repaired: () => written(codecs[upstream].repairRequest(encoded.body)),
     withoutBeta: (beta) =>
       withoutBeta(beta, options, (less) => encodeTurn({ ...request, options: less }, conversation, stream)),
     restore:

@@ -13,6 +13,14 @@ import { repairRequest, repairTools } from "./rules";
 import { offersServerTools } from "./server-tools";
 
 export const chat: Codec = {
+  facts: {
+    upstreams: ["chat", "responses", "messages"],
+    streamBytesPerToken: 200,
+    // opencode shows 400, 403, 404 and 424 at once.
+    shownAtOnce: 424,
+    hiddenStatuses: new Set(),
+    joinsTexts: true,
+  },
   longTexts,
   checkRequest,
   overview,
@@ -31,7 +39,6 @@ export const chat: Codec = {
   fixReply,
   decodeStream,
   encodeStream,
-  joinsTexts: true,
   fixStream,
   collectStream,
   encodeError,

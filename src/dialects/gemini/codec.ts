@@ -8,6 +8,16 @@ import { checkRequest, decodeRequest } from "./request";
 import { streamType } from "./stream-form";
 
 export const gemini: ClientCodec = {
+  facts: {
+    // Signatures survive in messages.
+    upstreams: ["messages", "responses", "chat"],
+    streamBytesPerToken: 200,
+    // Gemini CLI retries 429, 499 and 5xx, and takes 404 for an unknown model; 400 is Google's status for
+    // FAILED_PRECONDITION too.
+    shownAtOnce: 400,
+    hiddenStatuses: new Set([404]),
+    joinsTexts: true,
+  },
   longTexts,
   checkRequest,
   overview,
@@ -15,7 +25,6 @@ export const gemini: ClientCodec = {
   decodeRequest,
   encodeReply,
   encodeStream,
-  joinsTexts: true,
   streamType,
   encodeError,
 };

@@ -14,6 +14,14 @@ import { forgetThinking, repairTools } from "./rules";
 import { hasOwnResults, hasServerCalls, offersServerTools } from "./server-tools";
 
 export const messages: Codec = {
+  facts: {
+    upstreams: ["messages", "responses", "chat"],
+    streamBytesPerToken: 40,
+    // Claude Code retries 400 six times with a smaller request; with 403 it blames the sign-in, with 404 the model.
+    shownAtOnce: 424,
+    hiddenStatuses: new Set([404]),
+    startsWithUsage: true,
+  },
   longTexts,
   checkRequest,
   overview,
@@ -35,7 +43,6 @@ export const messages: Codec = {
   encodeReply,
   fixReply,
   decodeStream,
-  startsWithUsage: true,
   encodeStream,
   fixStream,
   endIn,

@@ -15,6 +15,14 @@ import { repairForeignItems, repairTools } from "./rules";
 import { offersServerTools } from "./tool-search";
 
 export const responses: Codec = {
+  facts: {
+    // Messages before chat: signatures survive there.
+    upstreams: ["responses", "messages", "chat"],
+    streamBytesPerToken: 250,
+    // Codex shows the message at once only with 400; with 403, 404 and 424 it retries six times.
+    shownAtOnce: 400,
+    hiddenStatuses: new Set([403, 404]),
+  },
   longTexts,
   checkRequest,
   isWarmUp,
