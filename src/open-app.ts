@@ -118,7 +118,7 @@ export function openApp(options: AppOptions): App {
   });
   const billedPrices = openBilledPrices();
   const drift = openDrift(now, monotonic, billedPrices.learn);
-  const isShared = stores.accountShare !== undefined;
+  const isShared = stores.accountSync !== undefined;
   const auto = openAuto({ copilot, logger, now, monotonic });
   const scopeParts = {
     auto,
@@ -293,11 +293,11 @@ function openAccounts(
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
   const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
-  const share = stores.accountShare;
+  const sync = stores.accountSync;
   const optionsAt = new Map<string | undefined, AccountOptions>();
   const open = (saved: SavedAccount | TemporaryAccount, host?: string) => {
     const options = optionsAt.get(host) ?? {
-      ...{ ...clock, hosts: hosts(host), version, logger, stopped, share },
+      ...{ ...clock, hosts: hosts(host), version, logger, stopped, sync },
       timeoutMs: environment.upstreamTimeoutMs,
       neverOverage: () => config.current.neverOverage,
       inspect: losses.inspect,
@@ -312,7 +312,7 @@ function openAccounts(
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
     open: (saved) => open(saved, saved.host),
     logger,
-    share,
+    sync,
   });
   return { store, active, hosts };
 }

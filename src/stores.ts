@@ -1,6 +1,7 @@
 /** What dragoman keeps: each store has an implementation on this machine's files and one in Postgres. */
-import type { AccountShare } from "./accounts/account-share";
+
 import type { AccountStore } from "./accounts/account-store";
+import type { AccountSync } from "./accounts/account-sync";
 import type { Affinity } from "./accounts/affinity";
 import type { SignInStore } from "./accounts/sign-in-store";
 import type { Ledger, LedgerOptions } from "./budgets/ledger";
@@ -52,7 +53,7 @@ export interface Stores {
   /** Missing where this is the only server. */
   team?: Team;
   /** Missing where no other server has the same accounts. */
-  accountShare?: AccountShare;
+  accountSync?: AccountSync;
   /**
    * The error for every request while what others have changed has not been known for too long: keys may have been revoked.
    * Read at each use.

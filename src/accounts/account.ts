@@ -1,9 +1,9 @@
 /** One active account: its sessions, its quota, and whether it can serve. GitHub is asked only when something is needed. */
 import { asProxyError, type ProxyError } from "../errors";
 import type { Logger } from "../logger";
-import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from "./account-share";
 import { type AccountState, isSuspended, type NewState, type ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
+import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "./account-sync";
 import { CopilotSession } from "./copilot-session";
 import { fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
@@ -41,7 +41,7 @@ export interface AccountOptions {
   /** Called with each answer that numbers are read from: with its kind, and the account's key. */
   inspect?(where: InspectedAnswer, key: string, answer: unknown): void;
   /** The other servers of a team; they do not know a temporary account. */
-  share?: AccountShare;
+  sync?: AccountSync;
 }
 
 const ready: AccountState = { name: "ready" };
@@ -89,7 +89,7 @@ export class Account {
   }
   /** As other servers know it. */
   get identity(): SharedSignIn {
-    this.#signIn ??= this.#share ? signInOf(this.#saved.githubToken) : "";
+    this.#signIn ??= this.#sync ? signInOf(this.#saved.githubToken) : "";
     return { key: this.key, signIn: this.#signIn };
   }
 
@@ -138,7 +138,7 @@ export class Account {
   }
   /** The last known quota, without asking GitHub. */
   get knownQuota(): Quota | undefined {
-    return this.#parts ? this.#parts.quota.known : this.#share?.known(this.identity).quota;
+    return this.#parts ? this.#parts.quota.known : this.#sync?.cached(this.identity).quota;
   }
   /** From the headers of a model's answer. */
   learnQuota(headers: Headers): void {
@@ -169,7 +169,7 @@ export class Account {
   }
 
   /** Takes what another server has found out with the same sign-in. */
-  applyRemote({ signIn }: SharedSignIn, { state, quota }: FoundOut): void {
+  applyRemote({ signIn }: SharedSignIn, { state, quota }: AccountUpdate): void {
     if (signIn !== this.identity.signIn) return;
     // Numbers of a quota are looked up when somebody asks. What keeps requests off it counts at once.
     if (!this.#parts && !state && !(quota && isUsedUp(quota))) return;
@@ -179,8 +179,8 @@ export class Account {
   }
 
   /** A temporary account is not known to other servers. */
-  get #share(): AccountShare | undefined {
-    return this.temporary ? undefined : this.#options.share;
+  get #sync(): AccountSync | undefined {
+    return this.temporary ? undefined : this.#options.sync;
   }
 
   #asConfigured(state: AccountState): ShownState {
@@ -192,9 +192,9 @@ export class Account {
 
   #open(): AccountParts {
     if (this.#parts) return this.#parts;
-    const share = this.#share;
-    this.#parts = openParts(this, this.#saved, { ...this.#options, share });
-    if (share) this.applyRemote(this.identity, share.known(this.identity));
+    const sync = this.#sync;
+    this.#parts = openParts(this, this.#saved, { ...this.#options, sync });
+    if (sync) this.applyRemote(this.identity, sync.cached(this.identity));
     return this.#parts;
   }
 }
@@ -211,7 +211,7 @@ interface AccountParts {
 function openParts(
   { key, identity, member }: Account,
   saved: SavedAccount | TemporaryAccount,
-  { share, ...options }: AccountOptions,
+  { sync, ...options }: AccountOptions,
 ): AccountParts {
   const { hosts, version, logger, now = Date.now, monotonic = () => performance.now(), random = Math.random } = options;
   const { githubToken } = saved;
@@ -233,10 +233,10 @@ function openParts(
   const status: AccountStatus = new AccountStatus({
     ...{ id, logger, isTemporary, ...clocks },
     afterCooldown: () => quota.state,
-    changed: () => share?.publish(identity, { state: status.shared }),
+    changed: () => sync?.publish(identity, { state: status.shared }),
   });
   const session: CopilotSession = new CopilotSession({
-    ...{ identity, share, githubToken, mode, caller, status, id, logger, ...clocks },
+    ...{ identity, sync, githubToken, mode, caller, status, id, logger, ...clocks },
     copilotUser: () => quota.user(),
     stopped: () => options.stopped?.(member),
   });
@@ -244,7 +244,7 @@ function openParts(
     ...{ caller, githubToken, status, id, now, inspect },
     mode: () => session.mode,
     fetched: (user) => login.learn(user.login),
-    learned: (found) => share?.publish(identity, { quota: found }),
+    learned: (found) => sync?.publish(identity, { quota: found }),
   });
   return { login, status, session, quota, now };
 }

@@ -1,8 +1,8 @@
 /** The accounts in use: a temporary one first, then the saved ones. Changes of the account store by any process are followed. */
 import type { Logger } from "../logger";
 import type { Account } from "./account";
-import type { AccountShare } from "./account-share";
 import type { AccountChoices, AccountStore, SavedAccount } from "./account-store";
+import type { AccountSync } from "./account-sync";
 
 export interface ActiveAccounts {
   /** A new array after each change. Requests in progress on a removed account still finish. */
@@ -18,12 +18,12 @@ export interface ActiveAccountsOptions {
   open(saved: SavedAccount): Account;
   logger: Logger;
   /** The other servers of a team. */
-  share?: Pick<AccountShare, "known" | "follow">;
+  sync?: Pick<AccountSync, "cached" | "follow">;
 }
 
 /** Reads the store at once, and then once a second. @throws as `store.load` */
 export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccounts {
-  const { store, temporary, logger, share } = options;
+  const { store, temporary, logger, sync } = options;
   let active = new Map<string, Account>();
   let accounts: Account[] = [];
   const byKey = new Map<string, Account>();
@@ -56,7 +56,7 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
 
   function open(saved: SavedAccount): Account {
     const account = options.open(saved);
-    if (share) account.applyRemote(account.identity, share.known(account.identity));
+    if (sync) account.applyRemote(account.identity, sync.cached(account.identity));
     return account;
   }
 
@@ -76,7 +76,7 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
 
   refresh();
   store.follow?.(tryRefresh);
-  share?.follow((account, found) => byKey.get(account.key)?.applyRemote(account, found));
+  sync?.follow((account, found) => byKey.get(account.key)?.applyRemote(account, found));
   // Watching the folder would be quicker, but not every system and disk reports every change.
   const timer = setInterval(tryRefresh, 1000);
   timer.unref();

@@ -6,8 +6,8 @@
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { withTimeLimit } from "../net/time-limit";
-import { type AccountShare, renewBefore, type SharedSignIn } from "./account-share";
 import { isSuspended } from "./account-state";
+import { type AccountSync, renewBefore, type SharedSignIn } from "./account-sync";
 import { openBackoff } from "./backoff";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import { allowedModelHost, type Mode } from "./hosts";
@@ -33,7 +33,7 @@ export interface CopilotSessionOptions {
   /** 0 … 1 */
   random(): number;
   /** Where the session is shared with other servers. */
-  share?: Pick<AccountShare, "session">;
+  sync?: Pick<AccountSync, "session">;
   /** As other servers know the account. */
   identity: SharedSignIn;
 }
@@ -215,10 +215,10 @@ export class CopilotSession {
 
   /** @throws ProxyError `no_account` or `permission` after GitHub has refused the account; its status is then `failed`. */
   async #fromGithubOrShare(): Promise<FreshSession | Unavailable> {
-    const { mode, share, identity, logger, id } = this.#options;
+    const { mode, sync, identity, logger, id } = this.#options;
     if (mode === "direct") return this.#atOwnHost();
-    if (!share) return this.#exchange();
-    const fresh = await share.session(identity, this.#refused, () => this.#exchange());
+    if (!sync) return this.#exchange();
+    const fresh = await sync.session(identity, this.#refused, () => this.#exchange());
     if (!("session" in fresh)) return fresh;
     logger.conceal(fresh.session.token);
     const baseUrl = this.#allowedHost(fresh.session);
@@ -230,7 +230,7 @@ export class CopilotSession {
     return this.#exchange();
   }
 
-  /** Others can write to what servers share, and a token goes to no host that GitHub could not have named. */
+  /** Others can write to what servers sync, and a token goes to no host that GitHub could not have named. */
   #allowedHost({ baseUrl }: Session): string | undefined {
     const { hosts } = this.#options.caller;
     return hosts.copilotOverride ?? (baseUrl === hosts.copilot ? baseUrl : allowedModelHost(baseUrl, hosts));

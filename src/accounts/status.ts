@@ -1,7 +1,6 @@
 /** The state of an account, for all models or for one, and when it ends. Each change is logged. */
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
-import type { SharedState } from "./account-share";
 import {
   type AccountState,
   type Cooling,
@@ -12,6 +11,7 @@ import {
   needsPerson,
   reasonOf,
 } from "./account-state";
+import type { SharedState } from "./account-sync";
 import { revoked } from "./github";
 import { isSuspension, suspensionError } from "./suspension";
 

@@ -1,6 +1,5 @@
 /** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
 import type { SQL, TransactionSQL } from "bun";
-import { signInOf } from "../accounts/account-share";
 import {
   type AccountStore,
   accountKeyOf,
@@ -10,6 +9,7 @@ import {
   inRegistrationOrder,
   type SavedAccount,
 } from "../accounts/account-store";
+import { signInOf } from "../accounts/account-sync";
 import { ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { type ChosenColumns, postgresAccountChoices } from "./account-choices";

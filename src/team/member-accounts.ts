@@ -1,5 +1,5 @@
 /** The accounts of members, with the states that servers last found out. */
-import type { SharedState } from "../accounts/account-share";
+import type { SharedState } from "../accounts/account-sync";
 import type { MemberAccount } from "../keys/members";
 import type { Postgres } from "./connection";
 

@@ -1,5 +1,5 @@
 /** Upstream sessions that servers share through Postgres: a token is exchanged once for all of them. */
-import { renewBefore, type SharedSignIn } from "../accounts/account-share";
+import { renewBefore, type SharedSignIn } from "../accounts/account-sync";
 import type { FreshSession, Unavailable } from "../accounts/session";
 import { isAwayError } from "./away";
 import type { StoreParts } from "./parts";

@@ -16,7 +16,7 @@ import type { Team } from "../keys/team";
 import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
 import type { Stores } from "../stores";
-import { TeamAccountShare } from "./account-share";
+import { TeamAccountSync } from "./account-sync";
 import { openPostgresAccounts } from "./accounts";
 import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
 import { isAwayError } from "./away";
@@ -95,7 +95,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
     const members = await TeamMembers.open(postgres, changes);
     if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
-    const share = replica && (await TeamAccountShare.open({ ...parts, replica: replica.id }));
+    const sync = replica && (await TeamAccountSync.open({ ...parts, replica: replica.id }));
     const ended = follow ? await openEndedSessions(parts) : undefined;
     const isLeader = () => replica?.isLeader ?? false;
     const signIns = follow ? await TeamSignIns.open({ ...parts, isLeader }) : undefined;
@@ -104,7 +104,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const useLogger = (given: Logger) => {
       logger = given;
     };
-    return storesOf(environment, parts, { config, accounts, members, replica, share, ended, signIns, useLogger });
+    return storesOf(environment, parts, { config, accounts, members, replica, sync, ended, signIns, useLogger });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -118,7 +118,7 @@ interface Opened {
   accounts: AccountStore;
   members: Members;
   replica: Replica | undefined;
-  share: TeamAccountShare | undefined;
+  sync: TeamAccountSync | undefined;
   ended: EndedSessions | undefined;
   signIns: SignInStore | undefined;
   useLogger(logger: Logger): void;
@@ -127,7 +127,7 @@ interface Opened {
 function storesOf(environment: Environment, parts: StoreParts, opened: Opened): PostgresStores {
   const { home, databaseGraceMs: graceMs = defaultGraceMs } = environment;
   const { postgres, seals, changes } = parts;
-  const { config, accounts, replica, share } = opened;
+  const { config, accounts, replica, sync } = opened;
   const id = replica?.id ?? crypto.randomUUID();
   const isLeader = () => replica?.isLeader ?? false;
   const warn = (sentence: string) => parts.logger().warn(sentence);
@@ -201,7 +201,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     },
     members: opened.members,
     team,
-    accountShare: share,
+    accountSync: sync,
     get isolation() {
       return postgres.isAway && postgres.silence > graceMs ? isolated(graceMs) : undefined;
     },
@@ -214,13 +214,13 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
         history?.finish(),
         ledger?.finish(),
         affinity?.flush(),
-        share?.flush(),
+        sync?.flush(),
       ]);
       await Promise.race([written, Bun.sleep(finishMs)]);
       const isWaiting = team.waiting().settlements > 0;
       queues?.close();
       affinity?.close();
-      share?.close();
+      sync?.close();
       changes.close();
       await replica?.close(isWaiting);
       await postgres.close();

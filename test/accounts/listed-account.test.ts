@@ -1,8 +1,8 @@
 /** An account of a team that is only listed here: what it shows, and what makes it more. */
 import { expect, test } from "bun:test";
 import { Account } from "../../src/accounts/account";
-import { type AccountShare, type FoundOut, signInOf } from "../../src/accounts/account-share";
 import type { SavedAccount } from "../../src/accounts/account-store";
+import { type AccountSync, type AccountUpdate, signInOf } from "../../src/accounts/account-sync";
 import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
 import type { Quota } from "../../src/accounts/quota";
@@ -34,18 +34,18 @@ function listed() {
       isUsed = true;
     },
   };
-  const known: FoundOut = {};
+  const known: AccountUpdate = {};
   const paused = new Set<string>();
   const session = { token: "t", baseUrl: "https://api.individual.githubcopilot.com", mode: "exchange" } as const;
-  const share: AccountShare = {
-    known: () => known,
+  const sync: AccountSync = {
+    cached: () => known,
     follow: () => {},
     publish: () => {},
     session: async () => ({ session, freshFor: 1_500_000, lifetime: 1_800_000 }),
   };
-  const parts = { hosts: hostsFor(), version: "1", logger: noting, share, paused: (key: string) => paused.has(key) };
+  const parts = { hosts: hostsFor(), version: "1", logger: noting, sync, paused: (key: string) => paused.has(key) };
   const account = new Account(saved, { ...parts, ...handClock() });
-  return { account, known, paused, share, isUsed: () => isUsed };
+  return { account, known, paused, sync, isUsed: () => isUsed };
 }
 
 test("a listed account shows who it is and that it is paused, without being used", () => {
@@ -90,13 +90,13 @@ test("the first use of a listed account begins with what is known of it", async 
 });
 
 test("among the active accounts, a state that is known counts from the start", () => {
-  const { account, known, share } = listed();
+  const { account, known, sync } = listed();
   known.state = { account: { name: "cooling", until: 9e12 }, models: {} };
   const active = openActiveAccounts({
     store: { load: () => [saved], stamp: () => "1" },
     open: () => account,
     logger: keptLog().logger,
-    share,
+    sync,
   });
   expect(active.accounts[0]!.state.name).toBe("cooling");
   active.close();

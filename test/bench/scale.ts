@@ -5,13 +5,13 @@
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
 import { Account } from "../../src/accounts/account";
-import { signInOf } from "../../src/accounts/account-share";
 import type { SavedAccount } from "../../src/accounts/account-store";
+import { signInOf } from "../../src/accounts/account-sync";
 import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
-import { TeamAccountShare } from "../../src/team/account-share";
+import { TeamAccountSync } from "../../src/team/account-sync";
 import { openPostgresAccounts } from "../../src/team/accounts";
 import { TeamMembers } from "../../src/team/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
@@ -129,15 +129,15 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   const before = process.memoryUsage().rss;
   const begun = performance.now();
   const members = await TeamMembers.open(postgres, noChanges);
-  const share = await TeamAccountShare.open({ ...parts, replica: crypto.randomUUID() });
+  const sync = await TeamAccountSync.open({ ...parts, replica: crypto.randomUUID() });
   const store = await openPostgresAccounts(postgres, seals, noChanges, () => logger);
-  const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, share });
-  const active = openActiveAccounts({ store, logger, share, open });
+  const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, sync });
+  const active = openActiveAccounts({ store, logger, sync, open });
   const seconds = (performance.now() - begun) / 1_000;
   Bun.gc(true);
   const memberBytes = Math.round((process.memoryUsage().rss - before) / count);
   if (members.list().length !== count || active.accounts.length !== count) throw new Error("Some were not read.");
-  for (const each of [share, active]) each.close();
+  for (const each of [sync, active]) each.close();
   say(
     `members: ${round(count)} with a key, an account and its quota are read after ${round(seconds, 2)} s, and take ${round(memberBytes / 1024, 1)} KiB of memory each`,
   );

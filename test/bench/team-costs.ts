@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { columnNames } from "../../src/history/entry";
-import { TeamAccountShare } from "../../src/team/account-share";
+import { TeamAccountSync } from "../../src/team/account-sync";
 import type { Changes } from "../../src/team/changes";
 import { insertRows } from "../../src/team/requests";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
@@ -168,7 +168,7 @@ async function measureAccounts(stores: PostgresStores) {
     FROM json_to_recordset(${JSON.stringify(sealed)}::text::json) AS given(key text, login text, token text)`;
   const openShare = () => {
     const replica = crypto.randomUUID();
-    return TeamAccountShare.open({ postgres, seals, changes: noChanges, replica, logger: () => console as never });
+    return TeamAccountSync.open({ postgres, seals, changes: noChanges, replica, logger: () => console as never });
   };
   const share = await openShare();
   const publish = async (from: number) => {
@@ -179,7 +179,7 @@ async function measureAccounts(stores: PostgresStores) {
   const stored = await timed(stores, async () => {
     for (let from = 0; from < count; from += 250) await publish(from);
   });
-  const readers: TeamAccountShare[] = [];
+  const readers: TeamAccountSync[] = [];
   const states = await timed(stores, async () => {
     for (let each = 0; each < 8; each += 1) readers.push(await openShare());
   });

@@ -4,11 +4,11 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from "../../src/accounts/account-share";
+import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "../../src/accounts/account-sync";
 import type { Quota } from "../../src/accounts/quota";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
-import type { TeamAccountShare } from "../../src/team/account-share";
+import type { TeamAccountSync } from "../../src/team/account-sync";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { describeWithDatabases } from "../support/shared-postgres";
@@ -29,12 +29,12 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  async function server(): Promise<PostgresStores & { accountShare: AccountShare }> {
+  async function server(): Promise<PostgresStores & { accountSync: AccountSync }> {
     const stores = await openPostgresStores(readEnvironment({ DRAGOMAN_HOME: home, HOME: home, ...env }), {
       follow: true,
     });
     opened.push(stores);
-    return stores as PostgresStores & { accountShare: AccountShare };
+    return stores as PostgresStores & { accountSync: AccountSync };
   }
 
   async function team(count: number) {
@@ -50,9 +50,9 @@ describeWithDatabases("what servers share of an account", (postgres) => {
       .openAccounts(logger)
       .add({ login: "anna", host: "github.com", app: "vscode", mode: "exchange", githubToken, addedAt: 1 });
 
-  const heardBy = ({ accountShare }: { accountShare: AccountShare }) => {
-    const heard: FoundOut[] = [];
-    accountShare.follow((account, found) => {
+  const heardBy = ({ accountSync }: { accountSync: AccountSync }) => {
+    const heard: AccountUpdate[] = [];
+    accountSync.follow((account, found) => {
       if (account.key === anna.key) heard.push(found);
     });
     return heard;
@@ -67,58 +67,58 @@ describeWithDatabases("what servers share of an account", (postgres) => {
   test("a state is known to the others at once, to those that start later too, and is not told back", async () => {
     const [one, other] = await team(2);
     const [own, heard] = [heardBy(one!), heardBy(other!)];
-    one!.accountShare.publish(anna, { state: limited });
+    one!.accountSync.publish(anna, { state: limited });
     await until(() => heard.length === 1, "the other server has heard of the account");
     expect(heard).toEqual([{ state: limited }]);
-    expect((await server()).accountShare.known(anna)).toEqual({ state: limited });
+    expect((await server()).accountSync.cached(anna)).toEqual({ state: limited });
     expect(own).toEqual([]);
   });
 
   test("a quota does not change the state that is known, and what was published last counts", async () => {
     const [one, other] = await team(2);
     const heard = heardBy(other!);
-    one!.accountShare.publish(anna, { state: limited });
-    one!.accountShare.publish(anna, { quota });
+    one!.accountSync.publish(anna, { state: limited });
+    one!.accountSync.publish(anna, { quota });
     await until(() => heard.some((found) => found.quota !== undefined), "the other server has heard of the quota");
-    expect(other!.accountShare.known(anna)).toEqual({ state: limited, quota });
+    expect(other!.accountSync.cached(anna)).toEqual({ state: limited, quota });
     const ready = { account: { name: "ready" }, models: {} } as const;
-    other!.accountShare.publish(anna, { state: ready });
+    other!.accountSync.publish(anna, { state: ready });
     await until(
-      () => one!.accountShare.known(anna).state?.account.name === "ready",
+      () => one!.accountSync.cached(anna).state?.account.name === "ready",
       "the account is ready there again",
     );
-    expect(one!.accountShare.known(anna)).toEqual({ state: ready, quota });
+    expect(one!.accountSync.cached(anna)).toEqual({ state: ready, quota });
   });
 
   test("numbers of a quota are not announced, and read by all a moment later; that it is used up is announced", async () => {
-    const [one, other] = (await team(2)) as unknown as { accountShare: TeamAccountShare; postgres: Postgres }[];
+    const [one, other] = (await team(2)) as unknown as { accountSync: TeamAccountSync; postgres: Postgres }[];
     const [heard, told] = [heardBy(other!), heardBy(one!)];
     const revision = async () => {
       const [row] = await one!.postgres.sql`SELECT revision::int FROM dragoman.revisions WHERE name = 'account_states'`;
       return row.revision;
     };
     const before = await revision();
-    one!.accountShare.publish(anna, { quota });
-    await one!.accountShare.flush();
+    one!.accountSync.publish(anna, { quota });
+    await one!.accountSync.flush();
     expect([await revision(), heard]).toEqual([before, []]);
-    await other!.accountShare.readQuotas();
-    expect([heard, other!.accountShare.known(anna)]).toEqual([[{ quota }], { quota }]);
+    await other!.accountSync.readQuotas();
+    expect([heard, other!.accountSync.cached(anna)]).toEqual([[{ quota }], { quota }]);
     // Nothing is read again, unless another transaction was under way.
-    await until(async () => (await other!.accountShare.readQuotas()) === 0, "nothing is read again");
+    await until(async () => (await other!.accountSync.readQuotas()) === 0, "nothing is read again");
     const usedUp = { ...quota, entitlement: 300, unlimited: false, remaining: 0, at: 2_000 };
-    other!.accountShare.publish(anna, { quota: usedUp });
-    await other!.accountShare.flush();
-    other!.accountShare.publish(anna, { quota: { ...usedUp, at: 2_500 } });
-    await other!.accountShare.flush();
+    other!.accountSync.publish(anna, { quota: usedUp });
+    await other!.accountSync.flush();
+    other!.accountSync.publish(anna, { quota: { ...usedUp, at: 2_500 } });
+    await other!.accountSync.flush();
     await until(() => told.length > 0, "the other server was told");
     expect([told, await revision()]).toEqual([[{ quota: usedUp }], before + 1]);
     // It stays used up, also for a server that has not read back yet what it told itself.
-    other!.accountShare.publish(anna, { quota: { ...usedUp, at: 3_000 } });
-    await other!.accountShare.flush();
+    other!.accountSync.publish(anna, { quota: { ...usedUp, at: 3_000 } });
+    await other!.accountSync.flush();
     expect(await revision()).toBe(before + 1);
-    other!.accountShare.publish(anna, { quota: { ...quota, at: 4_000 } });
+    other!.accountSync.publish(anna, { quota: { ...quota, at: 4_000 } });
     await until(() => told.length === 2, "the other server was told twice");
-    expect((await server()).accountShare.known(anna)).toEqual({ quota: { ...quota, at: 4_000 } });
+    expect((await server()).accountSync.cached(anna)).toEqual({ quota: { ...quota, at: 4_000 } });
   });
 
   test("a new sign-in ends the state", async () => {
@@ -127,30 +127,30 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     const suspended = { account, models: {} };
     for (const server of [one!, other!]) {
       const heard = heardBy(server === one ? other! : one!);
-      server.accountShare.publish(anna, { state: suspended });
+      server.accountSync.publish(anna, { state: suspended });
       await until(() => heard.length === 1, "the other server has heard of the account");
     }
     await signIn(other!, "ghu_anna_anew_0123456789");
     const anew = { ...anna, signIn: signInOf("ghu_anna_anew_0123456789") };
-    for (const server of [one!, other!]) expect(server.accountShare.known(anew)).toEqual({});
+    for (const server of [one!, other!]) expect(server.accountSync.cached(anew)).toEqual({});
     // What somebody still finds out with the old sign-in does not count.
-    one!.accountShare.publish(anna, { state: suspended });
-    one!.accountShare.publish(anew, { state: limited });
-    await until(() => other!.accountShare.known(anew).state !== undefined, "the other server knows the new account");
-    expect(other!.accountShare.known(anew)).toEqual({ state: limited });
+    one!.accountSync.publish(anna, { state: suspended });
+    one!.accountSync.publish(anew, { state: limited });
+    await until(() => other!.accountSync.cached(anew).state !== undefined, "the other server knows the new account");
+    expect(other!.accountSync.cached(anew)).toEqual({ state: limited });
   });
 
   test("an account that nobody has signed in, or that was removed, has no state", async () => {
     const [one, other] = await team(2);
-    one!.accountShare.publish(nobody, { state: limited });
+    one!.accountSync.publish(nobody, { state: limited });
     await one!.openAccounts(logger).remove("anna");
-    one!.accountShare.publish(anna, { state: limited });
+    one!.accountSync.publish(anna, { state: limited });
     const heard = heardBy(other!);
     await signIn(one!);
-    one!.accountShare.publish(anna, { quota });
-    one!.accountShare.publish(anna, { state: limited });
+    one!.accountSync.publish(anna, { quota });
+    one!.accountSync.publish(anna, { state: limited });
     await until(() => heard.length > 0, "the other server has heard of it");
-    expect(other!.accountShare.known(nobody)).toEqual({});
+    expect(other!.accountSync.cached(nobody)).toEqual({});
     expect([...(await one!.postgres.sql`SELECT account FROM dragoman.account_states`)]).toEqual([
       { account: anna.key },
     ]);

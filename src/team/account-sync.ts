@@ -1,5 +1,5 @@
 /** What servers share of their accounts through Postgres: states and quotas here, sessions in `shared-session.ts`. */
-import type { AccountShare, FoundOut, SharedSignIn, SharedState } from "../accounts/account-share";
+import type { AccountSync, AccountUpdate, SharedSignIn, SharedState } from "../accounts/account-sync";
 import { isUsedUp, type Quota } from "../accounts/quota";
 import { isAwayError } from "./away";
 import { announceChange } from "./changes";
@@ -13,15 +13,15 @@ const pausePerQuota = 10;
 
 /** What was announced and not read back yet; the revision is known when it is written. */
 interface Announced {
-  found: FoundOut;
+  found: AccountUpdate;
   revision: number;
 }
 
-export class TeamAccountShare implements AccountShare {
+export class TeamAccountSync implements AccountSync {
   readonly #parts: ServerParts;
   /** By the account's key. */
-  readonly #states = new Map<string, FoundOut & { signIn: string; revision: number }>();
-  readonly #listeners: ((account: SharedSignIn, found: FoundOut) => void)[] = [];
+  readonly #states = new Map<string, AccountUpdate & { signIn: string; revision: number }>();
+  readonly #listeners: ((account: SharedSignIn, found: AccountUpdate) => void)[] = [];
   /** By account and sign-in, as `#announced`. */
   readonly #pending = new Map<string, Pending>();
   readonly #announced = new Map<string, Announced>();
@@ -37,34 +37,34 @@ export class TeamAccountShare implements AccountShare {
   }
 
   /** Reads all states, and follows them from now on. @throws ProxyError */
-  static async open(parts: ServerParts): Promise<TeamAccountShare> {
-    const share = new TeamAccountShare(parts);
-    const { revision } = await share.#readStored();
-    parts.changes.follow("account_states", revision, (since) => share.#readAnnounced(since));
-    share.#readQuotasLater(quotaGatherMs);
-    return share;
+  static async open(parts: ServerParts): Promise<TeamAccountSync> {
+    const sync = new TeamAccountSync(parts);
+    const { revision } = await sync.#readStored();
+    parts.changes.follow("account_states", revision, (since) => sync.#readAnnounced(since));
+    sync.#readQuotasLater(quotaGatherMs);
+    return sync;
   }
 
-  session: AccountShare["session"] = (account, refused, exchange) =>
+  session: AccountSync["session"] = (account, refused, exchange) =>
     sharedSession(this.#parts, account, refused, exchange);
 
-  publish(account: SharedSignIn, found: FoundOut): void {
+  publish(account: SharedSignIn, found: AccountUpdate): void {
     const name = nameOf(account);
-    const before = { ...this.known(account), ...this.#announced.get(name)?.found, ...this.#pending.get(name) };
+    const before = { ...this.cached(account), ...this.#announced.get(name)?.found, ...this.#pending.get(name) };
     const isUrgent = found.state !== undefined || changesUse(before, found);
     this.#add({ ...account, ...found, isUrgent });
     if (isUrgent) this.#soon ??= setTimeout(() => void this.flush(), 0).unref();
     else this.#later ??= setTimeout(() => void this.flush(), quotaGatherMs).unref();
   }
 
-  known({ key, signIn }: SharedSignIn): FoundOut {
+  cached({ key, signIn }: SharedSignIn): AccountUpdate {
     const found = this.#states.get(key);
     if (found?.signIn !== signIn) return {};
     const { signIn: _, revision: __, ...rest } = found;
     return rest;
   }
 
-  follow(listener: (account: SharedSignIn, found: FoundOut) => void): void {
+  follow(listener: (account: SharedSignIn, found: AccountUpdate) => void): void {
     this.#listeners.push(listener);
   }
 
@@ -180,10 +180,10 @@ export class TeamAccountShare implements AccountShare {
 }
 
 /** What this server has found out and not yet written. */
-type Pending = FoundOut & SharedSignIn & { /** Others are told at once. */ isUrgent: boolean };
+type Pending = AccountUpdate & SharedSignIn & { /** Others are told at once. */ isUrgent: boolean };
 
 /** With the config's `neverOverage` an account whose quota is used up serves no more. */
-const changesUse = ({ quota: before }: FoundOut, { quota: after }: FoundOut): boolean =>
+const changesUse = ({ quota: before }: AccountUpdate, { quota: after }: AccountUpdate): boolean =>
   after !== undefined && isUsedUp(after) !== (before !== undefined && isUsedUp(before));
 
 const nameOf = ({ key, signIn }: SharedSignIn) => `${key} ${signIn}`;

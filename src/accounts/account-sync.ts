@@ -10,7 +10,7 @@ export interface SharedState {
   models: Record<string, Cooling>;
 }
 
-export interface FoundOut {
+export interface AccountUpdate {
   state?: SharedState;
   quota?: Quota;
 }
@@ -27,7 +27,7 @@ export interface SharedSignIn {
 export const signInOf = (githubToken: string): string =>
   new Bun.CryptoHasher("sha256").update(`a sign-in\0${githubToken}`).digest("hex").slice(0, 16);
 
-export interface AccountShare {
+export interface AccountSync {
   /**
    * The session that another server has stored, unless it is due; else the result of an exchange, which only one server makes
    * at a time.
@@ -39,11 +39,11 @@ export interface AccountShare {
     exchange: () => Promise<FreshSession | Unavailable>,
   ): Promise<FreshSession | Unavailable>;
   /** Tells the others what this server has found out. Never throws, never waits. */
-  publish(account: SharedSignIn, found: FoundOut): void;
+  publish(account: SharedSignIn, found: AccountUpdate): void;
   /** What is known of an account with this sign-in. */
-  known(account: SharedSignIn): FoundOut;
+  cached(account: SharedSignIn): AccountUpdate;
   /** Calls back with what another server has found out. */
-  follow(listener: (account: SharedSignIn, found: FoundOut) => void): void;
+  follow(listener: (account: SharedSignIn, found: AccountUpdate) => void): void;
 }
 
 /** Milliseconds before its end at which a session is renewed. */
