@@ -62,7 +62,7 @@ export function chooseByIntent(demo: DemoState, account: DemoAccount, headers: R
 }
 
 /** A token that comes with a request must be the account's own and not over. @throws Refusal */
-export function requireToken(demo: DemoState, account: DemoAccount, headers: Record<string, string>): boolean {
+function requireToken(demo: DemoState, account: DemoAccount, headers: Record<string, string>): boolean {
   const token = headers["copilot-session-token"];
   if (token === undefined) return false;
   const found = demo.autoTokens.get(token);

@@ -55,7 +55,7 @@ function tier(
  * What a model of a million tokens costs above a number of tokens of prompt: with `long=` double the input and half as
  * much again for the output, else the same.
  */
-export function longPrices({ limits, traits, prices }: Model): (Model["prices"] & { above: number }) | undefined {
+function longPrices({ limits, traits, prices }: Model): (Model["prices"] & { above: number }) | undefined {
   if ((limits?.context ?? 0) < 1_000_000) return undefined;
   const above = Number(traits.get("long"));
   if (!above) return { ...prices, above: 200_000 };

@@ -37,7 +37,7 @@ export interface Effects {
   help?: string;
 }
 
-export interface Directive {
+interface Directive {
   name: string;
   /** The meaning of the argument `N`, if there is one. */
   argument?: string;
@@ -194,7 +194,7 @@ const rows: Row[] = [
 /** Every directive, in the order of the explanation. */
 export const directives: readonly Directive[] = rows.map(({ name, argument, what }) => ({ name, argument, what }));
 
-export const directivesHelp = (): string =>
+const directivesHelp = (): string =>
   ["DEMO. Write one of these into a prompt:"]
     .concat(
       directives.map(

@@ -33,7 +33,7 @@ export interface DemoOptions {
 export type ChangeAnswer = (response: Response, path: string) => Promise<Response>;
 
 /** The course of the device flow: `pending` polls, then the outcome. */
-export interface DeviceScript {
+interface DeviceScript {
   /** Seconds; 5. */
   interval: number;
   pending: number;

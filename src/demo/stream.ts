@@ -15,7 +15,7 @@ export interface Interjections {
   ping: string;
 }
 
-export interface Delivery {
+interface Delivery {
   pace: number;
   /** Aborted when the caller hangs up or the demo stops. */
   signal: AbortSignal;

@@ -29,7 +29,7 @@ export interface Scope {
   providerModels: ProviderModels;
 }
 
-export interface ScopeParts {
+interface ScopeParts {
   auto: Auto;
   config: ConfigStore;
   copilot: Copilot;

@@ -55,7 +55,7 @@ export type AnswerRequest = (request: Request, fixups: readonly string[]) => Pro
  * `loopback`: localhost, 127.x, [::1] · `bound`: the name or address that dragoman listens on · `address`: another IP
  * literal, which cannot be rebound · `named`: this machine's own or an allowed name.
  */
-export type HostKind = "loopback" | "bound" | "address" | "named" | "other";
+type HostKind = "loopback" | "bound" | "address" | "named" | "other";
 
 export interface GuardLists {
   /** Lower-case names besides the loopback ones. */

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { codeOf } from "../../errors";
 
-export interface CertificateFile {
+interface CertificateFile {
   variable: "NODE_EXTRA_CA_CERTS" | "SSL_CERT_FILE";
   path: string;
   /** Number of certificates in it; 0 when it cannot be used. */

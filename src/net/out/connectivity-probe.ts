@@ -8,7 +8,7 @@ import { connect as connectTls } from "node:tls";
 import { withTimeLimit } from "../time-limit";
 import { proxyFor } from "./proxy";
 
-export interface ProbeResult {
+interface ProbeResult {
   /** How far the connection gets, and which hop is silent or refuses it: a sentence without its full stop. */
   message: string;
   /** The issuer of the certificate, where one was shown: `Example company root`. */

@@ -35,7 +35,7 @@ export interface PublicPage {
   bytes: Uint8Array;
 }
 
-export interface PageOptions {
+interface PageOptions {
   signal: AbortSignal;
   /** Called with the address of each request, before it is made. @throws ProxyError if it must not be asked. */
   check(url: URL): void;
@@ -43,7 +43,7 @@ export interface PageOptions {
 }
 
 /** Why a page was not read; the codes are those of the messages dialect. */
-export type PageFailure =
+type PageFailure =
   | "url_not_allowed"
   | "url_not_accessible"
   | "content_too_large"

@@ -16,10 +16,10 @@ import type { BilledPrices } from "../models/billed-prices";
 import { isKnownHeader } from "./known-names";
 
 export const driftKinds = ["event", "member", "value", "header", "error code", "model field"] as const;
-export type DriftKind = (typeof driftKinds)[number];
+type DriftKind = (typeof driftKinds)[number];
 
 /** Something new. */
-export interface Sighting {
+interface Sighting {
   kind: DriftKind;
   name: string;
   /** The dialect of the reply, or the part of the API. */
@@ -41,7 +41,7 @@ export interface Drift {
   readonly overflow: number;
 }
 
-export interface ReplyWatch {
+interface ReplyWatch {
   headers(headers: Headers): void;
   full(json: object): void;
   /** A stream on its way to `next`. */

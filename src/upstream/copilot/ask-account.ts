@@ -4,7 +4,7 @@ import type { Session } from "../../accounts/session";
 import { type CallResponse, readText } from "../../net/out/body";
 import { type Failure, readFailure } from "./failure";
 
-export interface AccountAnswer {
+interface AccountAnswer {
   status: number;
   text: string;
   /** Missing if the question was answered. */

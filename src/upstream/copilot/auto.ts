@@ -79,7 +79,7 @@ export interface Auto {
   readonly revision: number;
 }
 
-export interface AutoOptions {
+interface AutoOptions {
   copilot: Copilot;
   logger: Logger;
   /** Wall clock, ms. */

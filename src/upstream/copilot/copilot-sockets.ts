@@ -14,7 +14,7 @@ export interface CopilotSockets {
   close(): void;
 }
 
-export type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quota"> & {
+type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quota"> & {
   body: string | Uint8Array;
 };
 

@@ -33,7 +33,7 @@ export interface SocketPool {
   close(): void;
 }
 
-export interface SocketPoolLimits {
+interface SocketPoolLimits {
   /** Milliseconds that a socket waits for a request. */
   idleMs: number;
   /** Milliseconds after which a socket takes no further request: the upstream ends it after 60 minutes. */

@@ -49,7 +49,7 @@ export interface CurrentModels {
   age: number;
 }
 
-export interface CatalogueOptions extends ModelListCacheOptions {
+interface CatalogueOptions extends ModelListCacheOptions {
   /** For the error if no account is signed in. */
   pool: Pick<Pool, "whyNone">;
   /** What was found out by asking for Auto; else only the lists tell who has it. */

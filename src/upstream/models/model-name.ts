@@ -38,7 +38,7 @@ export function findModel<M extends Named>(name: string, models: readonly M[], .
 export const longestModelName = 512;
 
 /** Other names, or patterns of names, and the model that each stands for. `*` stands for any text. */
-export type Aliases = Readonly<Record<string, string>>;
+type Aliases = Readonly<Record<string, string>>;
 
 /** What an alias of this name stands for: of a table, the name itself before patterns, and the most specific pattern. */
 export function aliasOf(name: string, ...tables: readonly Aliases[]): string | undefined {

@@ -34,7 +34,7 @@ export interface Price {
 }
 
 /** A discount for a time. Whether the prices contain it already is not documented. */
-export interface Promotion {
+interface Promotion {
   /** Percent. */
   discount?: number;
   /** ms timestamp */

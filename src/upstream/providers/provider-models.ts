@@ -26,14 +26,14 @@ export interface ProviderModels {
 }
 
 /** A model of a provider; its id in lists and in the history begins with the provider's name. */
-export interface ProviderModel {
+interface ProviderModel {
   model: Model;
   /** The same as the provider knows it. */
   upstreamModel: ModelFacts;
   provider: Provider;
 }
 
-export interface ProvidedModels {
+interface ProvidedModels {
   models: Model[];
   /** The list of at least one provider could not be fetched now. */
   stale: boolean;

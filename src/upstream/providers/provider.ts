@@ -35,7 +35,7 @@ export interface Provider {
 }
 
 /** Lets a provider cool down after five failed requests in a row: another model serves then, where a chain names one. */
-export interface ProviderBreaker {
+interface ProviderBreaker {
   /** While it cools down: why, as a sentence. */
   readonly cooling: string | undefined;
   served(): void;

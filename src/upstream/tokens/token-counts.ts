@@ -62,7 +62,7 @@ export interface TokenCounts {
   close(): void;
 }
 
-export interface TokenCountsOptions {
+interface TokenCountsOptions {
   config: () => Pick<Config, "tokenCalibration" | "tokenEstimateMultiplier">;
   tokenizer: Tokenizer;
   /** The factors' file. */

@@ -8,7 +8,7 @@ import { factorBounds, type TokenFactor } from "./token-factor";
 export type TokenFactors = Map<string, TokenFactor>;
 
 /** The most models that are remembered: a provider of made-up names must not fill the file. */
-export const maxFactors = 300;
+const maxFactors = 300;
 const maxBytes = 256 * 1024;
 
 const within = ([least, most]: readonly [number, number]) => z.number().min(least).max(most);
