@@ -190,7 +190,7 @@ test("over TLS the certificate has to be the name's, though an address is called
     fetch: () => new Response("Safe."),
   });
   const script = `
-    const { readPublicPage } = await import("${import.meta.dir}/../../src/net/public-page.ts");
+    const { readPublicPage } = await import("${import.meta.dir}/../../src/net/out/public-page.ts");
     const reach = { resolve: async () => ["127.0.0.1"], permits: () => true };
     for (const host of ["copilot.test", "other.test"])
       await readPublicPage(new URL("https://" + host + ":${secure.port}/"), { signal: new AbortController().signal, check() {}, reach })
