@@ -41,7 +41,7 @@ export interface Drift {
   readonly overflow: number;
 }
 
-interface ReplyWatch {
+export interface ReplyWatch {
   headers(headers: Headers): void;
   full(json: object): void;
   /** A stream on its way to `next`. */
