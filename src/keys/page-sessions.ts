@@ -58,7 +58,7 @@ interface Claims {
 
 export const sessionLifetimeMs = 12 * hourMs;
 
-/** Who began a session of the owner: somebody with the admin token, or somebody on the server's own machine, who needed none. */
+/** A session of the owner was begun by somebody with the admin token, or on the server's own machine, where none is needed. */
 const [byToken, byPlace] = ["token", "place"];
 const owner = "owner";
 
@@ -147,7 +147,7 @@ export class PageSessions {
 
 const digestOf = (id: string) => sha256(id).toString("hex");
 
-/** Those of one process, which signs with a key of its own. */
+/** The ended sessions of one process, which signs with a key of its own. */
 export function memoryEndedSessions(): EndedSessions {
   const ended = new BoundedMap<string, true>(maxEnded);
   return { has: (digest) => ended.get(digest) !== undefined, add: (digest) => void ended.set(digest, true) };

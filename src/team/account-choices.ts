@@ -1,4 +1,4 @@
-/** Which of their accounts members have paused, and in which order they use them, in Postgres. */
+/** Members pause and order their accounts; Postgres has what they chose. */
 import { type AccountChoices, accountNotFound } from "../accounts/account-store";
 import { announceChange } from "./changes";
 import type { Postgres } from "./connection";
@@ -11,7 +11,7 @@ export interface ChosenColumns {
 
 interface ChoiceParts {
   postgres: Postgres;
-  /** Of the account with this key. */
+  /** @returns What was chosen for the account with this key. */
   known(key: string): ChosenColumns | undefined;
   /** Reads what was changed. */
   catchUp(): Promise<void>;

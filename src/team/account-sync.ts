@@ -1,4 +1,4 @@
-/** What servers share of their accounts through Postgres: states and quotas here, sessions in `shared-session.ts`. */
+/** Servers share the states and quotas of their accounts through Postgres; `shared-session.ts` shares the tokens. */
 import type { AccountSync, AccountUpdate, SharedSignIn, SharedState } from "../accounts/account-sync";
 import { isUsedUp, type Quota } from "../accounts/quota";
 import { isAwayError } from "./away";
@@ -11,7 +11,7 @@ const quotaGatherMs = 10_000;
 /** Milliseconds of pause for each quota that was read: a server of a large team reads a hundred a second. */
 const pausePerQuota = 10;
 
-/** What was announced and not read back yet; the revision is known when it is written. */
+/** A state that was announced and has not been read back yet. The revision is known when it is written. */
 interface Announced {
   found: AccountUpdate;
   revision: number;
@@ -19,10 +19,10 @@ interface Announced {
 
 export class TeamAccountSync implements AccountSync {
   readonly #parts: ServerParts;
-  /** By the account's key. */
+  /** The keys are those of accounts. */
   readonly #states = new Map<string, AccountUpdate & { signIn: string; revision: number }>();
   readonly #listeners: ((account: SharedSignIn, found: AccountUpdate) => void)[] = [];
-  /** By account and sign-in, as `#announced`. */
+  /** The keys of this map, and of `#announced`, name an account and its sign-in. */
   readonly #pending = new Map<string, Pending>();
   readonly #announced = new Map<string, Announced>();
   #closed = false;
@@ -130,7 +130,7 @@ export class TeamAccountSync implements AccountSync {
     try {
       for (const listener of this.#listeners) listener({ key, signIn }, found);
     } catch (thrown) {
-      // What other servers have found out of other accounts is not to be missed for it.
+      // One state that cannot be read must not hide those of other accounts.
       this.#states.delete(key);
       this.#parts.logger().error(`The state of the account ${key} in the database cannot be read.`, thrown);
     }

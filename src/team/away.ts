@@ -1,4 +1,4 @@
-/** What the errors of Postgres and of the way to it mean for who asked. */
+/** Explains the errors of Postgres, and of the connection to it, to whoever asked. */
 import { codeOf, ProxyError } from "../errors";
 
 /** No answer came within the time that a question may take. */
@@ -22,7 +22,7 @@ interface AwayRow {
   answers?: true;
 }
 
-/** Of an error that says that there is no database to ask, the first row that fits. */
+/** Errors that say that there is no database to ask. The first row that fits an error explains it. */
 const awayRows: readonly AwayRow[] = [
   { state: /^28/, reason: "it refuses this server's user or password" },
   { state: /^3D000/, reason: "it has no database of this name" },
@@ -63,7 +63,7 @@ export const isUnreachable = (thrown: unknown): boolean => {
 export const mayBeDone = (thrown: unknown): boolean =>
   thrown instanceof ProxyError && thrown.details.code === awayCode && isUnanswered(thrown.details.cause);
 
-/** The same for the error that led to it. */
+/** Whether the database may have made the change. @param cause The error that `databaseAway` was made of. */
 export function isUnanswered(cause: unknown): boolean {
   if (cause instanceof NotAsked || sqlState(cause) !== undefined) return false;
   return cause instanceof SlowDatabase || /CLOSED|RESET|EPIPE|ETIMEDOUT/.test(codeOf(cause));

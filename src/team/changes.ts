@@ -202,7 +202,7 @@ export async function announceChange(sql: TransactionSQL, table: FollowedTable):
 export const notifyServers = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
   sql`SELECT ${notification(sql, message)}`;
 
-/** The same as a part of a statement. */
+/** A part of a statement that sends a message. */
 export const notification = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
   sql`pg_notify(${channel}, ${JSON.stringify(message)})`;
 

@@ -15,10 +15,10 @@ export interface Postgres {
    * @throws ProxyError `unable` with the code `database_away` if it cannot be used; otherwise Postgres' own error.
    */
   ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
-  /** The same by one connection of its own, for what belongs to a connection: session locks. */
+  /** Asks by one connection of its own, for session locks, which belong to a connection. */
   askDirect<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
   /**
-   * The same in a transaction, which is rolled back if `work` throws.
+   * Asks in a transaction, which is rolled back if `work` throws.
    * @param isChange Whether something is to be changed: for the sentence of the error.
    */
   transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs?: number, isChange?: boolean): Promise<T>;

@@ -7,7 +7,7 @@ import type { Logger } from "../logger";
 import type { Stores } from "../stores";
 
 export interface CopyPlan {
-  /** Of the source. */
+  /** The counts of the source. */
   accounts: number;
   periods: number;
   requests: number;

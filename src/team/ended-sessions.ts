@@ -9,7 +9,7 @@ export async function openEndedSessions({
   postgres,
   changes,
 }: Pick<StoreParts, "postgres" | "changes">): Promise<EndedSessions> {
-  /** By their digests in hexadecimal: until when they would hold, Unix ms. */
+  /** Digest in hexadecimal → when the session would have expired, Unix ms. */
   const ended = new Map<string, number>();
   const write = (sessions: Iterable<readonly [digest: string, until: number]>) =>
     postgres.transact(async (sql) => {

@@ -247,7 +247,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     close() {
       closed = true;
       for (const each of [timer, diskTimer, pruning, completing, firstPruning, firstCompleting]) clearTimeout(each);
-      // Also the rows of a write that is under way, which may still fail.
+      // The rows of a write that is under way are kept too, because it may fail.
       toDisk();
     },
     async finish() {

@@ -1,6 +1,6 @@
 /**
- * What this server has reserved ahead of each budget, to go on for a while without the database. A lease is two per cent of what
- * is left, taken only while more than a fifth of the budget is left, and given back when that is not so any more: so nobody has
+ * This server reserves a part of each budget ahead, to go on for a while without the database. Such a lease is two per cent of what
+ * is left. It is taken only while more than a fifth of the budget is left, and given back when that is not so any more: so nobody has
  * to ask other servers for what they hold, and a budget that is nearly spent is checked by the database alone.
  */
 import type { LedgerEntry } from "../budgets/entries";
@@ -154,7 +154,7 @@ export class Leases {
     this.#timer = setTimeout(() => void this.refresh(), ms).unref();
   }
 
-  /** Those of budgets of which no more than a fifth is left, as `dragoman.take_lease` says too. */
+  /** Finds the leases of budgets of which no more than a fifth is left, as `dragoman.take_lease` decides too. */
   async #scarce(): Promise<Set<Lease>> {
     const held = [...this.#leases.values()].filter(({ isHeld }) => isHeld);
     if (held.length === 0) return new Set();

@@ -1,5 +1,5 @@
 /**
- * What changes members, their keys and invitations in Postgres, each in one transaction. Revisions are announced before other rows
+ * Changes members, their keys and invitations in Postgres, each in one transaction. Revisions are announced before other rows
  * are locked, and always in the order accounts, keys, members, sign-ins, so that two transactions do not wait for each other.
  */
 import type { SQL, TransactionSQL } from "bun";
@@ -33,7 +33,7 @@ export const memberOf = ({ id, name, created_at_ms, models, key_days }: MemberRo
   ...{ models, keyDays: key_days },
 });
 
-/** Of `dragoman.members`, as `MemberRow`. */
+/** The columns of `dragoman.members` that make a `MemberRow`. */
 export const memberColumns = (sql: SQL) =>
   sql`members.id, members.name, members.created_at_ms::float8 AS created_at_ms, members.models, members.key_days`;
 
@@ -85,7 +85,7 @@ export async function findInvitation(sql: SQL, digest: Buffer): Promise<Invitati
   return row && { member: memberOf(row), name: row.state, at: row.at };
 }
 
-/** Of two that accept at once, the second waits for the first and then finds the invitation used. */
+/** If two accept at once, the second waits for the first and then finds the invitation used. */
 export async function acceptInvitation(
   sql: TransactionSQL,
   digest: Buffer,
@@ -227,7 +227,7 @@ export async function removeMember(sql: TransactionSQL, name: string): Promise<M
   return member;
 }
 
-/** By the clock of the database. */
+/** The present by the clock of the database, Unix ms. */
 export const nowMs = (sql: SQL) => sql`(extract(epoch FROM now()) * 1000)::bigint`;
 
 /** @throws ProxyError `not_found` */

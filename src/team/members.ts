@@ -51,17 +51,17 @@ export class TeamMembers implements Members {
   readonly #postgres: Postgres;
   readonly #changes: Changes;
   readonly #members = new Map<string, Member>();
-  /** By the hash in hexadecimal. */
+  /** The keys of this map are hashes in hexadecimal. */
   readonly #keys = new Map<string, KeyRow>();
   /** The keys of each member, by their hashes too. */
   readonly #byMember = new Map<string, Map<string, KeyRow>>();
   readonly #listeners: (() => void)[] = [];
   #needKeys = false;
-  /** By name, until a member is added, changed or removed. */
+  /** The members by name, until one is added, changed or removed. */
   #sorted: Member[] | undefined;
   /** The ids of all that were ever removed: a failover may have lost it, and then it is done again. */
   readonly #removed = new Set<string>();
-  /** The same of revoked keys, by their hashes. */
+  /** The hashes of all keys that were ever revoked, for the same reason. */
   readonly #revoked = new Set<string>();
 
   private constructor(postgres: Postgres, changes: Changes) {

@@ -1,4 +1,4 @@
-/** What the stores in Postgres are made of. */
+/** The parts that the stores in Postgres share. */
 import type { Logger } from "../logger";
 import type { Changes } from "./changes";
 import type { Postgres } from "./connection";
@@ -12,7 +12,7 @@ export interface StoreParts {
   logger(): Logger;
 }
 
-/** Of a server that takes part in the team; a command that ends at once does not. */
+/** The parts of a server that takes part in the team. A command that ends at once does not. */
 export interface ServerParts extends StoreParts {
   /** The id of this server. */
   replica: string;

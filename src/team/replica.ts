@@ -7,17 +7,6 @@ import { rememberSentFor } from "../notices/sent-notices";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 
-export interface Replica {
-  readonly id: string;
-  readonly isLeader: boolean;
-  /** Those alive at the last heartbeat, a few seconds ago; undefined if the database did not answer then. */
-  readonly servers: readonly KnownServer[] | undefined;
-  /** The connection that held the leader's lock is lost. */
-  lostLock(): void;
-  /** @param isWaiting Settlements wait on this machine's disk, for a server that is started with its folder. */
-  close(isWaiting?: boolean): Promise<void>;
-}
-
 interface ReplicaParts {
   postgres: Postgres;
   version: string;
@@ -32,80 +21,96 @@ const cleanEvery = 60_000;
 /** A server that has missed two reports is gone. */
 export const aliveForMs = 2.4 * heartbeatEvery;
 
-/** @throws ProxyError if the database is away. */
-export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
-  const id = crypto.randomUUID();
-  let isLeader = false;
-  let servers: readonly KnownServer[] | undefined;
-  let cleanedAt = Number.NEGATIVE_INFINITY;
-  let sending: Promise<void> | undefined;
+export class Replica {
+  readonly id = crypto.randomUUID();
+  readonly #parts: ReplicaParts;
+  #isLeader = false;
+  #servers: readonly KnownServer[] | undefined;
+  #cleanedAt = Number.NEGATIVE_INFINITY;
+  #sending: Promise<void> | undefined;
+  #timer: Timer | undefined;
 
-  const heartbeat = async (): Promise<void> => {
+  private constructor(parts: ReplicaParts) {
+    this.#parts = parts;
+  }
+
+  /** Reports this server to the others. @throws ProxyError if the database is away. */
+  static async join(parts: ReplicaParts): Promise<Replica> {
+    const replica = new Replica(parts);
+    await replica.#heartbeat();
+    replica.#timer = setInterval(() => replica.#tryHeartbeat(), heartbeatEvery).unref();
+    return replica;
+  }
+
+  get isLeader(): boolean {
+    return this.#isLeader;
+  }
+
+  /** The servers that were alive at the last heartbeat, a few seconds ago; undefined if the database did not answer then. */
+  get servers(): readonly KnownServer[] | undefined {
+    return this.#servers;
+  }
+
+  /** The connection that held the leader's lock is lost. */
+  lostLock(): void {
+    this.#isLeader = false;
+  }
+
+  /** @param isWaiting Settlements wait on this machine's disk, for a server that is started with its folder. */
+  async close(isWaiting = false): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#sending;
+    this.#isLeader = false;
+    await this.#parts.postgres
+      .ask(
+        // Others may use at once what this server had reserved ahead.
+        (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${this.id} AND NOT ${isWaiting}),
+            lost AS (UPDATE dragoman.replicas SET heartbeat_at = now() - interval '1 hour'
+              WHERE id = ${this.id} AND ${isWaiting})
+          UPDATE dragoman.reservations SET expires_at = now()
+          WHERE replica = ${this.id} AND is_lease AND state = 'running'`,
+      )
+      .catch(() => {}); // others notice within seconds that it is gone
+  }
+
+  #tryHeartbeat(): void {
+    this.#sending ??= this.#heartbeat()
+      .catch((thrown) => {
+        this.#servers = undefined;
+        if (!isAwayError(thrown)) this.#parts.logger().error("The upkeep of the database failed.", thrown);
+      })
+      .finally(() => {
+        this.#sending = undefined;
+      });
+  }
+
+  async #heartbeat(): Promise<void> {
+    const { postgres, version, sealKeys } = this.#parts;
     await postgres.ask(
       (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads)
-        VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader})
+        VALUES (${this.id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${this.#isLeader})
         ON CONFLICT (id) DO UPDATE SET heartbeat_at = now(), leads = excluded.leads`,
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
     const [row] = await postgres.askDirect(
       (sql) => sql<{ held: boolean }[]>`SELECT
-        CASE WHEN ${isLeader} THEN true ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held,
+        CASE WHEN ${this.#isLeader} THEN true ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held,
         -- A machine that disappears closes no connection: Postgres does within half a minute, and its locks are free.
         set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),
         set_config('tcp_keepalives_count', '3', false)`,
     );
-    if (row!.held !== isLeader)
-      await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${row!.held} WHERE id = ${id}`);
-    isLeader = row!.held;
-    servers = await postgres.ask(aliveServers);
-    if (!isLeader || performance.now() - cleanedAt < cleanEvery) return;
-    cleanedAt = performance.now();
+    const leads = row!.held;
+    if (leads !== this.#isLeader)
+      await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${leads} WHERE id = ${this.id}`);
+    this.#isLeader = leads;
+    this.#servers = await postgres.ask(aliveServers);
+    if (!leads || performance.now() - this.#cleanedAt < cleanEvery) return;
+    this.#cleanedAt = performance.now();
     await removeOld(postgres);
-  };
-  const tryHeartbeat = () => {
-    sending ??= heartbeat()
-      .catch((thrown) => {
-        servers = undefined;
-        if (!isAwayError(thrown)) logger().error("The upkeep of the database failed.", thrown);
-      })
-      .finally(() => {
-        sending = undefined;
-      });
-    return sending;
-  };
-
-  await heartbeat();
-  const timer = setInterval(tryHeartbeat, heartbeatEvery).unref();
-  return {
-    id,
-    get isLeader() {
-      return isLeader;
-    },
-    get servers() {
-      return servers;
-    },
-    lostLock() {
-      isLeader = false;
-    },
-    async close(isWaiting = false) {
-      clearInterval(timer);
-      await sending;
-      isLeader = false;
-      await postgres
-        .ask(
-          // Others may use at once what this server had reserved ahead.
-          (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${id} AND NOT ${isWaiting}),
-              lost AS (UPDATE dragoman.replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = ${id} AND ${isWaiting})
-            UPDATE dragoman.reservations SET expires_at = now() WHERE replica = ${id} AND is_lease AND state = 'running'`,
-        )
-        .catch(() => {
-          // others notice within seconds that it is gone
-        });
-    },
-  };
+  }
 }
 
-/** Those of the last minute: one that was killed is not removed by itself. */
+/** The servers that reported within the last minute: a server that was killed does not remove its row. */
 export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
   sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", host, leads AS "isLeader"
     FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute' ORDER BY started_at, id`;
@@ -125,13 +130,13 @@ async function removeOld(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.statistics WHERE to_ms < (SELECT min(started_at_ms) FROM dragoman.requests)",
     "DELETE FROM dragoman.questions WHERE asked_at < now() - interval '7 days'",
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
-    // Until then the page of a link can say what became of it.
+    // For 30 days the page of a link says what became of it.
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
     "DELETE FROM dragoman.ended_sessions WHERE until_ms < (extract(epoch FROM now()) * 1000)::bigint",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
     // Their server was killed while somebody looked.
     "DELETE FROM dragoman.running WHERE replica NOT IN (SELECT id FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute')",
-    // As long as what was used, since the settlements of a lost server are told by it.
+    // They stay as long as the ledger, because settlements of a lost server are known by its row.
     "DELETE FROM dragoman.replicas WHERE heartbeat_at < now() - interval '400 days'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];

@@ -13,7 +13,7 @@ const settledAfter = 75 * 60_000;
 /** Unix ms by the clock of the database, which is that of all servers. */
 export const databaseNow = "(extract(epoch FROM now()) * 1000)::bigint";
 
-/** What comes when its time was added up already makes that forgotten: its server's clock may be late. */
+/** A row of a server whose clock is late may come when its time was added up already: those sums are forgotten. */
 const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList})
     SELECT ${columnList} FROM json_to_recordset($1::text::json) AS given(${requestTypes.join(", ")})
     ON CONFLICT (request_id, started_at_ms) DO NOTHING RETURNING started_at_ms)

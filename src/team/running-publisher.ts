@@ -79,7 +79,7 @@ export class RunningPublisher {
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      // What is being written may have been read before the hint came.
+      // The write that is under way may have begun before the hint came, so another one follows.
       if (this.#writing) this.#isWanted = true;
       else
         this.#writing = this.#write().finally(() => {

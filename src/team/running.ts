@@ -59,14 +59,14 @@ export class TeamRunning implements RunningRequests {
   readonly #parts: RunningParts;
   readonly #publisher: RunningPublisher;
   readonly #watchers: Watchers;
-  /** What the others wrote, by request id. */
+  /** The requests that the others wrote. */
   readonly #others = new Map<string, Shown>();
   /** The servers that wrote lately. */
   #writing = new Set<string>();
   #silent = 0;
   #gap: string | undefined = notAnswered;
   #watching = 0;
-  /** By the monotonic clock, ms. */
+  /** When the list need not be kept current any more, by the monotonic clock, ms. */
   #currentUntil = 0;
   #timer: Timer | undefined;
   #looking: Promise<void> | undefined;
@@ -281,7 +281,7 @@ export class TeamRunning implements RunningRequests {
   /** @param isFirst Nobody was told of what was there before, so nobody is told what has become of it. */
   #take({ now, servers, requests }: ReadRow, isFirst: boolean): void {
     const writing = new Set(servers.filter(({ shown }) => shown >= now - silentAfter).map(({ id }) => id));
-    // What a server wrote before it fell silent is read again when it goes on.
+    // When a server that was silent goes on, all that it wrote is read again.
     const isComplete = [...writing].every((id) => this.#writing.has(id));
     this.#writing = writing;
     this.#since = isComplete || isFirst ? now - overlap : 0;

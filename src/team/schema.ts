@@ -38,7 +38,7 @@ const columnType = (type: string): string =>
 
 const requestColumns = columnNames.map((name) => `${name} ${columnType(entryColumns[name])}`).join(", ");
 
-/** Of `dragoman.requests`: name and type, without constraints. */
+/** The columns of `dragoman.requests`: name and type, without constraints. */
 export const requestTypes = columnNames.map(
   (name) => `${name} ${columnType(entryColumns[name]).replace(/ NOT NULL.*/, "")}`,
 );

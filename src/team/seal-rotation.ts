@@ -1,4 +1,4 @@
-/** Which key seals the secrets in the database, and the change to another key while servers run. */
+/** The database says which key seals its secrets. That can be changed to another key while servers run. */
 import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
 import type { Postgres } from "./connection";
@@ -34,7 +34,7 @@ const rowsAtOnce = 200;
 interface Rotation {
   /** How many secrets were sealed anew. */
   count: number;
-  /** What no key opens, such as `accounts github.com/ben`: it stays as it is, and is useless under either key. */
+  /** Secrets that no key opens, such as `accounts github.com/ben`. They stay as they are, and are useless under either key. */
   unopened: string[];
 }
 

@@ -1,4 +1,4 @@
-/** What the sealed values of the database belong to: none of them opens in the place of another. */
+/** Names what each sealed value belongs to, so that none opens in the place of another. */
 
 export const aboutConfig = "config";
 /** @param account Its key. */

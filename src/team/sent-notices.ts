@@ -1,4 +1,4 @@
-/** Which notices a team was sent, in Postgres: whichever server leads, each is sent once. */
+/** The notices that a team was sent, in Postgres: each is sent once, whichever server leads. */
 import { type SentNotices, triedEvery, triedFor } from "../notices/sent-notices";
 import type { Postgres } from "./connection";
 

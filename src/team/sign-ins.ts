@@ -29,7 +29,7 @@ const retryEvery = 1_000;
 /** Seconds that a sign-in can be asked for after it has ended. */
 const keptSeconds = 600;
 
-/** What is sealed. The code for GitHub is removed when the sign-in has ended. */
+/** The part of a sign-in that is sealed. The code for GitHub is removed when the sign-in has ended. */
 interface SealedSignIn {
   id: string;
   /** Where the code for GitHub may be sent, and whose the account becomes: as the columns say. */
@@ -53,7 +53,7 @@ interface SignInRow {
 interface HeldSignIn {
   begun: BegunSignIn;
   device: WaitingSignIn["device"] | undefined;
-  /** By the monotonic clock of this process, ms. */
+  /** When it is forgotten, by the monotonic clock of this process, ms. */
   until: number;
 }
 
@@ -64,9 +64,9 @@ interface SignInParts extends StoreParts {
 
 export class TeamSignIns implements SignInStore {
   readonly #parts: SignInParts;
-  /** By the hash of the id, in hexadecimal. */
+  /** The keys are hashes of ids, in hexadecimal. */
   readonly #held = new Map<string, HeldSignIn>();
-  /** Those that run here. */
+  /** The ids of those that run here. */
   readonly #mine = new Set<string>();
   #listeners: Parameters<SignInStore["follow"]>[0] | undefined;
   readonly #timer: Timer;

@@ -32,7 +32,7 @@ import type { Settlement } from "./ledger-queries";
 import { TeamMembers } from "./members";
 import type { StoreParts } from "./parts";
 import { requireOwnConnection } from "./pooler";
-import { joinReplicas, type Replica } from "./replica";
+import { Replica } from "./replica";
 import { TeamRunning } from "./running";
 import { migrate } from "./schema";
 import { openSeals, type Seals } from "./seal";
@@ -40,7 +40,7 @@ import { agreeOnKey } from "./seal-rotation";
 import { postgresSentNotices } from "./sent-notices";
 import { TeamSignIns } from "./sign-ins";
 
-/** What a command needs beside the stores themselves. */
+/** The stores, and what commands need beside them. */
 export interface PostgresStores extends Stores {
   readonly members: Members;
   readonly postgres: Postgres;
@@ -94,7 +94,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     logger = createLogger(() => config.current.logLevel);
     const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
     const members = await TeamMembers.open(postgres, changes);
-    if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
+    if (follow) replica = await Replica.join({ ...parts, version, sealKeys: seals.keyIds });
     const sync = replica && (await TeamAccountSync.open({ ...parts, replica: replica.id }));
     const ended = follow ? await openEndedSessions(parts) : undefined;
     const isLeader = () => replica?.isLeader ?? false;

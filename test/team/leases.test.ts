@@ -7,7 +7,7 @@ import { Changes } from "../../src/team/changes";
 import { connectPostgres, type Postgres } from "../../src/team/connection";
 import { Leases } from "../../src/team/leases";
 import { TeamLedger } from "../../src/team/ledger";
-import { joinReplicas, type Replica } from "../../src/team/replica";
+import { Replica } from "../../src/team/replica";
 import { migrate } from "../../src/team/schema";
 import { describeWithDatabases } from "../support/shared-postgres";
 
@@ -36,7 +36,7 @@ describeWithDatabases("a lease of a budget", (server) => {
   async function opened() {
     let now = 0;
     let unsettled = false;
-    const replica: Replica = await joinReplicas({
+    const replica = await Replica.join({
       postgres,
       logger: () => logger,
       version: "1",

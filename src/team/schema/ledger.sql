@@ -1,4 +1,4 @@
--- What all servers together have used of each budget. The ledger's transactions are functions: one round trip each, so that the
+-- The ledger has what all servers together have used of each budget. Its transactions are functions: one round trip each, so that the
 -- row of a busy budget is locked for as short as possible. Rows of the ledger are locked before those of reservations, and in the
 -- order of their keys, so that two requests never wait for each other.
 
@@ -120,7 +120,7 @@ CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb
     END LOOP;
   END $$;
 
--- What a server holds of a period so that it can go on without the database: `share` of what is left, at least `at_least`, or
+-- A lease is what a server holds of a period, so that it can go on without the database: `share` of what is left, at least `at_least`, or
 -- nothing; nothing too while no more than a fifth of the budget is left. A lease is a reservation: that of an amount that all
 -- share has the server's id; that of a member, key or account has an id made of both. Returns the amount of the new lease, which
 -- replaces the one before.

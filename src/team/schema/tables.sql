@@ -1,7 +1,7 @@
 -- All tables are in the Postgres schema `dragoman`, so that a pooler needs no setting. `_ms` columns are Unix times by the clock
 -- of a server; `timestamptz` ones are by the clock of the database, which decides what has expired for all servers.
 
--- What changes together is numbered together: the row of a table is locked until its change is committed, so revisions are
+-- Changes that belong together have one number: the row of a table is locked until its change is committed, so revisions are
 -- committed in their order. After a failover to a standby that lagged, numbers of lost changes are given to others, which have
 -- another mark.
 CREATE TABLE dragoman.revisions (
@@ -48,7 +48,7 @@ CREATE TABLE dragoman.members (
 CREATE UNIQUE INDEX members_name ON dragoman.members (lower(name)) WHERE removed_at_ms IS NULL;
 CREATE INDEX members_revision ON dragoman.members (revision);
 
--- Of an invitation link only the SHA-256 of its random value is kept.
+-- Only the SHA-256 of the random value of an invitation link is kept.
 CREATE TABLE dragoman.invitations (
   sha256 bytea PRIMARY KEY,
   member uuid NOT NULL REFERENCES dragoman.members,
@@ -171,7 +171,7 @@ CREATE TABLE dragoman.replicas (
   shown_at timestamptz
 );
 
--- What runs, written by each server for its own requests while `watch.until` says that somebody looks. `body` is the request as
+-- The running requests. Each server writes its own while `watch.until` says that somebody looks. `body` is the request as
 -- the pages show it: metadata as in the history. A request that has ended stays for some seconds, so that others learn of it.
 -- Nothing here needs to survive a crash of the database.
 CREATE UNLOGGED TABLE dragoman.running (
