@@ -148,6 +148,17 @@ describe("why nobody can serve", () => {
     expect(error.message).toContain(`before ${zonedTime(clock.now() + 20 * second, clock.now())}`);
   });
 
+  test("one account that cools down while the others need a person: 429 with its wait", () => {
+    const { pool, octo, work, plus, clock } = threeAccounts();
+    expect(pool.stopped()).toBeUndefined();
+    octo.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
+    for (const account of [work, plus]) account.setState({ name: "failed", reason: "Its sign-in was revoked." });
+    const error = pool.whyNone();
+    expect([error.kind, error.details.code]).toEqual(["rate_limit", "rate_limited"]);
+    expect(error.details.headers).toEqual({ "retry-after": "20" });
+    expect(error.message).toContain("work-demo: Its sign-in was revoked.");
+  });
+
   test("the wait is until the first account can serve, none if one can, and unknown if only a person can help", () => {
     const { pool, accounts, octo, clock } = threeAccounts();
     const need = { premium: true };

@@ -76,6 +76,14 @@ test("a request is told what is left, after what others have reserved and used",
   guard.close();
 });
 
+test("a reservation in one budget is given back when its request was not charged", async () => {
+  const guard = await guardOf({ limit: 4 });
+  await guard.release(await reserved(guard, 4));
+  guard.settle(await reserved(guard, 4), { model: "gpt-4.1", expected: credits(4), real: credits(1) });
+  expect(await guard.remaining(subject)).toBe("all=3 credits");
+  guard.close();
+});
+
 test("nothing is reserved where no budget applies, and an account's budget is an error for this account only", async () => {
   const guard = await guardOf({ scope: { account: "octo" }, unit: "requests", limit: 1 });
   expect(await guard.reserve({ ...subject, account: "work" }, credits(1))).toBeUndefined();
@@ -111,6 +119,22 @@ test("what is shown of a budget is in its unit: used, reserved and without a pri
   const unused = await guardOf({ each: "key" });
   expect(await unused.overview()).toMatchObject([{ used: 0, holder: null }]);
   unused.close();
+  guard.close();
+});
+
+test("the holder with the largest share of its own limit comes first, and a limit of nobody changes nothing", async () => {
+  const guard = await guardOf({ each: "key", limits: { CI: 2, "nobody/laptop": 1 } });
+  const use = async (key: string, amount: number) =>
+    guard.settle(await reserved(guard, amount, { key }), {
+      ...{ model: "gpt-4.1", expected: credits(amount), real: credits(amount) },
+    });
+  await use("ci", 1);
+  await use("other", 3);
+  const { states } = await guard.holders(guard.budgets[0]!, { limit: 9 });
+  expect(states).toMatchObject([
+    { holder: { name: "ci" }, used: 1, budget: { limit: 2 } },
+    { holder: { name: "other" }, used: 3, budget: { limit: 10 } },
+  ]);
   guard.close();
 });
 
