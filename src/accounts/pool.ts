@@ -45,7 +45,7 @@ const everyone = () => true;
 export function openPool(parts: PoolParts): Pool {
   const { accounts, freeInOrder = () => false, isShared = false, now = Date.now } = parts;
   const { signInHint = "Run `dragoman auth` to sign in." } = parts;
-  let lastServed: Account | undefined;
+  let lastOffered: Account | undefined;
 
   const usableFor = ({ premium, model, capable = everyone }: Need) => {
     const at = now();
@@ -59,9 +59,9 @@ export function openPool(parts: PoolParts): Pool {
       if (suspended()) return [];
       const usable = usableFor(need);
       if (inOrder.length < 2 || need.premium || freeInOrder()) return inOrder.filter(usable);
-      const turn = lastServed ? inOrder.indexOf(lastServed) + 1 : 0;
+      const turn = lastOffered ? inOrder.indexOf(lastOffered) + 1 : 0;
       const inTurn = [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
-      lastServed = inTurn[0] ?? lastServed;
+      lastOffered = inTurn[0] ?? lastOffered;
       return inTurn;
     },
 

@@ -166,26 +166,26 @@ function openLedgerFile(path: string, { now, warn }: LedgerOptions): LocalLedger
   const prepare = (opened: Database) => void opened.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
   const database = openDatabase(path, { migrations, content, prepare, warn });
   const selectUsed = database.query<{ amount: number; unknown: number }, [string, string, number]>(
-    "SELECT amount, unknown FROM used WHERE budget = ? AND session = ? AND start = ?",
+    "SELECT amount, unknown FROM used WHERE budget = ? AND holder = ? AND start = ?",
   );
   const selectReserved = database.query<{ amount: number }, [string, string, number]>(
-    "SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE budget = ? AND session = ? AND start = ?",
+    "SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE budget = ? AND holder = ? AND start = ?",
   );
   const expire = database.query<null, [number, number]>(
     "DELETE FROM reservations WHERE expires_at_ms <= ? OR expires_at_ms > ?",
   );
   const insert = database.query<null, [string, string, string, number, number, number]>(
-    "INSERT INTO reservations (id, budget, session, start, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)",
+    "INSERT INTO reservations (id, budget, holder, start, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)",
   );
   const remove = database.query<null, [string]>("DELETE FROM reservations WHERE id = ?");
   const add = database.query<null, [string, string, number, number, number, number]>(
-    `INSERT INTO used (budget, session, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
+    `INSERT INTO used (budget, holder, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, unknown = unknown + excluded.unknown,
      changed_at_ms = excluded.changed_at_ms`,
   );
 
   const takeOver = database.query<null, [string, string, number, number, number, number]>(
-    `INSERT INTO used (budget, session, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
+    `INSERT INTO used (budget, holder, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET amount = max(amount, excluded.amount), unknown = max(unknown, excluded.unknown)`,
   );
 
@@ -240,11 +240,11 @@ function openLedgerFile(path: string, { now, warn }: LedgerOptions): LocalLedger
     },
     periods: () =>
       database
-        .query<Omit<UsedPeriod, "key"> & { budget: string; session: string; start: number }, []>(
-          "SELECT budget, session, start, amount, unknown FROM used",
+        .query<Omit<UsedPeriod, "key"> & { budget: string; holder: string; start: number }, []>(
+          "SELECT budget, holder, start, amount, unknown FROM used",
         )
         .all()
-        .map(({ budget, session, start, amount, unknown }) => ({ key: [budget, session, start], amount, unknown })),
+        .map(({ budget, holder, start, amount, unknown }) => ({ key: [budget, holder, start], amount, unknown })),
     takeOver: database.transaction((periods: readonly UsedPeriod[]) => {
       for (const { key, amount, unknown } of periods) takeOver.run(...key, amount, unknown, now());
     }).immediate,
@@ -262,10 +262,10 @@ function readHolders(
   const rows = database
     .query<HolderRow & { count: number }, SQLQueryBindings[]>(
       `WITH amounts AS (
-         SELECT session AS id, amount AS used, 0 AS reserved, unknown, changed_at_ms FROM used
-           WHERE budget = ?1 AND start = ?2 AND session LIKE ?3
-         UNION ALL SELECT session, 0, amount, 0, ?4 FROM reservations
-           WHERE budget = ?1 AND start = ?2 AND session LIKE ?3),
+         SELECT holder AS id, amount AS used, 0 AS reserved, unknown, changed_at_ms FROM used
+           WHERE budget = ?1 AND start = ?2 AND holder LIKE ?3
+         UNION ALL SELECT holder, 0, amount, 0, ?4 FROM reservations
+           WHERE budget = ?1 AND start = ?2 AND holder LIKE ?3),
        sums AS (
          SELECT id, sum(used) AS used, sum(reserved) AS reserved, sum(unknown) AS unknown FROM amounts
            GROUP BY id HAVING max(changed_at_ms) >= ?4)
@@ -290,13 +290,13 @@ function readHolders(
 const migrations: Migration[] = [
   (database: Database) => {
     database.run(`CREATE TABLE used (
-      budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
+      budget TEXT NOT NULL, holder TEXT NOT NULL, start INTEGER NOT NULL,
       amount INTEGER NOT NULL, unknown INTEGER NOT NULL, changed_at_ms INTEGER NOT NULL,
-      PRIMARY KEY (budget, session, start)) WITHOUT ROWID`);
+      PRIMARY KEY (budget, holder, start)) WITHOUT ROWID`);
     database.run(`CREATE TABLE reservations (
-      id TEXT NOT NULL, budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
+      id TEXT NOT NULL, budget TEXT NOT NULL, holder TEXT NOT NULL, start INTEGER NOT NULL,
       amount INTEGER NOT NULL, expires_at_ms INTEGER NOT NULL,
       PRIMARY KEY (id, budget)) WITHOUT ROWID`);
-    database.run("CREATE INDEX reservations_by_budget ON reservations (budget, session, start)");
+    database.run("CREATE INDEX reservations_by_budget ON reservations (budget, holder, start)");
   },
 ];
