@@ -2,13 +2,13 @@
 import { isObject } from "../../json";
 import type { ForeignTool, JsonObject, Tool } from "../hub/conversation";
 import { omitUndefined, textMembers } from "../hub/json";
-import { toolLimits } from "../hub/tools";
+import { upstreamFacts } from "../hub/upstream-facts";
 
 const field = "web_search_options";
 
 /** More tools than the upstream takes have to be searched for. */
 export const offersServerTools = ({ [field]: options, tools }: JsonObject): boolean =>
-  options != null || (Array.isArray(tools) && tools.length > toolLimits.chat);
+  options != null || (Array.isArray(tools) && tools.length > upstreamFacts.chat.toolLimit);
 
 /** @param options The request's `web_search_options`. */
 export function decodeSearch(options: unknown): ForeignTool[] {

@@ -11,7 +11,8 @@ import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Tur
 import { showForeign } from "./foreign";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
-import { countTools, fitTools, largestGroups, toolLimits } from "./tools";
+import { countTools, fitTools, largestGroups } from "./tools";
+import { upstreamFacts } from "./upstream-facts";
 import { wrapFormat } from "./wrapped-format";
 
 interface Adapted extends Changes {
@@ -44,9 +45,10 @@ function adaptNames(request: Conversation, target: Dialect): Adapted {
   const conversation = isSame ? request : { ...request, tools: fitted.tools, turns };
   const changes = { fixups: fitted.fixups, dropped: [...fitted.dropped, ...shown.dropped] };
   refuseTooMany(conversation, target);
-  const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && target !== "responses";
+  const { hasFreeformTools = false } = upstreamFacts[target];
+  const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && !hasFreeformTools;
   const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
-  const wordy = target !== "responses" && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
+  const wordy = !hasFreeformTools && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
   const names = shortNames(conversation);
   if (freeform.size === 0 && !wordy && names.size === 0 && conversation.turns.every(hasPlainIds))
     return { conversation, restore: (next) => next, ...changes };
@@ -66,7 +68,7 @@ function adaptNames(request: Conversation, target: Dialect): Adapted {
         : {}),
       turns: conversation.turns.map((turn) => ({
         ...turn,
-        parts: turn.parts.map((part) => adaptPart(part, nameOf, target !== "responses")),
+        parts: turn.parts.map((part) => adaptPart(part, nameOf, !hasFreeformTools)),
       })),
     },
     restore: restoreCalls(new Map([...names].map(([name, short]) => [short, name])), freeform),
@@ -81,7 +83,7 @@ function adaptNames(request: Conversation, target: Dialect): Adapted {
 }
 
 function refuseTooMany({ tools }: Conversation, target: Dialect): void {
-  const limit = toolLimits[target];
+  const limit = upstreamFacts[target].toolLimit;
   if (countTools(tools, target) <= limit) return;
   const names = tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name]));
   const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${largestGroups(names, 3)}. With \`toolSearch\` set to \`auto\` in dragoman's config, the model searches for those that it needs.`;

@@ -2,6 +2,7 @@
  * Tools that the model gets only when it has searched for them. Which tools it has found stands in the conversation
  * itself: nothing is stored.
  */
+
 import type {
   Conversation,
   Dialect,
@@ -17,7 +18,8 @@ import { replaceForeign } from "./foreign";
 import { omit } from "./json";
 import type { ModelFacts } from "./model";
 import { functionNames, type ServerToolName } from "./server-tools";
-import { countTools, toolLimits } from "./tools";
+import { countTools } from "./tools";
+import { upstreamFacts } from "./upstream-facts";
 
 type ClientTool = FunctionTool | FreeformTool;
 
@@ -40,9 +42,9 @@ const maxUses = 10;
 /** Of the upstream's limit, the places that are kept for tools that are found. */
 const roomForFound = 32;
 
-/** Whether the upstream itself searches for tools when this model is asked in this dialect: chat completions have no such tool. */
+/** Whether the upstream itself searches for tools when this model is asked in this dialect. */
 export const hasToolSearch = ({ supports }: Pick<ModelFacts, "supports">, dialect: Dialect): boolean =>
-  dialect !== "chat" && supports.toolSearch === true;
+  upstreamFacts[dialect].mayHaveToolSearch === true && supports.toolSearch === true;
 
 export const isToolSearch = (tool: ServerToolName | undefined): boolean =>
   tool === "tool-search" || tool === "tool-search-regex";
@@ -57,7 +59,7 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
   const tools = isNative ? conversation.tools : conversation.tools.map(plainTool);
   const isKept = (tool: Tool) => tool.kind === "foreign" || isNative || !tool.isDeferred;
   const kept = tools.filter(isKept);
-  const limit = toolLimits[target];
+  const limit = upstreamFacts[target].toolLimit;
   const always = tools.filter((tool) => tool.kind === "foreign" || !tool.isDeferred);
   const overflow = overflowOf(always, target, limit, isNative);
   const first = kept.filter((tool) => !overflow.has(tool));

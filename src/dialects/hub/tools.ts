@@ -4,17 +4,12 @@ import { ProxyError } from "../../errors";
 import { isObject, isSameJson } from "../../json";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, JsonObject, Tool } from "./conversation";
-import { fitSchema, type SchemaFixup } from "./tool-schema";
+import { fitSchema } from "./tool-schema";
+import { upstreamFacts } from "./upstream-facts";
 
-/** How many tools an upstream takes at most: OpenAI's "array too long. Expected an array with maximum length 128". */
-export const toolLimits = { chat: 128, responses: 128, messages: Number.POSITIVE_INFINITY } satisfies Record<
-  Dialect,
-  number
->;
-
-/** The tools as the upstream counts them: in the responses dialect a namespace is one. */
+/** The tools as the upstream counts them. */
 export function countTools(tools: readonly Tool[], target: Dialect): number {
-  if (target !== "responses") return tools.filter(({ kind }) => kind !== "foreign").length;
+  if (!upstreamFacts[target].hasToolLists) return tools.filter(({ kind }) => kind !== "foreign").length;
   const lists = tools.map(({ extras }) => extras?.openai?.additional_tools ?? extras?.openai?.namespace);
   const nested = lists.filter((list) => list !== undefined);
   return tools.length - nested.length + new Set(nested).size;
@@ -34,20 +29,13 @@ function prefixOf(name: string): string {
   return end > 0 ? name.slice(0, end) : (/^[a-zA-Z0-9]+/.exec(name)?.[0] ?? name);
 }
 
-/** The schema fixups of each dialect; only OpenAI's endpoints compile patterns. */
-const schemaFixups: Record<Dialect, readonly SchemaFixup[]> = {
-  chat: ["schema-pattern", "schema-union", "schema-type"],
-  responses: ["schema-pattern", "schema-union", "schema-type"],
-  messages: ["schema-union", "schema-type"],
-};
-
 /** @returns The same array if nothing had to change. */
 export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[] } & Changes {
   const fixups = new Set<string>();
   const dropped = new Set<string>();
   const fitted = oneEach(tools, target, fixups).map((tool): Tool => {
     if (tool.kind !== "function" || !isObject(tool.schema)) return tool;
-    const { schema, fixups: applied, dropped: lost } = fitSchema(tool.schema, schemaFixups[target]);
+    const { schema, fixups: applied, dropped: lost } = fitSchema(tool.schema, upstreamFacts[target].schemaFixups);
     if (applied.length === 0) return tool;
     for (const name of applied) fixups.add(name);
     for (const name of lost) dropped.add(name);
@@ -105,7 +93,7 @@ export function fitWire(
   const dropped = new Set<string>();
   const set = mapSchemas((schema) => {
     if (!isObject(schema)) return schema;
-    const fitted = fitSchema(schema, schemaFixups[target]);
+    const fitted = fitSchema(schema, upstreamFacts[target].schemaFixups);
     for (const name of fitted.fixups) fixups.add(name);
     for (const name of fitted.dropped) dropped.add(name);
     return fitted.schema;
@@ -120,8 +108,7 @@ function oneEach(tools: Tool[], target: Dialect, fixups: Set<string>): Tool[] {
     if (tool.kind === "foreign") return false;
     const earlier = first.get(tool.name);
     if (!earlier) first.set(tool.name, tool);
-    // In the responses dialect an `additional_tools` item may repeat a tool.
-    return earlier !== undefined ? isSameJson(earlier, tool) : tool.isRepeated === true && target !== "responses";
+    return earlier ? isSameJson(earlier, tool) : tool.isRepeated === true && !upstreamFacts[target].hasToolLists;
   };
   return tools.filter((tool) => {
     const again = isAgain(tool);

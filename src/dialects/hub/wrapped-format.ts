@@ -3,12 +3,14 @@
  * Where a client wants a list or a choice, the schema is the one member of an object, which is taken out of the reply
  * again.
  */
+
 import { isObject, parseJson } from "../../json";
 import type { Stage } from "../../net/stream/stream";
 import type { Conversation, Dialect, JsonObject, ResponseFormat } from "./conversation";
 import { omit, setField } from "./json";
 import type { ReplyEvent } from "./reply";
 import { isStrict } from "./strict-schema";
+import { upstreamFacts } from "./upstream-facts";
 
 const member = "answer";
 /** References point to these at the root. */
@@ -24,7 +26,7 @@ interface WrappedFormat {
 export function wrapFormat({ format }: Conversation, target: Dialect): WrappedFormat | undefined {
   if (!format || !isObject(format.schema) || Object.keys(format.schema).length === 0) return undefined;
   const { schema, isPlain, ...others } = format;
-  if (!isPlain && (schema.type === "object" || target === "messages")) return undefined;
+  if (!isPlain && (schema.type === "object" || upstreamFacts[target].takesAnySchema)) return undefined;
   const root: JsonObject = {};
   for (const key of definitions) if (key in schema) root[key] = moved(schema[key]);
   const wrapped = {

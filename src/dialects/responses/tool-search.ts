@@ -6,7 +6,7 @@ import type { ModelFacts } from "../hub/model";
 import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";
 import { outputText } from "../hub/server-turns";
 import { hasToolSearch } from "../hub/tool-search";
-import { toolLimits } from "../hub/tools";
+import { upstreamFacts } from "../hub/upstream-facts";
 import type { OpenItem, ShownItem, Wire } from "./item-writer";
 import { clientSearchOf, decodeTools, encodeTools, foundTool, hubName, type ToolNames } from "./tools";
 
@@ -17,7 +17,7 @@ const isObjectList = (value: unknown): JsonObject[] => (Array.isArray(value) ? v
 /** Searches of tools are the upstream's own matter if it has one; and it takes so many tools only. */
 export function offersServerTools({ tools, input }: JsonObject, model: ModelFacts): boolean {
   const always = isObjectList(tools).filter(({ defer_loading }) => defer_loading !== true);
-  if (always.length > toolLimits.responses) return true;
+  if (always.length > upstreamFacts.responses.toolLimit) return true;
   if (hasToolSearch(model, "responses")) return false;
   const items = isObjectList(input);
   const lists = [tools, ...items.filter(({ type }) => type === "additional_tools").map((item) => item.tools)];

@@ -1,0 +1,38 @@
+/** What sets the upstreams' dialects apart where a conversation is made ready for one of them. */
+import type { Dialect } from "./conversation";
+import type { SchemaFixup } from "./tool-schema";
+
+interface UpstreamFacts {
+  /** How many tools an upstream takes at most. */
+  toolLimit: number;
+  /** What is repaired in the schemas of tools; only OpenAI's endpoints compile patterns. */
+  schemaFixups: readonly SchemaFixup[];
+  /** Tools may stand in lists within a request. A list counts as one tool, and may repeat a tool. */
+  hasToolLists?: true;
+  /** There are tools whose input is a text in place of JSON. */
+  hasFreeformTools?: true;
+  /** Models may search for tools that are not in the prompt. */
+  mayHaveToolSearch?: true;
+  /** The schema of a reply may be of any type, not only an object's. */
+  takesAnySchema?: true;
+}
+
+/** OpenAI: "array too long. Expected an array with maximum length 128". */
+const openaiTools = 128;
+
+export const upstreamFacts: Readonly<Record<Dialect, UpstreamFacts>> = {
+  chat: { toolLimit: openaiTools, schemaFixups: ["schema-pattern", "schema-union", "schema-type"] },
+  responses: {
+    toolLimit: openaiTools,
+    schemaFixups: ["schema-pattern", "schema-union", "schema-type"],
+    hasToolLists: true,
+    hasFreeformTools: true,
+    mayHaveToolSearch: true,
+  },
+  messages: {
+    toolLimit: Number.POSITIVE_INFINITY,
+    schemaFixups: ["schema-union", "schema-type"],
+    mayHaveToolSearch: true,
+    takesAnySchema: true,
+  },
+};
