@@ -87,6 +87,18 @@ describe("an upstream that has changed", () => {
     expect(JSON.stringify(proxy.app.drift.sightings)).not.toContain("calm");
   });
 
+  test.each([false, true])(
+    "a name in a reply beside a tool that runs here is counted, streamed: %p",
+    async (stream) => {
+      await using proxy = await drifting("member");
+      const tools = [{ type: "web_search_20250305", name: "web_search" }];
+      const model = "claude-sonnet-4.6";
+      await (await proxy.post("/v1/messages", { model, max_tokens: 999, stream, messages, tools })).text();
+      expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("server-tools-here");
+      expect(namesOf(proxy, "member")).toContainEqual(expect.stringMatching(/^messages: .*mood_tokens$/));
+    },
+  );
+
   test("an error code", async () => {
     await using proxy = await startProxy();
     const error = { error: { code: "moon_phase_exceeded", message: "Wait for the sun." } };
