@@ -140,6 +140,8 @@ const steady = (text: string) =>
     .replace(/\b\d+(?:\.\d+)?\s?(?:ms|s|min)\b(?: ago)?/g, "SPAN")
     .replace(/just now|SPAN ago/g, "SPAN");
 
+const own = (role: Role, method: string) => routes.filter((route) => route.role === role && route.method === method);
+
 describeWithDatabases("a member of a team", (postgres) => {
   let team: Team;
   let server: TeamServer;
@@ -300,8 +302,6 @@ describeWithDatabases("a member of a team", (postgres) => {
     return changed;
   };
 
-  const own = (role: Role, method: string) => routes.filter((route) => route.role === role && route.method === method);
-
   test("sees on the pages, and gets from the API, what is their own", async () => {
     for (const who of [anna, ben])
       for (const [path, shown] of Object.entries({
@@ -332,24 +332,23 @@ describeWithDatabases("a member of a team", (postgres) => {
         }
   });
 
-  test("sees nothing of anybody else, whatever they ask for", async () => {
+  test.each(own("member", "GET"))("sees nothing of anybody else, whatever they ask for: $name", async (route) => {
     for (const [who, other] of [
       [anna, ben],
       [ben, owner],
     ] as const)
-      for (const route of own("member", "GET"))
-        for (const id of [...idsOf(route, other), ...(route.path.includes(":") ? idsOf(route, who) : [])])
-          for (const query of queriesOf(other, route)) {
-            const path = `${at(route, id)}?${query}`;
-            const sent = decodeURIComponent(path);
-            const { text, status } = await as(who, "GET", path);
-            expectNothingOf(othersOf(who), `${who.tag}: ${path}`, text, sent);
-            const unknown = ofNobody(sent, other);
-            if (unknown === sent) continue;
-            // What exists and what does not cannot be told apart.
-            const same = await as(who, "GET", encodeURI(unknown));
-            expect([path, status, steady(ofNobody(text, other))]).toEqual([path, same.status, steady(same.text)]);
-          }
+      for (const id of [...idsOf(route, other), ...(route.path.includes(":") ? idsOf(route, who) : [])])
+        for (const query of queriesOf(other, route)) {
+          const path = `${at(route, id)}?${query}`;
+          const sent = decodeURIComponent(path);
+          const { text, status } = await as(who, "GET", path);
+          expectNothingOf(othersOf(who), `${who.tag}: ${path}`, text, sent);
+          const unknown = ofNobody(sent, other);
+          if (unknown === sent) continue;
+          // What exists and what does not cannot be told apart.
+          const same = await as(who, "GET", encodeURI(unknown));
+          expect([path, status, steady(ofNobody(text, other))]).toEqual([path, same.status, steady(same.text)]);
+        }
   });
 
   test("changes nothing of anybody else", async () => {
