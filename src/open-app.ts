@@ -84,7 +84,7 @@ export function openApp(options: AppOptions): App {
   const losses = openLosses({ logger, now });
   const opened = openAccounts(options, {
     ...{ stores, config, logger, losses },
-    stopped: (member) => app.forMember(member).pool.stopped(),
+    suspensionError: (member) => app.forMember(member).pool.suspensionError(),
   });
   const { store: accountStore, active: activeAccounts, hosts } = opened;
   const allAccounts = arranged(activeAccounts, () => config.current.accountOrder, accountStore.choices);
@@ -277,7 +277,7 @@ function appOf(app: App, member: string, scope: Scope): App {
 
 interface AccountParts extends Pick<AccountOptions, "logger"> {
   /** The error for every request of a person while one of the person's accounts is suspended. */
-  stopped(member: string | null): ProxyError | undefined;
+  suspensionError(member: string | null): ProxyError | undefined;
   stores: Stores;
   config: ConfigStore;
   losses: Losses;
@@ -286,7 +286,7 @@ interface AccountParts extends Pick<AccountOptions, "logger"> {
 /** The temporary account, if there is one, and the saved ones; in the demo, its own. */
 function openAccounts(
   { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
-  { stores, config, logger, losses, stopped }: AccountParts,
+  { stores, config, logger, losses, suspensionError }: AccountParts,
 ): { store: AccountStore; active: ActiveAccounts; hosts(name?: string): Hosts } {
   const hosts = (name?: string): Hosts =>
     demo
@@ -297,7 +297,7 @@ function openAccounts(
   const optionsAt = new Map<string | undefined, AccountOptions>();
   const open = (saved: SavedAccount | TemporaryAccount, host?: string) => {
     const options = optionsAt.get(host) ?? {
-      ...{ ...clock, hosts: hosts(host), version, logger, stopped, sync },
+      ...{ ...clock, hosts: hosts(host), version, logger, suspensionError, sync },
       timeoutMs: environment.upstreamTimeoutMs,
       neverOverage: () => config.current.neverOverage,
       inspect: losses.inspect,

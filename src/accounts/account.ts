@@ -31,7 +31,7 @@ export interface AccountOptions {
   /** 0 … 1, for jitter. */
   random?: () => number;
   /** The error for every request of a person while an account of theirs is suspended. @param member Null for the owner. */
-  stopped?: (member: string | null) => ProxyError | undefined;
+  suspensionError?: (member: string | null) => ProxyError | undefined;
   /** Whether paid overage may be used even if GitHub permits it; read at each use. */
   neverOverage?: () => boolean;
   /** Whether its person has paused the account of this key; read at each use. @param member Null for the owner's. */
@@ -238,7 +238,7 @@ function openParts(
   const session: CopilotSession = new CopilotSession({
     ...{ identity, sync, githubToken, mode, caller, status, id, logger, ...clocks },
     copilotUser: () => quota.user(),
-    stopped: () => options.stopped?.(member),
+    suspensionError: () => options.suspensionError?.(member),
   });
   const quota = new QuotaTracker({
     ...{ caller, githubToken, status, id, now, inspect },

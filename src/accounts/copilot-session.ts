@@ -25,7 +25,7 @@ export interface CopilotSessionOptions {
   id(): string;
   logger: Logger;
   /** The error for every request while any account is suspended. */
-  stopped(): ProxyError | undefined;
+  suspensionError(): ProxyError | undefined;
   /** Wall clock, ms. */
   now(): number;
   /** Monotonic clock, ms; it may stop while the machine sleeps. */
@@ -86,10 +86,10 @@ export class CopilotSession {
 
   /** The session, if it is known; undefined if GitHub has to be asked, or the account cannot serve. */
   present(): Session | undefined {
-    const { status, stopped } = this.#options;
+    const { status, suspensionError } = this.#options;
     const held = this.#held;
     if (!held || this.#backoff.failing || held.age() >= held.refreshAfter) return undefined;
-    return status.state.name !== "failed" && !stopped() ? held.session : undefined;
+    return status.state.name !== "failed" && !suspensionError() ? held.session : undefined;
   }
 
   /**
@@ -141,8 +141,8 @@ export class CopilotSession {
   }
 
   #refuseIfSuspended(): void {
-    const { status, stopped } = this.#options;
-    const error = isSuspended(status.state) ? status.unusableError() : stopped();
+    const { status, suspensionError } = this.#options;
+    const error = isSuspended(status.state) ? status.unusableError() : suspensionError();
     if (error) throw error;
   }
 

@@ -13,20 +13,6 @@ export interface Need {
   capable?: (account: Account) => boolean;
 }
 
-export interface Pool {
-  /**
-   * The accounts that can serve now, in the order to try them; none while GitHub has suspended one of them. Each call
-   * for a free model advances the round-robin.
-   */
-  candidates(need: Need): Account[];
-  /** Milliseconds until the first account can serve; 0 if one can now, undefined if none will without a person's help. */
-  wait(need: Need): number | undefined;
-  /** The error for every request while GitHub has suspended one of the accounts: no account is used until a person has acted. */
-  stopped(): ProxyError | undefined;
-  /** Why there are no candidates: what happened, and what to do or how long to wait. */
-  whyNone(need?: Need): ProxyError;
-}
-
 export interface PoolParts {
   /** The active accounts in registration order, a temporary one first. Read at each use. */
   accounts(): Account[];
@@ -42,70 +28,79 @@ export interface PoolParts {
 
 const everyone = () => true;
 
-export function openPool(parts: PoolParts): Pool {
-  const { accounts, freeInOrder = () => false, isShared = false, now = Date.now } = parts;
-  const { signInHint = "Run `dragoman auth` to sign in." } = parts;
-  let lastOffered: Account | undefined;
+export class Pool {
+  readonly #parts: PoolParts;
+  /** The account that a request for a free model was offered first: the next one has its turn. */
+  #lastOffered: Account | undefined;
 
-  const usableFor = ({ premium, model, capable = everyone }: Need) => {
-    const at = now();
-    return (account: Account) => isUsable(account.stateFor(model, premium), premium, at) && capable(account);
-  };
-  const suspended = () => accounts().find(({ state }) => isSuspended(state));
+  constructor(parts: PoolParts) {
+    this.#parts = parts;
+  }
 
-  return {
-    candidates(need) {
-      const inOrder = accounts();
-      if (suspended()) return [];
-      const usable = usableFor(need);
-      if (inOrder.length < 2 || need.premium || freeInOrder()) return inOrder.filter(usable);
-      const turn = lastOffered ? inOrder.indexOf(lastOffered) + 1 : 0;
-      const inTurn = [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
-      lastOffered = inTurn[0] ?? lastOffered;
-      return inTurn;
-    },
+  /**
+   * The accounts that can serve now, in the order to try them; none while GitHub has suspended one of them. Each call
+   * for a free model advances the round-robin.
+   */
+  candidates(need: Need): Account[] {
+    if (this.#suspended()) return [];
+    const inOrder = this.#parts.accounts();
+    const usable = this.#usableFor(need);
+    if (inOrder.length < 2 || need.premium || this.#parts.freeInOrder?.()) return inOrder.filter(usable);
+    const turn = this.#lastOffered ? inOrder.indexOf(this.#lastOffered) + 1 : 0;
+    const inTurn = [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
+    this.#lastOffered = inTurn[0] ?? this.#lastOffered;
+    return inTurn;
+  }
 
-    wait(need) {
-      if (suspended()) return undefined;
-      const usable = usableFor(need);
-      const candidates = accounts().filter(need.capable ?? everyone);
-      if (candidates.some(usable)) return 0;
-      const states = candidates.map((account) => account.stateFor(need.model, need.premium));
-      const ends = states.flatMap((state) => ("until" in state && state.until) || []);
-      return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - now());
-    },
+  /** Milliseconds until the first account can serve; 0 if one can now, undefined if none will without a person's help. */
+  wait(need: Need): number | undefined {
+    if (this.#suspended()) return undefined;
+    const candidates = this.#parts.accounts().filter(need.capable ?? everyone);
+    if (candidates.some(this.#usableFor(need))) return 0;
+    const states = candidates.map((account) => account.stateFor(need.model, need.premium));
+    const ends = states.flatMap((state) => ("until" in state && state.until) || []);
+    return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - this.#now());
+  }
 
-    stopped() {
-      const blocked = suspended();
-      return blocked && stoppedBy(blocked, isShared);
-    },
+  /** The error for every request while GitHub has suspended one of the accounts: no account is used until a person has acted. */
+  suspensionError(): ProxyError | undefined {
+    const blocked = this.#suspended();
+    return blocked && stoppedBy(blocked, this.#parts.isShared ?? false);
+  }
 
-    whyNone(need = { premium: true }) {
-      const { premium, model, capable = everyone } = need;
-      const all = accounts();
-      if (all.length === 0)
-        return new ProxyError("no_account", `No GitHub account is signed in. ${signInHint}`, {
-          code: "no_account",
-        });
-      const blocked = suspended();
-      if (blocked) return stoppedBy(blocked, isShared);
-      const usable = usableFor(need);
-      const candidates = all.filter(capable);
-      const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
-      const recovering = states.filter(({ state }) => !needsPerson(state) && !isUsable(state, premium, now()));
-      const byThemselves = recovering.filter(({ state }) => !(state.name === "exhausted" && state.untilRaised));
-      if (byThemselves.length > 0) return tryAgainLater(states, byThemselves, now());
-      if (recovering.length > 0) return raiseFirst(states, now());
-      if (candidates.length > 0 && !candidates.some(usable))
-        return new ProxyError("no_account", `No account can serve. ${reasonsOf(states, now())}`, {
-          code: "accounts_failed",
-          headers: { "x-should-retry": "false" },
-        });
-      return new ProxyError("no_account", `None of the accounts may use this model: ${namesOf(all)}.`, {
-        code: "model_not_offered",
+  /** Why there are no candidates: what happened, and what to do or how long to wait. */
+  whyNone(need: Need = { premium: true }): ProxyError {
+    const { premium, model, capable = everyone } = need;
+    const { accounts, signInHint = "Run `dragoman auth` to sign in." } = this.#parts;
+    const [all, now] = [accounts(), this.#now()];
+    if (all.length === 0)
+      return new ProxyError("no_account", `No GitHub account is signed in. ${signInHint}`, { code: "no_account" });
+    const suspension = this.suspensionError();
+    if (suspension) return suspension;
+    const candidates = all.filter(capable);
+    const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
+    const recovering = states.filter(({ state }) => !needsPerson(state) && !isUsable(state, premium, now));
+    const byThemselves = recovering.filter(({ state }) => !(state.name === "exhausted" && state.untilRaised));
+    if (byThemselves.length > 0) return tryAgainLater(states, byThemselves, now);
+    if (recovering.length > 0) return raiseFirst(states, now);
+    if (candidates.length > 0 && !candidates.some(this.#usableFor(need)))
+      return new ProxyError("no_account", `No account can serve. ${reasonsOf(states, now)}`, {
+        code: "accounts_failed",
+        headers: { "x-should-retry": "false" },
       });
-    },
-  };
+    return new ProxyError("no_account", `None of the accounts may use this model: ${namesOf(all)}.`, {
+      code: "model_not_offered",
+    });
+  }
+
+  #now = (): number => (this.#parts.now ?? Date.now)();
+
+  #suspended = () => this.#parts.accounts().find(({ state }) => isSuspended(state));
+
+  #usableFor({ premium, model, capable = everyone }: Need) {
+    const now = this.#now();
+    return (account: Account) => isUsable(account.stateFor(model, premium), premium, now) && capable(account);
+  }
 }
 
 /** An account and its state for the requested model. */

@@ -59,7 +59,7 @@ export async function serveByAuto(
   const conversation = conversationOf(request);
   let failure: ProxyError | undefined;
   for (const account of accountsOf(parts, request, conversation)) {
-    const blocked = pool.stopped();
+    const blocked = pool.suspensionError();
     if (blocked) throw blocked;
     const retried = new Set<Retry>();
     for (;;) {

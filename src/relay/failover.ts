@@ -80,7 +80,7 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
     const candidates = preferredFirst(namingFirst(pool.candidates(need), catalogue), outgoing.preferredAccount);
     for (const account of candidates) {
       // Another request may have learned meanwhile that GitHub has blocked an account.
-      const blocked = pool.stopped();
+      const blocked = pool.suspensionError();
       if (blocked) throw blocked;
       if (refusing?.has(account)) continue;
       const outcome = await sendWith(parts, dispatch, account, {

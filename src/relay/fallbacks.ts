@@ -118,7 +118,7 @@ function isEmpty(table: object): boolean {
 }
 
 const isBlocked = ({ pool }: FallbackParts, { details }: ProxyError): boolean =>
-  details.code === "account_suspended" || pool.stopped() !== undefined;
+  details.code === "account_suspended" || pool.suspensionError() !== undefined;
 
 function leadsOn(parts: FallbackParts, error: ProxyError, record: RequestRecord): boolean {
   // A reply that had begun was generated and billed.

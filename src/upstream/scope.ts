@@ -4,7 +4,7 @@
  */
 import type { Account } from "../accounts/account";
 import { type Breaker, openBreaker } from "../accounts/breaker";
-import { openPool, type Pool } from "../accounts/pool";
+import { Pool } from "../accounts/pool";
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { entryOf } from "../json";
@@ -50,7 +50,7 @@ interface ScopeParts {
 export function openScope(parts: ScopeParts, accounts: () => Account[], signInHint?: string): Scope {
   const { auto, config, copilot, drift, losses, logger, version, limits, isShared, now, monotonic } = parts;
   const freeInOrder = () => config.current.freeModelRouting === "in-order";
-  const pool = openPool({ accounts, freeInOrder, isShared, signInHint, now });
+  const pool = new Pool({ accounts, freeInOrder, isShared, signInHint, now });
   const providers = openProviders(config, version, { now, monotonic });
   return {
     get accounts() {

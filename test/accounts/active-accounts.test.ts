@@ -3,7 +3,7 @@ import { Account } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
-import { openPool } from "../../src/accounts/pool";
+import { Pool } from "../../src/accounts/pool";
 import { zonedTime } from "../../src/format";
 import { until } from "../support/until";
 import { handClock, keptLog, minute, second } from "./bench";
@@ -33,7 +33,7 @@ function openFrom(saved: SavedAccount[]) {
     open: (each) => new Account(each, { hosts: hostsFor(), version: "1", logger, ...clock }),
     logger,
   });
-  const pool = openPool({ accounts: () => activeAccounts.accounts, now: clock.now });
+  const pool = new Pool({ accounts: () => activeAccounts.accounts, now: clock.now });
   return { folder, roster: activeAccounts, pool, lines, clock };
 }
 

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { Account } from "../../src/accounts/account";
-import { openPool } from "../../src/accounts/pool";
+import { Pool } from "../../src/accounts/pool";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import fc from "../support/random";
@@ -145,7 +145,7 @@ class Model {
 interface Real {
   demo: Demo;
   accounts: Account[];
-  pool: ReturnType<typeof openPool>;
+  pool: Pool;
   /** So far. */
   exchanges(): number;
   signIn(place: number): void;
@@ -262,7 +262,7 @@ test("the pool offers the accounts that can serve, with valid sessions, whatever
     exchanges = 0;
     const own = model;
     const accounts: Account[] = [];
-    const pool = openPool({ accounts: () => accounts, now: () => own.clock.wall });
+    const pool = new Pool({ accounts: () => accounts, now: () => own.clock.wall });
     const parts = { hosts: hostsOf(demo), version: "1", logger: keptLog().logger, random: () => 0.5 };
     const clocks = { now: () => own.clock.wall, monotonic: () => own.clock.monotonic };
     const signIn = (place: number) => {
@@ -271,7 +271,7 @@ test("the pool offers the accounts that can serve, with valid sessions, whatever
         ...parts,
         ...clocks,
         paused,
-        stopped: () => pool.stopped(),
+        suspensionError: () => pool.suspensionError(),
       });
     };
     for (const place of people.keys()) signIn(place);

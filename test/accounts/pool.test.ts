@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Account } from "../../src/accounts/account";
-import { openPool } from "../../src/accounts/pool";
+import { Pool } from "../../src/accounts/pool";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import { zonedTime } from "../../src/format";
@@ -19,7 +19,7 @@ function threeAccounts() {
   const wake = { hosts: hostsOf(demo), version: "1", logger, ...clock, random: () => 0.5 };
   const accounts = demo.accounts.map((account, place) => new Account(savedFrom(account, place), wake));
   const [octo, work, plus] = accounts as [Account, Account, Account];
-  return { accounts, octo, work, plus, clock, pool: openPool({ accounts: () => accounts, now: clock.now }) };
+  return { accounts, octo, work, plus, clock, pool: new Pool({ accounts: () => accounts, now: clock.now }) };
 }
 
 const names = (accounts: Account[]) => accounts.map(({ id }) => id.replace("-demo", ""));
@@ -41,7 +41,7 @@ describe("who serves", () => {
 
   test("two accounts take turns too", () => {
     const { octo, work, clock } = threeAccounts();
-    const two = openPool({ accounts: () => [octo, work], now: clock.now });
+    const two = new Pool({ accounts: () => [octo, work], now: clock.now });
     const turn = () => names(two.candidates({ premium: false }));
     expect([turn(), turn(), turn()]).toEqual([
       ["octo", "work"],
@@ -100,7 +100,7 @@ describe("who serves", () => {
 
 describe("why nobody can serve", () => {
   test("nobody is signed in: 503 with the one command that helps", () => {
-    const error = openPool({ accounts: () => [] }).whyNone();
+    const error = new Pool({ accounts: () => [] }).whyNone();
     expect([error.status, error.details.code]).toEqual([503, "no_account"]);
     expect(error.message).toContain("Run `dragoman auth` to sign in.");
   });
@@ -150,7 +150,7 @@ describe("why nobody can serve", () => {
 
   test("one account that cools down while the others need a person: 429 with its wait", () => {
     const { pool, octo, work, plus, clock } = threeAccounts();
-    expect(pool.stopped()).toBeUndefined();
+    expect(pool.suspensionError()).toBeUndefined();
     octo.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
     for (const account of [work, plus]) account.setState({ name: "failed", reason: "Its sign-in was revoked." });
     const error = pool.whyNone();
@@ -177,7 +177,7 @@ describe("why nobody can serve", () => {
   test("GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {
     demo.intercept(exchangePath, () => new Response("", { status: 500 }), 2);
     const { pool, octo, work, plus, clock } = threeAccounts();
-    const two = openPool({ accounts: () => [octo, work], now: clock.now });
+    const two = new Pool({ accounts: () => [octo, work], now: clock.now });
     await Promise.allSettled([octo.session(), work.session()]);
     expect(two.candidates({ premium: false })).toEqual([]);
     const error = two.whyNone({ premium: false });

@@ -78,7 +78,7 @@ describe("told at", () => {
     block(proxy, "/models", 403);
     proxy.pass(11 * 60_000);
     await ask(proxy);
-    await until(() => proxy.app.pool.stopped() !== undefined, "the pool has stopped");
+    await until(() => proxy.app.pool.suspensionError() !== undefined, "the pool has stopped");
     await expectStopped(proxy);
   });
 
@@ -95,7 +95,7 @@ describe("told at", () => {
     proxy.demo.intercept(chat, () => new Response("", { status: 421 }));
     proxy.demo.intercept(quota, () => blocked(403));
     expect((await ask(proxy)).status).toBe(403);
-    expect(proxy.app.pool.stopped()?.message).toContain("plus-demo");
+    expect(proxy.app.pool.suspensionError()?.message).toContain("plus-demo");
     expect((await ask(proxy)).status).toBe(403);
     expect(served(proxy)).toBe(2);
   });

@@ -31,7 +31,7 @@ export function ownAlerts(
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href?: string) =>
     void alerts.push({ tone, title, detail, href });
-  const stopped = pool.stopped();
+  const stopped = pool.suspensionError();
   if (stopped)
     add("bad", "All requests are stopped: GitHub has blocked an account.", stopped.message, "/admin/accounts");
   if (accounts.length === 0)

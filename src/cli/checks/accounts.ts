@@ -3,7 +3,7 @@ import { Account } from "../../accounts/account";
 import { openAccountStore, type SavedAccount } from "../../accounts/account-store";
 import { fetchLogin } from "../../accounts/github";
 import { hostsFor } from "../../accounts/hosts";
-import { openPool } from "../../accounts/pool";
+import { Pool } from "../../accounts/pool";
 import { accountUsageItem } from "../../api/usage";
 import { lookAtConfig } from "../../config/read-config";
 import { parseConfig } from "../../config/schema";
@@ -127,7 +127,7 @@ async function quotaOf(account: Account): Promise<{ summary: string; doubtful: b
 function modelsOf(account: Account, { environment, version, logger }: CheckContext): Promise<Model[]> {
   const accounts = () => [account];
   const copilot = openCopilot({ current: configOrDefault(environment.configFile) }, version);
-  const pool = openPool({ accounts, freeInOrder: () => true, now: Date.now });
+  const pool = new Pool({ accounts, freeInOrder: () => true, now: Date.now });
   const clocks = { now: Date.now, monotonic: () => performance.now() };
   return openCatalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs), ...clocks }).models();
 }

@@ -17,7 +17,8 @@ const steps: { what: string; ask: (app: App, account: Account) => Promise<unknow
 export async function awaken(app: App): Promise<void> {
   for (const account of app.accounts)
     for (const { what, ask } of steps) {
-      if (app.stopping.aborted || app.pool.stopped() || ["failed", "paused"].includes(account.state.name)) break;
+      if (app.stopping.aborted || app.pool.suspensionError() || ["failed", "paused"].includes(account.state.name))
+        break;
       try {
         await ask(app, account);
       } catch (thrown) {

@@ -44,7 +44,7 @@ export function accountsPage(context: PageContext, note?: Child): StreamedPage {
         const accounts = await listAccounts(app, now - weekMs);
         return (
           <>
-            <Stopped why={app.pool.stopped()} />
+            <Stopped why={app.pool.suspensionError()} />
             <Accounts {...{ accounts, frame, now }} snapshots={snapshotsOf(app)} />
           </>
         );
