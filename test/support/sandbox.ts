@@ -89,6 +89,12 @@ export function processorTimeOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
+/** Milliseconds that a process' main thread was ready to run and others ran instead; 0 where the system does not tell. */
+export function keptWaiting(pid: number): number {
+  const file = `/proc/${pid}/schedstat`;
+  return existsSync(file) ? Number(readFileSync(file, "utf8").split(" ")[1]) / 1e6 : 0;
+}
+
 export interface MemoryLimit extends Disposable {
   /** From now on the process and its children live in it. */
   holds(pid: number): void;

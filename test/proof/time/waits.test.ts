@@ -42,10 +42,10 @@ describe("a rate limit of the only account", () => {
     expect(asked(proxy)).toHaveLength(2);
   });
 
-  test.concurrent("of five seconds is not waited for", async () => {
+  test.concurrent("of five seconds is not waited for: the refusal is there within 4 s", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, slowDown(5));
-    expect(await took(async () => expect((await post(proxy)).status).toBe(429))).toBeLessThan(1_000);
+    expect(await took(async () => expect((await post(proxy)).status).toBe(429))).toBeLessThan(4_000);
   });
 
   test.concurrent.each(["99999999", "31", "abc", "1e9", "Fri, 01 Jan 2100 00:00:00 GMT"])(
