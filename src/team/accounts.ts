@@ -1,6 +1,7 @@
 /** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
 import type { SQL, TransactionSQL } from "bun";
 import {
+  type AccountChoices,
   type AccountStore,
   accountKeyOf,
   belongsToAnother,
@@ -11,10 +12,9 @@ import {
 } from "../accounts/account-store";
 import { signInOf } from "../accounts/account-sync";
 import { ProxyError } from "../errors";
-import type { Logger } from "../logger";
 import { type ChosenColumns, postgresAccountChoices } from "./account-choices";
-import { announceChange, type Changes } from "./changes";
-import type { Postgres } from "./connection";
+import { announceChange } from "./changes";
+import type { StoreParts } from "./parts";
 import type { Seals } from "./seal";
 import { holdSealKey } from "./seal-rotation";
 import { aboutToken } from "./sealed-columns";
@@ -34,91 +34,113 @@ interface AccountRow extends ChosenColumns {
 const columns =
   "key, host, login, member, app, mode, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms, revision::float8 AS revision";
 
-/** Reads all accounts, and follows them from now on. @throws ProxyError */
-export async function openPostgresAccounts(
-  postgres: Postgres,
-  seals: Seals,
-  changes: Changes,
-  logger: () => Logger,
-): Promise<AccountStore> {
-  const accounts = new Map<string, SavedAccount>();
-  const chosen = new Map<string, ChosenColumns>();
-  const listeners: (() => void)[] = [];
-  let sorted: SavedAccount[] | undefined;
-  let known = 0;
+export class TeamAccounts implements AccountStore {
+  readonly choices: AccountChoices;
+  readonly #parts: StoreParts;
+  readonly #accounts = new Map<string, SavedAccount>();
+  readonly #chosen = new Map<string, ChosenColumns>();
+  readonly #listeners: (() => void)[] = [];
+  #sorted: SavedAccount[] | undefined;
+  /** The newest revision that was read. */
+  #known = 0;
   /** Keys and times of all that were ever removed: a failover may have lost it, and then it is done again. */
-  const removed = new Set<string>();
-  const nameOf = ({ key, added_at_ms }: AccountRow) => `${key} ${added_at_ms}`;
+  readonly #removed = new Set<string>();
 
-  const keep = (row: AccountRow) => {
-    sorted = undefined;
-    known = Math.max(known, row.revision);
-    if (row.sealed_token === null) removed.add(nameOf(row));
-    if (row.sealed_token === null || removed.has(nameOf(row))) {
-      accounts.delete(row.key);
-      chosen.delete(row.key);
-      return;
-    }
-    chosen.set(row.key, { paused: row.paused, place: row.place });
-    try {
-      const { host, login, member, app, mode, added_at_ms: addedAt } = row;
-      const githubToken = seals.open(row.sealed_token, aboutToken(row.key));
-      accounts.set(row.key, { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) });
-    } catch (thrown) {
-      accounts.delete(row.key);
-      logger().error(`The account ${row.key} cannot be used.`, thrown);
-    }
-  };
+  private constructor(parts: StoreParts) {
+    this.#parts = parts;
+    const known = (key: string) => this.#chosen.get(key);
+    this.choices = postgresAccountChoices({ postgres: parts.postgres, known, catchUp: () => this.reload() });
+  }
 
-  const read = async (since: number): Promise<number> => {
+  /** Reads all accounts, and follows them from now on. @throws ProxyError */
+  static async open(parts: StoreParts): Promise<TeamAccounts> {
+    const opened = new TeamAccounts(parts);
+    const read = (since: number) => opened.#read(since);
+    parts.changes.follow("accounts", await read(0), read);
+    return opened;
+  }
+
+  load(): SavedAccount[] {
+    this.#sorted ??= inRegistrationOrder([...this.#accounts.values()]);
+    return this.#sorted;
+  }
+
+  find(which: string): { found: SavedAccount; namesake?: SavedAccount } {
+    return findAmong(this.load(), which);
+  }
+
+  async prepare(): Promise<void> {
+    await this.#parts.postgres.ask((sql) => sql`SELECT 1`);
+  }
+
+  async add(given: SavedAccount): Promise<"added" | "replaced"> {
+    const account = checkedAccount(given);
+    const outcome = await this.#parts.postgres.transact((sql) => save(sql, this.#parts.seals, account));
+    await this.reload();
+    return outcome;
+  }
+
+  async remove(which: string): Promise<{ removed: SavedAccount; namesake?: SavedAccount }> {
+    const { found, namesake } = this.find(which);
+    await this.#parts.postgres.transact(async (sql) => {
+      const revision = await announceChange(sql, "accounts");
+      await signOutAccounts(sql, sql`key = ${accountKeyOf(found)}`, revision);
+    });
+    await this.reload();
+    return { removed: found, namesake };
+  }
+
+  reload(): Promise<void> {
+    return this.#parts.changes.catchUp("accounts");
+  }
+
+  stamp(): string {
+    return String(this.#known);
+  }
+
+  follow(changed: () => void): void {
+    this.#listeners.push(changed);
+  }
+
+  async #read(since: number): Promise<number> {
+    const { postgres } = this.#parts;
     const rows = (await postgres.ask((sql) =>
       sql.unsafe(`SELECT ${columns} FROM dragoman.accounts WHERE revision > $1 ORDER BY revision`, [since]),
     )) as AccountRow[];
     if (since === 0) {
-      for (const map of [accounts, chosen]) map.clear();
-      [sorted, known] = [undefined, 0];
+      for (const map of [this.#accounts, this.#chosen]) map.clear();
+      [this.#sorted, this.#known] = [undefined, 0];
     }
-    for (const row of rows) keep(row);
-    if (rows.length > 0 || since === 0) for (const changed of listeners) changed();
-    const returned = rows.filter((row) => row.sealed_token !== null && removed.has(nameOf(row)));
+    for (const row of rows) this.#keep(row);
+    if (rows.length > 0 || since === 0) for (const changed of this.#listeners) changed();
+    const returned = rows.filter((row) => row.sealed_token !== null && this.#removed.has(nameOf(row)));
     if (returned.length > 0) await postgres.transact((sql) => removeAgain(sql, returned));
-    return known;
-  };
+    return this.#known;
+  }
 
-  changes.follow("accounts", await read(0), read);
-  const load = () => {
-    sorted ??= inRegistrationOrder([...accounts.values()]);
-    return sorted;
-  };
-  const find = (which: string) => findAmong(load(), which);
-
-  const catchUp = () => changes.catchUp("accounts");
-
-  return {
-    choices: postgresAccountChoices({ postgres, known: (key) => chosen.get(key), catchUp }),
-    load,
-    find,
-    prepare: () => postgres.ask(async (sql) => void (await sql`SELECT 1`)),
-    async add(given) {
-      const account = checkedAccount(given);
-      const outcome = await postgres.transact((sql) => save(sql, seals, account));
-      await catchUp();
-      return outcome;
-    },
-    async remove(which) {
-      const { found, namesake } = find(which);
-      await postgres.transact(async (sql) => {
-        const revision = await announceChange(sql, "accounts");
-        await signOutAccounts(sql, sql`key = ${accountKeyOf(found)}`, revision);
-      });
-      await catchUp();
-      return { removed: found, namesake };
-    },
-    reload: catchUp,
-    stamp: () => String(known),
-    follow: (changed) => void listeners.push(changed),
-  };
+  #keep(row: AccountRow): void {
+    this.#sorted = undefined;
+    this.#known = Math.max(this.#known, row.revision);
+    if (row.sealed_token === null) this.#removed.add(nameOf(row));
+    if (row.sealed_token === null || this.#removed.has(nameOf(row))) {
+      this.#accounts.delete(row.key);
+      this.#chosen.delete(row.key);
+      return;
+    }
+    this.#chosen.set(row.key, { paused: row.paused, place: row.place });
+    try {
+      const { host, login, member, app, mode, added_at_ms: addedAt } = row;
+      const githubToken = this.#parts.seals.open(row.sealed_token, aboutToken(row.key));
+      this.#accounts.set(row.key, { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) });
+    } catch (thrown) {
+      this.#accounts.delete(row.key);
+      this.#parts.logger().error(`The account ${row.key} cannot be used.`, thrown);
+    }
+  }
 }
+
+/** An account that is added again after its removal has another name. */
+const nameOf = ({ key, added_at_ms }: AccountRow) => `${key} ${added_at_ms}`;
 
 /**
  * Deletes what the servers have of accounts. Their rows stay, so that every server learns of it.

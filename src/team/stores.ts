@@ -17,7 +17,7 @@ import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
 import type { Stores } from "../stores";
 import { TeamAccountSync } from "./account-sync";
-import { openPostgresAccounts } from "./accounts";
+import { TeamAccounts } from "./accounts";
 import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
 import { isAwayError } from "./away";
 import { Changes } from "./changes";
@@ -92,7 +92,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     await agreeOnKey(postgres, seals);
     const config = await openPostgresConfig(postgres, seals, changes);
     logger = createLogger(() => config.current.logLevel);
-    const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
+    const accounts = await TeamAccounts.open(parts);
     const members = await TeamMembers.open(postgres, changes);
     if (follow) replica = await Replica.join({ ...parts, version, sealKeys: seals.keyIds });
     const sync = replica && (await TeamAccountSync.open({ ...parts, replica: replica.id }));

@@ -12,7 +12,7 @@ import { hostsFor } from "../../src/accounts/hosts";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
 import { TeamAccountSync } from "../../src/team/account-sync";
-import { openPostgresAccounts } from "../../src/team/accounts";
+import { TeamAccounts } from "../../src/team/accounts";
 import { TeamMembers } from "../../src/team/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { startPostgres } from "../support/postgres";
@@ -130,7 +130,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   const begun = performance.now();
   const members = await TeamMembers.open(postgres, noChanges);
   const sync = await TeamAccountSync.open({ ...parts, replica: crypto.randomUUID() });
-  const store = await openPostgresAccounts(postgres, seals, noChanges, () => logger);
+  const store = await TeamAccounts.open({ postgres, seals, changes: noChanges, logger: () => logger });
   const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, sync });
   const active = openActiveAccounts({ store, logger, sync, open });
   const seconds = (performance.now() - begun) / 1_000;
