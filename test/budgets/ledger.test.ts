@@ -46,17 +46,17 @@ const usedOf = (ledger: LocalLedger, budget: Budget) => {
 };
 
 describe("scopes", () => {
-  test.each<[object, Partial<Subject>, boolean]>([
-    [{}, {}, true],
-    [{ key: "anna" }, {}, true],
-    [{ key: "ANNA" }, {}, true],
-    [{ key: "anna" }, { key: "bert" }, false],
-    [{ key: "anna" }, { key: null }, false],
-    [{ model: "gpt-*" }, {}, true],
-    [{ model: "gpt-*", key: "bert" }, {}, false],
-    [{ account: "octo", client: "co*" }, {}, true],
-    [{ client: "*" }, { client: null }, false],
-  ])("%p counts %p: %p", (scope, subject, counts) => {
+  test.each<[string, object, Partial<Subject>, boolean]>([
+    ["a budget without a scope counts every request", {}, {}, true],
+    ["a budget of a key counts its requests", { key: "anna" }, {}, true],
+    ["a budget of a key counts its requests in any case of letters", { key: "ANNA" }, {}, true],
+    ["a budget of a key does not count those of another key", { key: "anna" }, { key: "bert" }, false],
+    ["a budget of a key does not count those without a key", { key: "anna" }, { key: null }, false],
+    ["a budget of a pattern of models counts those that match", { model: "gpt-*" }, {}, true],
+    ["a budget of two patterns counts only what matches both", { model: "gpt-*", key: "bert" }, {}, false],
+    ["a budget of an account and of clients counts what matches both", { account: "octo", client: "co*" }, {}, true],
+    ["a budget of any client does not count a request of an unknown one", { client: "*" }, { client: null }, false],
+  ])("%s", (_, scope, subject, counts) => {
     const ledger = ledgerAt();
     const { reservation } = ledger.reserve([budgetOf({ scope })], { ...anybody, ...subject }, nothing) as {
       reservation: Reservation;
@@ -73,7 +73,7 @@ describe("periods", () => {
     ["week", "2026-11-23T00:00:00Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"],
     ["month", "2026-12-31T23:59:59.999Z", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"],
     ["month", "2028-02-29T12:00:00Z", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"],
-  ] as const)("the %s of %s", (per, at, start, end) => {
+  ] as const)("a budget's %s at %s begins and ends in UTC", (per, at, start, end) => {
     expect(spanOf(per, Date.parse(at))).toEqual({ start: Date.parse(start), end: Date.parse(end) });
   });
 
