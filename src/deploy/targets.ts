@@ -29,12 +29,18 @@ const ending = ({ format }: Target) => (format === "pe" ? ".exe" : "");
 export const fileName = (target: Target): string => `dragoman-${version}-${target.name}${ending(target)}`;
 
 /** The program, and the worker threads that it starts. */
-export const entries = ["src/main.ts", "src/dialects/tokenizer-worker.ts", "src/relay/server-tools/text-worker.ts"];
+export const entries = [
+  "src/main.ts",
+  "src/dialects/tokenizer-worker.ts",
+  "src/history/reader-worker.ts",
+  "src/relay/server-tools/text-worker.ts",
+];
 
 /** Names under which our own files stand in every executable. */
 export const embedded = [
   "root/dragoman",
   "root/tokenizer-worker.js",
+  "root/reader-worker.js",
   "root/text-worker.js",
   "root/static/admin.css",
   `"${version}"`,

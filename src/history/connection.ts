@@ -2,11 +2,12 @@
 import type { Database } from "bun:sqlite";
 import { type FileContent, fileIdentity, isDamage, mayPass, moveAside, openDatabase } from "./database";
 import { migrations, prepareHistory } from "./migrations";
-import { adoptLayout } from "./rollup-store";
 
 export interface HistoryConnection {
   /** Works on the file that is at the path now. A file that was removed or damaged is replaced. */
   use<T>(work: (database: Database) => T): T;
+  /** The same for work that another thread does on the file. */
+  read<Answer extends Promise<unknown>>(work: (file: { path: string; identity: string }) => Answer): Answer;
   readonly isOpen: boolean;
   readonly isClosed: boolean;
   /** Closes the file for good. */
@@ -25,13 +26,11 @@ const content: FileContent = { name: "request history", consequence: "a new hist
 export function openConnection(path: string, { warn, opened }: ConnectionOptions): HistoryConnection {
   let database: Database | undefined;
   let identity: string | undefined;
-  let isAdopted = false;
   let closed = false;
 
   const open = (tries?: number): Database => {
     const connected = openDatabase(path, { migrations, content, prepare: prepareHistory, warn, tries });
     identity = fileIdentity(path);
-    isAdopted = false;
     opened(newestStart(connected));
     return connected;
   };
@@ -46,23 +45,35 @@ export function openConnection(path: string, { warn, opened }: ConnectionOptions
     if (!mayPass(error)) throw error;
   }
 
+  const current = (): Database => {
+    if (closed) throw new Error("the history is closed");
+    if (database && fileIdentity(path) !== identity) release();
+    database ??= open(1);
+    return database;
+  };
+  const replaceIfDamaged = (error: unknown) => {
+    if (!isDamage(error)) return;
+    release();
+    moveAside(path, identity, { content, warn });
+  };
+
   return {
     use(work) {
-      if (closed) throw new Error("the history is closed");
-      if (database && fileIdentity(path) !== identity) release();
-      database ??= open(1);
+      const present = current();
       try {
-        // At the first use, not at the start: the time zone takes milliseconds to find.
-        if (!isAdopted) adoptLayout(database);
-        isAdopted = true;
-        return work(database);
+        return work(present);
       } catch (error) {
-        if (isDamage(error)) {
-          release();
-          moveAside(path, identity, { content, warn });
-        }
+        replaceIfDamaged(error);
         throw error;
       }
+    },
+    read(work) {
+      current();
+      const answer = work({ path, identity: identity! });
+      return answer.catch((error) => {
+        replaceIfDamaged(error);
+        throw error;
+      }) as typeof answer;
     },
     get isOpen() {
       return database !== undefined;

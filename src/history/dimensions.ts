@@ -1,7 +1,9 @@
 /** What requests are grouped by: the values of a dimension, and the filters that find the requests of a group. */
 import { clock, isoDay, utcOffset } from "../format";
 import { type Filters, type NameColumn, nameColumns } from "./filters";
-import { quarterMs } from "./rollup";
+
+/** Each time zone is a multiple of it away from UTC. */
+const quarterMs = 15 * 60_000;
 
 /** What requests can be grouped by. Hours and days are those of this machine's clock. */
 export const dimensions = ["hour", "day", "status_class", ...nameColumns] as const;

@@ -1,4 +1,4 @@
-/** The filters for rows of the history, as SQL conditions. */
+/** The filters for rows of the history. */
 import type { Entry } from "./entry";
 
 /** The columns that hold a name. Rows can be filtered by each, and statistics grouped by it. */
@@ -29,33 +29,6 @@ export interface Filters extends Partial<Record<NameColumn, string | null>> {
   to_ms?: number;
 }
 
-export interface Condition {
-  sql: string;
-  values: Record<string, string | number>;
-}
-
-/** The rows whose ids lie between two, both included, that pass the filters. */
-export function conditionOf(filters: Filters, firstId: number, lastId: number): Condition {
-  const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
-  // A `+` keeps SQLite from choosing the index of the times: the ids are few.
-  const terms: [sql: string, name: string, value: string | number | undefined][] = [
-    ["id >= $firstId", "firstId", firstId],
-    ["id <= $lastId", "lastId", lastId],
-    ["stream = $stream", "stream", stream === undefined ? undefined : Number(stream)],
-    ["http_status = $status", "status", status],
-    ["http_status / 100 = $status_class", "status_class", status_class],
-    ["(error_type IS NOT NULL) = $has_error", "has_error", has_error === undefined ? undefined : Number(has_error)],
-    ["+started_at_ms >= $from_ms", "from_ms", from_ms],
-    ["+started_at_ms <= $to_ms", "to_ms", to_ms],
-  ];
-  const given = terms.filter(([, , value]) => value !== undefined) as [string, string, string | number][];
-  const values = Object.fromEntries(given.map(([, name, value]) => [name, value]));
-  const sql = given.map(([text]) => text);
-  for (const name of nameColumns) {
-    const value = filters[name];
-    if (value === undefined) continue;
-    sql.push(value === null ? `${name} IS NULL` : `${name} = $${name}`);
-    if (value !== null) values[name] = value;
-  }
-  return { sql: sql.join(" AND "), values };
-}
+/** The names that are filtered by. */
+export const filteredNames = (filters: Filters): NameColumn[] =>
+  nameColumns.filter((name) => filters[name] !== undefined);

@@ -5,23 +5,26 @@ import { statSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
-import { openAggregate, type Totals, totalsOf } from "./aggregate";
 import { type HistoryConnection, openConnection } from "./connection";
 import { reasonOf } from "./database";
 import { cut, type Entry, type Row } from "./entry";
 import type { Filters } from "./filters";
-import { type HistoryPage, readPage } from "./page";
+import type { HistoryPage } from "./page";
 import { countRows, openPruning } from "./prune";
-import { findRow, insertEntries, lastStart, oldestStart, rowsAfter, warnOfEntry } from "./rows";
-import { type Dimension, type Group, type Statistics, statisticsOf } from "./statistics";
+import { HistoryReader } from "./reader";
+import type { Input, Output, ReaderTasks } from "./reader-tasks";
+import { findRow, insertEntries, oldestStart, rowsAfter, warnOfEntry } from "./rows";
+import { nextPeriods } from "./sqlite-rollup";
+import type { Dimension, Group, Statistics } from "./statistics";
 import { openSteadyClock } from "./steady-clock";
+import { noTotals, type Totals } from "./totals";
 import { openWriteBehind } from "./write-behind";
 
-export type { Totals } from "./aggregate";
 export type { Entry, Row } from "./entry";
 export type { Filters, NameColumn } from "./filters";
 export type { HistoryPage as Page } from "./page";
 export type { Dimension, Group, Statistics } from "./statistics";
+export type { Totals } from "./totals";
 
 /** The history of requests. Its errors affect no request: only queries throw, a ProxyError. */
 export interface History {
@@ -44,12 +47,12 @@ export interface History {
   /** @param by Two dimensions at most. */
   statistics(filters: Filters, by: Dimension[], signal?: AbortSignal): Promise<Statistics>;
   /**
-   * Groups by session and model, in any order: at least those of the sessions with the most input whose cached part is known.
+   * Groups by session and model, in any order: those of the sessions with the most input whose cached part is known.
    * @param count Of how many sessions.
    */
   largestSessions(filters: Filters, count: number): Promise<Group[]>;
   /**
-   * Removes rows that are too old or too many, in small steps, and completes the rollup. Also runs a second after the start, and every hour. After
+   * Removes rows that are too old or too many, in small steps, and adds up the hours that are over. Also runs a second after the start, and every hour. After
    * the clock has jumped ahead, rows become too old only when the jump has lasted for a day.
    */
   prune(): Promise<void>;
@@ -60,15 +63,14 @@ export interface History {
   close(): void;
 }
 
-/** The history in an SQLite file, which is asked without waiting. */
+/** The history in an SQLite file: what takes no time is answered without waiting. */
 export interface LocalHistory extends History {
   flush(): boolean;
-  list(filters: Filters, limit: number, cursor?: number): HistoryPage;
+  list(filters: Filters, limit: number, cursor?: number): Promise<HistoryPage>;
   after(id: number, limit: number): Row[];
   get(requestId: string): Row | undefined;
   count(): number;
   oldest(): number | undefined;
-  lastOf(filters: Filters): number | undefined;
 }
 
 export interface HistoryOptions {
@@ -92,6 +94,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
   } catch (error) {
     return noHistory(error, warn);
   }
+  const reader = new HistoryReader();
   const pruning = openPruning({
     connection,
     path,
@@ -99,6 +102,10 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     maxRows,
     // The file is opened first, because its newest row decides whether the clock is trusted.
     oldest: () => connection.use(clock.now) - retentionDays() * dayMs,
+    async addUp() {
+      const { hours } = await connection.use((database) => nextPeriods(database, now()));
+      if (hours.length > 0) await read("addUp", now());
+    },
   });
   const queue = openWriteBehind<Entry>({
     warn,
@@ -114,10 +121,19 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
       if (queue.gathering) queue.flush();
       return connection.use(question);
     } catch (error) {
-      throw new ProxyError("internal", "The request history cannot be read now; see dragoman's log for the reason.", {
-        cause: error,
-      });
+      throw unreadable(error);
     }
+  };
+  const read = <Name extends keyof ReaderTasks>(task: Name, ...input: Input<Name>): Output<Name> =>
+    connection.read((file) => reader.ask(file, task, ...input));
+  const askReader = <Name extends keyof ReaderTasks>(task: Name, ...input: Input<Name>): Output<Name> => {
+    const answer = async () => {
+      if (queue.gathering) queue.flush();
+      return await read(task, ...input);
+    };
+    return answer().catch((error) => {
+      throw unreadable(error);
+    }) as Output<Name>;
   };
 
   return {
@@ -129,15 +145,15 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
       }
     },
     flush: () => queue.flush(),
-    list: (filters, limit, cursor) => ask((database) => readPage(database, filters, limit, cursor)),
+    list: (filters, limit, cursor) => askReader("page", filters, limit, cursor),
     after: (id, limit) => ask((database) => rowsAfter(database, id, limit)),
     get: (requestId) => ask((database) => findRow(database, requestId)),
     count: () => ask(countRows),
     oldest: () => ask(oldestStart),
-    lastOf: (filters) => ask((database) => lastStart(database, filters)),
-    totals: async (filters) => (await statisticsOf(ask, filters, [])).totals,
-    statistics: (filters, by) => statisticsOf(ask, filters, by),
-    largestSessions: async (filters) => (await statisticsOf(ask, filters, ["session", "upstream_model"])).groups,
+    lastOf: async (filters) => (await askReader("page", filters, 1)).items[0]?.started_at_ms,
+    totals: async (filters) => (await askReader("statistics", filters, [])).totals,
+    statistics: (filters, by) => askReader("statistics", filters, by),
+    largestSessions: (filters, count) => askReader("largestSessions", filters, count),
     prune: pruning.run,
     get degraded() {
       return !connection.isOpen || queue.degraded;
@@ -148,10 +164,14 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     close() {
       queue.close();
       pruning.close();
+      reader.close();
       connection.close();
     },
   };
 }
+
+const unreadable = (cause: unknown) =>
+  new ProxyError("internal", "The request history cannot be read now; see dragoman's log for the reason.", { cause });
 
 /** The clock that decides which rows are too old. It starts when the newest row is known. */
 function openClock(
@@ -181,16 +201,16 @@ function openClock(
 
 function noHistory(error: unknown, warn: (sentence: string) => void): LocalHistory {
   warn(`No request history is kept (${reasonOf(error)}); requests are not affected.`);
-  const nothing = totalsOf(openAggregate());
+  const nothing = noTotals();
   return {
     add() {},
     flush: () => true,
-    list: () => ({ items: [], next_cursor_id: null, has_more: false }),
+    list: async () => ({ items: [], next_cursor_id: null, has_more: false }),
     after: () => [],
     get: () => undefined,
     count: () => 0,
     oldest: () => undefined,
-    lastOf: () => undefined,
+    lastOf: async () => undefined,
     totals: async () => nothing,
     statistics: async (_filters, by) => ({ by, totals: nothing, groups: [], others: null }),
     largestSessions: async () => [],

@@ -2,10 +2,7 @@
 import type { Database } from "bun:sqlite";
 import type { Migration } from "./database";
 import { columnNames, entryColumns } from "./entry";
-import { rollupTables } from "./rollup-store";
-
-const hasColumn = (database: Database, name: string) =>
-  database.query("SELECT 1 FROM pragma_table_info('requests') WHERE name = ?").get(name) !== null;
+import { prepareRollup } from "./sqlite-rollup";
 
 /** Step 1 creates the table with all present columns. A later step is needed only to change what older files hold. */
 export const migrations: Migration[] = [
@@ -14,22 +11,15 @@ export const migrations: Migration[] = [
     database.run(`CREATE TABLE requests (id INTEGER PRIMARY KEY, ${typed.join(", ")})`);
     database.run("CREATE INDEX requests_started_at_ms ON requests (started_at_ms)");
   },
-  // Steps 2 and 3 created indexes, which step 5 removes.
-  () => {},
-  () => {},
+  // Steps 2 to 5 were of versions before the first release.
+  ...Array.from({ length: 4 }, () => () => {}),
   (database) => {
-    if (hasColumn(database, "mends")) database.run("ALTER TABLE requests RENAME COLUMN mends TO fixups");
-  },
-  // The blocks of the rollup say where the rows of a filter are, so no other index is needed.
-  (database) => {
-    const sql = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'requests' AND sql IS NOT NULL";
-    for (const { name } of database.query<{ name: string }, []>(sql).all())
-      if (name !== "requests_started_at_ms") database.run(`DROP INDEX ${name}`);
-    for (const table of rollupTables) database.run(table);
+    for (const table of ["rollups", "rollup_names", "rollup_layout"]) database.run(`DROP TABLE IF EXISTS ${table}`);
+    for (const change of ["delete", "update"]) database.run(`DROP TRIGGER IF EXISTS rollup_after_${change}`);
   },
 ];
 
-/** Adds the columns that the file lacks. */
+/** Adds the columns that the file lacks, and the tables of the rollup. */
 export function prepareHistory(database: Database): void {
   const sql = "SELECT name FROM pragma_table_info('requests')";
   const known = () =>
@@ -47,4 +37,5 @@ export function prepareHistory(database: Database): void {
           if (!present.has(name)) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name]}`);
       })
       .immediate();
+  prepareRollup(database);
 }

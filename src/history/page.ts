@@ -1,9 +1,9 @@
 /** Reads rows of the history by filters, one page at a time. */
-import type { Database } from "bun:sqlite";
 import type { Row } from "./entry";
-import { conditionOf, type Filters } from "./filters";
-import { blockOf, blockRows } from "./rollup";
-import { cellTest, idRange, readIds, readKeys } from "./rollup-store";
+import type { Filters } from "./filters";
+import { hourOf, piecesOf } from "./pieces";
+import { nearestView } from "./rollup";
+import { and, boundsOf, conditionsOf, Parameters, rowConditions, type Source } from "./sql";
 
 /** The newest first. */
 export interface HistoryPage {
@@ -13,53 +13,112 @@ export interface HistoryPage {
   has_more: boolean;
 }
 
-/** @param cursor The id before which the page begins; the newest row when missing. */
-export function readPage(database: Database, filters: Filters, limit: number, cursor?: number): HistoryPage {
-  const rows = newestRows(database, filters, limit + 1, cursor);
+/**
+ * @param selected The columns of a row, in SQL.
+ * @param cursor The id before which the page begins; the newest row when missing.
+ */
+export async function pageOf(
+  source: Source,
+  selected: string,
+  filters: Filters,
+  limit: number,
+  cursor = Number.MAX_SAFE_INTEGER,
+): Promise<HistoryPage> {
+  const rows = await newestRows(source, selected, filters, limit + 1, cursor);
   const items = rows.slice(0, limit);
   const has_more = rows.length > limit;
   return { items, has_more, next_cursor_id: has_more ? items.at(-1)!.id : null };
 }
 
-/** Goes through the blocks from the newest to the oldest. The rollup says which of them have rows that pass, and which. */
-function newestRows(database: Database, filters: Filters, wanted: number, cursor?: number): Row[] {
-  const rows: Row[] = [];
-  const ids = idRange(database);
-  if (!ids) return rows;
-  const last = cursor === undefined ? ids.last : Math.min(ids.last, cursor - 1);
-  const { from_ms = Number.NEGATIVE_INFINITY, to_ms = Number.POSITIVE_INFINITY, ...others } = filters;
-  const narrowed = Object.values(others).some((value) => value !== undefined);
-  const passes = cellTest(database, filters);
-  for (let block = blockOf(last); block >= blockOf(ids.first) && rows.length < wanted; block -= 1) {
-    const [low, high] = [block * blockRows, Math.min(last, (block + 1) * blockRows - 1)];
-    const keys = readKeys(database, block);
-    if (keys && (!passes || keys.lastMs < from_ms || keys.firstMs > to_ms)) continue;
-    if (passes && keys && narrowed && keys.firstMs >= from_ms && keys.lastMs <= to_ms) {
-      const passing = Array.from({ length: keys.cells }, (_, cell) => passes(keys, cell));
-      if (!passing.includes(true)) continue;
-      const found = readIds(database, block, (cell) => passing[cell]!)!.filter((id) => id <= high);
-      rows.push(...rowsOf(database, found.slice(0, wanted - rows.length)));
-    } else rows.push(...scan(database, filters, low, high, wanted - rows.length));
+/** Ids between which rows may pass the filters, and how many of an hour do. */
+interface Range {
+  first: number;
+  last: number;
+  requests: number;
+}
+
+/** The rollup says in which hours rows may pass, and between which ids: others are not read. */
+async function newestRows(
+  source: Source,
+  selected: string,
+  filters: Filters,
+  wanted: number,
+  cursor: number,
+): Promise<Row[]> {
+  const ranges = (await rangesOf(source, filters)).filter(({ first }) => first < cursor);
+  ranges.sort((one, other) => other.last - one.last);
+  for (let enough = wanted; ; enough *= 4) {
+    const floor = floorOf(ranges, enough);
+    const ids = merged(
+      ranges
+        .filter(({ last }) => last >= floor)
+        .map(({ first, last }) => [Math.max(first, floor), Math.min(last, cursor - 1)]),
+    );
+    const rows = ids.length === 0 ? [] : await rowsIn(source, selected, filters, ids, wanted);
+    if (rows.length === wanted || floor === 0) return rows;
   }
-  return rows;
 }
 
-function scan(database: Database, filters: Filters, firstId: number, lastId: number, limit: number): Row[] {
-  const { sql, values } = scanQuery(filters, firstId, lastId, limit);
-  return database.query(sql).all(values) as Row[];
+/** The id from which on there are probably so many rows; 0 if all are needed. */
+function floorOf(ranges: readonly Range[], wanted: number): number {
+  let requests = 0;
+  let floor = Number.POSITIVE_INFINITY;
+  for (const range of ranges) {
+    requests += range.requests;
+    floor = Math.min(floor, range.first);
+    if (requests >= wanted) return floor;
+  }
+  return 0;
 }
 
-export function scanQuery(filters: Filters, firstId: number, lastId: number, limit: number) {
-  const { sql, values } = conditionOf(filters, firstId, lastId);
-  return {
-    sql: `SELECT * FROM requests WHERE ${sql} ORDER BY id DESC LIMIT $limit`,
-    values: { ...values, limit },
+/** @param ranges By their ends, the last first. */
+function merged(ranges: readonly (readonly [number, number])[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (const [first, last] of ranges) {
+    const before = found.at(-1);
+    if (before && last >= before[0] - 1) before[0] = Math.min(before[0], first);
+    else found.push([first, last]);
+  }
+  return found;
+}
+
+async function rangesOf(source: Source, filters: Filters): Promise<Range[]> {
+  const { dialect } = source;
+  const { view, names } = nearestView(filters);
+  const { from, to } = boundsOf(filters);
+  // Whole hours: the rows themselves are asked for their times.
+  const hours = {
+    ...(from !== undefined && { from_ms: hourOf(from) * 3_600_000 }),
+    ...(to !== undefined && { to_ms: (hourOf(to) + 1) * 3_600_000 - 1 }),
   };
+  const pieces = await piecesOf(source, hours, [], [1]);
+  const parameters = new Parameters(dialect);
+  const [first, last, requests] = ["min(first_id)", "max(last_id)", "sum(requests)"].map(dialect.number);
+  const [firstRow, lastRow] = ["min(id)", "max(id)"].map(dialect.number);
+  return await source.rows<Range>(
+    `SELECT ${first} AS first, ${last} AS last, ${requests} AS requests
+        FROM ${dialect.pieces(parameters.json(pieces.periods))} AS piece CROSS JOIN ${dialect.tables.rollup} AS each
+        WHERE hour BETWEEN first_ms AND last_ms AND each.length = 1 AND view = ${view}${and(conditionsOf(filters, parameters, "cells", names))}
+        GROUP BY hour
+      UNION ALL SELECT ${firstRow} AS first, ${lastRow} AS last, 0 AS requests
+        FROM ${dialect.pieces(parameters.json(pieces.times))} AS piece CROSS JOIN ${dialect.tables.requests} AS each
+        WHERE started_at_ms BETWEEN first_ms AND last_ms GROUP BY first_ms`,
+    parameters.values,
+  );
 }
 
-export const rowsQuery = `SELECT requests.* FROM json_each($ids) AS wanted CROSS JOIN requests ON requests.id = wanted.value
-  ORDER BY wanted.key`;
-
-function rowsOf(database: Database, ids: number[]): Row[] {
-  return database.query<Row, [{ ids: string }]>(rowsQuery).all({ ids: JSON.stringify(ids) });
+async function rowsIn(
+  { dialect, rows }: Source,
+  selected: string,
+  filters: Filters,
+  ids: readonly [number, number][],
+  limit: number,
+): Promise<Row[]> {
+  const parameters = new Parameters(dialect);
+  const list = dialect.pieces(parameters.json(ids.map(([first, last]) => [first, last, 0])));
+  return rows<Row>(
+    `SELECT ${selected} FROM ${list} AS piece CROSS JOIN ${dialect.tables.requests} AS each
+      WHERE id BETWEEN first_ms AND last_ms${and(rowConditions(filters, parameters))} ORDER BY id DESC LIMIT ${limit}`,
+    parameters.values,
+  );
 }

@@ -1,4 +1,4 @@
-/** Removes rows that are too old or too many, in steps so small that no request waits for them, and completes the rollup. */
+/** Removes rows that are too old or too many, in steps so small that no request waits for them. */
 
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
@@ -6,7 +6,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import { hourMs } from "../format";
 import type { HistoryConnection } from "./connection";
 import { isBusy, reasonOf } from "./database";
-import { sealBlock, unsealedBlocks } from "./rollup-store";
 
 export interface PruneParts {
   connection: HistoryConnection;
@@ -15,6 +14,8 @@ export interface PruneParts {
   maxRows(): number;
   /** Requests that started before it are removed, Unix ms. */
   oldest(): number;
+  /** Adds up the hours that are over. */
+  addUp(): Promise<void>;
 }
 
 export interface Pruning {
@@ -39,34 +40,39 @@ const maxBusy = 100;
 
 /** Prunes soon, then every hour, and after many rows. */
 export function openPruning(parts: PruneParts): Pruning {
-  const { connection, warn } = parts;
+  const { connection, warn, addUp } = parts;
   let written = 0;
   let running: Promise<void> | undefined;
 
   const pruneAll = async () => {
     try {
       await removeRows(parts);
-      await completeRollup(connection);
+      if (!connection.isClosed) await addUp();
       warnOfLog(parts);
     } catch (error) {
       if (!connection.isClosed && !isBusy(error)) warn(`The request history could not be pruned (${reasonOf(error)}).`);
     }
   };
-  const run = () => {
+  const begin = () => {
     written = 0;
     running ??= pruneAll().finally(() => {
       running = undefined;
     });
     return running;
   };
-  const soon = setTimeout(run, pruneAfterMs).unref();
-  const hourly = setInterval(run, pruneEveryMs).unref();
+  /** One that is under way may have begun with other limits. */
+  const run = async () => {
+    await running;
+    await begin();
+  };
+  const soon = setTimeout(begin, pruneAfterMs).unref();
+  const hourly = setInterval(begin, pruneEveryMs).unref();
 
   return {
     run,
     count(rows) {
       written += rows;
-      if (written >= pruneEveryRows) void run();
+      if (written >= pruneEveryRows) void begin();
     },
     close() {
       clearTimeout(soon);
@@ -87,15 +93,6 @@ async function removeSteps(connection: HistoryConnection, which: string, bound: 
   const remove = (database: Database) => database.query(sql).all({ bound }).length;
   let removed = atOnce;
   while (removed === atOnce && !connection.isClosed) removed = await inTurn(connection, remove);
-}
-
-/** Blocks of older files, and those that have lost rows. */
-async function completeRollup(connection: HistoryConnection): Promise<void> {
-  if (connection.isClosed) return;
-  for (const block of await inTurn(connection, unsealedBlocks)) {
-    if (connection.isClosed) return;
-    await inTurn(connection, (database) => sealBlock(database, block));
-  }
 }
 
 /** Runs `work` in a transaction, after other work had its turn. */

@@ -2,26 +2,20 @@
 import type { Database } from "bun:sqlite";
 import { reasonOf, sqliteCode } from "./database";
 import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
-import type { Filters } from "./filters";
-import { readPage } from "./page";
-import { sealCompleted } from "./rollup-store";
 
 /** Inserts all entries or none, but skips an entry that the table rejects, since it would block all others. */
 export function insertEntries(database: Database, entries: Entry[], warn: (sentence: string) => void): void {
   const statement = database.query(insertEntry);
   database
     .transaction(() => {
-      const ids: number[] = [];
       for (const entry of entries) {
         try {
-          const { changes, lastInsertRowid } = statement.run(...valuesOf(entry));
-          if (changes > 0) ids.push(Number(lastInsertRowid));
+          statement.run(...valuesOf(entry));
         } catch (error) {
           if (!isEntryError(error)) throw error;
           warnOfEntry(error, warn);
         }
       }
-      if (ids.length > 0) sealCompleted(database, ids[0]!, ids.at(-1)!);
     })
     .immediate();
 }
@@ -49,8 +43,4 @@ export function rowsAfter(database: Database, id: number, limit: number): Row[] 
 export function oldestStart(database: Database): number | undefined {
   const sql = "SELECT min(started_at_ms) AS at FROM requests";
   return database.query<{ at: number | null }, []>(sql).get()!.at ?? undefined;
-}
-
-export function lastStart(database: Database, filters: Filters): number | undefined {
-  return readPage(database, filters, 1).items[0]?.started_at_ms;
 }

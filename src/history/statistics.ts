@@ -1,10 +1,10 @@
-/** Totals of many requests, and of groups of them. An unknown number is null, and is counted. */
-import type { Database } from "bun:sqlite";
-import { type Aggregate, addAggregate, addCells, openAggregate, type Totals, totalsOf } from "./aggregate";
-import { type Dimension, type GroupValue, groupKey, isName, maxGroups, narrowTo, timeSpans } from "./dimensions";
-import type { Filters } from "./filters";
-import { keyPlaces, quarterMs, type RollupBlock, statusIn, sumPlaces, sumWidth } from "./rollup";
-import { blocksWithin, type CellTest, cellTest, readBlock, rolledName, rollUpRows } from "./rollup-store";
+/** Totals and groups of requests, added up by the database: whole hours from the rollup, the rest from the rows. */
+import { type Dimension, type GroupValue, groupKey, isName, maxGroups, narrowTo } from "./dimensions";
+import type { Filters, NameColumn } from "./filters";
+import { type Piece, type Pieces, piecesOf, type TimeDimension } from "./pieces";
+import { addedSums, sumColumns, sumsOfRows, viewOf } from "./rollup";
+import { and, conditionsOf, Parameters, type Source } from "./sql";
+import { Adder, noTotals, type Sums, type Totals } from "./totals";
 
 export { type Dimension, dimensions } from "./dimensions";
 
@@ -24,224 +24,124 @@ export interface Statistics {
   others: Totals | null;
 }
 
-/** By what the pages group all requests, whatever the time. Where adding up takes long, that is done before somebody asks. */
-export const usualQuestions: readonly (readonly Dimension[])[] = [
-  [],
-  ["hour"],
-  ["day", "upstream_model"],
-  ["member"],
-  ["key_name"],
-  ["client_name"],
-  ["account_key", "account_id"],
-  ["upstream_model"],
-  ["client_name", "upstream_model"],
-  ["cache_miss", "upstream_model"],
-];
-
-/** Other work has its turn after so long. */
+/** Other work has its turn after so long, ms. */
 const turnMs = 2;
 
-/** Asks the file that the history uses now. */
-type Ask = <T>(question: (database: Database) => T) => T;
-
-/** @param by Two dimensions at most. */
-export async function statisticsOf(ask: Ask, filters: Filters, by: Dimension[]): Promise<Statistics> {
-  const groups = openGroups(by);
-  const blocks = ask((database) => blocksWithin(database, filters));
-  while (blocks.length > 0) {
-    ask((database) => addBlocks(database, blocks, filters, groups));
-    await new Promise(setImmediate);
-  }
-  return groups.list(filters);
-}
-
-/** Adds the first of the blocks, as many as fit in one turn, and removes them from the list. */
-function addBlocks(database: Database, blocks: number[], filters: Filters, groups: Groups): void {
-  const passes = cellTest(database, filters);
-  const until = performance.now() + turnMs;
-  do {
-    const number = blocks.shift()!;
-    const block = readBlock(database, number);
-    if (!block) addRows(database, number, filters, groups);
-    else if (passes) addSealed(database, number, block, filters, passes, groups);
-  } while (blocks.length > 0 && performance.now() < until);
-}
-
-function addRows(database: Database, number: number, filters: Filters, groups: Groups): void {
-  const block = rollUpRows(database, number, filters, groups.idOf);
-  groups.add(database, block, new Uint8Array(block.cells).fill(1));
-}
-
-const hourQuarters = 4;
-
-/** Cells that lie only in part in the period, or in one hour of this machine's clock, are added up from their rows. */
-function addSealed(
-  database: Database,
-  number: number,
-  block: RollupBlock,
+/** @param by Two dimensions at most. @param sessions Only the requests of these. */
+export async function statisticsOf(
+  source: Source,
   filters: Filters,
-  passes: CellTest,
-  groups: Groups,
-): void {
-  const { from_ms = Number.NEGATIVE_INFINITY, to_ms = Number.POSITIVE_INFINITY } = filters;
-  const slotOf = (cell: number) => block.keys[keyPlaces.slot * block.cells + cell]!;
-  const split = new Set<number>();
-  const wanted = new Uint8Array(block.cells);
-  for (let cell = 0; cell < block.cells; cell += 1) {
-    const first = block.sums[cell * sumWidth + sumPlaces.first]!;
-    const last = block.sums[cell * sumWidth + sumPlaces.last]!;
-    if (last < from_ms || first > to_ms || !passes(block, cell)) continue;
-    if (first < from_ms || last > to_ms || groups.splits(first, last)) split.add(slotOf(cell));
-    else wanted[cell] = 1;
+  by: Dimension[],
+  sessions?: readonly string[],
+): Promise<Statistics> {
+  const times = by.filter((dimension) => dimension === "hour" || dimension === "day") as TimeDimension[];
+  const view = viewOf(sessions ? { ...filters, session: "" } : filters, by);
+  const pieces = await piecesOf(source, filters, times, view === undefined ? [] : undefined);
+  const rows = pieces.spans.length === 0 ? [] : await sumsOf(source, { filters, by, sessions, view, pieces });
+  const total = new Adder();
+  const groups: Group[] = [];
+  let others: Totals | null = null;
+  let until = performance.now() + turnMs;
+  for (const row of rows) {
+    total.add(row);
+    const adder = new Adder();
+    adder.add(row);
+    if (row.place === null) others = adder.totals();
+    else {
+      const values = by.map((dimension, at) =>
+        groupValue(dimension, row[`key_${at}`] ?? null, pieces.spans[row.span]!),
+      );
+      groups.push({ key: groupKey(values), filters: narrowTo(filters, values), ...adder.totals() });
+    }
+    if (performance.now() < until) continue;
+    await new Promise(setImmediate);
+    until = performance.now() + turnMs;
   }
-  if (split.size > 0) for (let cell = 0; cell < block.cells; cell += 1) if (split.has(slotOf(cell))) wanted[cell] = 0;
-  groups.add(database, block, wanted);
-  for (const slot of split) {
-    const from = Math.max(from_ms, slot * quarterMs);
-    const to = Math.min(to_ms, (slot + hourQuarters) * quarterMs - 1);
-    addRows(database, number, { ...filters, from_ms: from, to_ms: to }, groups);
+  return { by, totals: rows.length === 0 ? noTotals() : total.totals(), groups: by.length === 0 ? [] : groups, others };
+}
+
+type GroupRow = Sums & Record<`key_${number}`, string | number | null> & { span: number; place: number | null };
+
+function groupValue(dimension: Dimension, key: string | number | null, times: GroupValue[]): GroupValue {
+  if (isName(dimension)) return { dimension, label: key as string | null };
+  if (dimension === "status_class") return { dimension, label: `${key}xx` };
+  return times.find((time) => time.dimension === dimension)!;
+}
+
+interface Question {
+  filters: Filters;
+  by: readonly Dimension[];
+  sessions?: readonly string[];
+  view: number | undefined;
+  pieces: Pieces;
+}
+
+/** One row for each of the first groups, and one without a place for all others. */
+function sumsOf(source: Source, question: Question): GroupRow[] | Promise<GroupRow[]> {
+  const { dialect } = source;
+  const parameters = new Parameters(dialect);
+  const keys = question.by.map((_, at) => `key_${at}`);
+  const selected = (sums: string) =>
+    [...keys.map((key) => `min(${key}) AS ${key}`), "min(span) AS span", sums].join(", ");
+  const numbers = sumColumns.map(({ name, added }) => (added === "join" ? name : `${dialect.number(name)} AS ${name}`));
+  const sql = `WITH ${sumsBy(question, parameters)},
+    placed AS (SELECT *, row_number() OVER (ORDER BY ${["span DESC", "requests DESC", ...keys.map((key) => `${key} NULLS LAST`)].join(", ")}) AS number FROM grouped),
+    limited AS (SELECT CASE WHEN number <= ${maxGroups} THEN number END AS place, ${selected(addedSums(dialect))}
+      FROM placed GROUP BY CASE WHEN number <= ${maxGroups} THEN number END)
+    SELECT ${[dialect.number("place"), "AS place,", dialect.number("span"), "AS span,", ...keys.map((key) => `${key},`)].join(" ")}
+      ${numbers.join(", ")} FROM limited ORDER BY place IS NULL, place`;
+  return source.rows<GroupRow>(sql, parameters.values);
+}
+
+/**
+ * A subquery `grouped` with a row for each group: columns `span` and `key_0`, `key_1`, and the sums.
+ * @param columns Of `sumColumns`, if not all are needed.
+ */
+export function sumsBy(question: Question, parameters: Parameters, columns = sumColumns): string {
+  const { filters, by, sessions, view, pieces } = question;
+  const { dialect } = parameters;
+  const keys = by.map((dimension, at) => `${keyOf(dimension)} AS key_${at}`);
+  const chosen = sessions ? [`session IN (SELECT ${dialect.texts(parameters.json(sessions))})`] : [];
+  const groups = ["span", ...by.map((_, at) => `key_${at}`)].join(", ");
+  const select = (from: string, list: readonly Piece[], column: string, conditions: string[], sums: string) =>
+    `SELECT ${["span", ...keys, sums].join(", ")} FROM ${dialect.pieces(parameters.json(list))} AS piece
+      CROSS JOIN ${from} AS each WHERE ${column} BETWEEN first_ms AND last_ms${and([...conditions, ...chosen])}
+      GROUP BY ${groups}`;
+  const parts = [
+    select(
+      dialect.tables.requests,
+      pieces.times,
+      "started_at_ms",
+      conditionsOf(filters, parameters),
+      sumsOfRows(dialect, columns),
+    ),
+  ];
+  if (view !== undefined && pieces.periods.length > 0) {
+    const conditions = [`each.length = piece.length AND view = ${view}`, ...conditionsOf(filters, parameters, "cells")];
+    parts.push(select(dialect.tables.rollup, pieces.periods, "hour", conditions, addedSums(dialect, columns)));
   }
+  return `parts AS (${parts.join(" UNION ALL ")}),
+    grouped AS (SELECT ${groups}, ${addedSums(dialect, columns)} FROM parts GROUP BY ${groups})`;
 }
 
-interface Groups {
-  /** Adds the wanted cells: those with a 1. */
-  add(database: Database, block: RollupBlock, wanted: Uint8Array): void;
-  /** Numbers a name apart from the rollup on disk. */
-  idOf(name: string): number;
-  /** Whether two times of one hour UTC belong to different groups. */
-  splits(first: number, last: number): boolean;
-  list(filters: Filters): Promise<Statistics>;
-}
+const keyOf = (dimension: Dimension): string =>
+  isName(dimension) ? dimension : dimension === "status_class" ? "http_status / 100" : "NULL";
 
-function openGroups(by: Dimension[]): Groups {
-  const ownNames = openOwnNames();
-  const coders = by.map(coderOf);
-  const [one, two] = coders;
-  const groups = new Map<number, { values: GroupValue[]; aggregate: Aggregate }>();
-  const others = openAggregate();
-  const aggregateOf = (first: number, second: number): Aggregate => {
-    const known = groups.get(first * codeLimit + second);
-    if (known) return known.aggregate;
-    if (groups.size >= maxGroups) return others;
-    const values = coders.map((coder, at) => coder.values[at === 0 ? first : second]!);
-    const aggregate = openAggregate();
-    groups.set(first * codeLimit + second, { values, aggregate });
-    return aggregate;
-  };
-  return {
-    idOf: ownNames.idOf,
-    add(database, block, wanted) {
-      const nameFrom = (id: number) => {
-        if (id === 0) return null;
-        return id < 0 ? ownNames.nameOf(id) : rolledName(database, id);
-      };
-      const firsts = one?.of(block, wanted, nameFrom);
-      const seconds = two?.of(block, wanted, nameFrom);
-      const into: (Aggregate | undefined)[] = new Array(block.cells);
-      for (let cell = 0; cell < block.cells; cell += 1)
-        if (wanted[cell]) into[cell] = aggregateOf(firsts ? firsts[cell]! : 0, seconds ? seconds[cell]! : 0);
-      addCells(into, block);
-    },
-    splits: (first, last) => coders.some((coder) => coder.splits?.(first, last)),
-    async list(filters) {
-      const total = openAggregate();
-      addAggregate(total, others);
-      const listed: Group[] = [];
-      let until = performance.now() + turnMs;
-      for (const { values, aggregate } of inOrder([...groups.values()])) {
-        addAggregate(total, aggregate);
-        listed.push({ key: groupKey(values), filters: narrowTo(filters, values), ...totalsOf(aggregate) });
-        if (performance.now() < until) continue;
-        await new Promise(setImmediate);
-        until = performance.now() + turnMs;
-      }
-      if (by.length === 0) return { by, totals: totalsOf(total), groups: [], others: null };
-      return { by, totals: totalsOf(total), groups: listed, others: others.counts[0]! > 0 ? totalsOf(others) : null };
-    },
-  };
-}
-
-/** Ids below 0 for the names of rows that are not rolled up on disk. */
-function openOwnNames() {
-  const ids = new Map<string, number>();
-  const names: string[] = [];
-  return {
-    idOf(name: string): number {
-      const id = ids.get(name) ?? -names.push(name);
-      ids.set(name, id);
-      return id;
-    },
-    nameOf: (id: number): string => names[-id - 1]!,
-  };
-}
-
-function inOrder<G extends { values: GroupValue[]; aggregate: Aggregate }>(groups: G[]): G[] {
-  const start = ({ values }: G) => values.find(({ from }) => from !== undefined)?.from ?? 0;
-  return groups.sort((a, b) => start(b) - start(a) || b.aggregate.counts[0]! - a.aggregate.counts[0]!);
-}
-
-/** Codes of values are below it. */
-const codeLimit = 2 ** 26;
-
-/** Numbers the values of a dimension. */
-interface Coder {
-  /** Code → value. */
-  values: GroupValue[];
-  /** The code of each wanted cell. */
-  of(block: RollupBlock, wanted: Uint8Array, nameFrom: (id: number) => string | null): Int32Array;
-  splits?(first: number, last: number): boolean;
-}
-
-function coderOf(dimension: Dimension): Coder {
-  if (dimension === "hour" || dimension === "day") return timeCoder(dimension);
-  const values: GroupValue[] = [];
-  const byLabel = new Map<string | null, number>();
-  const codes = new Map<number, number>();
-  const place = isName(dimension) ? keyPlaces[dimension] : keyPlaces.flags;
-  const findCode = (key: number, nameFrom: (id: number) => string | null) => {
-    const label = isName(dimension) ? nameFrom(key) : `${Math.floor(statusIn(key) / 100)}xx`;
-    return byLabel.get(label) ?? values.push({ dimension, label }) - 1;
-  };
-  return {
-    values,
-    of({ keys, cells }, wanted, nameFrom) {
-      const coded = new Int32Array(cells);
-      for (let cell = 0; cell < cells; cell += 1) {
-        if (!wanted[cell]) continue;
-        const key = keys[place * cells + cell]!;
-        let code = codes.get(key);
-        if (code === undefined) {
-          code = findCode(key, nameFrom);
-          codes.set(key, code);
-          byLabel.set(values[code]!.label, code);
-        }
-        coded[cell] = code;
-      }
-      return coded;
-    },
-  };
-}
-
-function timeCoder(dimension: "hour" | "day"): Coder {
-  const values: Required<GroupValue>[] = [];
-  const codes = new Map<number, number>();
-  let latest = 0;
-  const isIn = (time: number, code: number) => values[code] && time >= values[code].from && time <= values[code].to;
-  const codeOf = (time: number): number => {
-    if (isIn(time, latest)) return latest;
-    const value = timeSpans[dimension](new Date(Math.floor(time / quarterMs) * quarterMs));
-    latest = codes.get(value.from) ?? values.push({ dimension, ...value }) - 1;
-    codes.set(value.from, latest);
-    return latest;
-  };
-  return {
-    values,
-    of({ sums, cells }, wanted) {
-      const coded = new Int32Array(cells);
-      for (let cell = 0; cell < cells; cell += 1)
-        if (wanted[cell]) coded[cell] = codeOf(sums[cell * sumWidth + sumPlaces.first]!);
-      return coded;
-    },
-    splits: (first, last) => codeOf(first) !== codeOf(last),
-  };
+/** See `History.largestSessions`. */
+export async function largestSessionsOf(source: Source, filters: Filters, count: number): Promise<Group[]> {
+  const { dialect } = source;
+  const by = ["session"] as const satisfies NameColumn[];
+  const view = viewOf(filters, by);
+  const pieces = await piecesOf(source, filters, [], view === undefined ? [] : undefined);
+  const parameters = new Parameters(dialect);
+  const columns = sumColumns.filter(({ name }) => /^(?:cached_tokens_count|input_tokens_sum|both_input)$/.test(name));
+  const grouped = sumsBy({ filters, by, view, pieces }, parameters, columns);
+  const rows = await source.rows<{ session: string }>(
+    `WITH ${grouped} SELECT key_0 AS session FROM grouped WHERE key_0 IS NOT NULL AND cached_tokens_count > 0
+      ORDER BY both_input DESC, session LIMIT ${count}`,
+    parameters.values,
+  );
+  const sessions = rows.map(({ session }) => session);
+  if (sessions.length === 0) return [];
+  return (await statisticsOf(source, filters, ["session", "upstream_model"], sessions)).groups;
 }

@@ -6,14 +6,15 @@ import { ProxyError } from "../errors";
 import { dayMs, hourMs } from "../format";
 import { cut, type Entry } from "../history/entry";
 import type { History, HistoryOptions } from "../history/history";
-import { startOfMonth } from "../keys/member-list";
+import { pageOf } from "../history/page";
+import type { Source } from "../history/sql";
+import { largestSessionsOf, statisticsOf } from "../history/statistics";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";
-import { memberUsageIn } from "./member-usage";
-import { countStored, storedAfter, storedBounds, storedPage, storedRequest } from "./request-queries";
+import { countStored, selected, storedAfter, storedBounds, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
-import { completeStatistics, largestSessionsIn, statisticsIn } from "./statistics";
+import { addUpPeriods, atOneMoment } from "./statistics";
 
 export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
   postgres: Postgres;
@@ -39,10 +40,10 @@ const maxQueued = 10_000;
 /** Milliseconds that statistics may take. */
 const queryTimeoutMs = 30_000;
 const pruneEvery = hourMs;
-/** Milliseconds between two completions of statistics that somebody may ask for again. */
-const completeEvery = hourMs / 6;
+/** Milliseconds between two times that what is over is added up. */
+const addUpEvery = hourMs / 6;
 /** Milliseconds until the first, when a server that starts has other things to do. */
-const completeAfter = 20_000;
+const firstAddUpAfter = 20_000;
 
 /** Never throws: a onDisk that cannot be opened is reported, and rows then wait in memory. */
 export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHistory {
@@ -183,22 +184,23 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);
     }
   };
-  let isCompleting = false;
-  const complete = async () => {
-    if (!options.isLeader() || isCompleting) return;
-    isCompleting = true;
+  let isAddingUp = false;
+  const addUp = async () => {
+    if (!options.isLeader() || isAddingUp) return;
+    isAddingUp = true;
     try {
-      await completeStatistics(postgres, options.now?.(), () => options.isLeader() && !closed);
-      await memberUsageIn(postgres, startOfMonth(now()), completeEvery, options.now?.());
+      await addUpPeriods(postgres, options.now?.(), () => options.isLeader() && !closed);
     } catch (thrown) {
-      if (!isAwayError(thrown)) warn(`The statistics could not be completed (${reasonOf(thrown)}).`);
+      if (!isAwayError(thrown)) warn(`The request history could not be added up (${reasonOf(thrown)}).`);
     }
-    isCompleting = false;
+    isAddingUp = false;
   };
-  const largestSessions: History["largestSessions"] = (filters, count) =>
-    answered(() => largestSessionsIn(postgres, filters, count));
+  const askOnce = <T>(question: (source: Source) => Promise<T>, signal?: AbortSignal): Promise<T> =>
+    answered(() => atOneMoment(postgres, question, { signal }));
+  const list: History["list"] = (filters, limit, cursor) =>
+    askOnce((source) => pageOf(source, selected, filters, limit, cursor));
   const statistics: History["statistics"] = (filters, by, signal) =>
-    answered(() => statisticsIn(postgres, filters, by, { now: options.now?.(), signal }));
+    askOnce((source) => statisticsOf(source, filters, by), signal);
 
   try {
     // Rows of an earlier run may wait.
@@ -207,9 +209,9 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     warn(`Requests that end while the database is away are kept in memory only (${reasonOf(thrown)}).`);
   }
   const pruning = setInterval(prune, pruneEvery).unref();
-  const completing = setInterval(complete, completeEvery).unref();
+  const addingUp = setInterval(addUp, addUpEvery).unref();
   const firstPruning = setTimeout(prune, 1_000).unref();
-  const firstCompleting = setTimeout(complete, completeAfter).unref();
+  const firstAddingUp = setTimeout(addUp, firstAddUpAfter).unref();
 
   return {
     add(entry) {
@@ -228,15 +230,15 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       if (hasOnDisk()) await write();
       return left >= last && !hasOnDisk();
     },
-    list: (filters, limit, cursor) => ask((sql) => storedPage(sql, filters, limit, cursor)),
+    list,
     after: (id, limit) => ask((sql) => storedAfter(sql, id, limit)),
     get: (requestId) => ask((sql) => storedRequest(sql, requestId)),
     count: () => ask(countStored),
     oldest: async () => (await ask(storedBounds)).first ?? undefined,
-    lastOf: async (filters) => (await ask((sql) => storedPage(sql, filters, 1))).items[0]?.started_at_ms,
+    lastOf: async (filters) => (await list(filters, 1)).items[0]?.started_at_ms,
     totals: async (filters) => (await statistics(filters, [])).totals,
     statistics,
-    largestSessions,
+    largestSessions: (filters, count) => askOnce((source) => largestSessionsOf(source, filters, count)),
     prune,
     get queued() {
       return queued.length + (onDisk?.size ?? 0);
@@ -246,7 +248,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     },
     close() {
       closed = true;
-      for (const each of [timer, diskTimer, pruning, completing, firstPruning, firstCompleting]) clearTimeout(each);
+      for (const each of [timer, diskTimer, pruning, addingUp, firstPruning, firstAddingUp]) clearTimeout(each);
       // The rows of a write that is under way are kept too, because it may fail.
       toDisk();
     },

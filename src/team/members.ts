@@ -33,8 +33,8 @@ import {
   requireMember,
   withdrawOpen,
 } from "./member-changes";
-import { lastRequestsOf, memberUsageIn } from "./member-usage";
 import type { FollowedTable } from "./schema";
+import { lastRequestsOf, memberUsageIn } from "./statistics";
 
 interface KeyRow {
   sha256: Uint8Array;

@@ -127,8 +127,6 @@ async function removeOld(postgres: Postgres): Promise<void> {
     `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
       AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND heartbeat_at < now() - interval '1 minute')`,
     "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
-    "DELETE FROM dragoman.statistics WHERE to_ms < (SELECT min(started_at_ms) FROM dragoman.requests)",
-    "DELETE FROM dragoman.questions WHERE asked_at < now() - interval '7 days'",
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
     // For 30 days the page of a link says what became of it.
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",

@@ -1,6 +1,6 @@
 /** Writes rows of the history into daily partitions, and removes the partitions of days that are too old. */
 import type { TransactionSQL } from "bun";
-import { dayMs, utcDay } from "../format";
+import { dayMs, hourMs, utcDay } from "../format";
 import { columnNames, type Entry } from "../history/entry";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
@@ -13,11 +13,11 @@ const settledAfter = 75 * 60_000;
 /** Unix ms by the clock of the database, which is that of all servers. */
 export const databaseNow = "(extract(epoch FROM now()) * 1000)::bigint";
 
-/** A row of a server whose clock is late may come when its time was added up already: those sums are forgotten. */
+/** A row of a server whose clock is late may come when its hour was added up already: those sums are forgotten. */
 const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList})
     SELECT ${columnList} FROM json_to_recordset($1::text::json) AS given(${requestTypes.join(", ")})
     ON CONFLICT (request_id, started_at_ms) DO NOTHING RETURNING started_at_ms)
-  SELECT dragoman.forget_statistics(min(started_at_ms), max(started_at_ms)) FROM inserted
+  SELECT dragoman.forget_periods(min(started_at_ms), max(started_at_ms)) FROM inserted
   WHERE started_at_ms < coalesce($2::bigint, ${databaseNow}) - ${settledAfter} HAVING count(*) > 0`;
 
 /**
@@ -40,7 +40,8 @@ export async function insertRows(postgres: Postgres, entries: readonly Entry[], 
   }
 }
 
-export const settledBefore = (now: number): number => now - settledAfter;
+/** Periods that ended before it may be added up. Statements that began with an earlier clock have ended. */
+export const settledBefore = (now: number): number => now - settledAfter - 5 * 60_000;
 
 /** A check fails, among them that a row fits into a partition. */
 const noPartition = "23514";
@@ -107,7 +108,12 @@ export function removeOldDays(postgres: Postgres, before: number, maxRows: numbe
     const partitions = await partitionsIn(sql);
     const old = partitions.filter(({ day }) => day + dayMs <= before);
     if (Number.isFinite(maxRows)) old.push(...(await daysBeyond(sql, partitions.slice(old.length), maxRows)));
-    for (const { name } of old) await sql.unsafe(`DROP TABLE dragoman.${name}`);
+    for (const { name, day } of old) {
+      await sql.unsafe(`DROP TABLE dragoman.${name}`);
+      const hours = sql`BETWEEN ${day / hourMs}::bigint AND ${day / hourMs + 23}::bigint`;
+      await sql`DELETE FROM dragoman.rollup_periods WHERE hour ${hours}`;
+      await sql`DELETE FROM dragoman.rollup WHERE hour ${hours}`;
+    }
     return old.length;
   }, 60_000);
 }

@@ -2,6 +2,8 @@
 import type { TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
 import { columnNames, entryColumns } from "../history/entry";
+import { nameColumns } from "../history/filters";
+import { rollupColumns } from "../history/rollup";
 import type { Postgres } from "./connection";
 import ledger from "./schema/ledger.sql" with { type: "text" };
 import requests from "./schema/requests.sql" with { type: "text" };
@@ -43,11 +45,15 @@ export const requestTypes = columnNames.map(
   (name) => `${name} ${columnType(entryColumns[name]).replace(/ NOT NULL.*/, "")}`,
 );
 
+const requestsWithColumns = requests
+  .replace("/* the columns of history/entry.ts */", requestColumns)
+  .replace("/* the columns of history/rollup.ts */", rollupColumns(nameColumns).join(", "));
+
 /** The first step may change until a version is released; then no step does, and new ones are added at the end. */
 const steps: readonly Step[] = [
   {
     compatibleWith: 1,
-    sql: [tables, requests.replace("/* the columns of history/entry.ts */", requestColumns), ledger],
+    sql: [tables, requestsWithColumns, ledger],
   },
 ];
 

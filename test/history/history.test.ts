@@ -68,13 +68,17 @@ const many = (count: number, differing: (index: number) => Partial<Entry> = () =
   Array.from({ length: count }, (_, index) => differing(index));
 
 describe("an exchange", () => {
-  test("is read back as it was written, unknown staying unknown", () => {
+  test("is read back as it was written, unknown staying unknown", async () => {
     const history = open();
     const written = entry();
     history.add(written);
     history.flush();
     expect(history.get(written.request_id)).toEqual({ id: 1, ...written });
-    expect(history.list({}, 50)).toEqual({ items: [{ id: 1, ...written }], has_more: false, next_cursor_id: null });
+    expect(await history.list({}, 50)).toEqual({
+      items: [{ id: 1, ...written }],
+      has_more: false,
+      next_cursor_id: null,
+    });
     expect(history.get("req_nobody")).toBeUndefined();
   });
 
@@ -121,7 +125,7 @@ describe("an exchange", () => {
 });
 
 describe("pages", () => {
-  test("follow one another without gap or repetition, also while new rows arrive and the clock goes back", () => {
+  test("follow one another without gap or repetition, also while new rows arrive and the clock goes back", async () => {
     const history = open();
     fill(
       history,
@@ -130,7 +134,7 @@ describe("pages", () => {
     const seen: string[] = [];
     let cursor: number | undefined;
     for (;;) {
-      const { items, next_cursor_id, has_more } = history.list({}, 10, cursor);
+      const { items, next_cursor_id, has_more } = await history.list({}, 10, cursor);
       seen.push(...items.map((row) => row.request_id));
       expect(next_cursor_id).toBe(has_more ? items.at(-1)!.id : null);
       if (next_cursor_id === null) break;
@@ -140,11 +144,11 @@ describe("pages", () => {
     expect(seen).toEqual(many(25).map((_, index) => `r${24 - index}`));
   });
 
-  test("end exactly: a full last page says that nothing follows", () => {
+  test("end exactly: a full last page says that nothing follows", async () => {
     const history = open();
     fill(history, many(10));
-    expect(history.list({}, 10)).toMatchObject({ has_more: false, next_cursor_id: null });
-    expect(history.list({}, 9)).toMatchObject({ has_more: true, next_cursor_id: 2 });
+    expect(await history.list({}, 10)).toMatchObject({ has_more: false, next_cursor_id: null });
+    expect(await history.list({}, 9)).toMatchObject({ has_more: true, next_cursor_id: 2 });
   });
 
   const failed: Partial<Entry> = { http_status: 502, error_type: "upstream", error_message: "It broke." };
@@ -164,12 +168,12 @@ describe("pages", () => {
       { ...failed, account_id: "bob" },
       { ...failed, account_id: "bob", started_at_ms: noon + 1 },
     ],
-  ])("narrowed to %j hold these and no others", (filters, wanted, unwanted) => {
+  ])("narrowed to %j hold these and no others", async (filters, wanted, unwanted) => {
     const history = open();
     fill(history, [wanted, unwanted, wanted, unwanted, unwanted]);
-    expect(history.list(filters, 50).items.map((row) => row.id)).toEqual([3, 1]);
-    expect(history.list(filters, 1)).toMatchObject({ has_more: true, next_cursor_id: 3 });
-    expect(history.list(filters, 1, 3)).toMatchObject({ has_more: false, items: [{ id: 1 }] });
+    expect((await history.list(filters, 50)).items.map((row) => row.id)).toEqual([3, 1]);
+    expect(await history.list(filters, 1)).toMatchObject({ has_more: true, next_cursor_id: 3 });
+    expect(await history.list(filters, 1, 3)).toMatchObject({ has_more: false, items: [{ id: 1 }] });
   });
 });
 
@@ -188,7 +192,7 @@ describe("what is too old or too much", () => {
     expect(history.count()).toBe(1_200);
     rows = 100;
     await history.prune();
-    expect(history.list({}, 200).items.map((row) => row.request_id)).toEqual(
+    expect((await history.list({}, 200)).items.map((row) => row.request_id)).toEqual(
       many(100).map((_, index) => `kept${1_199 - index}`),
     );
     rows = 100;
@@ -323,7 +327,7 @@ describe("a clock that leaps", () => {
     wall += 30 * day;
     pass(2);
     await history.prune();
-    expect(history.list({}, 9).items.map(({ id }) => id)).toEqual([2]);
+    expect((await history.list({}, 9)).items.map(({ id }) => id)).toEqual([2]);
   });
 
   test("between two runs removes nothing either: the newest row is too long ago to be sure", async () => {
@@ -447,7 +451,7 @@ describe("trouble on disk", () => {
     copyFileSync(path, join(folder, "before"));
     const history = open();
     history.add(entry());
-    expect([history.flush(), history.list({}, 50), history.get("x"), history.count(), history.degraded]).toEqual([
+    expect([history.flush(), await history.list({}, 50), history.get("x"), history.count(), history.degraded]).toEqual([
       true,
       { items: [], next_cursor_id: null, has_more: false },
       undefined,

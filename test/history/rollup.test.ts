@@ -3,6 +3,8 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { dimensions } from "../../src/history/dimensions";
+import { bucketOf, bucketValue } from "../../src/history/durations";
 import { type Filters, nameColumns } from "../../src/history/filters";
 import {
   type Dimension,
@@ -13,8 +15,8 @@ import {
   type Row,
   type Totals,
 } from "../../src/history/history";
-import { blockRows, bucketOf, bucketValue, type durations, measureNames, measures } from "../../src/history/rollup";
-import { dimensions } from "../../src/history/statistics";
+import { addUp } from "../../src/history/sqlite-rollup";
+import { type durations, measureNames, measures } from "../../src/history/totals";
 import { entry, noon } from "../support/history-rows";
 import { quickest } from "../support/quickest";
 import { type Chance, openChance } from "../support/random";
@@ -71,10 +73,13 @@ function onFile<T>(work: (database: Database) => T): T {
 }
 
 const rowsOnDisk = () => onFile((database) => database.query("SELECT * FROM requests ORDER BY id DESC").all() as Row[]);
-const blocksOnDisk = () =>
-  onFile((database) => database.query<{ block: number }, []>("SELECT block FROM rollups").all()).map(
-    ({ block }) => block,
-  );
+/** The hours, or the days, that are added up. */
+const addedUp = (length = 1) =>
+  onFile((database) =>
+    database
+      .query<{ hour: number }, [number]>("SELECT hour FROM rollup_periods WHERE length = ? AND complete ORDER BY hour")
+      .all(length),
+  ).map(({ hour }) => hour);
 
 let serial = 0;
 function randomEntry({ below, pick, maybe }: Chance, at: number): Entry {
@@ -216,15 +221,21 @@ async function expectAgreement(history: LocalHistory, filters: Filters, by: Dime
   }
 }
 
-function expectPages(history: LocalHistory, filters: Filters, limit: number): void {
-  const expected = rowsOnDisk().filter((row) => passes(row, filters));
-  const found: Row[] = [];
-  let cursor: number | undefined;
+async function expectPages(history: LocalHistory, filters: Filters, limit: number): Promise<void> {
+  let rows: Row[];
+  let found: Row[];
   do {
-    const { items, next_cursor_id } = history.list(filters, limit, cursor);
-    found.push(...items);
-    cursor = next_cursor_id ?? undefined;
-  } while (cursor !== undefined);
+    rows = rowsOnDisk();
+    found = [];
+    let cursor: number | undefined;
+    do {
+      const { items, next_cursor_id } = await history.list(filters, limit, cursor);
+      found.push(...items);
+      cursor = next_cursor_id ?? undefined;
+    } while (cursor !== undefined);
+    // A prune may run beside it.
+  } while (rowsOnDisk().length !== rows.length);
+  const expected = rows.filter((row) => passes(row, filters));
   expect(found.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
   expect(found.slice(0, 9)).toEqual(expected.slice(0, 9));
 }
@@ -252,7 +263,7 @@ async function expectAllAgrees(history: LocalHistory, chance: Chance, rounds: nu
     const filters = randomFilters(chance, rowsOnDisk());
     const by = [chance.pick(...dimensions), chance.pick(...dimensions)].slice(0, chance.below(3));
     await expectAgreement(history, filters, [...new Set(by)]);
-    expectPages(history, randomFilters(chance, rowsOnDisk()), chance.pick(50, 700));
+    await expectPages(history, randomFilters(chance, rowsOnDisk()), chance.pick(50, 700));
   }
 }
 
@@ -271,7 +282,9 @@ test.each([["UTC"], ["Asia/Kolkata"], ["America/St_Johns"], ["Australia/Lord_How
       history,
       Array.from({ length: 4_500 }, () => randomEntry(chance, time())),
     );
-    expect(blocksOnDisk().length).toBe(4);
+    await history.prune();
+    expect(addedUp().length).toBeGreaterThan(20);
+    expect(addedUp(24).length).toBeGreaterThan(0);
     const steps: (() => unknown)[] = [
       () =>
         write(
@@ -319,29 +332,76 @@ test.each([["UTC"], ["Asia/Kolkata"], ["America/St_Johns"], ["Australia/Lord_How
   },
 );
 
-test("a block is added up with its last row, and again after rows of it were removed", async () => {
+test("hours and days are added up when they are over, and again after rows of them came, went or changed", async () => {
+  const history = open();
+  const hourOf = (at: number) => Math.floor(at / hour);
+  const start = noon - 2 * day;
+  const hours = Array.from({ length: 48 }, (_, at) => hourOf(start) + at);
+  const yesterday = hourOf(start) - (hourOf(start) % 24) + 24;
+  const rowsAt = (at: number, count = 3) =>
+    Array.from({ length: count }, () => entry({ started_at_ms: at * hour + 1 }));
+  write(history, [...hours.flatMap((at) => rowsAt(at)), ...rowsAt(hourOf(noon))]);
+  expect(addedUp()).toEqual([]);
+  await history.prune();
+  expect([addedUp(), addedUp(24)]).toEqual([hours.slice(0, -1), [yesterday - 24, yesterday]]);
+  const touched = yesterday + 3;
+  const id = (await history.list({ from_ms: touched * hour, to_ms: (touched + 1) * hour - 1 }, 1)).items[0]!.id;
+  const changes: (() => void)[] = [
+    () => write(history, rowsAt(touched, 1)),
+    () => onFile((database) => database.run("DELETE FROM requests WHERE id = ?", [id])),
+    () => onFile((database) => database.run("UPDATE requests SET input_tokens = 5 WHERE id = ?", [id - 1])),
+  ];
+  for (const change of changes) {
+    change();
+    expect([addedUp().includes(touched), addedUp(24).includes(yesterday)]).toEqual([false, false]);
+    await expectAgreement(history, {}, ["upstream_model"]);
+    await history.prune();
+    expect([addedUp(), addedUp(24)]).toEqual([hours.slice(0, -1), [yesterday - 24, yesterday]]);
+    await expectAgreement(history, {}, ["upstream_model"]);
+  }
+});
+
+test("what is added up is read in place of its rows", async () => {
   const history = open();
   write(
     history,
-    Array.from({ length: blockRows - 2 }, () => entry()),
+    Array.from({ length: 200 }, (_, at) => entry({ started_at_ms: noon - day - at * 60_000 })),
   );
-  expect(blocksOnDisk()).toEqual([]);
-  write(history, [entry()]);
-  expect(blocksOnDisk()).toEqual([0]);
-  write(
-    history,
-    Array.from({ length: 2 * blockRows }, () => entry()),
-  );
-  expect(blocksOnDisk()).toEqual([0, 1, 2]);
-  onFile((database) => database.run(`DELETE FROM requests WHERE id BETWEEN 5 AND ${blockRows + 5}`));
-  expect(blocksOnDisk()).toEqual([2]);
-  await expectAgreement(history, {}, ["upstream_model"]);
   await history.prune();
-  expect(blocksOnDisk()).toEqual([0, 1, 2]);
-  await expectAgreement(history, {}, ["upstream_model"]);
+  onFile((database) => database.run("UPDATE rollup SET requests = requests * 10"));
+  const { groups } = await history.statistics({}, ["client_name"]);
+  expect(groups[0]!.request_count).toBe(2_000);
 });
 
-test("a rollup made in another way, or with too many names, is made again", async () => {
+test("an hour that another process begins to add up is completed by that one alone", async () => {
+  const history = open();
+  const at = Math.floor((noon - day) / hour);
+  write(
+    history,
+    Array.from({ length: 50 }, (_, index) => entry({ started_at_ms: at * hour + index })),
+  );
+  const [one, other] = [new Database(path, { strict: true }), new Database(path, { strict: true })];
+  for (const database of [one, other]) database.run("PRAGMA busy_timeout = 5000");
+  await Promise.all([addUp(one, at, 1), addUp(other, at, 1)]);
+  for (const database of [one, other]) database.close();
+  expect(addedUp()).toEqual([at]);
+  await expectAgreement(history, {}, ["path"]);
+});
+
+test("a day is not added up of hours to which rows have come since", async () => {
+  const history = open();
+  const at = Math.floor((noon - day) / hour / 24) * 24;
+  write(history, [entry({ started_at_ms: at * hour })]);
+  await history.prune();
+  write(history, [entry({ started_at_ms: at * hour + 1 })]);
+  const database = new Database(path, { strict: true });
+  await addUp(database, at, 24);
+  database.close();
+  expect(addedUp(24)).toEqual([]);
+  await expectAgreement(history, {}, ["path"]);
+});
+
+test("a rollup made in another way is made again", async () => {
   const chance = openChance("another rollup");
   const time = randomTimes(chance);
   let history = open();
@@ -349,20 +409,17 @@ test("a rollup made in another way, or with too many names, is made again", asyn
     history,
     Array.from({ length: 2_500 }, () => randomEntry(chance, time())),
   );
+  await history.prune();
   history.close();
-  onFile((database) => database.run("UPDATE rollup_layout SET layout = 'older'; UPDATE rollups SET sums = x''"));
+  onFile((database) => {
+    database.run("DROP TABLE rollup; CREATE TABLE rollup (older); INSERT INTO rollup VALUES (1)");
+  });
   history = open();
   expect(history.count()).toBe(2_500);
-  expect(blocksOnDisk()).toEqual([]);
+  expect(addedUp()).toEqual([]);
   await expectAllAgrees(history, chance, 3);
-  onFile((database) =>
-    database.run(`INSERT INTO rollup_names (name) WITH RECURSIVE made(n) AS
-      (SELECT 1 UNION ALL SELECT n + 1 FROM made WHERE n <= 50000) SELECT 'made-up-' || n FROM made`),
-  );
   await history.prune();
-  expect(blocksOnDisk()).toEqual([0, 1]);
-  const names = onFile((database) => database.query("SELECT count(*) AS names FROM rollup_names").get());
-  expect((names as { names: number }).names).toBeLessThan(100);
+  expect(addedUp().length).toBeGreaterThan(0);
   await expectAllAgrees(history, chance, 3);
 });
 
@@ -389,7 +446,9 @@ test("processes that are killed while they write leave a rollup that agrees with
     }
     await child.exited;
     const history = open();
-    expect(blocksOnDisk().length).toBeGreaterThan(0);
+    await expectAllAgrees(history, openChance(`round ${round}`), 3);
+    await history.prune();
+    expect(addedUp().length).toBeGreaterThan(0);
     await expectAllAgrees(history, openChance(`round ${round}`), 3);
     history.close();
   }

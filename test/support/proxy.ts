@@ -91,7 +91,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     drain: () => listening.drain(),
     rows() {
       history.flush();
-      return history.list({}, 200).items;
+      return history.after(0, Number.MAX_SAFE_INTEGER).toReversed().slice(0, 200);
     },
     async [Symbol.asyncDispose]() {
       listening.close();

@@ -5,7 +5,7 @@ import { configSchema } from "../../config/schema";
 import { type Entry, entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
 import { runningColumns } from "../../history/in-flight";
-import { type Measure, measureNames } from "../../history/rollup";
+import { type Measure, measureNames } from "../../history/totals";
 import { autoProtocols } from "../../upstream/copilot/auto";
 import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
 

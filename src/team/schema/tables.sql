@@ -10,7 +10,7 @@ CREATE TABLE dragoman.revisions (
   mark uuid NOT NULL DEFAULT gen_random_uuid()
 );
 INSERT INTO dragoman.revisions (name) VALUES
-  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('ended_sessions'), ('sign_ins'), ('late_requests');
+  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('ended_sessions'), ('sign_ins');
 
 -- Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
 CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$

@@ -80,7 +80,8 @@ describe("the package", () => {
       "package/package.json",
     ]);
     expect(listing).toContain("package/dist/main.js");
-    for (const worker of ["tokenizer-worker", "text-worker"]) expect(listing).toContain(`package/dist/${worker}.js`);
+    for (const worker of ["tokenizer-worker", "reader-worker", "text-worker"])
+      expect(listing).toContain(`package/dist/${worker}.js`);
     expect(listing).not.toContain("package/dist/left-over.js");
   });
 

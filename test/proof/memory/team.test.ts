@@ -2,10 +2,11 @@
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { columnNames } from "../../../src/history/entry";
+import { statisticsOf } from "../../../src/history/statistics";
 import { connectPostgres } from "../../../src/team/connection";
 import { insertRows } from "../../../src/team/requests";
 import { migrate } from "../../../src/team/schema";
-import { statisticsIn } from "../../../src/team/statistics";
+import { atOneMoment } from "../../../src/team/statistics";
 import { entry, noon } from "../../support/history-rows";
 import { memoryOf } from "../../support/sandbox";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
@@ -26,7 +27,7 @@ describeWithOwnPostgres("memory of a server of a team", (server) => {
     const watch = setInterval(() => {
       most = Math.max(most, process.memoryUsage.rss());
     }, 5);
-    const { groups, others, totals } = await statisticsIn(postgres, {}, ["session"], { now: noon });
+    const { groups, others, totals } = await atOneMoment(postgres, (source) => statisticsOf(source, {}, ["session"]));
     clearInterval(watch);
     expect([groups.length, others!.request_count, totals.request_count]).toEqual([5_000, 60_001 - 5_000 * 3, 60_001]);
     const grown = Math.round((Math.max(most, process.memoryUsage.rss()) - before) / 1e6);
