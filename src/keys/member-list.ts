@@ -61,8 +61,11 @@ export const startOfMonth = (now: number): number => {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 };
 
+/** What the list asks of the members. */
+type ListedMembers = Pick<Members, "list" | "usage" | "keyCount" | "accountsOf" | "openInvitations" | "lastRequests">;
+
 /** A page of the members. @param now Unix ms. */
-export async function memberList(members: Members, page: MemberPage, now: number): Promise<MemberList> {
+export async function memberList(members: ListedMembers, page: MemberPage, now: number): Promise<MemberList> {
   const since = startOfMonth(now);
   const usage = await members.usage(since);
   const part = page.name?.toLowerCase();
@@ -73,13 +76,13 @@ export async function memberList(members: Members, page: MemberPage, now: number
 }
 
 /** One member. @param now Unix ms. */
-export async function memberItemOf(members: Members, member: Member, now: number): Promise<MemberItem> {
+export async function memberItemOf(members: ListedMembers, member: Member, now: number): Promise<MemberItem> {
   const [item] = await itemsOf(members, [member], await members.usage(startOfMonth(now)));
   return item!;
 }
 
 async function itemsOf(
-  members: Members,
+  members: ListedMembers,
   shown: readonly Member[],
   usage: ReadonlyMap<string, MemberUsage> | undefined,
 ): Promise<MemberItem[]> {

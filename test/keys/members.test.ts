@@ -18,9 +18,9 @@ import {
   requireUnexpired,
 } from "../../src/keys/client-keys";
 import { keyList, meaningOfLastKey, servedWithoutKeys } from "../../src/keys/key-list";
-import { type MemberItem, memberTrouble, startOfMonth } from "../../src/keys/member-list";
+import { type MemberItem, memberItemOf, memberList, memberTrouble, startOfMonth } from "../../src/keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../src/keys/member-schemas";
-import { maxMemberKeys, memberNotFound } from "../../src/keys/members";
+import { type Member, maxMemberKeys, memberNotFound } from "../../src/keys/members";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { quickest } from "../support/quickest";
 
@@ -166,6 +166,57 @@ describe("the list of keys", () => {
     const served = servedWithoutKeys({ config, environment, members: { needKeys }, allowOpen });
     expect(served).toBe(expected);
     expect(meaningOfLastKey(served) === undefined).toBe(expected === "others");
+  });
+});
+
+describe("the list of members", () => {
+  const [anna, ben, cleo] = ["Anna", "ben", "cleo"].map((name, at) => ({
+    ...{ name, id: `m${at}`, createdAt: at, models: null, keyDays: null },
+  })) as [Member, Member, Member];
+  const used = (requests: number, nanoCredits: number | null, premiumUnits: number | null, lastAt: number) => ({
+    ...{ requests, nanoCredits, premiumUnits, lastAt },
+  });
+  const usage = new Map([
+    [anna.id, used(5, null, 2, 30)],
+    [ben.id, used(5, 7, null, 40)],
+  ]);
+  const members = {
+    list: () => [anna, ben, cleo],
+    usage: async (): Promise<typeof usage | undefined> => usage,
+    keyCount: (id: string) => (id === anna.id ? 2 : 0),
+    accountsOf: async () => new Map([[ben.id, [{ account_key: "github.com/ben", state: "ready" }]]]),
+    openInvitations: async () => [{ member: cleo.id, expiresAt: 99 }],
+    lastRequests: async (ids: readonly string[]) => new Map(ids.map((id) => [id, 7])),
+  };
+  const page = (given: object) => memberList(members, { sort: "name", offset: 0, limit: 9, ...given }, now);
+  const names = async (given: object) => (await page(given)).items.map(({ name }) => name);
+
+  test("is in the order of names, or by what was used, the largest first", async () => {
+    expect(await names({})).toEqual(["Anna", "ben", "cleo"]);
+    expect(await names({ sort: "requests" })).toEqual(["Anna", "ben", "cleo"]);
+    expect(await names({ sort: "cost" })).toEqual(["ben", "Anna", "cleo"]);
+    expect(await names({ sort: "last" })).toEqual(["ben", "Anna", "cleo"]);
+  });
+
+  test("has a page of those whose names have a part, in any case, and counts all of them", async () => {
+    expect(await names({ name: "N" })).toEqual(["Anna", "ben"]);
+    expect(await page({ offset: 1, limit: 1 })).toMatchObject({ items: [{ name: "ben" }], total: 3 });
+    expect(await page({ name: "x" })).toMatchObject({ items: [], total: 0, since_ms: Date.UTC(2026, 10, 1) });
+  });
+
+  test("has what each has: nothing used is 0, and what is not known is null", async () => {
+    const { items } = await page({});
+    expect(items).toMatchObject([
+      { keys: 2, accounts: [], invitation_expires_at_ms: null, request_count: 5, nano_credits: null, premium_units: 2 },
+      { keys: 0, accounts: [{ state: "ready" }], nano_credits: 7, premium_units: null, last_request_at_ms: 40 },
+      { invitation_expires_at_ms: 99, request_count: 0, nano_credits: 0, premium_units: 0, last_request_at_ms: 7 },
+    ]);
+    const slow = { ...members, usage: async () => undefined };
+    expect(await memberItemOf(slow, anna, now)).toMatchObject({
+      request_count: null,
+      nano_credits: null,
+      last_request_at_ms: 7,
+    });
   });
 });
 
