@@ -290,13 +290,16 @@ function readHolders(
 const migrations: Migration[] = [
   (database: Database) => {
     database.run(`CREATE TABLE used (
-      budget TEXT NOT NULL, holder TEXT NOT NULL, start INTEGER NOT NULL,
+      budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
       amount INTEGER NOT NULL, unknown INTEGER NOT NULL, changed_at_ms INTEGER NOT NULL,
-      PRIMARY KEY (budget, holder, start)) WITHOUT ROWID`);
+      PRIMARY KEY (budget, session, start)) WITHOUT ROWID`);
     database.run(`CREATE TABLE reservations (
-      id TEXT NOT NULL, budget TEXT NOT NULL, holder TEXT NOT NULL, start INTEGER NOT NULL,
+      id TEXT NOT NULL, budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
       amount INTEGER NOT NULL, expires_at_ms INTEGER NOT NULL,
       PRIMARY KEY (id, budget)) WITHOUT ROWID`);
-    database.run("CREATE INDEX reservations_by_budget ON reservations (budget, holder, start)");
+    database.run("CREATE INDEX reservations_by_budget ON reservations (budget, session, start)");
+  },
+  (database: Database) => {
+    for (const table of ["used", "reservations"]) database.run(`ALTER TABLE ${table} RENAME COLUMN session TO holder`);
   },
 ];

@@ -1,4 +1,5 @@
 /** The ledger in a file: which requests count, periods, processes that race or are killed, and damage. */
+import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -234,4 +235,18 @@ describe("damage", () => {
     open.push(openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) }));
     expect(warnings).toEqual([expect.stringContaining("was empty, so every budget starts again from 0")]);
   });
+});
+
+test("a ledger whose holders stood in the column `session` goes on with what was used", () => {
+  const path = freshPath();
+  const older = new Database(path, { create: true });
+  older.run(`CREATE TABLE used (budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL, amount INTEGER NOT NULL,
+    unknown INTEGER NOT NULL, changed_at_ms INTEGER NOT NULL, PRIMARY KEY (budget, session, start)) WITHOUT ROWID`);
+  older.run(`CREATE TABLE reservations (id TEXT NOT NULL, budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
+    amount INTEGER NOT NULL, expires_at_ms INTEGER NOT NULL, PRIMARY KEY (id, budget)) WITHOUT ROWID`);
+  older.run("CREATE INDEX reservations_by_budget ON reservations (budget, session, start)");
+  older.run(`INSERT INTO used VALUES ('b', 'anna', 0, 7, 1, ${Date.now()})`);
+  older.run("PRAGMA user_version = 1");
+  older.close();
+  expect(ledgerAt(path).periods()).toEqual([{ key: ["b", "anna", 0], amount: 7, unknown: 1 }]);
 });
