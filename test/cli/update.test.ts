@@ -22,7 +22,7 @@ import { type UpdateOptions, update } from "../../src/cli/update/update";
 import { readEnvironment } from "../../src/config/environment";
 import { stampOptions } from "../../src/deploy/stamp";
 import { entries } from "../../src/deploy/targets";
-import { run } from "../support/command";
+import { run, source } from "../support/command";
 import { freePort } from "../support/free-port";
 import { startProxy } from "../support/proxy";
 import { type ReleaseHost, repository, startReleaseHost } from "../support/release-host";
@@ -328,7 +328,7 @@ describe("the notice", () => {
       DRAGOMAN_BUILD_REPOSITORY: `https://github.com/${repository}`,
       DRAGOMAN_RELEASES_URL: host.source.api,
     };
-    await using command = run(["start", "--port", "0"], { env });
+    await using command = run(["start", "--port", "0"], { env, instead: source });
     await until(() => command.stderr().includes("dragoman 9.0.0 is available"), "the newer version is named");
     const looks = host.seen.length;
     for (const [args, more] of [
@@ -336,7 +336,7 @@ describe("the notice", () => {
       [[], { CI: "1" }],
       [["--json"], {}],
     ] as const) {
-      await using silent = run(["start", "--port", "0", ...args], { env: { ...env, ...more } });
+      await using silent = run(["start", "--port", "0", ...args], { env: { ...env, ...more }, instead: source });
       await until(
         () => (silent.stderr() + silent.stdout()).includes(args[0] === "--json" ? '"ready"' : "  Data "),
         "it is ready",

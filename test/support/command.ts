@@ -5,7 +5,8 @@ import { join, resolve } from "node:path";
 import { quickest } from "./quickest";
 import { patienceMs } from "./until";
 
-const source = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
+/** For a test that gives in the environment what a build has fixed. */
+export const source = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
 /** A compiled executable in place of the source: the one that `DRAGOMAN_BINARY` names, or the one of the run. */
 const variable = "DRAGOMAN_TEST_PROGRAM";
 const executable = process.env.DRAGOMAN_BINARY ?? process.env[variable];
