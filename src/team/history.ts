@@ -9,12 +9,12 @@ import type { History, HistoryOptions } from "../history/history";
 import { pageOf } from "../history/page";
 import type { Source } from "../history/sql";
 import { largestSessionsOf, statisticsOf } from "../history/statistics";
-import { isAwayError } from "./away";
+import { isAwayError, sqlState } from "./away";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";
 import { countStored, selected, storedAfter, storedBounds, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
-import { addUpPeriods, atOneMoment } from "./statistics";
+import { addUpPeriods, atOneMoment, canceled, questionMs } from "./statistics";
 
 export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
   postgres: Postgres;
@@ -164,6 +164,10 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       return await read();
     } catch (thrown) {
       if (thrown instanceof ProxyError) throw thrown;
+      if (sqlState(thrown) === canceled) {
+        const sentence = `The answer takes longer than ${questionMs / 1_000} seconds. Ask for fewer days, one key or one member.`;
+        throw new ProxyError("timeout", sentence, { cause: thrown });
+      }
       throw new ProxyError("internal", "The request history cannot be read now; see dragoman's log for the reason.", {
         cause: thrown,
       });

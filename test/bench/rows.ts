@@ -139,14 +139,14 @@ export const kinds = {
   history: {
     part: "history",
     name: "slowest page or statistic of a full history, p50, ms",
-    goal: { atMost: 10 },
-    between: "SQLite reads rows of its index",
+    goal: { atMost: 50 },
+    between: "a worker reads the hours and days that are added up, and the rows of the rest",
   },
   historyGap: {
     part: "history",
     name: "longest gap of a 10 ms stream beside them, ms",
     goal: { atMost: 12 },
-    between: "a query runs on the thread of the streams",
+    between: "the worker that reads, on a shared core",
   },
 } as const satisfies Record<string, RowKind>;
 

@@ -340,7 +340,7 @@ async function measureCount(): Promise<void> {
 }
 
 async function measureHistory(): Promise<void> {
-  const proxy = await startDragoman(subjects.dragoman!, upstream, fullHistory(quick ? 50_000 : 200_000));
+  const proxy = await startDragoman(subjects.dragoman!, upstream, await fullHistory(quick ? 50_000 : 200_000));
   const slowest: Record<string, number> = {};
   for (const path of historyPaths) {
     const url = proxy.url + path;
@@ -365,8 +365,8 @@ async function measureHistory(): Promise<void> {
   add(kinds.historyGap, { alone: alone!, dragoman: Math.max(...gaps) });
 }
 
-/** @returns The data folder. */
-function fullHistory(count: number): string {
+/** Rows of 13 days, added up. @returns The data folder. */
+async function fullHistory(count: number): Promise<string> {
   const home = newFolder();
   const history = openHistory(join(home, "admin.sqlite"), {
     retentionDays: () => 14,
@@ -375,9 +375,16 @@ function fullHistory(count: number): string {
   });
   const now = Date.now();
   for (let at = 0; at < count; at++) {
-    history.add(entry({ started_at_ms: now - (count - at) * 10, account_id: at % 3 ? "ada" : "bob" }));
+    history.add(
+      entry({
+        started_at_ms: now - Math.floor((1 - at / count) * 13 * 86_400_000),
+        account_id: at % 3 ? "ada" : "bob",
+      }),
+    );
     if (at % 5000 === 4999) history.flush();
   }
+  history.flush();
+  await history.prune();
   history.close();
   return home;
 }
