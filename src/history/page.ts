@@ -45,6 +45,8 @@ async function newestRows(
   wanted: number,
   cursor: number,
 ): Promise<Row[]> {
+  // Without filters each row passes.
+  if (Object.values(filters).every((value) => value === undefined)) return allBefore(source, selected, cursor, wanted);
   const ranges = (await rangesOf(source, filters)).filter(({ first }) => first < cursor);
   ranges.sort((one, other) => other.last - one.last);
   for (let enough = wanted; ; enough *= 4) {
@@ -57,6 +59,15 @@ async function newestRows(
     const rows = ids.length === 0 ? [] : await rowsIn(source, selected, filters, ids, wanted);
     if (rows.length === wanted || floor === 0) return rows;
   }
+}
+
+async function allBefore({ dialect, rows }: Source, selected: string, cursor: number, limit: number): Promise<Row[]> {
+  const parameters = new Parameters(dialect);
+  return rows<Row>(
+    `SELECT ${selected} FROM ${dialect.tables.requests} AS each WHERE id < ${parameters.number(cursor)}
+      ORDER BY id DESC LIMIT ${limit}`,
+    parameters.values,
+  );
 }
 
 /** The id from which on there are probably so many rows; 0 if all are needed. */
