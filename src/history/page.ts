@@ -65,7 +65,7 @@ async function allBefore({ dialect, rows }: Source, selected: string, cursor: nu
   const parameters = new Parameters(dialect);
   return rows<Row>(
     `SELECT ${selected} FROM ${dialect.tables.requests} AS each WHERE id < ${parameters.number(cursor)}
-      ORDER BY id DESC LIMIT ${limit}`,
+      ORDER BY each.id DESC LIMIT ${limit}`,
     parameters.values,
   );
 }
@@ -129,7 +129,7 @@ async function rowsIn(
   const list = dialect.pieces(parameters.json(ids.map(([first, last]) => [first, last, 0])));
   return rows<Row>(
     `SELECT ${selected} FROM ${list} AS piece CROSS JOIN ${dialect.tables.requests} AS each
-      WHERE id BETWEEN first_ms AND last_ms${and(rowConditions(filters, parameters))} ORDER BY id DESC LIMIT ${limit}`,
+      WHERE id BETWEEN first_ms AND last_ms${and(rowConditions(filters, parameters))} ORDER BY each.id DESC LIMIT ${limit}`,
     parameters.values,
   );
 }
