@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
+import { dayMs } from "../../src/format";
 import { columnNames } from "../../src/history/entry";
 import { TeamAccountSync } from "../../src/team/account-sync";
 import type { Changes } from "../../src/team/changes";
 import { insertRows } from "../../src/team/requests";
+import { addUpPeriods } from "../../src/team/statistics";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { entry } from "../support/history-rows";
 import { startPostgres } from "../support/postgres";
@@ -104,13 +106,16 @@ async function measureRows(stores: PostgresStores) {
   });
   const copies = 9;
   for (let copy = 0; copy < copies; copy += 1) await copyRows(stores, count);
-  const statistics = await timed(stores, () => history.statistics({}, ["account_id"]));
+  const statistics = await timed(stores, () => history.statistics({}, ["session", "status_class"]));
+  // As if the day of the rows were over.
+  const addingUp = await timed(stores, () => addUpPeriods(stores.postgres, Date.now() + 2 * dayMs, () => true));
   history.close();
   return {
     rowCpu: micros(insert.cpu / count),
     rowsPerSecond: Math.round(count / insert.seconds),
     rowBytes: Math.round(size!.bytes / count),
     statisticsRowsPerSecond: Math.round((count * (copies + 1)) / statistics.seconds),
+    addedUpPerSecond: Math.round((count * (copies + 1)) / addingUp.seconds),
   };
 }
 

@@ -16,8 +16,7 @@ function breaksAt(name: string): number {
 }
 
 test.each([
-  ["statistics asked for the first time", "statistics that nobody has asked for"],
-  ["statistics asked again", "statistics that somebody has asked for"],
+  ["statistics read from the rows", "statistics of names that the rollup does not have together"],
   ["connections without PgBouncer", "Postgres' default of 100 connections"],
   ["a budget that all share", "one budget that everybody shares"],
   ["CPU of Postgres", "Postgres' CPU"],
