@@ -24,7 +24,7 @@ let [rounds, passed] = [0, 0];
 do {
   const seed = Math.trunc(Math.random() * 2 ** 31);
   rounds += 1;
-  const results = await runTests(files, { root, parallel: true, env: { SEED: String(seed) } });
+  const results = await runTests(files, { root, parallel: true, env: { SEED: String(seed), PROOF: "1" } });
   for (const { file, name, outcome, message } of results) {
     if (outcome === "passed") passed += 1;
     if (outcome !== "failed" || kept.has(`${file}\n${name}`)) continue;

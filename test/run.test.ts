@@ -16,7 +16,7 @@ const racing = `import { expect, test } from "bun:test"; import { existsSync, wr
   test("races", () => { const isAgain = existsSync("again"); writeFileSync("again", ""); expect(isAgain).toBe(true); });`;
 const fromSeed = `import { test } from "bun:test"; import fc from "./support/random";
   test("holds for every number", () =>
-    fc.assert(fc.property(fc.integer({ min: 1, max: 200 }), (n) => n !== 77), { numRuns: 2000 }));`;
+    fc.assert(fc.property(fc.integer({ min: 1, max: 200 }), (n) => n !== 77), { numRuns: 9000 }));`;
 const lacking = `import { test } from "bun:test"; test("good", () => {});
   test.skip("a container (this machine lacks root)", () => {});`;
 const quarantined = (name: string) => `export const quarantine = [

@@ -7,7 +7,7 @@ import { Account } from "../../src/accounts/account";
 import { Pool } from "../../src/accounts/pool";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { exchangePath, hostsOf, keptLog, listModels, minute, savedFrom, second } from "./bench";
 
 /** What GitHub answers to an exchange. */
@@ -304,7 +304,7 @@ test("the pool offers the accounts that can serve, with valid sessions, whatever
   try {
     await fc.assert(
       fc.asyncProperty(fc.commands(commands, { size: "+1" }), (steps) => fc.asyncModelRun(setup, steps)),
-      { numRuns: 300 },
+      { numRuns: triesOf(300) },
     );
   } finally {
     await demo.stop();

@@ -14,7 +14,7 @@ import { withoutParams } from "../../src/upstream/copilot/unsupported-params";
 import { readModel } from "../../src/upstream/models/model";
 import { estimateTokens } from "../support/estimate";
 import { ableModel } from "../support/facts";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { almost, object, odd, runs } from "./shapes";
 
 /** A model that can do everything, and one that can do nothing. */
@@ -336,7 +336,7 @@ describe("a change of the config", () => {
           if (!baseUrl.startsWith("https://h.example")) expect(apiKey).not.toBe("pk-0123456789");
         expect(JSON.stringify(next)).not.toContain("…");
       }),
-      { ...runs, numRuns: 600 },
+      { ...runs, numRuns: triesOf(600) },
     );
   });
 

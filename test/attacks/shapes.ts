@@ -1,10 +1,10 @@
 /** What a fuzzer sends: bytes that look like streams, objects that look like messages, and true ones with something wrong. */
 import { readdirSync } from "node:fs";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { bytesAt, fixtures, hasFixture, jsonAt } from "../support/streams";
 
-export const runs = { numRuns: 300 };
+export const runs = { numRuns: triesOf(300) };
 export const encode = (text: string) => new TextEncoder().encode(text);
 
 /** Bytes that look like an event stream often enough to be dangerous. */

@@ -7,7 +7,7 @@ import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { revertValues } from "../../src/clients/settings-file/revert";
 import { isObject } from "../../src/json";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { models } from "./clients";
 
 const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models: chooseModels(Object.values(models))! };
@@ -111,7 +111,7 @@ describe("JSON with comments", () => {
   test("whatever a person wrote", () => {
     fc.assert(
       fc.property(text, (given) => check("json", given)),
-      { numRuns: 200 },
+      { numRuns: triesOf(200) },
     );
   });
 
@@ -204,7 +204,7 @@ describe("JSON lists", () => {
     });
 
   test("whatever a person wrote", () => {
-    fc.assert(fc.property(list, checkList), { numRuns: 300 });
+    fc.assert(fc.property(list, checkList), { numRuns: triesOf(300) });
   });
 
   test.each(["", "[]", "[ ]\n", "// remark 1\n[\n]"])("no items yet: %j", checkList);
@@ -289,7 +289,7 @@ describe("TOML", () => {
         );
         check("toml", bare);
       }),
-      { numRuns: 200 },
+      { numRuns: triesOf(200) },
     );
   });
 
@@ -398,7 +398,7 @@ describe("YAML", () => {
   test("whatever a person wrote", () => {
     fc.assert(
       fc.property(text, (given) => check("yaml", given)),
-      { numRuns: 200 },
+      { numRuns: triesOf(200) },
     );
   });
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { unifiedDiff } from "../../src/clients/settings-file/diff";
 import { mergeTexts } from "../../src/clients/settings-file/merge";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "d", "e"), { maxLength: 30 });
 const asText = (each: string[]) => each.map((line) => `${line}\n`).join("");
@@ -41,7 +41,7 @@ describe("a difference", () => {
         if (asText(one) === asText(other)) expect(diff).toEqual([]);
         expect(patched(one, diff.slice(2))).toEqual(other);
       }),
-      { numRuns: 500 },
+      { numRuns: triesOf(500) },
     );
   });
 

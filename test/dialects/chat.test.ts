@@ -9,7 +9,7 @@ import { ProxyError } from "../../src/errors";
 import { jsonOf, readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { checkChatStream } from "../support/grammar-chat";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import {
   bytesAt,
@@ -300,11 +300,11 @@ describe("errors in a stream", () => {
         );
         expect(meaningOf(arrived).end.type).toBe(booked);
       }),
-      { numRuns: 1000 },
+      { numRuns: triesOf(1000) },
     );
     fc.assert(
       fc.property(fc.oneof(chunk, json), (body) => void meaningOf(chat.decodeReply(body))),
-      { numRuns: 500 },
+      { numRuns: triesOf(500) },
     );
   });
 });
@@ -657,7 +657,7 @@ describe("a request through the hub and back", () => {
         const { body: back } = encode(chat.decodeRequest(JSON.parse(text)));
         expect(plain(back)).toEqual(plain(JSON.parse(text)));
       }),
-      { numRuns: 500 },
+      { numRuns: triesOf(500) },
     );
   });
 
@@ -678,7 +678,7 @@ describe("a request through the hub and back", () => {
           if (!(thrown instanceof ProxyError)) throw thrown;
         }
       }),
-      { numRuns: 300 },
+      { numRuns: triesOf(300) },
     );
   });
 
@@ -725,7 +725,7 @@ describe("a request through the hub and back", () => {
         if (typeof given === "object" && given !== null && !Array.isArray(given))
           chat.fixRequest(given as JsonObject, claude);
       }),
-      { numRuns: 1000 },
+      { numRuns: triesOf(1000) },
     );
   });
 

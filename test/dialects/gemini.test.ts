@@ -5,7 +5,7 @@ import type { Conversation, JsonObject } from "../../src/dialects/hub/conversati
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
 import { geminiReader } from "../support/gemini-reply";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { decodeFrames, wire, written } from "../support/streams";
 
 const decode = (members: JsonObject): Conversation =>
@@ -415,7 +415,7 @@ const asked = (extras: JsonObject = { alt: "sse" }): Conversation => ({
   reasoning: { adaptive: true, summary: "auto" },
   extras: { google: extras },
 });
-const runs = { numRuns: 300 };
+const runs = { numRuns: triesOf(300) };
 
 describe("a reply", () => {
   const contentOf = (body: Json) => body.candidates[0].content;

@@ -13,7 +13,7 @@ import { kinds, ProxyError } from "../../src/errors";
 import { jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { checkMessagesStream } from "../support/grammar-messages";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import {
   bytesAt,
   chunksOf,
@@ -179,7 +179,7 @@ describe("a client's own request", () => {
       fc.property(request, models, (body, model) => {
         expect(meaning(throughHub(body, model))).toEqual(meaning(fixed(body, model).body));
       }),
-      { numRuns: 300 },
+      { numRuns: triesOf(300) },
     );
   });
 
@@ -188,7 +188,7 @@ describe("a client's own request", () => {
       fc.property(request, models, (body, model) => {
         expect(fixed(fixed(body, model).body, model).fixups).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: triesOf(300) },
     );
   });
 });

@@ -15,7 +15,7 @@ import { isObject } from "../../src/json";
 import { jsonFrame, jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { collectInto, run } from "../../src/net/stream/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, wire, written } from "../support/streams";
 
@@ -673,7 +673,7 @@ describe("through the hub or around it, the upstream gets the same request", () 
         const { body } = responses.encodeRequest(responses.decodeRequest(generated), boundless);
         expect(meaning(body)).toEqual(meaning(passed(generated, boundless)));
       }),
-      { numRuns: 3000 },
+      { numRuns: triesOf(3000) },
     );
   });
 
@@ -1038,7 +1038,7 @@ describe("a stream read", () => {
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 12 }), (events) => void meaningOf(decodeEvents(...events))),
-      { numRuns: 2000 },
+      { numRuns: triesOf(2000) },
     );
   });
 });

@@ -7,7 +7,7 @@ import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { parseJson } from "../../src/json";
 import type { SseFrame } from "../../src/net/stream/sse";
 import { Comparison } from "../support/differential";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { bytesAt, decode, decodeFrames, fixtures, hasFixture, jsonAt, written } from "../support/streams";
 
 const conversation = (client: Dialect) => codecs[client].decodeRequest(jsonAt("text", `${client}.request.json`));
@@ -66,9 +66,9 @@ test.each([...dialects])("Any texts are written to %s as by the serializer, and 
       // A call without arguments is written as `{}` or not at all.
       expect(kind === "tool-call" && read === "{}" ? "" : read).toBe(texts.join(""));
     }),
-    { numRuns: 300 },
+    { numRuns: triesOf(300) },
   );
-  comparison.expectAtLeast(1500);
+  comparison.expectAtLeast(triesOf(1500));
 });
 
 const textOf = (events: ReplyEvent[]) =>

@@ -18,6 +18,7 @@ import {
 import { addUp } from "../../src/history/sqlite-rollup";
 import { type durations, measureNames, measures } from "../../src/history/totals";
 import { entry, noon } from "../support/history-rows";
+import { proof } from "../support/proof";
 import { quickest } from "../support/quickest";
 import { type Chance, openChance } from "../support/random";
 
@@ -269,68 +270,67 @@ async function expectAllAgrees(history: LocalHistory, chance: Chance, rounds: nu
 
 // ── The tests ──
 
-test.each([["UTC"], ["Asia/Kolkata"], ["America/St_Johns"], ["Australia/Lord_Howe"]])(
-  "random rows, removals and clocks (%s): statistics and pages are those of the rows",
-  async (name) => {
-    process.env.TZ = name;
-    const chance = openChance(name);
-    const time = randomTimes(chance);
-    let history = open();
-    // All rows may have been removed.
-    const anId = () => chance.pick(0, ...rowsOnDisk().map(({ id }) => id));
-    write(
-      history,
-      Array.from({ length: 4_500 }, () => randomEntry(chance, time())),
-    );
-    await history.prune();
-    expect(addedUp().length).toBeGreaterThan(20);
-    expect(addedUp(24).length).toBeGreaterThan(0);
-    const steps: (() => unknown)[] = [
-      () =>
-        write(
-          history,
-          Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
-        ),
-      () =>
-        write(
-          history,
-          Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
-        ),
-      () => write(history, [randomEntry(chance, time())]),
-      () => {
-        limits.days = 6 + chance.below(4);
-        return history.prune();
-      },
-      () => {
-        limits.rows = 3_000 + chance.below(4_000);
-        return history.prune();
-      },
-      // Another program removes rows, or changes some.
-      () =>
-        onFile((database) =>
-          database.run("DELETE FROM requests WHERE id % 5 = 0 AND id BETWEEN ?1 AND ?1 + 90", [anId()]),
-        ),
-      () =>
-        onFile((database) =>
-          database.run("UPDATE requests SET input_tokens = 5 WHERE id BETWEEN ?1 AND ?1 + 9", [anId()]),
-        ),
-      () => {
-        history.close();
-        history = open();
-      },
-      // The machine moves; the hours on disk are then not those of its clock.
-      () => {
-        process.env.TZ = chance.pick("UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe");
-      },
-    ];
-    for (let step = 0; step < 8; step += 1) {
-      await chance.pick(...steps)();
-      await expectAllAgrees(history, chance, 3);
-    }
-    await history.prune();
-    await expectAllAgrees(history, chance, 8);
-  },
-);
+test.each(
+  proof ? ["UTC", "Asia/Kolkata", "America/St_Johns", "Australia/Lord_Howe"] : ["Asia/Kolkata", "Australia/Lord_Howe"],
+)("random rows, removals and clocks (%s): statistics and pages are those of the rows", async (name) => {
+  process.env.TZ = name;
+  const chance = openChance(name);
+  const time = randomTimes(chance);
+  let history = open();
+  // All rows may have been removed.
+  const anId = () => chance.pick(0, ...rowsOnDisk().map(({ id }) => id));
+  write(
+    history,
+    Array.from({ length: proof ? 4_500 : 1_500 }, () => randomEntry(chance, time())),
+  );
+  await history.prune();
+  expect(addedUp().length).toBeGreaterThan(proof ? 20 : 8);
+  expect(addedUp(24).length).toBeGreaterThan(0);
+  const steps: (() => unknown)[] = [
+    () =>
+      write(
+        history,
+        Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
+      ),
+    () =>
+      write(
+        history,
+        Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
+      ),
+    () => write(history, [randomEntry(chance, time())]),
+    () => {
+      limits.days = 6 + chance.below(4);
+      return history.prune();
+    },
+    () => {
+      limits.rows = (proof ? 3_000 : 1_000) + chance.below(4_000);
+      return history.prune();
+    },
+    // Another program removes rows, or changes some.
+    () =>
+      onFile((database) =>
+        database.run("DELETE FROM requests WHERE id % 5 = 0 AND id BETWEEN ?1 AND ?1 + 90", [anId()]),
+      ),
+    () =>
+      onFile((database) =>
+        database.run("UPDATE requests SET input_tokens = 5 WHERE id BETWEEN ?1 AND ?1 + 9", [anId()]),
+      ),
+    () => {
+      history.close();
+      history = open();
+    },
+    // The machine moves; the hours on disk are then not those of its clock.
+    () => {
+      process.env.TZ = chance.pick("UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe");
+    },
+  ];
+  for (let step = 0; step < (proof ? 8 : 5); step += 1) {
+    await chance.pick(...steps)();
+    await expectAllAgrees(history, chance, 3);
+  }
+  await history.prune();
+  await expectAllAgrees(history, chance, 8);
+});
 
 test("hours and days are added up when they are over, and again after rows of them came, went or changed", async () => {
   const history = open();
@@ -425,7 +425,7 @@ test("a rollup made in another way is made again", async () => {
 
 test("processes that are killed while they write leave a rollup that agrees with the rows", async () => {
   const source = join(import.meta.dir, "../../src/history/history.ts");
-  for (let round = 0; round < 4; round += 1) {
+  for (let round = 0; round < (proof ? 4 : 2); round += 1) {
     const code = `import { openHistory } from ${JSON.stringify(source)};
       const [path, template, round] = process.argv.slice(-3);
       const history = openHistory(path, { retentionDays: () => 14, maxRows: () => 3_000, warn() {}, now: () => ${noon} });

@@ -1,13 +1,19 @@
 /**
  * fast-check with one seed for all properties of a run: `SEED`, or a new one. A failing property prints it, and
- * `test/run.ts` gives all files the same.
+ * `test/run.ts` gives all files the same. The check tries a third of the inputs that the proof
+ * tier and `test:fuzz` try; each run draws others.
  */
 import fc from "fast-check";
+import { proof } from "./proof";
+
+/** As many of so many random inputs as this run tries. */
+export const triesOf = (inputs: number): number => (proof ? inputs : Math.ceil(inputs / 3));
 
 export const seed = Number(process.env.SEED ?? Math.trunc(Math.random() * 2 ** 31));
 
 fc.configureGlobal({
   seed,
+  numRuns: triesOf(100),
   reporter: (run) => {
     if (!run.failed) return;
     const again = `Again: SEED=${seed} bun test/run.ts ${Bun.main.slice(process.cwd().length + 1)}`;
