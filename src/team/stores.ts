@@ -172,7 +172,9 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
     },
     openLedger(options) {
       const openQueue = () => openedQueues().queue<Settlement[]>("settlement");
-      const openLeases = (unsettled: () => boolean) => new Leases({ ...parts, replica: id, graceMs, unsettled });
+      const { monotonic } = options;
+      const openLeases = (unsettled: () => boolean) =>
+        new Leases({ ...parts, replica: id, graceMs, unsettled, monotonic });
       ledger = new TeamLedger({ ...options, postgres, changes, replica: id, openLeases, openQueue });
       return ledger;
     },

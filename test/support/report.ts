@@ -1,5 +1,5 @@
 /** Runs `bun test` over some files, and reads its JUnit report. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DOMParser, type Element } from "@xmldom/xmldom";
@@ -43,9 +43,12 @@ export async function runTests(files: readonly string[], options: RunOptions): P
   try {
     const reportPath = join(folder, "report.xml");
     const flags = options.flags ?? [];
+    const timings = join(options.root, "test/timings.json");
     const child = Bun.spawn(
       [
         ...[process.execPath, "test", options.parallel ? `--parallel=${workers}` : "--isolate", `--timeout=${limitMs}`],
+        // The slowest start first, so that no core is left with one at the end.
+        ...(options.parallel && existsSync(timings) ? [`--timings=${timings}`] : []),
         ...["--reporter=junit", `--reporter-outfile=${reportPath}`, "--only-failures", ...flags],
         ...files.map((file) => `./${file}`),
       ],
