@@ -66,6 +66,8 @@ function write(history: LocalHistory, entries: Entry[]): void {
 /** Another program, that works on the file itself. */
 function onFile<T>(work: (database: Database) => T): T {
   const database = new Database(path, { strict: true });
+  // As any program must that shares the file: the worker ends what it is adding up, also when the history was closed.
+  database.run("PRAGMA busy_timeout = 10000");
   try {
     return work(database);
   } finally {
