@@ -397,6 +397,7 @@ test("a day is not added up of hours to which rows have come since", async () =>
   await history.prune();
   write(history, [entry({ started_at_ms: at * hour + 1 })]);
   const database = new Database(path, { strict: true });
+  database.run("PRAGMA busy_timeout = 10000");
   await addUp(database, at, 24);
   database.close();
   expect(addedUp(24)).toEqual([]);
