@@ -6,7 +6,7 @@ import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
 import { newestWords, ownWords } from "./scripted-replies";
 import { proves } from "./signatures";
-import { entry, invalid, type Json, number, record, records, refusal, string, weigh } from "./wire";
+import { entry, invalid, type Json, number, record, records, refusal, string, textOf, weigh } from "./wire";
 
 const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message: "DEMO: the model stopped working" } })}\n\n`;
 
@@ -52,13 +52,6 @@ function read(body: Json): ModelRequest {
     toolWeight: weigh(body.tools),
   };
 }
-
-const textOf = (content: unknown): string =>
-  typeof content === "string"
-    ? content
-    : records(content)
-        .map((part) => string(part.text))
-        .join("\n");
 
 /** The last text of a message that has a person's own words: clients put their context into earlier texts. */
 function newestText({ content }: Json): string {

@@ -6,7 +6,7 @@ import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
 import { newestWords, ownWords } from "./scripted-replies";
 import { decrypt, unseal } from "./signatures";
-import { entry, invalid, type Json, number, record, records, refusal, string, weigh } from "./wire";
+import { entry, invalid, type Json, number, record, records, refusal, string, textOf, weigh } from "./wire";
 
 export const responses: Dialect = {
   path: "/responses",
@@ -66,13 +66,6 @@ const schemaOf = (format: Json): unknown =>
   format.type === "json_schema" ? format.schema : format.type === "json_object" ? { type: "object" } : undefined;
 /** Tools, including those in an item of the input. */
 const isToolList = (item: Json) => item.type === "additional_tools";
-
-const textOf = (content: unknown): string =>
-  typeof content === "string"
-    ? content
-    : records(content)
-        .map((part) => string(part.text))
-        .join("\n");
 
 /** The tools in a namespace; a tool that the host runs has its type as its name. */
 function readTools(tool: Json, namespace?: string): Tool[] {
