@@ -1,6 +1,7 @@
 /** What requests are grouped by: the values of a dimension, and the filters that find the requests of a group. */
 import { clock, isoDay, utcOffset } from "../format";
-import { type Filters, type NameColumn, nameColumns } from "./filters";
+import { type NameColumn, nameColumns } from "./entry";
+import type { Filters } from "./filters";
 
 /** Each time zone is a multiple of it away from UTC. */
 const quarterMs = 15 * 60_000;

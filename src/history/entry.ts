@@ -1,70 +1,82 @@
 /** One row of the history: its columns, and the limits of its texts. */
 import { beginningOf } from "../beginning";
 
+interface Column {
+  /** The type in SQLite, with its constraints. */
+  sql: string;
+  /** It may be known before the request has ended. */
+  running?: true;
+  /**
+   * Its words on the admin pages. A column that has them holds a name: rows can be filtered by it, and statistics grouped by
+   * it. SQLite's rollup is made anew after such a change; in Postgres a column is added to it.
+   */
+  label?: string;
+}
+
 /**
- * The metadata kept of one request: name → SQL type. The table, its inserts, the answers of the admin API and `Entry`
- * are all made from it, so a name here is a field of the admin API.
+ * The metadata kept of one request. The table, its inserts, the answers of the admin API, `Entry` and `InFlightRequest` are
+ * made from it, and so are the filters of the admin API and its pages: a name here is a field of the admin API.
  * To add a column, add a line here, either with a default value or one that may be null; files that lack it get it when
- * they are opened. To group by it, add its name to `nameColumns`; to add it up, to `measures`.
+ * they are opened. To add it up, add its name to `measures`.
  */
 const columns = {
-  request_id: "TEXT NOT NULL UNIQUE",
+  request_id: { sql: "TEXT NOT NULL UNIQUE", running: true },
   /** Unix time in ms; every other `_ms` is a duration. */
-  started_at_ms: "INTEGER NOT NULL",
-  duration_ms: "INTEGER NOT NULL",
-  first_byte_ms: "INTEGER",
+  started_at_ms: { sql: "INTEGER NOT NULL", running: true },
+  duration_ms: { sql: "INTEGER NOT NULL" },
+  first_byte_ms: { sql: "INTEGER", running: true },
   /** Without the query string. */
-  path: "TEXT NOT NULL",
-  client_dialect: "TEXT NOT NULL",
-  upstream_dialect: "TEXT",
-  upstream_endpoint: "TEXT",
-  account_id: "TEXT",
+  path: { sql: "TEXT NOT NULL", running: true, label: "Path" },
+  client_dialect: { sql: "TEXT NOT NULL", running: true },
+  upstream_dialect: { sql: "TEXT", running: true },
+  upstream_endpoint: { sql: "TEXT", running: true, label: "Upstream endpoint" },
+  account_id: { sql: "TEXT", running: true, label: "Account" },
   /** The account's host and login, or its host and `(temporary)`; null in rows written before this column existed. */
-  account_key: "TEXT",
-  client_model: "TEXT",
-  upstream_model: "TEXT",
-  stream: "FLAG NOT NULL",
+  account_key: { sql: "TEXT", running: true, label: "Account" },
+  client_model: { sql: "TEXT", running: true, label: "Requested model" },
+  upstream_model: { sql: "TEXT", running: true, label: "Model" },
+  stream: { sql: "FLAG NOT NULL", running: true },
   /** Who caused the request: `user` or `agent`; the next column says why. */
-  initiator: "TEXT",
-  initiator_reason: "TEXT",
+  initiator: { sql: "TEXT", running: true, label: "Initiator" },
+  initiator_reason: { sql: "TEXT", running: true },
   /** JSON array of `{ account, status, error?, ms }`, one per try. */
-  attempts: "TEXT NOT NULL",
-  http_status: "INTEGER NOT NULL",
-  stop_reason: "TEXT",
+  attempts: { sql: "TEXT NOT NULL", running: true },
+  http_status: { sql: "INTEGER NOT NULL" },
+  stop_reason: { sql: "TEXT" },
   /** Set exactly when the request failed; the filter `has_error` reads it. */
-  error_type: "TEXT",
-  error_message: "TEXT",
-  client_name: "TEXT",
+  error_type: { sql: "TEXT" },
+  error_message: { sql: "TEXT" },
+  client_name: { sql: "TEXT", running: true, label: "Client" },
   /** The beginning of a hash of the session's id. */
-  session: "TEXT",
+  session: { sql: "TEXT", label: "Session" },
   /** Why the prompt was not read from the upstream's cache, if one was expected to be there: a word of `upstream/cache-watch.ts`. */
-  cache_miss: "TEXT",
-  input_tokens: "INTEGER",
-  output_tokens: "INTEGER",
-  cached_tokens: "INTEGER",
-  cache_write_tokens: "INTEGER",
-  reasoning_tokens: "INTEGER",
-  tokens_estimated: "FLAG NOT NULL",
+  cache_miss: { sql: "TEXT", label: "Cache miss" },
+  input_tokens: { sql: "INTEGER" },
+  output_tokens: { sql: "INTEGER" },
+  cached_tokens: { sql: "INTEGER" },
+  cache_write_tokens: { sql: "INTEGER" },
+  reasoning_tokens: { sql: "INTEGER" },
+  tokens_estimated: { sql: "FLAG NOT NULL" },
   /** Billionths of an AI credit. */
-  nano_credits: "INTEGER",
-  premium_units: "REAL",
+  nano_credits: { sql: "INTEGER" },
+  premium_units: { sql: "REAL" },
   /** JSON array of names. */
-  fixups: "TEXT NOT NULL",
+  fixups: { sql: "TEXT NOT NULL" },
   /** JSON array of names. */
-  dropped: "TEXT NOT NULL",
+  dropped: { sql: "TEXT NOT NULL" },
   /** The name of the client key. */
-  key_name: "TEXT",
+  key_name: { sql: "TEXT", running: true, label: "Key" },
   /** The id of the member whose key it is; null for the owner's. */
-  member: "TEXT",
+  member: { sql: "TEXT", running: true, label: "Member" },
   /** How many web searches ran for the reply; null if none did. */
-  searches: "INTEGER",
+  searches: { sql: "INTEGER", running: true },
   /** For a search: the id of the request it ran for. */
-  parent_id: "TEXT",
+  parent_id: { sql: "TEXT", running: true },
   /** JSON array of the models that were to serve before this one, with their statuses and why they did not; null without any. */
-  fallbacks: "TEXT",
+  fallbacks: { sql: "TEXT", running: true },
   /** JSON of how Auto chose the model, why, and with which discount; null if the client did not ask for Auto. */
-  auto: "TEXT",
-} as const;
+  auto: { sql: "TEXT" },
+} as const satisfies Record<string, Column>;
 
 interface Values {
   TEXT: string;
@@ -80,7 +92,18 @@ type ValueOf<Sql extends string> = Sql extends `${infer Type extends keyof Value
     : never;
 
 /** One request. Null means "unknown" or "does not apply", never 0. */
-export type Entry = { -readonly [Column in keyof typeof columns]: ValueOf<(typeof columns)[Column]> };
+export type Entry = { -readonly [Name in keyof typeof columns]: ValueOf<(typeof columns)[Name]["sql"]> };
+
+/** The columns that have a property. */
+type ColumnsWith<Property extends keyof Column> = {
+  [Name in keyof Entry]: (typeof columns)[Name] extends Record<Property, unknown> ? Name : never;
+}[keyof Entry];
+
+/** A column that holds a name. */
+export type NameColumn = ColumnsWith<"label">;
+
+/** What is known of a request before it has ended. */
+export type InFlightRequest = Pick<Entry, ColumnsWith<"running">>;
 
 /** An entry as stored; `id` grows with every row and is the cursor of pages. */
 export type Row = Entry & { id: number };
@@ -128,6 +151,14 @@ function cutList(text: string, limit: number): string {
 
 /** In the order of the table. */
 export const columnNames = Object.keys(columns) as (keyof Entry)[];
+
+const columnsWith = <Property extends keyof Column>(property: Property) =>
+  columnNames.filter((name) => property in columns[name]) as ColumnsWith<Property>[];
+export const nameColumns = columnsWith("label");
+export const runningColumns = columnsWith("running");
+
+/** The words for a column on the admin pages. */
+export const labelOf = (name: NameColumn): string => columns[name].label;
 
 const marks = columnNames.map(() => "?").join(", ");
 /** Takes `valuesOf` an entry. Parameters are positional, because SQLite looks up names slowly. */

@@ -21,7 +21,7 @@ import { noTotals, type Totals } from "./totals";
 import { openWriteBehind } from "./write-behind";
 
 export type { Entry, Row } from "./entry";
-export type { Filters, NameColumn } from "./filters";
+export type { Filters } from "./filters";
 export type { HistoryPage as Page } from "./page";
 export type { Dimension, Group, Statistics } from "./statistics";
 export type { Totals } from "./totals";

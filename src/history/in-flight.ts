@@ -1,34 +1,6 @@
 /** Requests in flight, and events for those who watch them. Kept in memory only, without any content. */
 import { ProxyError } from "../errors";
-import { cut, type Entry } from "./entry";
-
-/** The columns that may be known of a request before it has ended. */
-export const runningColumns = [
-  "request_id",
-  "started_at_ms",
-  "first_byte_ms",
-  "path",
-  "client_dialect",
-  "upstream_dialect",
-  "upstream_endpoint",
-  "account_id",
-  "account_key",
-  "client_model",
-  "upstream_model",
-  "stream",
-  "initiator",
-  "initiator_reason",
-  "attempts",
-  "client_name",
-  "key_name",
-  "member",
-  "searches",
-  "parent_id",
-  "fallbacks",
-] as const satisfies (keyof Entry)[];
-
-/** What is known of a request before it has ended. */
-export type InFlightRequest = Pick<Entry, (typeof runningColumns)[number]>;
+import { cut, type Entry, type InFlightRequest } from "./entry";
 
 export interface InFlightHandle {
   /** The id of the member whose request it is; null for the owner's. */

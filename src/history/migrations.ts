@@ -7,7 +7,7 @@ import { prepareRollup } from "./sqlite-rollup";
 /** Step 1 creates the table with all present columns. A later step is needed only to change what older files hold. */
 export const migrations: Migration[] = [
   (database) => {
-    const typed = Object.entries(entryColumns).map(([name, type]) => `${name} ${type}`);
+    const typed = Object.entries(entryColumns).map(([name, { sql }]) => `${name} ${sql}`);
     database.run(`CREATE TABLE requests (id INTEGER PRIMARY KEY, ${typed.join(", ")})`);
     database.run("CREATE INDEX requests_started_at_ms ON requests (started_at_ms)");
   },
@@ -34,7 +34,7 @@ export function prepareHistory(database: Database): void {
       .transaction(() => {
         const present = known();
         for (const name of columnNames)
-          if (!present.has(name)) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name]}`);
+          if (!present.has(name)) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name].sql}`);
       })
       .immediate();
   prepareRollup(database);

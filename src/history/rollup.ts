@@ -4,7 +4,8 @@
  */
 import { hourMs } from "../format";
 import { type Dimension, isName } from "./dimensions";
-import { type Filters, filteredNames, type NameColumn, nameColumns } from "./filters";
+import { type NameColumn, nameColumns } from "./entry";
+import { type Filters, filteredNames } from "./filters";
 import type { Dialect, Source } from "./sql";
 import { durations, measureNames, measures } from "./totals";
 

@@ -1,6 +1,7 @@
 /** The running requests that pages and the admin API show: of this server, or of all servers that share a database. */
 import { ProxyError } from "../errors";
-import type { InFlight, InFlightEvent, InFlightRequest } from "./in-flight";
+import type { InFlightRequest } from "./entry";
+import type { InFlight, InFlightEvent } from "./in-flight";
 
 export interface RunningCount {
   /** How many run, also those that are not listed. */

@@ -1,5 +1,6 @@
 /** The SQL that the history's questions have in common, and what SQLite and Postgres say in different words. */
-import { type Filters, filteredNames, type NameColumn } from "./filters";
+import type { NameColumn } from "./entry";
+import { type Filters, filteredNames } from "./filters";
 
 /** The words of one database. */
 export interface Dialect {

@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { hourMs } from "../format";
 import { bucketStarts, firstMark } from "./durations";
-import { nameColumns } from "./filters";
+import { nameColumns } from "./entry";
 import {
   cellColumns,
   cellsOf,

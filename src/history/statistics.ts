@@ -1,6 +1,7 @@
 /** Totals and groups of requests, added up by the database: whole hours from the rollup, the rest from the rows. */
 import { type Dimension, type GroupValue, groupKey, isName, maxGroups, narrowTo } from "./dimensions";
-import type { Filters, NameColumn } from "./filters";
+import type { NameColumn } from "./entry";
+import type { Filters } from "./filters";
 import { type Piece, type Pieces, piecesOf, type TimeDimension } from "./pieces";
 import { addedSums, sumColumns, sumsOfRows, viewOf } from "./rollup";
 import { and, conditionsOf, Parameters, type Source } from "./sql";

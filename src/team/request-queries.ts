@@ -5,7 +5,7 @@ import { columnNames, entryColumns, type Row } from "../history/entry";
 /** Whole numbers of 64 bits come as text unless they are made floating-point numbers, which are exact up to 2^53. */
 export const selected = [
   "id::float8 AS id",
-  ...columnNames.map((name) => (entryColumns[name].startsWith("INTEGER") ? `${name}::float8 AS ${name}` : name)),
+  ...columnNames.map((name) => (entryColumns[name].sql.startsWith("INTEGER") ? `${name}::float8 AS ${name}` : name)),
 ].join(", ");
 
 /** The oldest first. */

@@ -4,8 +4,7 @@
  */
 import { ProxyError } from "../errors";
 import { plural } from "../format";
-import type { Entry } from "../history/entry";
-import type { InFlightRequest } from "../history/in-flight";
+import type { Entry, InFlightRequest } from "../history/entry";
 import {
   cancelHere,
   fairShare,

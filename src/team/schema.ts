@@ -1,8 +1,7 @@
 /** The steps that lead to the present schema of the database, which the files of `schema/` describe. */
 import type { TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
-import { columnNames, entryColumns } from "../history/entry";
-import { nameColumns } from "../history/filters";
+import { columnNames, entryColumns, nameColumns } from "../history/entry";
 import { rollupColumns } from "../history/rollup";
 import type { Postgres } from "./connection";
 import ledger from "./schema/ledger.sql" with { type: "text" };
@@ -38,11 +37,11 @@ const postgresTypes = { TEXT: "text", INTEGER: "bigint", REAL: "double precision
 const columnType = (type: string): string =>
   type.replace(/^[A-Z]+/, (name) => postgresTypes[name as keyof typeof postgresTypes]).replace(" UNIQUE", "");
 
-const requestColumns = columnNames.map((name) => `${name} ${columnType(entryColumns[name])}`).join(", ");
+const requestColumns = columnNames.map((name) => `${name} ${columnType(entryColumns[name].sql)}`).join(", ");
 
 /** The columns of `dragoman.requests`: name and type, without constraints. */
 export const requestTypes = columnNames.map(
-  (name) => `${name} ${columnType(entryColumns[name]).replace(/ NOT NULL.*/, "")}`,
+  (name) => `${name} ${columnType(entryColumns[name].sql).replace(/ NOT NULL.*/, "")}`,
 );
 
 const requestsWithColumns = requests
@@ -112,12 +111,17 @@ function requireCompatible(row: VersionRow | undefined): void {
   );
 }
 
-/** A column that the history has since a later version. */
+/** The columns that the history has since a later version. What was added up without one is added up again. */
 async function addColumns(sql: TransactionSQL): Promise<void> {
-  const present = await sql<{ column_name: string }[]>`SELECT column_name FROM information_schema.columns
-    WHERE table_schema = 'dragoman' AND table_name = 'requests'`;
-  const names = new Set(present.map(({ column_name }) => column_name));
-  for (const name of columnNames)
-    if (!names.has(name))
-      await sql.unsafe(`ALTER TABLE dragoman.requests ADD COLUMN ${name} ${columnType(entryColumns[name])}`);
+  const missingOf = async <Name extends string>(table: string, names: readonly Name[]) => {
+    const present = await sql<{ column_name: string }[]>`SELECT column_name FROM information_schema.columns
+      WHERE table_schema = 'dragoman' AND table_name = ${table}`;
+    return names.filter((name) => !present.some(({ column_name }) => column_name === name));
+  };
+  for (const name of await missingOf("requests", columnNames))
+    await sql.unsafe(`ALTER TABLE dragoman.requests ADD COLUMN ${name} ${columnType(entryColumns[name].sql)}`);
+  for (const name of await missingOf("rollup", nameColumns)) {
+    await sql.unsafe(`ALTER TABLE dragoman.rollup ADD COLUMN ${name} text`);
+    await sql.unsafe("DELETE FROM dragoman.rollup_periods");
+  }
 }

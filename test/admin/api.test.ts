@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { queries, writeFilters } from "../../src/admin/api/query";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { readQuery } from "../../src/endpoint";
-import { nameColumns } from "../../src/history/filters";
+import { nameColumns } from "../../src/history/entry";
 import type { Entry, Filters } from "../../src/history/history";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";

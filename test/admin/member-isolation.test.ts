@@ -9,7 +9,7 @@ import { adminRoutes } from "../../src/admin/api/routes";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { formatCredits } from "../../src/format";
 import { dimensions } from "../../src/history/dimensions";
-import { nameColumns } from "../../src/history/filters";
+import { nameColumns } from "../../src/history/entry";
 import type { Entry } from "../../src/history/history";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";

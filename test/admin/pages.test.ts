@@ -9,7 +9,7 @@ import { describeFixup } from "../../src/admin/pages/request/fixups";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { niceTop } from "../../src/admin/ui/chart";
 import { compact, dollars, duration, formatCredits, percent, shorten, significant, span } from "../../src/format";
-import { nameColumns } from "../../src/history/filters";
+import { nameColumns } from "../../src/history/entry";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
 import { run } from "../support/command";

@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { dimensions } from "../../src/history/dimensions";
 import { bucketOf, bucketValue } from "../../src/history/durations";
-import { type Filters, nameColumns } from "../../src/history/filters";
+import { nameColumns } from "../../src/history/entry";
+import type { Filters } from "../../src/history/filters";
 import {
   type Dimension,
   type Entry,

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Filters, nameColumns } from "../../src/history/filters";
+import { nameColumns } from "../../src/history/entry";
+import type { Filters } from "../../src/history/filters";
 import { type Dimension, type Entry, type LocalHistory, openHistory, type Totals } from "../../src/history/history";
 import { entry, noon } from "../support/history-rows";
 import { quickest } from "../support/quickest";

@@ -1,6 +1,7 @@
 /** Exchanges made by hand, for the history. */
+
+import { type InFlightRequest, runningColumns } from "../../src/history/entry";
 import type { Entry } from "../../src/history/history";
-import type { InFlightRequest } from "../../src/history/in-flight";
 
 export const noon = Date.UTC(2026, 0, 2, 12);
 
@@ -56,8 +57,6 @@ export function entry(differing: Partial<Entry> = {}): Entry {
 
 /** A request that runs, as the relay reports it. */
 export function runningState(more: Partial<InFlightRequest> = {}): InFlightRequest {
-  const { duration_ms, http_status, stop_reason, error_type, error_message, ...rest } = entry(more);
-  const { session, cache_miss, fixups, dropped, tokens_estimated, nano_credits, premium_units, ...known } = rest;
-  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, ...state } = known;
-  return { ...state, started_at_ms: Date.now(), ...more };
+  const row = { ...entry(more), started_at_ms: Date.now(), ...more };
+  return Object.fromEntries(runningColumns.map((name) => [name, row[name]])) as InFlightRequest;
 }

@@ -51,8 +51,13 @@ describeWithOwnPostgres("the schema", (server) => {
     const postgres = connected(await server.database({ empty: true }));
     await migrate(postgres);
     await postgres.sql`ALTER TABLE dragoman.requests DROP COLUMN cache_miss`;
+    await postgres.sql`ALTER TABLE dragoman.rollup DROP COLUMN cache_miss`;
+    await postgres.sql`INSERT INTO dragoman.rollup_periods VALUES (1, 490000)`;
     await migrate(postgres);
     expect(await postgres.sql`SELECT cache_miss FROM dragoman.requests`).toHaveLength(0);
+    expect(await postgres.sql`SELECT cache_miss FROM dragoman.rollup`).toHaveLength(0);
+    // What was added up without the column is added up again.
+    expect(await postgres.sql`SELECT hour FROM dragoman.rollup_periods`).toHaveLength(0);
   });
 
   test("a change is numbered and announced when it is committed, not before and not if it fails", async () => {

@@ -1,7 +1,8 @@
 /** The upstream's prompt cache in the admin API: what it saved, and which turns were not found in it. */
 import { z } from "zod";
 import type { App } from "../../app";
-import type { Filters, Group, NameColumn } from "../../history/history";
+import type { NameColumn } from "../../history/entry";
+import type { Filters, Group } from "../../history/history";
 import { type CacheMiss, cacheMisses } from "../../upstream/cache-watch";
 import { cacheSaving } from "../../upstream/models/price";
 import type { Price } from "../../upstream/models/price-list";

@@ -2,7 +2,8 @@
 
 import { z } from "zod";
 import { wholeNumber } from "../../endpoint";
-import { type Filters, nameColumns } from "../../history/filters";
+import { type NameColumn, nameColumns } from "../../history/entry";
+import type { Filters } from "../../history/filters";
 import { type Dimension, dimensions } from "../../history/statistics";
 import { entryOf } from "../../json";
 
@@ -26,7 +27,7 @@ export const formatName = (value: string | null): string =>
 
 const filters = {
   ...(Object.fromEntries(nameColumns.map((column) => [column, name.optional()])) as Record<
-    (typeof nameColumns)[number],
+    NameColumn,
     z.ZodOptional<typeof name>
   >),
   status: kept.refine((status) => status >= 100 && status <= 599, "must be a status from 100 to 599").optional(),
@@ -59,6 +60,10 @@ const shortWords: Record<string, Dimension> = {
   status: "status_class",
 };
 const isDimension = (word: string): word is Dimension => dimensions.some((dimension) => dimension === word);
+/** The words for the dimensions, the short ones where there are some. */
+export const dimensionWords = dimensions
+  .map((dimension) => Object.keys(shortWords).find((word) => shortWords[word] === dimension) ?? dimension)
+  .join(", ");
 const by = z
   .string()
   .transform((text) => text.split(",").map((word) => entryOf(shortWords, word.trim()) ?? word.trim()))

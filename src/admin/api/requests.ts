@@ -1,9 +1,8 @@
 /** The history in the shape of the admin API. */
 import type { z } from "zod";
 import type { App } from "../../app";
-import { columnNames } from "../../history/entry";
+import { columnNames, type InFlightRequest } from "../../history/entry";
 import type { Entry, Filters, Row } from "../../history/history";
-import type { InFlightRequest } from "../../history/in-flight";
 import type { entrySchema, pageSchema, runningSchema } from "./schemas";
 
 /** A running request, as far as it is known. */

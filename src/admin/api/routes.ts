@@ -57,7 +57,7 @@ import {
 } from "./members";
 import { describeInstance } from "./meta";
 import { forgetField, modelItems } from "./models";
-import { queries } from "./query";
+import { dimensionWords, queries } from "./query";
 import { listRequests } from "./requests";
 import {
   accountSchema,
@@ -134,7 +134,7 @@ export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "GET", path: "/api/admin/totals", role: "member", about: "The totals of all matching requests: success, tokens, cost, times. Unknown values are counted separately.",
     query: queries.filters, response: totalsSchema,
     handle: ({ app, query }) => app.history.totals(query) }),
-  endpoint({ method: "GET", path: "/api/admin/statistics", role: "member", about: "The same totals in groups: `by` takes one or two of hour, day, model, client_model, account, account_key, client, key, member, endpoint, path, initiator, session, cache_miss, status.",
+  endpoint({ method: "GET", path: "/api/admin/statistics", role: "member", about: `The same totals in groups: \`by\` takes one or two of ${dimensionWords}.`,
     query: queries.statistics, response: statisticsSchema,
     handle: ({ app, request, query: { by, ...filters } }) => app.history.statistics(filters, by, request.signal) }),
   endpoint({ method: "GET", path: "/api/admin/export", role: "member", about: "All matching requests as a file: `format=csv` or `json`.",

@@ -2,9 +2,8 @@
 import { z } from "zod";
 import { accountStates } from "../../accounts/account-state";
 import { configSchema } from "../../config/schema";
-import { type Entry, entryColumns } from "../../history/entry";
+import { type Entry, entryColumns, type InFlightRequest, runningColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
-import { runningColumns } from "../../history/in-flight";
 import { type Measure, measureNames } from "../../history/totals";
 import { autoProtocols } from "../../upstream/copilot/auto";
 import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
@@ -162,7 +161,7 @@ const columnTypes = { TEXT: z.string(), INTEGER: z.number(), REAL: z.number(), F
 /** A flag is shown as a boolean. */
 type Shown<Value> = Value extends 0 | 1 ? boolean : Value;
 const columnSchemas = Object.fromEntries(
-  Object.entries(entryColumns).map(([name, sql]): [string, z.ZodType] => {
+  Object.entries(entryColumns).map(([name, { sql }]): [string, z.ZodType] => {
     const type = columnTypes[sql.split(" ", 1)[0] as keyof typeof columnTypes];
     return [name, sql.includes("NOT NULL") ? type : type.nullable()];
   }),
@@ -185,7 +184,7 @@ export const entrySchema = z
   .meta({ id: "Request" });
 
 const isRunningColumn = Object.fromEntries(runningColumns.map((name) => [name, true])) as Record<
-  (typeof runningColumns)[number],
+  keyof InFlightRequest,
   true
 >;
 

@@ -1,7 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The upstream's prompt cache: what it saved, and why turns were not found in it. */
 import { dayMs, formatCount, percent, plural } from "../../../format";
-import type { Filters, NameColumn } from "../../../history/history";
+import type { NameColumn } from "../../../history/entry";
+import type { Filters } from "../../../history/history";
 import { type CacheGroup, type CacheReport, cacheReport } from "../../api/cache";
 import { cacheAdvice } from "../../api/cache-advice";
 import { startOfDay } from "../../ui/days";

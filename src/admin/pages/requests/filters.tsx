@@ -3,14 +3,14 @@
 
 import { clientPaths, embeddingsPaths } from "../../../api-paths";
 import { shorten } from "../../../format";
-import type { NameColumn } from "../../../history/filters";
+import { labelOf, type NameColumn, nameColumns } from "../../../history/entry";
 import type { Filters } from "../../../history/history";
 import { formatName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
 import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { MemberNames } from "../member-names";
-import { chipsOf, nameLabels, periods, type RequestsView } from "./view";
+import { chipsOf, periods, type RequestsView } from "./view";
 
 export function FilterBar({
   view,
@@ -45,7 +45,7 @@ export function FilterBar({
             chosen={period}
             options={[["", "Any time"], ...Object.entries(periods).map(([key, [, name]]) => [key, name] as const)]}
           />
-          {texts(["upstream_model", "client_name", ...(keys.length > 0 ? (["key_name"] as const) : []), "account_id"])}
+          {texts(firstNames.filter((name) => name !== "key_name" || keys.length > 0))}
           {view.names && <MemberChoice names={view.names} chosen={filters.member} list={list} />}
           <Flag name="has_error" label="Result" value={filters.has_error} words={["Succeeded", "Failed"]} />
           <div class="go">
@@ -106,22 +106,10 @@ export function FilterBar({
   );
 }
 
-const moreNames = [
-  "client_model",
-  "path",
-  "upstream_endpoint",
-  "initiator",
-  "session",
-  "cache_miss",
-] as const satisfies NameColumn[];
-const more = [
-  ...moreNames,
-  "stream",
-  "status",
-  "status_class",
-  "from_ms",
-  "to_ms",
-] as const satisfies (keyof Filters)[];
+const firstNames: NameColumn[] = ["upstream_model", "client_name", "key_name", "account_id"];
+/** A member is chosen from a list, and an account by its name. */
+const moreNames = nameColumns.filter((name) => ![...firstNames, "member", "account_key"].includes(name));
+const more: (keyof Filters)[] = [...moreNames, "stream", "status", "status_class", "from_ms", "to_ms"];
 
 const servedPaths: string[] = [...Object.values(clientPaths), embeddingsPaths.client];
 const initiators = ["user", "agent"];
@@ -137,7 +125,7 @@ interface TextProps {
 
 const Text = ({ name, value, suggestions }: TextProps) => (
   <label class="field">
-    <span>{nameLabels[name]}</span>
+    <span>{labelOf(name)}</span>
     <input
       name={name}
       value={value === undefined ? undefined : formatName(value)}

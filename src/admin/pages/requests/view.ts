@@ -1,7 +1,7 @@
 /** What the requests page shows, read from its URL. */
 
 import { dayMs, hourMs, moment } from "../../../format";
-import type { NameColumn } from "../../../history/filters";
+import { labelOf, nameColumns } from "../../../history/entry";
 import type { Filters } from "../../../history/history";
 import { entryOf } from "../../../json";
 import { withQuery } from "../../ui/links";
@@ -51,21 +51,6 @@ function localTime(text: string | null): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-export const nameLabels: Record<NameColumn, string> = {
-  account_id: "Account",
-  account_key: "Account",
-  upstream_model: "Model",
-  client_model: "Requested model",
-  client_name: "Client",
-  key_name: "Key",
-  member: "Member",
-  session: "Session",
-  cache_miss: "Cache miss",
-  upstream_endpoint: "Upstream endpoint",
-  path: "Path",
-  initiator: "Initiator",
-};
-
 /** Each active filter, and the URL without it. */
 export function chipsOf({
   filters,
@@ -82,9 +67,9 @@ export function chipsOf({
   };
   const period = periods[url.searchParams.get("period") ?? ""];
   if (period) add("When", period[1], "period");
-  for (const [name, label] of Object.entries(nameLabels)) {
-    const value = filters[name as NameColumn];
-    if (value !== undefined) add(label, (name === "member" && names?.nameOf(value)) || (value ?? "none"), name);
+  for (const name of nameColumns) {
+    const value = filters[name];
+    if (value !== undefined) add(labelOf(name), (name === "member" && names?.nameOf(value)) || (value ?? "none"), name);
   }
   const { has_error, stream, status, status_class, from_ms, to_ms } = filters;
   if (has_error !== undefined) add("Result", has_error ? "failed" : "succeeded", "has_error");
