@@ -60,6 +60,8 @@ export interface ErrorDetails {
   status?: number;
   /** Headers the answer must carry, for example `retry-after`. */
   headers?: Record<string, string>;
+  /** What the client gets in place of an error of ours: a provider's own JSON. */
+  body?: string;
   /** Of a budget: the owner wants another model to serve. */
   mayFallBack?: boolean;
   /** Of a request that one account was to serve: another one may. */

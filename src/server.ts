@@ -270,8 +270,11 @@ function errorResponse(app: App, thrown: unknown, request: Request, requestId: s
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
   const dialect = dialectAt(path);
   const shown = errorForClient(spoken, dialect, request.headers.get("user-agent"));
-  const body = codecs[dialect].encodeError(shown, requestId);
-  return Response.json(body, { status: shown.status, headers: shown.details.headers });
+  const { status } = shown;
+  const { headers, body } = shown.details;
+  if (body !== undefined)
+    return new Response(body, { status, headers: { ...headers, "content-type": "application/json" } });
+  return Response.json(codecs[dialect].encodeError(shown, requestId), { status, headers });
 }
 
 /** The dialect in which errors of a path are written; chat for paths without a dialect. */

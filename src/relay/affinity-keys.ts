@@ -4,9 +4,9 @@
  */
 import type { App } from "../app";
 import { type Awaitable, whenKnown } from "../awaitable";
-import type { Outgoing } from "./failover";
 import type { ReadConversation } from "./incoming";
 import { sessionInHeaders } from "./session-id";
+import type { Outgoing } from "./upstream-call";
 
 /** @param bodySession The session id in the request's body; one in a header takes precedence. */
 export function affinityOf(

@@ -29,12 +29,13 @@ const accountFaults: ReadonlySet<string> = new Set([
 /**
  * An error that waiting cannot solve gets `x-should-retry: false`, and a status that clients show at once instead of one
  * that they retry (429, 5xx). So does a long `retry-after` for clients that would silently wait for all of it; other
- * clients get 429 and `retry-after`. An error that a retry may soon solve stays as it is. Idempotent.
+ * clients get 429 and `retry-after`. An error that a retry may soon solve stays as it is, and so does a
+ * provider's own. Idempotent.
  */
 export function errorForClient(error: ProxyError, dialect: ClientDialect, userAgent: string | null): ProxyError {
   const { hiddenStatuses, shownAtOnce } = codecs[dialect].facts;
   const again = againOf(error);
-  if (again === "soon") return error;
+  if (again === "soon" || error.details.body !== undefined) return error;
   const { code = "" } = error.details;
   const keepsStatus = requestFaults.has(error.kind) && !(accountFaults.has(code) && hiddenStatuses.has(error.status));
   const { "retry-after": retryAfter, ...others } = error.details.headers ?? {};

@@ -8,12 +8,11 @@ import {
 } from "../dialects/embeddings";
 import type { KeyedCaller } from "../keys/client-keys";
 import { type CallResponse, readText } from "../net/out/body";
-import { sendWithFailover } from "./failover";
 import { type AddressMembers, readIncoming } from "./incoming";
-import { sendToProvider } from "./provider-send";
 import type { RelayParts } from "./relay";
 import { openRequestRecord, type RequestRecord } from "./request-record";
-import { chooseEmbeddingsTarget, isProvided, type Target, whoOf } from "./target";
+import { send } from "./send";
+import { chooseEmbeddingsTarget, type Target, whoOf } from "./target";
 
 /** Texts in one upstream call, where the catalogue does not give the model's limit. */
 const defaultBatchSize = 256;
@@ -83,7 +82,5 @@ async function embedBatch(
     record.markFirstByte();
     return decodeEmbeddings(await readText(response, maxAnswerBytes), texts.length, whoOf(target));
   };
-  if (isProvided(target))
-    return sendToProvider(parts, { target, outgoing, record, accept, asked: { operation: "embed", request } });
-  return sendWithFailover(parts, { target, outgoing, record, accept });
+  return send(parts, { target, outgoing, record, request, accept });
 }

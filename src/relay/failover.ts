@@ -15,7 +15,7 @@ import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { Target } from "./target";
-import type { UpstreamCall } from "./upstream-call";
+import type { Dispatch, Outgoing } from "./upstream-call";
 
 export type FailoverParts = Pick<
   App,
@@ -31,28 +31,6 @@ export type FailoverParts = Pick<
   | "pool"
   | "unsupportedParams"
 >;
-
-/** What is sent, whichever account serves it. */
-export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> &
-  Pick<UpstreamCall, "body" | "repaired" | "fitTools" | "withoutBeta"> & {
-    /** The model's answer may come over a WebSocket, which the requests of one session share. */
-    overSocket?: { session: string | undefined };
-    /** The account that is asked first if it can serve. */
-    preferredAccount?: Account;
-    /** The only account that may serve: Auto chose the model for it. */
-    onlyAccount?: Account;
-    /** The client's session: later requests of it prefer the account that serves this one. */
-    session?: string;
-  };
-
-/** One request that is being sent. */
-export interface Dispatch<Answer> {
-  target: Target;
-  outgoing: Outgoing;
-  record: RequestRecord;
-  /** Makes the result of a successful answer whose body is unread. @throws BrokenReply when the body is an error. */
-  accept(response: CallResponse): Promise<Answer>;
-}
 
 /** Milliseconds that a request waits for an account to become ready; shorter than a client waits before it retries. */
 const maxPauseMs = 2000;

@@ -1,13 +1,13 @@
-/** Same dialect: the client's bytes go up and the upstream's bytes come down, changed by the named fixups only. */
+/** Same dialect: the client's bytes go up and the upstream's bytes come down, changed by the named fixups only, or not at all. */
 
 import { type Codec, codecs, type TranslationOptions } from "../dialects/codecs";
-import { invalidEventCode } from "../dialects/hub/block-lifecycle";
+import { cutReply, invalidEventCode } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, parseWithSource } from "../json";
 import { editedTo, editMembers } from "../net/json/json-edit";
-import type { SseFrame } from "../net/stream/sse";
+import { jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 import { concealedFrame } from "./conceal";
 import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
@@ -62,6 +62,32 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     },
   };
 }
+
+/**
+ * At a path of the provider's own not a byte is changed. The decoder reads along for the record and ignores what it does not
+ * know. A stream that is cut off or contains an event that is not JSON ends with an error.
+ */
+export function verbatim({ incoming, dialect, target, record }: VerbatimRequest): UpstreamCall {
+  const codec = codecs[dialect];
+  const who = whoOf(target);
+  const reply: ReplyParts = { codec, context: codec.replyContext(incoming.body), record };
+  return {
+    who,
+    body: incoming.bytes,
+    stream: incoming.stream,
+    headers: {},
+    full(text, json) {
+      for (const event of codec.decodeReply(json)) if (event.type !== "error") record.addEvent(event);
+      return text;
+    },
+    stages(answer, out) {
+      const { feed, client } = verbatimStages(reply, who, out);
+      return { body: answer.body, bytes: readFrames(answer, feed), client };
+    },
+  };
+}
+
+type VerbatimRequest = Pick<PassthroughRequest, "incoming" | "dialect" | "target" | "record">;
 
 /** What is sent, with each change in the record. @param wanted The client's body, with the stream that it does not know of. */
 function prepared(
@@ -164,6 +190,39 @@ function streamStages({ codec, context, record }: ReplyParts, out: Sink<SseFrame
         reader.end();
         client.end();
       },
+    },
+  };
+}
+
+function verbatimStages({ codec, context, record }: ReplyParts, who: string, out: Sink<SseFrame>) {
+  const client = codec.fixStream(context, record.addFixup)(out);
+  /** How the current frame ends the stream, if it does. */
+  let end: ReplyEvent | undefined;
+  const reader = codec.decodeStream()({
+    push(event) {
+      if (event.type !== "error" || end?.type === "error") record.addEvent(event);
+    },
+    end() {},
+  });
+  const fail = (error: Omit<ReplyError, "type">) => {
+    if (record.isOver) return;
+    const event = { type: "error" as const, ...error };
+    client.fail(event);
+    record.addEvent(event);
+  };
+  return {
+    client: { keepAlive: client.keepAlive, fail },
+    feed: {
+      push(frame: SseFrame) {
+        if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame)))
+          return fail({ code: "upstream_invalid", message: `${who} sent an event that is not JSON.` });
+        end = codec.endIn?.(frame);
+        reader.push(frame);
+        // Where the decoder could not follow the stream, the record still gets its end.
+        if (end && !record.isOver) record.addEvent(end);
+        out.push(end?.type === "error" ? concealedFrame(frame, record.conceal) : frame);
+      },
+      end: () => fail(cutReply),
     },
   };
 }

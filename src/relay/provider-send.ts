@@ -9,18 +9,15 @@ import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/
 import { statusOf } from "../upstream/copilot/failure-rows";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { bodyRemedies, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
-import type { Dispatch, Outgoing } from "./failover";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { Target } from "./target";
+import type { Dispatch } from "./upstream-call";
 
 type ProviderSendParts = Pick<App, "logger" | "now" | "unsupportedParams">;
 
-interface ProviderDispatch<Answer> extends Omit<Dispatch<Answer>, "target" | "outgoing"> {
+interface ProviderDispatch<Answer> extends Dispatch<Answer> {
   target: Target & { provider: Provider };
-  outgoing: Pick<Outgoing, "body" | "headers" | "limits" | "repaired" | "fitTools" | "withoutBeta">;
-  /** What the provider is asked for, on behalf of which request. */
-  asked: Pick<ProviderCall, "operation" | "request" | "passesHeaders">;
 }
 
 /**
@@ -29,23 +26,28 @@ interface ProviderDispatch<Answer> extends Omit<Dispatch<Answer>, "target" | "ou
  */
 export async function sendToProvider<Answer>(
   parts: ProviderSendParts,
-  { target, outgoing, asked, record, accept }: ProviderDispatch<Answer>,
+  { target, outgoing, request, record, accept }: ProviderDispatch<Answer>,
 ): Promise<Answer> {
   const { provider, model } = target;
-  const unsupported = [...(provider.settings.unsupportedParams ?? []), ...parts.unsupportedParams.known(model.id)];
+  const { isVerbatim = false, passesHeaders } = outgoing;
+  const unsupported = isVerbatim
+    ? []
+    : [...(provider.settings.unsupportedParams ?? []), ...parts.unsupportedParams.known(model.id)];
   const body = withoutPatterns(outgoing.body, unsupported, record);
   const sent: SentBody = { body, headers: outgoing.headers, outgoing, record, unsupported, removed: [] };
-  const remedyFor = remediesOf(bodyRemedies);
+  const remedyFor = remediesOf(isVerbatim ? [] : bodyRemedies);
   await record.budget.reserve(null);
   for (;;) {
     const response = await callProvider(parts, provider, record, {
-      ...asked,
+      operation: target.dialect ? "generate" : "embed",
+      request,
+      passesHeaders,
       headers: sent.headers,
       limits: outgoing.limits,
       body: sent.body,
       controller: record.controller,
     });
-    const result = await resultOf(response, { provider, record, accept, now: parts.now() });
+    const result = await resultOf(response, { provider, isVerbatim, record, accept, now: parts.now() });
     if ("answer" in result) {
       for (const pattern of sent.removed) parts.unsupportedParams.learn(model.id, pattern);
       return result.answer;
@@ -59,13 +61,14 @@ async function resultOf<Answer>(
   response: CallResponse,
   {
     provider,
+    isVerbatim,
     record,
     accept,
     now,
-  }: Pick<ProviderDispatch<Answer>, "record" | "accept"> & { provider: Provider; now: number },
+  }: Pick<Dispatch<Answer>, "record" | "accept"> & { provider: Provider; isVerbatim: boolean; now: number },
 ): Promise<{ answer: Answer } | Failure> {
   if (!response.ok) {
-    const { error, text } = await readProviderError(provider, response);
+    const { error, text } = await readProviderError(provider, response, isVerbatim);
     return { ...readFailure(response.status, response.headers, text, now), error };
   }
   try {
@@ -81,7 +84,7 @@ async function resultOf<Answer>(
 }
 
 /** The error that a provider sent in place of a reply, with the status that its code stands for. */
-export function errorOfBroken({ error: { code, message } }: BrokenReply): ProxyError {
+function errorOfBroken({ error: { code, message } }: BrokenReply): ProxyError {
   const status = statusOf(code);
   // A client would take a 401 or 403 for an answer to its own key.
   if (status === 401 || status === 403) return new ProxyError("upstream", message, { code });
@@ -89,7 +92,7 @@ export function errorOfBroken({ error: { code, message } }: BrokenReply): ProxyE
 }
 
 /** One call, with an attempt in the record. @throws ProxyError */
-export async function callProvider(
+async function callProvider(
   { logger }: Pick<App, "logger">,
   provider: Provider,
   record: RequestRecord,
@@ -133,12 +136,14 @@ function noteFailure(logger: App["logger"], { breaker, who }: Provider, why: str
 /**
  * Reads a provider's error answer. A client would take a 401 or 403 for an answer to its own key, so the error says which
  * key was refused.
- * @returns `text` is the answer without the key; `passes` if the client may be given it as it is.
+ * @param passesJson The client gets an answer of JSON as it is.
+ * @returns `text` is the answer without the key.
  */
 export async function readProviderError(
   provider: Provider,
   response: CallResponse,
-): Promise<{ error: ProxyError; text: string; passes: boolean }> {
+  passesJson = false,
+): Promise<{ error: ProxyError; text: string }> {
   const { status } = response;
   const text = provider.withoutKey(await readStart(response, maxErrorBytes));
   const { ownMessage, isJson } = readErrorBody(text);
@@ -147,10 +152,11 @@ export async function readProviderError(
     const reason = ownMessage === undefined ? "" : `, and says: ${ownMessage}`;
     const message = `${provider.who} refused the configured credential (status ${status})${reason}`;
     const details = { code: "provider_refused", headers: doNotRetry };
-    return { error: new ProxyError("upstream", withFullStop(message), details), text, passes: false };
+    return { error: new ProxyError("upstream", withFullStop(message), details), text };
   }
   const message = ownMessage ?? `${provider.who} answered with status ${status}.`;
-  return { error: new ProxyError(kindOf(status), message, { status, headers }), text, passes: isJson };
+  const body = passesJson && isJson ? text : undefined;
+  return { error: new ProxyError(kindOf(status), message, { status, headers, body }), text };
 }
 
 const maxErrorBytes = 64 * 1024;

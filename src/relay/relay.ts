@@ -15,7 +15,7 @@ import type { Prompt } from "../upstream/tokens/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
 import { type AutoParts, type AutoRequest, serveByAuto, withoutModel } from "./auto-choice";
 import { cacheUseOf } from "./cache-hints";
-import { type Dispatch, type FailoverParts, type Outgoing, sendWithFailover } from "./failover";
+import type { FailoverParts } from "./failover";
 import { whyUnfit } from "./fallback-fit";
 import { type ChainRequest, withFallbacks } from "./fallbacks";
 import {
@@ -28,16 +28,26 @@ import {
   readIncoming,
 } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
-import { passthrough } from "./passthrough";
+import { passthrough, verbatim } from "./passthrough";
 import { planTools, promptOf } from "./prompt";
 import { checkPromptLimit } from "./prompt-limit";
-import { sendToProvider, withHeaders } from "./provider-send";
+import { withHeaders } from "./provider-send";
 import { refuseReferences } from "./references";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
-import { type ChatTarget, isAutoTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
+import { send } from "./send";
+import {
+  type ChatTarget,
+  directTarget,
+  isAutoTarget,
+  isProvided,
+  messagesProvider,
+  requireFurtherModels,
+  type TargetParts,
+  whoOf,
+} from "./target";
 import { type EncodedTurn, translation } from "./translation";
-import type { UpstreamCall } from "./upstream-call";
+import type { Dispatch, Outgoing, UpstreamCall } from "./upstream-call";
 
 /** What the relay uses of the app. */
 export type RelayParts = FailoverParts &
@@ -101,6 +111,38 @@ export async function relay(
         return byAuto(parts, asked, chained, undefined);
       }
     });
+  } catch (thrown) {
+    throw record.fail(thrown);
+  }
+}
+
+/**
+ * One request at a provider's own path: its bytes pass unchanged, both ways.
+ * @throws ProxyError for the server to send; its row is written, except for an unknown provider.
+ */
+export async function relayToProvider(
+  parts: RelayParts & Pick<App, "providers">,
+  request: Request,
+  caller: KeyedCaller,
+  name: string,
+): Promise<Response> {
+  const provider = messagesProvider(parts, name);
+  const { dialect } = provider;
+  const codec = codecs[dialect];
+  const record = openRequestRecord(parts, request, caller, dialect);
+  try {
+    const incoming = await readIncoming(request, codec.longTexts, undefined, record.held);
+    caller.connection.keepOpen();
+    record.setRequest(incoming);
+    record.setSession(clientSession(request.headers, codec.session?.(incoming.body)));
+    const target = directTarget(parts, provider, incoming.model, caller.key);
+    requireFurtherModels(caller.key, provider, incoming.body);
+    const facts = readFacts(codec, incoming, request.headers);
+    record.setTarget(target, facts);
+    const call = verbatim({ incoming, dialect, target, record });
+    const outgoing = outgoingOf(parts, target, call, facts);
+    const sent = { ...outgoing, passesHeaders: true, isVerbatim: true };
+    return await sendCall(parts, { request, connection: caller.connection, incoming, record }, target, call, sent);
   } catch (thrown) {
     throw record.fail(thrown);
   }
@@ -193,20 +235,7 @@ async function compact(parts: RelayParts, asked: AskedReply, target: ChatTarget)
 
 /** The answer of one model. @throws ProxyError */
 async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> {
-  const {
-    request,
-    connection,
-    codec,
-    dialect,
-    incoming,
-    body,
-    reshape,
-    facts,
-    conversation,
-    prompt,
-    bodySession,
-    record,
-  } = asked;
+  const { request, codec, dialect, incoming, body, reshape, facts, conversation, prompt, bodySession, record } = asked;
   const offered = reshape ? undefined : await planTools(parts, asked, target);
   const isPassed = !reshape && !offered && isPassable(dialect, body, target);
   // A provider may have stored what it said.
@@ -233,7 +262,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   const clientHeaders = request.headers;
   const { choice } = target;
   const sendTurn = (turn: EncodedTurn) =>
-    askOn(parts, { target, outgoing: { ...outgoing, ...turn, ...asChosen(choice, turn) }, record }, request, dialect);
+    askOn(parts, { target, outgoing: { ...outgoing, ...turn, ...asChosen(choice, turn) }, record, request });
   const call = isPassed
     ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
     : translation({
@@ -253,14 +282,8 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   const affine = affinityOf(parts, { headers: request.headers, bodySession, conversation });
   const { preferredAccount, session } = affine instanceof Promise ? await affine : affine;
   const outgoing: Outgoing = {
-    path: target.endpoint,
-    intent: "conversation-agent",
-    initiator: facts.initiator,
-    vision: facts.vision,
-    limits: callLimits(parts.limits, call.stream),
-    ...asChosen(choice, call),
-    fitTools: call.fitTools,
-    withoutBeta: call.withoutBeta,
+    ...outgoingOf(parts, target, call, facts),
+    passesHeaders: dialect === target.dialect,
     preferredAccount,
     onlyAccount: choice?.account,
     session,
@@ -270,6 +293,28 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         ? { session: clientSession(request.headers, bodySession) }
         : undefined,
   };
+  return sendCall(parts, asked, target, call, outgoing);
+}
+
+const outgoingOf = ({ limits }: RelayParts, target: ChatTarget, call: UpstreamCall, facts: Facts): Outgoing => ({
+  path: target.endpoint,
+  intent: "conversation-agent",
+  initiator: facts.initiator,
+  vision: facts.vision,
+  limits: callLimits(limits, call.stream),
+  ...asChosen(target.choice, call),
+  fitTools: call.fitTools,
+  withoutBeta: call.withoutBeta,
+});
+
+/** Sends the call, and makes the client's answer of what comes back. @throws ProxyError */
+async function sendCall(
+  parts: RelayParts,
+  { request, connection, incoming, record }: Pick<AskedReply, "request" | "connection" | "incoming" | "record">,
+  target: ChatTarget,
+  call: UpstreamCall,
+  outgoing: Outgoing,
+): Promise<Response> {
   const accept = async (response: CallResponse) => {
     const reply = { response, call, record, watch: watchOf(parts, target, call, response) };
     const answer = incoming.stream
@@ -277,8 +322,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
       : await respondFull(reply);
     return isProvided(target) ? withHeaders(answer, target.provider, response) : answer;
   };
-  const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
-  return await record.budget.addTo(answer);
+  return record.budget.addTo(await send(parts, { target, outgoing, record, request, accept }));
 }
 
 /** Looks at this answer for what is new in it: mostly nobody, and once a minute at one of GitHub Copilot. */
@@ -313,9 +357,7 @@ function isPassable(client: ClientDialect, body: JsonObject, target: ChatTarget)
 /** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
 function askOn(
   parts: RelayParts,
-  { target, outgoing, record }: Omit<Dispatch<ResponseBody>, "accept">,
-  request: Request,
-  client: ClientDialect,
+  { target, outgoing, record, request }: Omit<Dispatch<ResponseBody>, "accept">,
 ): Promise<ResponseBody> {
   const preferredAccount = record.account ?? outgoing.preferredAccount;
   const accept = async (response: CallResponse) => {
@@ -323,20 +365,7 @@ function askOn(
     return response.body;
   };
   const next: Outgoing = { ...outgoing, initiator: "agent", preferredAccount };
-  return send(parts, { target, outgoing: next, record, accept }, request, client);
-}
-
-/** Sends the request to the upstream of the target. */
-function send<Answer>(
-  parts: RelayParts,
-  dispatch: Dispatch<Answer>,
-  request: Request,
-  client: ClientDialect,
-): Promise<Answer> {
-  const { target } = dispatch;
-  if (!isProvided(target)) return sendWithFailover(parts, dispatch);
-  const asked = { operation: "generate" as const, request, passesHeaders: target.dialect === client };
-  return sendToProvider(parts, { ...dispatch, target, asked });
+  return send(parts, { target, outgoing: next, record, request, accept });
 }
 
 /** A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet. */

@@ -1,6 +1,6 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
 
-import { embeddingsPaths, upstreamPaths } from "../api-paths";
+import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
@@ -64,18 +64,32 @@ export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "ch
   model: Pick<Model, "id" | "price"> & Partial<Pick<Model, "limits">>;
 };
 
-/** @param model As the client wrote it; the provider resolves it. */
-export function providerTarget(
+/**
+ * A model of the provider in the address of the request.
+ * @param name As the client wrote it; the provider resolves it.
+ * @throws ProxyError `permission` if the key may not use it.
+ */
+export function directTarget(
   { providerModels }: Pick<App, "providerModels">,
   provider: Provider,
-  model: string,
-): KnownTarget {
-  return {
-    model: { ...providerModels.known(provider, model).model, id: model },
-    provider,
-    dialect: provider.dialect,
-    endpoint: endpointOf(provider, "generate"),
-  };
+  name: string,
+  key: ClientKey | undefined,
+): ChatTarget & { provider: Provider } {
+  requireModel(key, `${provider.name}/${name}`);
+  const { model, upstreamModel } = providerModels.known(provider, name);
+  const endpoint = endpointOf(provider, "generate");
+  return { model: { ...model, id: name }, upstreamModel, provider, dialect: provider.dialect, endpoint };
+}
+
+/** A provider that can be called at paths of its own. @throws ProxyError `not_found` */
+export function messagesProvider({ providers }: Pick<App, "providers">, name: string): Provider {
+  const provider = providers.find(name);
+  if (provider.dialect === "messages") return provider;
+  throw new ProxyError(
+    "not_found",
+    `${provider.who} has no paths of its own, because it does not offer the Messages API: use its models at ${clientPaths.messages} and the other paths as \`${name}/<model>\`.`,
+    { code: "provider_not_found" },
+  );
 }
 
 const endpointOf = (provider: Provider, operation: ProviderOperation) =>

@@ -1,11 +1,15 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
 
+import type { Account } from "../accounts/account";
 import type { ClientSink, TranslationOptions } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
-import type { ResponseBody } from "../net/out/body";
+import type { CallResponse, ResponseBody } from "../net/out/body";
 import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 import type { ReplyWatch } from "../upstream/changes/drift";
+import type { CopilotCall } from "../upstream/copilot/copilot";
+import type { RequestRecord } from "./request-record";
+import type { Target } from "./target";
 
 export interface UpstreamCall {
   /** Who is called, for messages: `GitHub Copilot`. */
@@ -34,6 +38,34 @@ export interface UpstreamCall {
   streamType?: string;
   /** Makes the client's stream of an answer. */
   stages(answer: Answer, out: Sink<SseFrame>): Reading & { client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
+}
+
+/** What is sent, whichever account serves it. */
+export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> &
+  Pick<UpstreamCall, "body" | "repaired" | "fitTools" | "withoutBeta"> & {
+    /** The model's answer may come over a WebSocket, which the requests of one session share. */
+    overSocket?: { session: string | undefined };
+    /** The account that is asked first if it can serve. */
+    preferredAccount?: Account;
+    /** The only account that may serve: Auto chose the model for it. */
+    onlyAccount?: Account;
+    /** The client's session: later requests of it prefer the account that serves this one. */
+    session?: string;
+    /** The client speaks the dialect of the provider, which then gets a few of its headers. */
+    passesHeaders?: boolean;
+    /** A provider gets the body as it is, and the client gets the provider's errors as they are. */
+    isVerbatim?: boolean;
+  };
+
+/** One request that is being sent. */
+export interface Dispatch<Answer> {
+  target: Target;
+  outgoing: Outgoing;
+  record: RequestRecord;
+  /** The client's request; missing for a call of dragoman's own. */
+  request?: Request;
+  /** Makes the result of a successful answer whose body is unread. @throws BrokenReply when the body is an error. */
+  accept(response: CallResponse): Promise<Answer>;
 }
 
 /** The upstream's answer. */

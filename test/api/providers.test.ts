@@ -377,7 +377,8 @@ describe("what fails at a provider", () => {
     for (const status of [401, 402, 403, 429, 500, 503])
       for (let time = 0; time < 6; time++) {
         strict.next(() => problem(status, "api_error", "quota exceeded: suspended for abuse"));
-        await send("/strict/v1/messages");
+        const answer = await send("/strict/v1/messages");
+        expect(proxy.rows()[0]!.http_status).toBe(answer.status);
       }
     expect(JSON.stringify(proxy.app.accounts.map(({ state }) => state))).toBe(before);
     expect((await send("/v1/messages", { ...hello, model: "claude-sonnet-4.6" })).status).toBe(200);

@@ -6,8 +6,9 @@ import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import type { ResponseBody } from "../../src/net/out/body";
 import { gatherFrames } from "../../src/net/stream/sse";
-import { providerPassthrough } from "../../src/relay/provider-passthrough";
+import { verbatim } from "../../src/relay/passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
+import { readModel } from "../../src/upstream/models/model";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 import { Comparison, chunkSizes } from "../support/differential";
 import { passOn } from "../support/passed-on";
@@ -199,10 +200,12 @@ test.each(["messages, dated", "messages, calling a tool"] as const)(
         },
       } as unknown as RequestRecord;
       const incoming = { bytes: encode("{}"), body: {}, model, stream: true };
+      const facts = readModel({ id: model, vendor: "any", capabilities: { type: "chat" } })!;
+      const target = { model: facts, upstreamModel: facts, dialect: "messages" as const, endpoint: "provider:any" };
       const out = gatherFrames();
       // Nobody reads the body: its chunks are pushed.
       const answer = { body: {} as ResponseBody, isStream: true };
-      const { bytes: source } = providerPassthrough(incoming, record, "A provider").stages(answer, out);
+      const { bytes: source } = verbatim({ incoming, dialect: "messages", target, record }).stages(answer, out);
       for (const chunk of chunksOf(encode(whole), size)) source.push(chunk);
       source.end();
       expect(Buffer.from(out.take()!).toString()).toBe(whole);

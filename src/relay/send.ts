@@ -1,0 +1,14 @@
+/** Sends a request to the upstream of its target: to one provider, or to accounts of GitHub Copilot until one serves it. */
+import { type FailoverParts, sendWithFailover } from "./failover";
+import { sendToProvider } from "./provider-send";
+import { isProvided } from "./target";
+import type { Dispatch } from "./upstream-call";
+
+/**
+ * The result of the first answer that serves the request.
+ * @throws ProxyError The last failure, or why nobody could be asked.
+ */
+export function send<Answer>(parts: FailoverParts, dispatch: Dispatch<Answer>): Promise<Answer> {
+  const { target } = dispatch;
+  return isProvided(target) ? sendToProvider(parts, { ...dispatch, target }) : sendWithFailover(parts, dispatch);
+}
