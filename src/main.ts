@@ -11,7 +11,7 @@ if (arguments_.length === 1 && /^(?:--version|-v)$/.test(arguments_[0]!)) {
   if (arguments_[0] === "start") startAgainWithSettings();
   // New files are private to the owner.
   process.umask(0o077);
-  const { runCommand } = await import("./cli/commands");
+  const { runCommand } = await import("./cli/run");
   // Exit even if a connection is kept open or a timer is pending.
   process.exit(await runCommand(arguments_, version));
 }

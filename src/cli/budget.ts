@@ -5,8 +5,8 @@ import { addStoredBudget, removeStoredBudget } from "../budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
 import { percent, plural, significant, zonedTime } from "../format";
+import { table } from "./layout";
 import { adminHeaders, ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";
-import { table } from "./table";
 import { mayRemove, print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
 import { withConfig } from "./with-stores";
@@ -36,19 +36,20 @@ export async function budget({ environment, name, json }: BudgetOptions): Promis
   return items.length === 0 && name !== undefined ? 1 : 0;
 }
 
-interface AddOptions {
+/** The options as they were given. */
+interface AddOptions
+  extends Record<"limit" | "unit" | "per" | "then" | "each" | "limitOf" | BudgetScope, string | undefined> {
   environment: Environment;
   name: string;
-  /** The options as they were given; undefined or empty where they were not. */
-  given: Record<"limit" | "unit" | "per" | "then" | "each" | "limits" | BudgetScope, string | undefined>;
 }
 
 const scopeNames = ["member", "account", "key", "model", "client"] as const;
 type BudgetScope = (typeof scopeNames)[number];
 
 /** Through the running server, or in the stored config if none is running. */
-export async function budgetAdd({ environment, name, given }: AddOptions): Promise<number> {
-  const wanted = readBudget(name, given);
+export async function budgetAdd(options: AddOptions): Promise<number> {
+  const { environment, name } = options;
+  const wanted = readBudget(options);
   const server = serverOf(environment);
   say(...besideDemo(environment, "this changes your real config"));
   if (server)
@@ -77,13 +78,15 @@ export async function budgetRm({ environment, name, yes }: RemoveOptions): Promi
 }
 
 /** @throws UsageError that names the option. */
-function readBudget(name: string, { limit, limits, unit, per, then, each, ...scope }: AddOptions["given"]): Budget {
+function readBudget(options: AddOptions): Budget {
+  const { name, limit, limitOf, unit, per, then, each } = options;
   const given = { unit: unit ?? "credits", per: per ?? "month", then, each };
+  const scope = Object.fromEntries(scopeNames.map((part) => [part, options[part]]));
   const result = budgetSchema().safeParse({
     ...definedOnly(given),
     name,
     limit: limit === undefined ? undefined : Number(limit),
-    ...(limits !== undefined && { limits: limitsFrom(limits) }),
+    ...(limitOf !== undefined && { limits: limitsFrom(limitOf) }),
     scope: definedOnly(scope),
   });
   if (result.success) return result.data;

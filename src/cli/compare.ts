@@ -4,7 +4,7 @@ import { asProxyError } from "../errors";
 import { plural } from "../format";
 import { type Assumption, assumptions, type Findings } from "../upstream/changes/assumptions";
 import { readShapes, type Shapes } from "./deep/shapes";
-import { table } from "./table";
+import { table } from "./layout";
 import { print } from "./terminal";
 import { UsageError } from "./usage-error";
 

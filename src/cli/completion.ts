@@ -1,15 +1,12 @@
 /** `dragoman completion <shell>`: a script that completes commands, options and their values, generated from the definitions of the commands. */
-import type { CAC } from "cac";
-import { signInApps } from "../accounts/hosts";
-import { clientIds } from "../clients/index";
-import { shellNames } from "../clients/shells";
+import { type Command, common, type Group, type Option, spellingsOf } from "./command";
 import { UsageError } from "./usage-error";
 
 /** @throws UsageError for another shell. */
-export function completion(shell: string, cli: CAC): string {
+export async function completion(shell: string, groups: readonly Group[]): Promise<string> {
   if (!Object.hasOwn(scripts, shell))
     throw new UsageError(`There is no completion script for that shell. Known shells: ${completedShells.join(", ")}.`);
-  return scripts[shell as keyof typeof scripts](wordsOf(cli));
+  return scripts[shell as keyof typeof scripts](await wordsOf(groups.flatMap(({ commands }) => commands)));
 }
 
 interface Word {
@@ -23,30 +20,31 @@ interface Word {
  */
 type Words = Map<string, Word[]>;
 
-function wordsOf({ commands }: CAC): Words {
-  const help = { text: "--help", about: "Show help" };
-  const version = { text: "--version", about: "Show the version" };
+async function wordsOf(commands: readonly Command[]): Promise<Words> {
   const words: Words = new Map([["", []]]);
   const add = (under: string, more: Word[]) => words.set(under, [...(words.get(under) ?? []), ...more]);
-  for (const { name, description, args, options } of commands) {
-    const [own = "", ...above] = name.split(" ").reverse();
-    const group = above.reverse().join(" ");
-    // `key` has subcommands and is no command itself.
-    if (!words.has(group) && !commands.some((command) => command.name === group)) add("", [asWord(group)]);
-    add(group, [{ text: own, about: description }]);
-    const valued = (key: string, shared = "") => (values[`${name} ${key}`] ?? values[shared] ?? []).map(asWord);
-    for (const { value } of args) add(name, valued(value));
-    for (const { rawName, description: about, isBoolean } of options) {
-      const spellings = rawName.split(/,?\s+/).filter((part) => part.startsWith("-"));
+  const addOptions = async (name: string, options: Readonly<Record<string, Option>>) => {
+    for (const [key, option] of Object.entries(options)) {
+      const { about, value } = option;
+      const spellings = spellingsOf(key, option);
       add(
         name,
         spellings.map((text) => ({ text, about })),
       );
-      if (!isBoolean) for (const each of spellings) add(`${name} ${each}`, valued(each, each));
+      const known = (await option.values?.()) ?? [];
+      if (value !== undefined) for (const each of spellings) add(`${name} ${each}`, known.map(asWord));
     }
-    add(name, [help, version]);
+  };
+  for (const { name, about, values, options } of commands) {
+    const [own = "", ...above] = name.split(" ").reverse();
+    const group = above.reverse().join(" ");
+    // `key` has subcommands and is no command itself.
+    if (!words.has(group) && !commands.some((command) => command.name === group)) add("", [asWord(group)]);
+    add(group, [{ text: own, about }]);
+    add(name, ((await values?.()) ?? []).map(asWord));
+    await addOptions(name, { ...options, ...common });
   }
-  add("", [help, version]);
+  await addOptions("", common);
   return words;
 }
 
@@ -145,15 +143,6 @@ ${[...words].map(([key, each]) => `    ${powerQuoted(key)} = @(${each.map(({ tex
 
 /** The shells with a completion script. */
 export const completedShells = Object.keys(scripts);
-
-/** Known values, by the command and its argument or option; by the option alone if it is the same in all commands. */
-const values: Record<string, readonly string[]> = {
-  "connect client": clientIds,
-  "connect --shell": shellNames,
-  "completion shell": completedShells,
-  "--oauth-app": Object.keys(signInApps),
-  "--admin-auth": ["always"],
-};
 
 const isOfOption = (key: string) => /(?:^| )-\S+$/.test(key);
 

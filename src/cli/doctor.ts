@@ -18,7 +18,7 @@ import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
 import type { LookLimits } from "./deep/shapes";
-import { table } from "./table";
+import { table } from "./layout";
 import { print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
 
@@ -27,7 +27,6 @@ export interface DoctorOptions {
   environment: Environment;
   port: number;
   json: boolean;
-  enterpriseHost?: string;
   /** Ask each endpoint of Copilot once. */
   deep: boolean;
   /** Do not ask for confirmation. */
@@ -62,7 +61,8 @@ const timeoutMs = 10_000;
 
 /** @returns The exit code: 1 if a check failed. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const { version, environment, port, json, enterpriseHost, deep, yes, budget, report } = options;
+  const { version, environment, port, json, deep, yes, budget, report } = options;
+  const { enterpriseHost } = environment;
   const most = budgetFrom(budget);
   const logger = quietLogger(environment);
   const home = homeFolder();
@@ -133,8 +133,8 @@ async function runCheck(name: string, check: Check, context: CheckContext): Prom
 const labels = { ok: "OK", warn: "warning", fail: "failed" } satisfies Record<Finding["state"], string>;
 
 function linesOf({ name, state, message, todo }: Finding): string[] {
-  const [line = ""] = table([[labels[state].padEnd(7), name.padEnd(18), message]]);
-  return todo === undefined ? [line] : [line, `${" ".repeat(9)}${" ".repeat(20)}→ ${todo}`];
+  const line = [labels[state].padEnd(7), name.padEnd(18), message];
+  return table(todo === undefined ? [line] : [line, ["", "", `→ ${todo}`]], { heads: false });
 }
 
 function summaryOf(findings: Finding[]): string {

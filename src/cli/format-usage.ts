@@ -3,7 +3,7 @@ import { isCounted } from "../accounts/quota";
 import type { UsageItem } from "../api/usage";
 import { zonedTime } from "../format";
 import { printable } from "../logger";
-import { table } from "./table";
+import { table } from "./layout";
 
 export const unitNames: Record<UsageItem["unit"], string> = {
   premium: "premium requests",

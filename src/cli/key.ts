@@ -6,8 +6,8 @@ import { type KeyItem, meaningOfLastKey } from "../keys/key-list";
 import { type NewKey, newKeySchema } from "../keys/stored-keys";
 import { type ConnectedTool, connectedTools, giveKey, takesKeysOf } from "./connect/tools";
 import { type KeyStore, keyStoreOf } from "./key-store";
+import { table } from "./layout";
 import { besideDemo, serverOf } from "./running-server";
-import { table } from "./table";
 import { atTerminal, confirm, interrupted, mayRemove, print, printJson, say, shortened } from "./terminal";
 import { UsageError } from "./usage-error";
 
@@ -17,8 +17,8 @@ export interface KeyOptions {
 
 interface AddOptions extends KeyOptions {
   name: string;
-  /** Ids or patterns, separated by commas. */
-  models?: string;
+  /** Ids or patterns. */
+  models?: string[];
   expires?: string;
   /** Give each connected tool that needs one a key, without asking. */
   yes: boolean;
@@ -28,7 +28,7 @@ interface AddOptions extends KeyOptions {
 export async function keyAdd({ environment, name, models, expires, yes }: AddOptions): Promise<number> {
   const wanted = readWanted({
     name,
-    ...(models !== undefined && { models: models.split(",").map((model) => model.trim()) }),
+    ...(models && { models }),
     ...(expires !== undefined && { expires_at: expires }),
   });
   const server = serverOf(environment);

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { modelSchema } from "../admin/api/schemas";
 import type { Environment } from "../config/environment";
+import { table } from "./layout";
 import { adminHeaders, ask, demoNotice, readAs, requireServer } from "./running-server";
-import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 
 /** The members of the answer that are shown. */

@@ -21,12 +21,18 @@ export function print(...lines: string[]): void {
 export const printJson = (value: unknown): void => print(JSON.stringify(value));
 
 const [boldOn, boldOff] = ["\x1b[1m", "\x1b[22m"];
+const styles = /(\x1b\[1m|\x1b\[22m)/;
 const kept = /(\x1b\[1m|\x1b\[22m|[\n\t])/;
 
 /** Escapes control characters. All output to the terminal passes through here. */
-const shown = (text: string): string =>
+const shown = (text: string): string => escapeBetween(text, kept);
+
+/** The same for a part of a line: line breaks and tabs are escaped too. */
+export const styledOnly = (text: string): string => escapeBetween(text, styles);
+
+const escapeBetween = (text: string, allowed: RegExp): string =>
   text
-    .split(kept)
+    .split(allowed)
     .map((part, at) => (at % 2 === 1 ? part : printable(part)))
     .join("");
 

@@ -24,7 +24,6 @@ export interface UsageOptions {
   format?: string;
   /** Seconds after which the usage is printed again, until a signal. */
   watch?: number;
-  enterpriseHost?: string;
 }
 
 /** The answer of `GET /usage`. */
@@ -70,7 +69,7 @@ async function askBesideServers(options: UsageOptions): Promise<Report> {
 
 /** The usage of each saved account, and of the token in the environment, from GitHub. */
 export async function askGithub(
-  options: Pick<UsageOptions, "version" | "environment" | "enterpriseHost" | "watch">,
+  options: Pick<UsageOptions, "version" | "environment" | "watch">,
   savedOnly = false,
 ): Promise<Report> {
   const { environment, version } = options;
@@ -85,7 +84,7 @@ export async function askGithub(
   const accounts: Account[] = saved.map((each) => new Account(each, waking(each.host)));
   if (environment.githubToken && !savedOnly)
     accounts.unshift(
-      new Account({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),
+      new Account({ temporary: true, githubToken: environment.githubToken }, waking(environment.enterpriseHost)),
     );
   // An account may have a quota and still get no token: its state then says so. Repeated reports do not ask each time.
   if (options.watch === undefined) await Promise.all(accounts.map((account) => account.session().catch(() => {})));

@@ -3,15 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { commandLine } from "../../src/cli/commands";
+import { spellingsOf } from "../../src/cli/command";
+import { commands, groups } from "../../src/cli/commands";
 import { completedShells, completion } from "../../src/cli/completion";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
 const file = (shell: string) => join(folder, `dragoman.${shell}`);
-const { commands } = commandLine([], "");
-const spellings = (rawName: string) => rawName.split(/,?\s+/).filter((part) => part.startsWith("-"));
+const spellings = ({ options }: (typeof commands)[number]) =>
+  Object.entries(options).flatMap(([name, option]) => spellingsOf(name, option));
 
 /** What each shell prints as candidates for these words, of which the last is being written. */
 const drivers: Record<string, (words: string[]) => string[]> = {
@@ -47,8 +48,8 @@ function complete(shell: string, ...words: string[]): string[] {
   return candidates.filter((word) => word !== "" && word.startsWith(words.at(-1)!));
 }
 
-beforeAll(() => {
-  for (const shell of completedShells) writeFileSync(file(shell), completion(shell, commandLine([], "")));
+beforeAll(async () => {
+  for (const shell of completedShells) writeFileSync(file(shell), await completion(shell, groups));
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -61,13 +62,9 @@ describe.each(Object.keys(drivers).filter((shell) => Bun.which(shell)))("%s", (s
         .filter((word) => !word.startsWith("-"))
         .sort(),
     ).toEqual([...top].sort());
-    for (const { name, options } of commands)
-      expect(complete(shell, ...name.split(" "), "--").sort()).toEqual(
-        [
-          ...options.flatMap(({ rawName }) => spellings(rawName)).filter((each) => each.startsWith("--")),
-          "--help",
-          "--version",
-        ].sort(),
+    for (const command of commands)
+      expect(complete(shell, ...command.name.split(" "), "--").sort()).toEqual(
+        [...spellings(command).filter((each) => each.startsWith("--")), "--help", "--version"].sort(),
       );
   });
 
@@ -93,20 +90,23 @@ test.if(Bun.which("bash") !== null)("bash takes --option=value apart, as it hand
   expect(stdout.toString()).toBe("vscode\nopencode\n");
 });
 
-test.each(completedShells)("the script for %s names every command and option, and its quotes are even", (shell) => {
-  const script = completion(shell, commandLine([], ""));
-  for (const { name, options } of commands) {
-    expect(script).toContain(`'${name}'`);
-    for (const option of options.flatMap(({ rawName }) => spellings(rawName)))
-      expect(script).toContain(
-        shell === "fish" ? `${option.startsWith("--") ? "-l" : "-s"} ${option.replace(/^-+/, "")} ` : option,
-      );
-  }
-  // Quotes within quotes: bash and zsh leave and enter again, fish escapes, PowerShell doubles.
-  const inner = shell === "fish" ? /\\'/g : shell === "powershell" ? /''/g : /'\\''/g;
-  for (const line of script.split("\n").filter((each) => !each.startsWith("#")))
-    expect([line, (line.replace(inner, "").match(/'/g) ?? []).length % 2]).toEqual([line, 0]);
-});
+test.each(completedShells)(
+  "the script for %s names every command and option, and its quotes are even",
+  async (shell) => {
+    const script = await completion(shell, groups);
+    for (const command of commands) {
+      expect(script).toContain(`'${command.name}'`);
+      for (const option of spellings(command))
+        expect(script).toContain(
+          shell === "fish" ? `${option.startsWith("--") ? "-l" : "-s"} ${option.replace(/^-+/, "")} ` : option,
+        );
+    }
+    // Quotes within quotes: bash and zsh leave and enter again, fish escapes, PowerShell doubles.
+    const inner = shell === "fish" ? /\\'/g : shell === "powershell" ? /''/g : /'\\''/g;
+    for (const line of script.split("\n").filter((each) => !each.startsWith("#")))
+      expect([line, (line.replace(inner, "").match(/'/g) ?? []).length % 2]).toEqual([line, 0]);
+  },
+);
 
 test("it is printed whole on stdout; another shell is wrong usage", async () => {
   await using printed = run(["completion", "bash"]);

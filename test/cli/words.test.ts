@@ -16,7 +16,7 @@ test.each([
   ],
   [["budget", "add", "x"], "--limit is missing: say how much may be used in a period, such as --limit 20."],
   [["budget", "add", "x", "--limit", "abc"], "--limit must be a number, such as 20; it is `abc`."],
-  [["auth", "list"], "There is no command `auth list`; there are `auth add`, `auth ls`, `auth rm`"],
+  [["auth", "list"], "There is no command `auth list`. Did you mean `dragoman auth ls`?"],
   [["key", "add"], "`dragoman key add` needs a name"],
   [["key", "add", "ci", "--expires", "2020-01-01"], "--expires is in the past (2020-01-01)"],
   [["usage", "--format", "{account} {nope}"], "--format: there is no field {nope}; there are {account}, {remaining}"],

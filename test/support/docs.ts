@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
-import { commandLine } from "../../src/cli/commands";
+import { callOf, usageOf } from "../../src/cli/command";
+import { commands } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
 import { marksSentBack } from "../../src/dialects/own-marks";
@@ -54,9 +55,12 @@ export const passages: Record<string, () => string> = {
   commands: () =>
     table(
       ["command", "what it does"],
-      commandLine([], "").commands.flatMap(({ rawName, description, options }) => [
-        [code(`dragoman ${rawName}`), `${description}.`],
-        ...options.map((option) => [`· ${code(option.rawName)}`, `${option.description}${defaultOf(option)}.`]),
+      commands.flatMap((command) => [
+        [code(`dragoman ${callOf(command)}`), `${command.about}.`],
+        ...Object.entries(command.options).map(([name, option]) => [
+          `· ${code(usageOf(name, option))}`,
+          `${option.about}${option.usual === undefined ? "" : ` (default ${code(option.usual)})`}.`,
+        ]),
       ]),
     ),
   assumptions: () =>
@@ -88,9 +92,6 @@ const endpointTable = (rows: readonly { method: string; path: string; about: str
     ["endpoint", "what it does"],
     rows.map(({ method, path, about }) => [code(`${method} ${path}`), about]),
   );
-
-const defaultOf = ({ config }: { config: { default?: unknown } }) =>
-  config.default === undefined ? "" : ` (default ${code(String(config.default))})`;
 
 interface Schema {
   properties?: Record<string, Schema>;

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { version } from "../../package.json";
-import { runCommand } from "../../src/cli/commands";
+import { runCommand } from "../../src/cli/run";
 import { flushLines } from "../../src/logger";
 import { run } from "./command";
 import { quickest } from "./quickest";

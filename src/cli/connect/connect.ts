@@ -9,8 +9,8 @@ import { clientStatus } from "../../clients/status";
 import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
 import { keyStoreOf } from "../key-store";
+import { table } from "../layout";
 import { demoNotice, findServer, type RunningServer, requireServer } from "../running-server";
-import { table } from "../table";
 import { mayRemove, print, say, shortened } from "../terminal";
 import { UsageError } from "../usage-error";
 import { type KeyChoice, keyToPrint, keyToWrite } from "./key-choice";
@@ -18,16 +18,6 @@ import { modelsOf, type Offer, pick } from "./models";
 import { freeModel, probe, probeCost } from "./probe";
 import { maskSecrets } from "./redact";
 import { orRevoke, person, placeOf, sayIfOpen, takesKeysOf } from "./tools";
-
-/** The options of the command line. */
-export interface ConnectFlags {
-  print?: boolean;
-  write?: boolean;
-  undo?: boolean;
-  force?: boolean;
-  test?: boolean;
-  yes?: boolean;
-}
 
 interface ConnectOptions {
   environment: Environment;
@@ -43,7 +33,8 @@ interface ConnectOptions {
   yes: boolean;
 }
 
-interface ConnectArguments extends ConnectFlags {
+/** The options of the command line. */
+interface ConnectArguments extends Record<"print" | "write" | "undo" | "force" | "test" | "yes", boolean> {
   environment: Environment;
   client?: string;
   model?: string;
@@ -53,7 +44,7 @@ interface ConnectArguments extends ConnectFlags {
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
 export async function connectFrom(given: ConnectArguments): Promise<number> {
-  const { environment, client, model, key, shell, test = false, force = false, yes = false } = given;
+  const { environment, client, model, key, shell, test, force, yes } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;

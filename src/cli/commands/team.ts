@@ -1,0 +1,71 @@
+/** The commands for the members of a team and its database. */
+import { command, flag, text } from "../command";
+import { UsageError } from "../usage-error";
+import { yes } from "./read";
+
+export const teamCommands = {
+  title: "Team",
+  commands: [
+    command({
+      name: "member add",
+      argument: "<name>",
+      about: "Invite a member of a team, and print the invitation link; again for another key",
+      brief: "Invite others, with keys of theirs",
+      options: {
+        url: text("<address>", "The address at which members reach the servers, such as https://dragoman.example"),
+        models: text("<ids>", "The models that the member's keys may use, separated by commas; * stands for any text"),
+        expires: text("<days>", "How long each key of the member lasts, such as 90d"),
+      },
+      run: async (given) => (await import("../members")).memberAdd(given),
+    }),
+    command({
+      name: "member set",
+      argument: "<name>",
+      about: "Change a member's limits, for all their keys and within a second",
+      options: {
+        models: text("<ids>", "The models that the member's keys may use, separated by commas; `*` for all"),
+        expires: text("<days>", "How long each key lasts since it was made, such as 90d; `never` for no end"),
+      },
+      run: async (given) => (await import("../members")).memberSet(given),
+    }),
+    command({
+      name: "member withdraw",
+      argument: "<name>",
+      about: "Take back a member's invitation link that was not used",
+      run: async (given) => (await import("../members")).memberWithdraw(given),
+    }),
+    command({
+      name: "member ls",
+      about: "List the members: limits, accounts, keys, and what they used this month",
+      options: { json: flag("Print JSON, as GET /api/admin/members returns it") },
+      run: async (given) => (await import("../members")).memberLs(given),
+    }),
+    command({
+      name: "member rm",
+      argument: "<name>",
+      about: "Remove a member: their keys are refused at once, and their accounts are signed out",
+      options: { yes },
+      run: async (given) => (await import("../members")).memberRm(given),
+    }),
+    command({
+      name: "migrate",
+      about: "Copy everything from the data folder to a database, or back; nothing is removed",
+      brief: "Copy your data to a database",
+      options: {
+        to: text("<where>", "database (that of DRAGOMAN_DATABASE_URL), its address postgres://…, or folder"),
+        dryRun: flag("Count what would be copied, and change nothing"),
+        merge: flag("Merge into a database that already has data; its config is kept"),
+      },
+      async run({ to, ...given }) {
+        if (to === undefined) throw new UsageError("Say where to: --to database, or --to folder.");
+        return (await import("../database/migrate")).migrateTo({ ...given, to });
+      },
+    }),
+    command({
+      name: "seal rotate",
+      about: "Seal the secrets in the database with DRAGOMAN_SEAL_KEY_NEXT, while servers run",
+      brief: "Change the key of a team's secrets",
+      run: async ({ environment }) => (await import("../database/seal")).sealRotate(environment),
+    }),
+  ],
+};

@@ -1,0 +1,95 @@
+/** The commands about coding tools and their keys and limits. */
+import { command, flag, text } from "../command";
+import { listFrom, yes } from "./read";
+
+const connect = command({
+  name: "connect",
+  argument: "[client]",
+  values: async () => (await import("../../clients/index")).clientIds,
+  about: "Set up a client to use dragoman; without a name, list the clients",
+  brief: "Set up Claude Code, Codex, …",
+  options: {
+    print: flag("Print its settings (default)"),
+    write: flag("Write the settings to its own file, after a backup, and make one test call"),
+    undo: flag("Restore the file as it was before dragoman wrote to it"),
+    force: flag("With --undo: also undo settings that were changed since; a copy of the file is kept"),
+    yes: flag("With --undo: do not ask", "y"),
+    model: text("<id>", "The model to use, instead of the newest that suits the client"),
+    key: text("<key>", "The client key to use, instead of a new one named after the client"),
+    shell: text("<name>", "Print commands for this shell: bash, fish, powershell or cmd", {
+      values: async () => (await import("../../clients/shells")).shellNames,
+    }),
+    test: flag("Make the test call even if no model is free of charge"),
+  },
+  run: async (given) => (await import("../connect/connect")).connectFrom(given),
+});
+
+const keyCommands = [
+  command({
+    name: "key add",
+    argument: "<name>",
+    about: "Create a client key and print it, this once",
+    brief: "A key for each tool or person",
+    options: {
+      models: text("<ids>", "The models that the key may use, separated by commas; * stands for any text"),
+      expires: text("<date>", "When the key expires, such as 2027-01-31"),
+      yes: flag("Also give each connected tool that needs one a key of its own, without asking", "y"),
+    },
+    run: async (given) => (await import("../key")).keyAdd({ ...given, models: listFrom(given.models) }),
+  }),
+  command({
+    name: "key ls",
+    about: "List the client keys; a key itself is never shown",
+    options: { json: flag("Print JSON, as GET /api/admin/keys returns it") },
+    run: async (given) => (await import("../key")).keyLs(given),
+  }),
+  command({
+    name: "key rm",
+    argument: "<name>",
+    about: "Remove a client key: its next request is refused",
+    options: { yes },
+    run: async (given) => (await import("../key")).keyRm(given),
+  }),
+];
+
+const budgetCommands = [
+  command({
+    name: "budget",
+    about: "Show what is used of each budget",
+    brief: "What may be spent",
+    options: {
+      name: text("<budget>", "Show this budget, and all that have an amount of their own in it"),
+      json: flag("Print JSON, as GET /api/admin/budgets returns it"),
+    },
+    run: async (given) => (await import("../budget")).budget(given),
+  }),
+  command({
+    name: "budget add",
+    argument: "<name>",
+    about: "Add a budget",
+    options: {
+      limit: text("<number>", "How much may be used in a period"),
+      unit: text("<unit>", "credits (default), premium or requests"),
+      per: text("<period>", "month (default), week, day or session"),
+      then: text("<what>", "At the limit: stop (default), warn or fallback"),
+      member: text("<pattern>", "The members whose requests count; * stands for any text"),
+      account: text("<pattern>", "The accounts"),
+      key: text("<pattern>", "The client keys"),
+      model: text("<pattern>", "The models"),
+      client: text("<pattern>", "The clients"),
+      each: text("<who>", "Give each member, key or account its own limit: member, key or account"),
+      limitOf: text("<limits>", "Different limits for some, with --each: anna=3000,ben=500"),
+    },
+    run: async (given) => (await import("../budget")).budgetAdd(given),
+  }),
+  command({
+    name: "budget rm",
+    argument: "<name>",
+    about: "Remove a budget",
+    options: { yes },
+    run: async (given) => (await import("../budget")).budgetRm(given),
+  }),
+];
+
+export const toolCommands = { title: "Tools", commands: [connect] };
+export const limitCommands = { title: "Limits", commands: [...keyCommands, ...budgetCommands] };

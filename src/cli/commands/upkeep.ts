@@ -1,0 +1,80 @@
+/** The commands that check dragoman, keep it current, and serve scripts. */
+import { command, flag, optional, parsed, text } from "../command";
+import { portFrom, yes } from "./read";
+
+export const upkeepCommands = {
+  title: "Upkeep",
+  commands: [
+    command({
+      name: "doctor",
+      about: "Check the setup and say how to fix problems; changes nothing",
+      brief: "Find out what is wrong",
+      options: {
+        json: flag("Print one JSON object"),
+        deep: flag(
+          "Ask each endpoint of Copilot once and compare its answers with what is known; says first what it costs",
+        ),
+        yes: flag("With --deep: do not ask for confirmation"),
+        report: optional(
+          "[file]",
+          "Write a file to attach to an issue, without secrets and private names; with --deep also what the upstream's answers look like, as JSON",
+          (given) => given,
+        ),
+        budget: text(
+          "<number>",
+          "With --yes: AI credits or premium requests that the report's looks may cost; else only free ones",
+        ),
+        compare: text("<file>", "Compare such a JSON, of any machine, with what this version assumes"),
+        port: parsed("<number>", "The port that `start` will use", portFrom, { usual: "4141" }),
+      },
+      async run(given) {
+        if (given.compare !== undefined) return (await import("../compare")).compareReport(given.compare);
+        return (await import("../doctor")).doctor(given);
+      },
+    }),
+    command({
+      name: "update",
+      about: "Replace this executable by the newest release, or say how to update otherwise",
+      brief: "Get the newest release",
+      options: { check: flag("Check for an update without installing it"), yes },
+      run: async (given) => (await import("../update/update")).update(given),
+    }),
+  ],
+};
+
+export const scriptCommands = {
+  title: "Also",
+  commands: [
+    command({
+      name: "help",
+      argument: "[...command]",
+      about: "Show what dragoman is, or the options of a command",
+      run: async (given) => (await import("../help")).showHelp(given.command, given.groups),
+    }),
+    command({
+      name: "version",
+      about: "Show the version",
+      async run({ version }) {
+        (await import("../terminal")).print(version);
+        return 0;
+      },
+    }),
+    command({
+      name: "health",
+      about: "Say whether the running server is ready, for health checks of containers",
+      options: { json: flag("Print one JSON object") },
+      run: async (given) => (await import("../health")).healthCheck(given),
+    }),
+    command({
+      name: "completion",
+      argument: "<shell>",
+      values: async () => (await import("../completion")).completedShells,
+      about: "Print a completion script for bash, zsh, fish or powershell",
+      async run({ shell, groups }) {
+        const [{ completion }, { print }] = await Promise.all([import("../completion"), import("../terminal")]);
+        print((await completion(shell, groups)).trimEnd());
+        return 0;
+      },
+    }),
+  ],
+};

@@ -1,0 +1,100 @@
+/** What `dragoman --help` and the help of a command print. */
+import { type Command, callOf, common, type Group, usageOf } from "./command";
+import { didYouMean } from "./did-you-mean";
+import { table, wrapped } from "./layout";
+import { bold, print } from "./terminal";
+import { UsageError } from "./usage-error";
+
+const about = "dragoman puts one local address in front of your GitHub Copilot subscription, for every coding tool.";
+
+const examples: readonly (readonly [call: string, effect: string])[] = [
+  ["dragoman start --demo", "try it: no account, no charge"],
+  ["dragoman auth", "sign in; then `dragoman start`"],
+  ["dragoman connect claude-code --write", "set up a tool"],
+];
+
+/** The commands whose first word this is. */
+export const familyOf = (commands: readonly Command[], first: string | undefined): Command[] =>
+  commands.filter(({ name }) => name === first || name.startsWith(`${first} `));
+
+/** Prints the help of a command, of the commands with this first word, or of all. @throws UsageError if there are none */
+export function showHelp(words: readonly string[], groups: readonly Group[]): number {
+  const commands = groups.flatMap((group) => group.commands);
+  const [first, second] = words;
+  const family = familyOf(commands, first);
+  const own = commands.find(({ name }) => name === words.join(" "));
+  if (first === undefined) print(overview(groups));
+  else if (own) print(commandHelp(own, commands));
+  else if (family.length > 0 && second === undefined)
+    print(
+      ...table(
+        family.map((command) => [`dragoman ${callOf(command)}`, `${command.about}.`]),
+        { heads: false },
+      ),
+    );
+  else throw noCommand(commands, first, second);
+  return 0;
+}
+
+/** What to say where no command begins with these words. */
+export function noCommand(commands: readonly Command[], first: string, second: string | undefined): UsageError {
+  const family = familyOf(commands, first);
+  const names = family.map(({ name }) => `\`dragoman ${name}\``).join(", ");
+  if (family.length > 0 && second === undefined)
+    return new UsageError(`\`${first}\` needs another word; there are ${names}.`);
+  const word = family.length > 0 ? `${first} ${second}` : first;
+  const list = names === "" ? "`dragoman --help` lists all commands." : `There are ${names}.`;
+  const known = (family.length > 0 ? family : commands).flatMap(({ name }) => [name, name.split(" ")[0]!]);
+  return new UsageError(`There is no command \`${word}\`.${didYouMean(word, known, "dragoman ")} ${list}`);
+}
+
+/** The commands by groups, a line for each first word; the last group by its names alone. */
+function overview(groups: readonly Group[]): string {
+  const named = groups.slice(0, -1);
+  const rows = named.flatMap(({ title, commands }) =>
+    firstWords(commands).map((first, at) => [at === 0 ? title : "", ...lineOf(familyOf(commands, first), first)]),
+  );
+  const others = groups.at(-1)!;
+  return [
+    wrapped(about),
+    "",
+    ...aligned(rows),
+    wrapped(`${others.title}: ${firstWords(others.commands).join(", ")}`),
+    "",
+    ...aligned(examples),
+    "",
+    wrapped("`dragoman help <command>` shows the options of a command."),
+  ].join("\n");
+}
+
+const firstWords = (commands: readonly Command[]) => [...new Set(commands.map(({ name }) => name.split(" ")[0]!))];
+
+/** `key add, ls, rm`, and what they do. */
+function lineOf(family: readonly Command[], first: string): [string, string] {
+  const second = family.flatMap(({ name }) => name.split(" ")[1] ?? []);
+  const brief = family.find((command) => command.brief !== undefined)?.brief ?? family[0]!.about;
+  return [second.length === 0 ? first : `${first} ${second.join(", ")}`, brief];
+}
+
+/** What a command does, its options, and the commands that begin with the same word. */
+export function commandHelp(command: Command, commands: readonly Command[]): string {
+  const options = Object.entries({ ...command.options, ...common });
+  const others = familyOf(commands, command.name.split(" ")[0]).filter((other) => other !== command);
+  return [
+    wrapped(`${command.about}.`),
+    "",
+    bold("Usage"),
+    `  $ dragoman ${callOf(command)}`,
+    "",
+    bold("Options"),
+    ...aligned(options.map(([name, option]) => [usageOf(name, option), option.about + usualOf(option.usual)])),
+    ...(others.length === 0
+      ? []
+      : ["", bold("See also"), ...aligned(others.map((other) => [`dragoman ${callOf(other)}`, other.about]))]),
+    "",
+  ].join("\n");
+}
+
+const aligned = (rows: readonly (readonly string[])[]) => table(rows, { indent: 2, heads: false });
+
+const usualOf = (usual: string | undefined) => (usual === undefined ? "" : ` (default: ${usual})`);
