@@ -123,14 +123,19 @@ export interface Codec extends ClientCodec {
    * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;
    * frames after the terminal one are ignored.
    */
-  decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
-  /** Passes frames through with fixups; `onFixup` gets each fixup's name once. */
-  fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
+  decodeStream(context?: ReplyContext): Stage<SseFrame, ReplyEvent>;
+  /**
+   * Passes frames through with fixups.
+   * @param onFixup Gets each fixup's name once.
+   * @param events Gets the same reply as events, each before its frame is passed on.
+   */
+  fixStream(context: ReplyContext, onFixup: (name: string) => void, events?: Sink<ReplyEvent>): ToClient<SseFrame>;
   /**
    * Collects the frames of a stream into the body of a full reply.
-   * @param onFixup Gets the names of fixups.
+   * @param onFixup Gets each fixup's name once.
+   * @param events Gets the same reply as events.
    */
-  collectStream(onFixup: (fixup: string) => void): Collector;
+  collectStream(onFixup: (fixup: string) => void, events?: Sink<ReplyEvent>, context?: ReplyContext): Collector;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
 }
@@ -158,8 +163,7 @@ export interface CompactionCodec {
 }
 
 /** Receives the frames of a stream as the upstream sent them. */
-export interface Collector {
-  push(frame: SseFrame): void;
+export interface Collector extends Sink<SseFrame> {
   /** The reply so far; useless if the stream failed. */
   body(): JsonObject;
 }

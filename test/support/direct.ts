@@ -208,6 +208,7 @@ const places: Record<string, RegExp> = {
   "usage-chunk": /^left out wordless chunk$/,
   "bill-chunk": /^left out wordless chunk$/,
   "copilot-fields": /\.copilot_\w+$/,
+  "block-start": /^added content_block_start$/,
   "event-name": /^event name$|^event\.type$/,
   "foreign-event": /^left out /,
   "usage-field": /\.usage$/,

@@ -24,6 +24,7 @@ export function collectStream(onFixup: (fixup: string) => void): Collector {
       if (!Array.isArray(chunk.choices)) return;
       for (const choice of chunk.choices) if (isObject(choice)) addTo(choices, choice, chunk.id, onFixup);
     },
+    end() {},
     body: () => ({
       ...members,
       object: "chat.completion",

@@ -31,8 +31,11 @@ export type ReplyEvent =
     }
   | ReplyError;
 
-export interface ReplyError {
+export interface ReplyError extends ReplyFailure {
   type: "error";
+}
+
+export interface ReplyFailure {
   /** For programs, for example `upstream_disconnected` or the upstream's own code. */
   code: string;
   message: string;

@@ -1,13 +1,15 @@
 /** The messages dialect: Anthropic's Messages API. */
 import type { Codec } from "../codec";
+import { streamsOf } from "../hub/upstream-stream";
 import { requestHeaders } from "./betas";
-import { collectStream } from "./collect";
+import { CollectedMessage } from "./collect";
 import { encodeError } from "./errors";
-import { endIn, fixReply, fixRequest, fixStream, replyContext } from "./fixups";
+import { endIn, fixReply, fixRequest, PassedMessage, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
+import { MessagesNormalizer } from "./normalize";
 import { overview, promptHead } from "./overview";
-import { decodeReply, decodeStream } from "./reply-reader";
+import { decodeReply, StreamReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
 import { forgetThinking, repairTools } from "./rules";
@@ -42,10 +44,13 @@ export const messages: Codec = {
   decodeReply,
   encodeReply,
   fixReply,
-  decodeStream,
+  ...streamsOf({
+    normalize: (next, report) => new MessagesNormalizer(next, report),
+    read: (next) => new StreamReader(next),
+    pass: (next, report, context) => new PassedMessage(next, report, context),
+    collect: () => new CollectedMessage(),
+  }),
   encodeStream,
-  fixStream,
   endIn,
-  collectStream,
   encodeError,
 };

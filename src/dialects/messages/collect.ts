@@ -1,7 +1,5 @@
 /** Collects a streamed message into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf } from "../../net/stream/sse";
-import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";
 import { inputObject } from "../hub/tool-input";
@@ -10,38 +8,38 @@ import { inputObject } from "../hub/tool-input";
  * Merges every field of every event, known or not: `message_start` holds the message, `message_delta` its final fields,
  * as in the `MessageStream` of Anthropic's SDK.
  */
-export function collectStream(): Collector {
-  let message: JsonObject = {};
-  const blocks = new Map<number, Growing>();
-  return {
-    push(frame) {
-      const event = frame.data ? jsonOf(frame) : undefined;
-      if (!isObject(event)) return;
-      const index = numberIn(event.index) ?? blocks.size - 1;
-      switch (event.type ?? frame.event) {
-        case "message_start":
-          message = isObject(event.message) ? event.message : {};
-          return;
-        case "content_block_start":
-          if (isObject(event.content_block))
-            blocks.set(numberIn(event.index) ?? blocks.size, { block: { ...event.content_block }, input: "" });
-          return;
-        case "content_block_delta": {
-          const growing = blocks.get(index);
-          if (growing && isObject(event.delta)) grow(growing, event.delta);
-          // Some upstreams omit the start of a text block.
-          else if (isObject(event.delta)) blocks.set(index, { block: begun(event.delta), input: "" });
-          return;
-        }
-        case "message_delta": {
-          const usage = merged(message.usage, event.usage);
-          const ending = isObject(event.delta) ? event.delta : {};
-          message = { ...message, ...omit(event, deltaOnly), ...ending, ...(usage ? { usage } : {}) };
-        }
+export class CollectedMessage {
+  #message: JsonObject = {};
+  readonly #blocks = new Map<number, Growing>();
+
+  read(type: string, event: JsonObject): void {
+    switch (type) {
+      case "message_start":
+        this.#message = isObject(event.message) ? event.message : {};
+        return;
+      case "content_block_start":
+        if (isObject(event.content_block))
+          this.#blocks.set(numberIn(event.index) ?? this.#blocks.size, {
+            block: { ...event.content_block },
+            input: "",
+          });
+        return;
+      case "content_block_delta": {
+        const growing = this.#blocks.get(numberIn(event.index) ?? this.#blocks.size - 1);
+        if (growing && isObject(event.delta)) grow(growing, event.delta);
+        return;
       }
-    },
-    body: () => ({ ...message, content: [...blocks.values()].map(whole) }),
-  };
+      case "message_delta": {
+        const usage = merged(this.#message.usage, event.usage);
+        const ending = isObject(event.delta) ? event.delta : {};
+        this.#message = { ...this.#message, ...omit(event, deltaOnly), ...ending, ...(usage ? { usage } : {}) };
+      }
+    }
+  }
+
+  body(): JsonObject {
+    return { ...this.#message, content: [...this.#blocks.values()].map(whole) };
+  }
 }
 
 const deltaOnly = new Set(["type", "delta", "usage"]);
@@ -51,8 +49,6 @@ interface Growing {
   /** The JSON of a call's input so far. */
   input: string;
 }
-
-const begun = ({ text }: JsonObject): JsonObject => ({ type: "text", text: textIn(text) });
 
 function grow(growing: Growing, delta: JsonObject): void {
   const { block } = growing;

@@ -7,7 +7,7 @@ import { invalidEventCode } from "../hub/block-lifecycle";
 import { contextWords } from "../hub/context-limit";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import type { ReplyError } from "../hub/reply";
+import type { ReplyError, ReplyFailure } from "../hub/reply";
 
 /** The error for an event that cannot be read. */
 export const invalidEvent = {
@@ -35,7 +35,7 @@ export function errorIn(value: unknown): ReplyError | undefined {
 }
 
 /** The last event of a stream that failed. */
-export function errorFrame({ code, message }: ReplyError): SseFrame {
+export function errorFrame({ code, message }: ReplyFailure): SseFrame {
   return jsonFrame(
     { type: "error", error: { type: errorTypeOf(code), message: withPromptLimit(message, code) } },
     "error",

@@ -1,12 +1,11 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/stream/sse";
-import type { Stage } from "../../net/stream/stream";
-import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import { collectInto, type Sink } from "../../net/stream/stream";
+import { type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { textIn } from "../hub/json";
-import type { Block, ReplyError, ReplyEvent } from "../hub/reply";
+import type { Block, ReplyEvent, ReplyFailure } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { asExtras } from "./extras";
@@ -19,7 +18,7 @@ import { decodeUsage } from "./usage";
 /** Reads a full reply. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
-  const writer = replyWriter({ push: (event) => void events.push(event), end() {} });
+  const writer = replyWriter(collectInto(events));
   const failure = errorIn(body);
   if (failure) writer.error(failure.code, failure.message);
   else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
@@ -90,23 +89,6 @@ const signed = (proof: unknown): { signature?: Signature } =>
 
 // ── Stream ──
 
-/** Reads a stream. */
-export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
-  const reader = new StreamReader(replyWriter(next));
-  return {
-    push(frame) {
-      if (reader.ended || !frame.data || frame.data === "[DONE]") return;
-      const event = jsonOf(frame);
-      if (isObject(event)) reader.read(event.type ?? frame.event, event);
-      else reader.fail(invalidEvent);
-    },
-    end() {
-      reader.fail(cutReply);
-      next.end();
-    },
-  };
-};
-
 /** The open block of a stream. */
 interface OpenBlock extends ReadBlock {
   index: number | undefined;
@@ -116,18 +98,22 @@ interface OpenBlock extends ReadBlock {
   hasText: boolean;
 }
 
-class StreamReader {
+/** Reads the events of a stream. */
+export class StreamReader {
+  private readonly writer: ReplyWriter;
   private open: OpenBlock | undefined;
   private usage: JsonObject | undefined;
   private ending: JsonObject = {};
 
-  constructor(private readonly writer: ReplyWriter) {}
+  constructor(next: Sink<ReplyEvent>) {
+    this.writer = replyWriter(next);
+  }
 
   get ended(): boolean {
     return this.writer.ended;
   }
 
-  read(type: unknown, event: JsonObject) {
+  read(type: string, event: JsonObject) {
     switch (type) {
       case "message_start":
         return this.start(event.message);
@@ -152,7 +138,7 @@ class StreamReader {
   }
 
   /** Partial text and thinking are kept, with the signature; a partial call is not. */
-  fail({ code, message }: Omit<ReplyError, "type">) {
+  fail({ code, message }: ReplyFailure) {
     const kind = this.open?.block.kind;
     if (kind === "text" || kind === "thinking") this.endBlock();
     this.writer.error(code, message);
@@ -190,7 +176,6 @@ class StreamReader {
 
   private addDelta(delta: unknown, index: number | undefined) {
     if (!isObject(delta)) return this.fail(invalidEvent);
-    if (!this.open && delta.type === "text_delta") this.startBlock({ type: "text" }, index);
     const { open } = this;
     if (!open || (index !== undefined && index !== open.index)) return this.fail(invalidEvent);
     const field = textFieldOf.get(delta.type);

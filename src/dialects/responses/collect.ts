@@ -21,6 +21,7 @@ export function collectStream(tell: (fixup: string) => void): Collector {
       if (isObject(event.item) && index !== undefined) done.set(index, event.item);
       if (isObject(event.response)) response = event.response;
     },
+    end() {},
     body() {
       const hasOutput = Array.isArray(response.output) && response.output.length > 0;
       if (hasOutput || done.size === 0) return response;

@@ -153,6 +153,7 @@ const descriptions: Record<string, string> = {
     "The upstream reported a number of tokens or a charge that cannot be, so it is recorded as unknown.",
   "bill-chunk": "The upstream’s cost report was removed.",
   "data-field": "An error was sent in the format of the stream.",
+  "block-start": "The missing start of a text block was added to the stream.",
   "event-name": "Event names were added, which some clients require.",
   "foreign-event": "An event that clients do not know was removed.",
   "error-event": "An error in the stream was converted to the client’s format.",

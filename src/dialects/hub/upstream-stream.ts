@@ -1,0 +1,226 @@
+/**
+ * How an upstream's stream is read. A dialect's normalizer comes first: it brings the frames into the grammar of the vendor's
+ * own API, for replies that are translated, passed on and collected. What reads its events knows of no quirks.
+ */
+import { isObject } from "../../json";
+import { editedTo } from "../../net/json/json-edit";
+import { jsonOf, type SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
+import type { ClientSink, Codec, ReplyContext } from "../codec";
+import { cutReply, invalidEventCode } from "./block-lifecycle";
+import type { JsonObject } from "./conversation";
+import { dedupe } from "./dedupe";
+import type { ReplyError, ReplyEvent, ReplyFailure } from "./reply";
+
+export type UpstreamEvent =
+  | WireEvent
+  | { kind: "comment"; frame: SseFrame }
+  | /** Nothing follows it. */ { kind: "error"; error: ReplyFailure };
+
+export interface WireEvent {
+  kind: "event";
+  type: string;
+  /** What the frame holds, or a changed copy of it. */
+  json: JsonObject;
+  frame: SseFrame;
+  /** Nothing follows it. */
+  isLast: boolean;
+}
+
+export type ReportFixup = (fixup: string) => void;
+
+/** Brings the frames of a stream into the vendor's grammar. */
+export abstract class Normalizer implements Sink<SseFrame> {
+  #ended = false;
+
+  /** @param invalid The error for data that is no JSON object. */
+  constructor(
+    private readonly next: Sink<UpstreamEvent>,
+    protected readonly report: ReportFixup,
+    private readonly invalid: ReplyFailure,
+  ) {}
+
+  push(frame: SseFrame): void {
+    const { data } = frame;
+    if (this.#ended) this.readLate(frame);
+    else if (data === undefined) this.next.push({ kind: "comment", frame });
+    else if (data === "" || data === "[DONE]") this.readMark(data, frame);
+    else {
+      const json = jsonOf(frame);
+      if (isObject(json)) this.readEvent(json, frame);
+      else this.fail(this.invalid);
+    }
+  }
+
+  end(): void {
+    if (!this.#ended) this.cut();
+    this.next.end();
+  }
+
+  protected abstract readEvent(json: JsonObject, frame: SseFrame): void;
+
+  protected abstract readMark(data: "" | "[DONE]", frame: SseFrame): void;
+
+  /** Reads what follows the end. */
+  protected readLate(_frame: SseFrame): void {}
+
+  /** Ends a stream that the upstream closed without a last event. */
+  protected cut(): void {
+    this.fail(cutReply);
+  }
+
+  protected emit(type: string, json: JsonObject, frame: SseFrame, isLast = false): void {
+    this.#ended = isLast;
+    this.next.push({ kind: "event", type, json, frame, isLast });
+  }
+
+  protected fail(error: ReplyFailure): void {
+    this.#ended = true;
+    this.next.push({ kind: "error", error });
+  }
+}
+
+/** Passes a normalized stream on to a client of its dialect, with the edits that only such a client needs. */
+export abstract class PassedReply implements ClientSink<UpstreamEvent> {
+  #ended = false;
+
+  constructor(
+    protected readonly next: Sink<SseFrame>,
+    protected readonly report: ReportFixup,
+  ) {}
+
+  push(event: UpstreamEvent): void {
+    if (this.#ended) return;
+    if (event.kind === "comment") this.next.push(event.frame);
+    else if (event.kind === "error") this.fail(event.error);
+    else {
+      this.#ended = event.isLast;
+      this.pass(event);
+    }
+  }
+
+  fail(error: ReplyFailure): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.writeError(error);
+  }
+
+  keepAlive(): void {
+    if (!this.#ended) this.writeBeat();
+  }
+
+  end(): void {
+    this.next.end();
+  }
+
+  protected abstract pass(event: WireEvent): void;
+  protected abstract writeError(error: ReplyFailure): void;
+  protected abstract writeBeat(): void;
+}
+
+/** The frame of an event: the very one that arrived unless something has changed, and then only those bytes differ. */
+export function frameOf(frame: SseFrame, json: JsonObject, event = frame.event): SseFrame {
+  const before = jsonOf(frame);
+  if (json === before && event === frame.event) return frame;
+  const { data = "" } = frame;
+  const edited = json === before || !isObject(before) ? data : editedTo(data, before, json);
+  return event === undefined ? { data: edited } : { event, data: edited };
+}
+
+/** Reads the events of a normalized stream. */
+interface EventReader {
+  readonly ended: boolean;
+  read(type: string, json: JsonObject): void;
+  fail(error: ReplyFailure): void;
+}
+
+/** What a dialect knows of an upstream's stream. */
+interface StreamParts {
+  normalize(next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext): Normalizer;
+  read(next: Sink<ReplyEvent>, context: ReplyContext): EventReader;
+  pass(next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext): PassedReply;
+  collect(): { read(type: string, json: JsonObject): void; body(): JsonObject };
+}
+
+const plainContext: ReplyContext = { model: "", usage: true, replies: 1 };
+
+/** The fixups of a stream that its full reply shows. */
+const shownInFull: ReadonlySet<string> = new Set(["block-start", "tool-id", "empty-output"]);
+
+/** The three ways of an upstream's stream: it is translated, passed on, or collected into a full reply. */
+export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fixStream" | "collectStream"> {
+  const reading = (next: Sink<ReplyEvent>, context: ReplyContext): Sink<UpstreamEvent> => {
+    const reader = parts.read(next, context);
+    return {
+      push(event) {
+        if (reader.ended) return;
+        if (event.kind === "event") reader.read(event.type, event.json);
+        else if (event.kind === "error") reader.fail(event.error);
+      },
+      end: () => next.end(),
+    };
+  };
+  return {
+    decodeStream:
+      (context = plainContext) =>
+      (next) =>
+        parts.normalize(reading(next, context), () => {}, context),
+    fixStream: (context, onFixup, events) => (next) => {
+      const report = dedupe(onFixup);
+      const client = parts.pass(next, report, context);
+      /** A reply that cannot be read must not end as if it were complete. */
+      let unread: ReplyError | undefined;
+      const reader = reading(
+        {
+          push(event) {
+            if (event.type === "error" && event.code === invalidEventCode) unread = event;
+            events?.push(event);
+          },
+          end: () => events?.end(),
+        },
+        context,
+      );
+      const normalizer = parts.normalize(
+        {
+          push(event) {
+            if (events) reader.push(event);
+            if (unread) client.fail(unread);
+            else client.push(event);
+          },
+          end() {
+            reader.end();
+            client.end();
+          },
+        },
+        report,
+        context,
+      );
+      return {
+        push: (frame) => normalizer.push(frame),
+        end: () => normalizer.end(),
+        keepAlive: () => client.keepAlive(),
+        fail: (error) => client.fail(error),
+      };
+    },
+    collectStream(onFixup, events, context = plainContext) {
+      const collector = parts.collect();
+      const reader = reading({ push: (event) => events?.push(event), end: () => events?.end() }, context);
+      const normalizer = parts.normalize(
+        {
+          push(event) {
+            reader.push(event);
+            if (event.kind === "event") collector.read(event.type, event.json);
+          },
+          end: () => reader.end(),
+        },
+        dedupe((fixup) => void (shownInFull.has(fixup) && onFixup(fixup))),
+        context,
+      );
+      return {
+        push: (frame) => normalizer.push(frame),
+        end: () => normalizer.end(),
+        body: () => collector.body(),
+      };
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** Brings an upstream's stream into the grammar of Anthropic's Messages API. */
+import { isObject } from "../../json";
+import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
+import type { JsonObject } from "../hub/conversation";
+import { Normalizer, type ReportFixup, type UpstreamEvent } from "../hub/upstream-stream";
+import { errorIn, invalidEvent } from "./errors";
+
+/** The event types that Anthropic's clients know; some of them fail on others. */
+const eventTypes: ReadonlySet<unknown> = new Set([
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+  "ping",
+  "error",
+]);
+
+export class MessagesNormalizer extends Normalizer {
+  #hasOpenBlock = false;
+
+  constructor(next: Sink<UpstreamEvent>, report: ReportFixup) {
+    super(next, report, invalidEvent);
+  }
+
+  protected readEvent(json: JsonObject, frame: SseFrame) {
+    const failure = errorIn(json);
+    if (failure && !isProperError(json)) {
+      this.report("error-event");
+      return this.fail(failure);
+    }
+    const type = json.type ?? frame.event;
+    if (typeof type !== "string" || !eventTypes.has(type)) return this.report("foreign-event");
+    if (type === "content_block_start") this.#hasOpenBlock = true;
+    if (type === "content_block_stop") this.#hasOpenBlock = false;
+    if (type === "content_block_delta" && !this.#hasOpenBlock) this.startText(json);
+    const typed = json.type === undefined ? { type, ...json } : json;
+    this.emit(type, typed, frame, type === "message_stop" || type === "error");
+  }
+
+  /** Some upstreams omit the start of a text block. */
+  private startText({ index, delta }: JsonObject): void {
+    if (!isObject(delta) || delta.type !== "text_delta") return;
+    this.#hasOpenBlock = true;
+    this.report("block-start");
+    const type = "content_block_start";
+    const json = { type, index, content_block: { type: "text", text: "" } };
+    this.emit(type, json, jsonFrame(json, type));
+  }
+
+  protected readMark(): void {
+    this.report("foreign-event");
+  }
+
+  protected override readLate({ data }: SseFrame): void {
+    if (data !== undefined) this.report("foreign-event");
+  }
+}
+
+/** An error in Anthropic's form, which is passed on unchanged. */
+const isProperError = ({ type, error }: JsonObject): boolean =>
+  type === "error" && isObject(error) && typeof error.type === "string" && typeof error.message === "string";
