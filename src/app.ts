@@ -5,6 +5,7 @@ import type { Affinity } from "./accounts/affinity";
 import type { Breaker } from "./accounts/breaker";
 import type { Pool } from "./accounts/pool";
 import type { SignIns } from "./accounts/sign-ins";
+import type { WaitingRoom } from "./accounts/waiting-room";
 import type { BudgetGuard } from "./budgets/guard";
 import type { Environment } from "./config/environment";
 import type { ConfigStore } from "./config/store";
@@ -99,6 +100,8 @@ export interface App {
   history: History;
   /** Of everybody, on this server. */
   inFlight: InFlight;
+  /** Where requests wait for a limit to end, on this server. */
+  waitingRoom: WaitingRoom;
   /** What members' requests hold in memory on this server. */
   heldBodies: HeldBodies;
   /** What pages and the admin API show: in a team of all servers, for a member only the member's own. */

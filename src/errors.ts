@@ -66,6 +66,13 @@ export interface ErrorDetails {
   mayFallBack?: boolean;
   /** Of a request that one account was to serve: another one may. */
   otherAccount?: boolean;
+  /**
+   * Of a limit that ends by itself: the milliseconds until it does, 0 when it is over; undefined when a person must act by now.
+   * It is asked again while a request waits.
+   */
+  untilReady?(): number | undefined;
+  /** Of a budget: the owner wants requests to wait for its next period. */
+  mayWait?: boolean;
 }
 
 /** A failure with a sentence for a person: what happened, why, and what to do. */

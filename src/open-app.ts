@@ -6,6 +6,7 @@ import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openMemoryAccountStore, savedDemoAccount } from "./accounts/memory-account-store";
 import type { SignInSteps } from "./accounts/sign-in";
 import { openSignIns } from "./accounts/sign-ins";
+import { WaitingRoom } from "./accounts/waiting-room";
 import type { AdminAuth, App, Limits } from "./app";
 import { BoundedMap } from "./bounded-map";
 import { openBudgetGuard } from "./budgets/guard";
@@ -216,6 +217,7 @@ export function openApp(options: AppOptions): App {
     notices,
     history,
     inFlight,
+    waitingRoom: new WaitingRoom({ shared: stores.openLines?.(), now, warn }),
     heldBodies: openHeldBodies(),
     running: stores.openRunning(inFlight),
     exchangeMetrics: openExchangeMetrics(owner.providerModels.isListed),

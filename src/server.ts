@@ -96,6 +96,7 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
       app.drain();
       if (noticeMs) await Bun.sleep(noticeMs);
       app.refuse();
+      app.waitingRoom.stop(shuttingDown);
       // The streams of live pages never end by themselves, nor do WebSockets.
       app.running.close();
       app.sockets.drain();

@@ -4,6 +4,7 @@ import type { AccountStore } from "./accounts/account-store";
 import type { AccountSync } from "./accounts/account-sync";
 import type { Affinity } from "./accounts/affinity";
 import type { SignInStore } from "./accounts/sign-in-store";
+import type { SharedLines } from "./accounts/waiting-room";
 import type { Ledger, LedgerOptions } from "./budgets/ledger";
 import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
@@ -44,6 +45,8 @@ export interface Stores {
   openAffinity(): Affinity;
   /** @param inFlight What runs on this server. */
   openRunning(inFlight: InFlight): RunningRequests;
+  /** Missing where this is the only server. */
+  openLines?(): SharedLines | undefined;
   openSignIns(): SignInStore;
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
   /** @param now Wall clock, ms. */

@@ -126,6 +126,8 @@ export function openBudgetGuard({ config, openLedger, isWaiting = false, members
     if ("exceeded" in result) {
       const { exceeded } = result;
       const error = exceededError(exceeded, now(), mayKnow(exceeded, subject));
+      const { resetsAt } = exceeded;
+      if (resetsAt !== null) error.details.untilReady = () => Math.max(0, resetsAt - now());
       // Another account may have an amount left.
       if (exceeded.budget.scope.account === undefined && exceeded.holder?.kind !== "account") throw error;
       return error;

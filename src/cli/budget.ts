@@ -153,4 +153,9 @@ function holderLines({ holders, each, per }: BudgetItem): string[] {
   ];
 }
 
-const atLimit: Record<BudgetItem["then"], string> = { stop: "exhausted", fallback: "exhausted", warn: "exceeded" };
+const atLimit: Record<BudgetItem["then"], string> = {
+  stop: "exhausted",
+  fallback: "exhausted",
+  wait: "exhausted",
+  warn: "exceeded",
+};

@@ -20,6 +20,9 @@ export const keyExpiry = z.union(
   "must be a date or a time with its zone, such as 2027-01-31 or 2027-01-31T18:00:00Z",
 );
 
+export const whenLimited = z.enum(["refuse", "wait"]);
+export const longestWaitMinutes = z.int().min(1).max(1_440);
+
 /** Ids of models, or patterns of them. */
 export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
 
@@ -55,6 +58,14 @@ const namedKey = lazy(() =>
           "Other names for models, with this key only; they take precedence over `modelAliases` of the config.",
         ),
       expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
+      whenLimited: whenLimited
+        .optional()
+        .meta({ title: "At a limit" })
+        .describe("For this key, in place of `whenLimited` of the config."),
+      longestWaitMinutes: longestWaitMinutes
+        .optional()
+        .meta({ title: "Longest wait in minutes" })
+        .describe("For this key, in place of `longestWaitMinutes` of the config."),
       budgets: z
         .array(keyBudgetSchema())
         .max(20)

@@ -6,7 +6,7 @@ import { isObject } from "../json";
 import { lazy } from "../lazy";
 import { baseUrl, webhookUrl } from "./addresses";
 import { budgetSchema, keyBudgetName } from "./budget-schema";
-import { clientKeys, modelAliases } from "./key-schema";
+import { clientKeys, longestWaitMinutes, modelAliases, whenLimited } from "./key-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
 import { explain, faultsOf, refuseInherited } from "./schema-errors";
 
@@ -89,6 +89,8 @@ const defaults = {
   pausedAccounts: [] as string[],
   accountAffinity: false,
   autoWhenOnly: false,
+  whenLimited: "refuse" as "refuse" | "wait",
+  longestWaitMinutes: 60,
   modelAliases: {},
   fallbacks: {},
   freeModelRouting: "round-robin" as const,
@@ -231,6 +233,18 @@ export const configSchema = lazy(() =>
         .meta({ title: "Auto for every name" })
         .describe(
           "Where the plans of all accounts offer Auto only (Copilot Free and Student), every model that a client names means `auto`. If off, other names are refused there.",
+        ),
+      whenLimited: whenLimited
+        .default(defaults.whenLimited)
+        .meta({ title: "At a limit" })
+        .describe(
+          "What becomes of a request while every account that could serve it is limited or exhausted: `refuse` answers with the time at which one is ready; `wait` holds the request until then and sends it in its turn. A key may say otherwise.",
+        ),
+      longestWaitMinutes: longestWaitMinutes
+        .default(defaults.longestWaitMinutes)
+        .meta({ title: "Longest wait in minutes" })
+        .describe(
+          "How long a request waits at most. One that would wait longer is refused at once. A request that is not streamed waits for four minutes at most.",
         ),
       modelAliases: modelAliases()
         .default(defaults.modelAliases)

@@ -70,6 +70,12 @@ const columns = {
   member: { sql: "TEXT", running: true, label: "Member" },
   /** How many web searches ran for the reply; null if none did. */
   searches: { sql: "INTEGER", running: true },
+  /** Why it waited for a limit to end; null if it did not. */
+  waited_for: { sql: "TEXT", running: true },
+  /** Until when, about, it waits now; null if it does not. */
+  waits_until_ms: { sql: "INTEGER", running: true },
+  /** How long it waited in all. */
+  waited_ms: { sql: "INTEGER" },
   /** For a search: the id of the request it ran for. */
   parent_id: { sql: "TEXT", running: true },
   /** JSON array of the models that were to serve before this one, with their statuses and why they did not; null without any. */

@@ -23,6 +23,9 @@ export interface ClientKey {
   modelAliases: Readonly<Record<string, string>>;
   /** Timestamp in milliseconds; null if the key does not expire. */
   expiresAt: number | null;
+  /** What becomes of its requests at a limit; as the config says by default. */
+  whenLimited?: Config["whenLimited"];
+  longestWaitMinutes?: number;
   /** The key may not do everything: it has models or budgets. */
   limited: boolean;
   /** Whether a member's key was revoked since it was sent. */
@@ -71,7 +74,17 @@ function clientKeyOf(stored: StoredKey): ClientKey {
       expiresAt: null,
       limited: false,
     };
-  const { name, key, sha256: hash, models, modelAliases = {}, expiresAt, budgets = [] } = stored;
+  const {
+    name,
+    key,
+    sha256: hash,
+    models,
+    modelAliases = {},
+    expiresAt,
+    whenLimited,
+    longestWaitMinutes,
+    budgets = [],
+  } = stored;
   return {
     name,
     member: null,
@@ -80,6 +93,8 @@ function clientKeyOf(stored: StoredKey): ClientKey {
     memberModels: null,
     modelAliases,
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
+    whenLimited,
+    longestWaitMinutes,
     limited: models !== undefined || budgets.length > 0,
   };
 }

@@ -81,8 +81,12 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
     if (round === 2 || pause === undefined || pause > maxPauseMs) break;
     await wait(pause, undefined, { signal: record.controller.signal });
   }
-  const error = finalError(parts, need, [...(failures?.values() ?? [])].at(-1));
-  throw onlyAccount ? new ProxyError(error.kind, error.message, { ...error.details, otherAccount: true }) : error;
+  throw asLimit(
+    parts,
+    need,
+    finalError(parts, need, [...(failures?.values() ?? [])].at(-1)),
+    onlyAccount !== undefined,
+  );
 }
 
 /** Accounts that have nothing but Auto refuse every named model, so the others come first. */
@@ -116,6 +120,14 @@ function finalError({ accounts, pool }: FailoverParts, need: Need, failure: Fail
   const isOneOfSeveral = accounts.filter((account) => need.capable?.(account) ?? true).length > 1;
   const lacksRetryTime = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
   return (isOneOfSeveral || lacksRetryTime) && pool.wait(need) !== 0 ? pool.whyNone(need) : failure.error;
+}
+
+/** The error with how long the accounts' limits last, for requests that may wait. A budget's error says that itself. */
+function asLimit({ pool }: FailoverParts, need: Need, error: ProxyError, isOfOneAccount: boolean): ProxyError {
+  const untilReady = error.details.untilReady ?? (pool.wait(need) ? () => pool.wait(need) : undefined);
+  if (!untilReady && !isOfOneAccount) return error;
+  const { kind, message, details } = error;
+  return new ProxyError(kind, message, { ...details, untilReady, ...(isOfOneAccount && { otherAccount: true }) });
 }
 
 /** What is sent to one account next; the remedies change it. */

@@ -48,6 +48,7 @@ import {
 } from "./target";
 import { type EncodedTurn, translation } from "./translation";
 import type { Dispatch, Outgoing, UpstreamCall } from "./upstream-call";
+import { orWait, type WaitingParts } from "./waiting";
 
 /** What the relay uses of the app. */
 export type RelayParts = FailoverParts &
@@ -55,6 +56,7 @@ export type RelayParts = FailoverParts &
   TargetParts &
   RespondParts &
   AutoParts &
+  WaitingParts &
   Pick<App, "drift" | "tokenCounts">;
 
 /**
@@ -98,19 +100,21 @@ export async function relay(
     const { prompt } = asked;
     const { model: name, bytes } = incoming;
     const chained = { name, client: dialect, key: caller.key, facts, prompt, bytes: bytes.length, record };
-    return await withFallbacks(parts, chained, async (target, first) => {
-      requireFurtherModels(caller.key, target.provider, incoming.body);
-      // What asks for nothing needs no choice.
-      const isAuto = isAutoTarget(target) && !nothingIn(asked, target);
-      if (isAuto) return byAuto(parts, asked, chained, first === target ? undefined : first);
-      try {
-        return await answer(parts, asked, target);
-      } catch (thrown) {
-        if (!parts.config.current.autoWhenOnly || !isAutoOnly(thrown)) throw thrown;
-        record.passOver({ model: target.model.id, status: thrown.status, why: thrown.message });
-        return byAuto(parts, asked, chained, undefined);
-      }
-    });
+    const serveOnce = () =>
+      withFallbacks(parts, chained, async (target, first) => {
+        requireFurtherModels(caller.key, target.provider, incoming.body);
+        // What asks for nothing needs no choice.
+        const isAuto = isAutoTarget(target) && !nothingIn(asked, target);
+        if (isAuto) return byAuto(parts, asked, chained, first === target ? undefined : first);
+        try {
+          return await answer(parts, asked, target);
+        } catch (thrown) {
+          if (!parts.config.current.autoWhenOnly || !isAutoOnly(thrown)) throw thrown;
+          record.passOver({ model: target.model.id, status: thrown.status, why: thrown.message });
+          return byAuto(parts, asked, chained, undefined);
+        }
+      });
+    return await orWait(parts, { ...asked, key: caller.key }, serveOnce);
   } catch (thrown) {
     throw record.fail(thrown);
   }

@@ -54,6 +54,8 @@ export interface RequestState {
   }[];
   /** The models that were to serve before the present one. Missing while there are none. */
   passedOver?: PassedOver[];
+  /** It waited for a limit to end; `until` is null when it no longer does. */
+  wait?: { why: string; until: number | null; ms: number };
   usage: Partial<Usage>;
   /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
@@ -134,6 +136,8 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     searches: state.searches ?? null,
     parent_id: state.parentId ?? null,
     fallbacks: state.passedOver ? JSON.stringify(state.passedOver) : null,
+    waited_for: state.wait?.why ?? null,
+    waits_until_ms: state.wait?.until ?? null,
   };
 }
 
@@ -164,6 +168,7 @@ export function finishedRow(
     duration_ms: durationMs,
     http_status: status,
     stop_reason: state.stopReason ?? null,
+    waited_ms: state.wait ? Math.round(state.wait.ms) : null,
     error_type: error ? nameWithoutContent(state, error.type, scrub) : null,
     error_message: error ? withoutSecrets(state, error.message, scrub) : null,
     input_tokens: usage.input ?? refused ?? state.estimatedInput ?? null,

@@ -36,6 +36,7 @@ import {
   withoutContent,
 } from "./request-log";
 import { RequestTrace } from "./request-trace";
+import { RequestWait } from "./request-wait";
 import { requireRoomFor } from "./running-limits";
 import type { KnownTarget } from "./target";
 
@@ -73,6 +74,7 @@ export class RequestRecord implements InFlightHandle {
   /** What it holds in memory until it has ended. */
   readonly held: HeldBytes;
   readonly trace: RequestTrace;
+  readonly wait: RequestWait;
   #controller = new AbortController();
   readonly #parts: RecordParts;
   readonly #errors: ClientDialect;
@@ -114,6 +116,7 @@ export class RequestRecord implements InFlightHandle {
     };
     this.budget = new RequestBudget(parts.budgets, this.#state, (why) => this.stop(why));
     this.trace = new RequestTrace(parts.tracing, this.#state, request.headers, parent);
+    this.wait = new RequestWait(this.#state, parts.logger.scrub, () => this.#changed());
     const { signal } = request;
     if (signal.aborted) this.stop(clientClosed);
     else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
@@ -376,8 +379,11 @@ export class RequestRecord implements InFlightHandle {
     this.end(this.#isOver ? 200 : 499);
   }
 
-  /** Writes the row of a failure and returns the error for the client. */
-  fail(thrown: unknown): ProxyError {
+  /**
+   * Writes the row of a failure and returns the error for the client.
+   * @param sent The status that the client got before; by default that of the error.
+   */
+  fail(thrown: unknown, sent?: number): ProxyError {
     if (this.#request.signal.aborted) {
       this.hungUp();
       return clientClosed;
@@ -385,7 +391,7 @@ export class RequestRecord implements InFlightHandle {
     const error = asProxyError(this.#isStopped ? this.#controller.signal.reason : thrown);
     this.#state.error = { type: error.details.code ?? error.kind, message: error.message };
     const forClient = errorForClient(error, this.#errors, this.#request.headers.get("user-agent"));
-    this.end(forClient.status);
+    this.end(sent ?? forClient.status);
     if (error.kind !== "internal") return forClient;
     const cause = withoutContent(this.#state, describeCause(error.details.cause));
     this.#parts.logger.error("A request failed unexpectedly; please report this.", cause);

@@ -39,6 +39,7 @@ import { openSeals, type Seals } from "./seal";
 import { agreeOnKey } from "./seal-rotation";
 import { postgresSentNotices } from "./sent-notices";
 import { TeamSignIns } from "./sign-ins";
+import { postgresLines } from "./waiting";
 
 /** The stores, and what commands need beside them. */
 export interface PostgresStores extends Stores {
@@ -189,6 +190,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
       return running;
     },
     openSentNotices: () => postgresSentNotices(postgres),
+    openLines: () => replica && postgresLines(postgres, replica.id),
     openSignIns: () => opened.signIns ?? openMemorySignIns(),
     openPageState(now) {
       const { ended, members } = opened;

@@ -31,6 +31,8 @@ test("an empty config means these defaults", () => {
     pausedAccounts: [],
     accountAffinity: false,
     autoWhenOnly: false,
+    whenLimited: "refuse",
+    longestWaitMinutes: 60,
     modelAliases: {},
     fallbacks: {},
     freeModelRouting: "round-robin",

@@ -73,7 +73,7 @@ export const NewBudgetForm = ({
     <ChoiceField
       name="then"
       label="At the limit"
-      choices={asChoices(["stop", "warn", "fallback"])}
+      choices={asChoices(["stop", "warn", "fallback", "wait"])}
       chosen={form.get("then")}
     />
     {scopesFor(hasMembers).map((name) => (

@@ -52,8 +52,17 @@ export function RunningRows({ running, live: { gap, ...live }, frame, names, now
                 </>
               )}
               <Value of={request.client_name} max={30} /> · {request.parent_id !== null && `${request.path} · `}
-              {request.first_byte_ms === null ? "waiting for the first byte" : "responding"} ·{" "}
-              <Duration of={Math.max(0, now - request.started_at_ms)} />
+              {request.waits_until_ms !== null ? (
+                <>
+                  waits until <Moment at={request.waits_until_ms} now={now} seconds={true} /> for its turn:{" "}
+                  <Value of={request.waited_for} />
+                </>
+              ) : request.first_byte_ms === null ? (
+                "waiting for the first byte"
+              ) : (
+                "responding"
+              )}{" "}
+              · <Duration of={Math.max(0, now - request.started_at_ms)} />
             </span>
             <ActionButton
               frame={frame}

@@ -1,0 +1,248 @@
+/**
+ * Where requests wait for a limit to end: in the order in which they came, and let out few at a time, so that they do not run
+ * into the next limit together. Bounded in number and in the bytes of their bodies.
+ */
+import type { ProxyError } from "../errors";
+
+/** A request that waits. */
+export interface Waiter {
+  id: string;
+  /** Requests of one person for one model stand in one line. */
+  line: string;
+  /** The member whose request it is; null for the owner's. */
+  member: string | null;
+  /** Of its body. */
+  bytes: number;
+  /** Milliseconds until its limit ends; 0 when it is over, undefined when a person must act. */
+  untilReady(): number | undefined;
+  /** Timestamp, ms: how long it waits at most. */
+  deadline: number;
+  /** Why it cannot be served now: the answer when it has waited in vain. */
+  error: ProxyError;
+  /** Aborts when nobody wants its answer any more. */
+  signal: AbortSignal;
+}
+
+/** The lines of all servers of a team. */
+export interface SharedLines {
+  /** @param readyInMs How long its limit lasts. */
+  join(waiter: Pick<Waiter, "id" | "line">, readyInMs: number): Promise<void>;
+  /** Its limit has ended, or lasts longer than was thought. */
+  move(id: string, readyInMs: number): Promise<void>;
+  leave(id: string): Promise<void>;
+  /** To be called every few seconds: only these still wait here. What a server has not kept for a while is gone with it. */
+  keep(ids: readonly string[]): Promise<void>;
+  /** The ids of the `count` oldest requests of a line whose limits have ended, on all servers that are alive. */
+  first(line: string, count: number): Promise<ReadonlySet<string>>;
+}
+
+export interface WaitingRoomOptions {
+  /** Missing where this is the only server. */
+  shared?: SharedLines;
+  /** Wall clock, ms. */
+  now(): number;
+  warn(sentence: string, cause: unknown): void;
+  limits?: Partial<WaitingLimits>;
+}
+
+interface WaitingLimits {
+  /** Requests of everybody, and of one member. */
+  all: number;
+  ofMember: number;
+  /** Of the bodies of all that wait. */
+  bytes: number;
+}
+
+const defaultLimits: WaitingLimits = { all: 1_000, ofMember: 200, bytes: 256 * 1024 * 1024 };
+/** Milliseconds between two looks at the lines. */
+const lookEvery = 250;
+/** Milliseconds between two reports of who still waits here. */
+const keepEvery = 5_000;
+/** Requests of a line that are let out at a time, at most. */
+const maxWindow = 32;
+
+interface Entry {
+  waiter: Waiter;
+  isOut: boolean;
+  /** Its limit has ended. */
+  isReady: boolean;
+  /** What others are told of it, one after the other. */
+  telling: Promise<void>;
+  letOut(): void;
+  refuse(error: unknown): void;
+}
+
+interface Line {
+  /** The oldest first. */
+  entries: Entry[];
+  /** How many of the oldest may be out: one more with each that was served, one again after the next limit. */
+  window: number;
+  isAsking: boolean;
+}
+
+export class WaitingRoom {
+  readonly #options: WaitingRoomOptions;
+  readonly #limits: WaitingLimits;
+  readonly #lines = new Map<string, Line>();
+  readonly #entries = new Map<string, Entry>();
+  #bytes = 0;
+  #timer: Timer | undefined;
+  #keptAt = 0;
+  #stopped: (() => ProxyError) | undefined;
+
+  constructor(options: WaitingRoomOptions) {
+    this.#options = options;
+    this.#limits = { ...defaultLimits, ...options.limits };
+  }
+
+  /** How many requests wait, or were let out and are not served yet. */
+  get count(): number {
+    return this.#entries.size;
+  }
+
+  /** The last one of a line: who comes now waits behind it. */
+  lastOf(line: string): Pick<Waiter, "untilReady" | "error"> | undefined {
+    return this.#lines.get(line)?.entries.findLast(({ isOut }) => !isOut)?.waiter;
+  }
+
+  /**
+   * Waits until the request may be sent. It keeps its place until `leave`.
+   * @throws ProxyError Its own error if there is no room, or when it has waited in vain; that of `stop`; the reason of its signal.
+   */
+  async wait(waiter: Waiter): Promise<void> {
+    if (this.#stopped) throw this.#stopped();
+    waiter.signal.throwIfAborted();
+    const known = this.#entries.get(waiter.id);
+    if (!known && !this.#hasRoomFor(waiter)) throw waiter.error;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const entry: Entry = {
+      waiter,
+      isOut: false,
+      isReady: false,
+      telling: known?.telling ?? Promise.resolve(),
+      letOut: resolve,
+      refuse: reject,
+    };
+    const abort = () => reject(waiter.signal.reason);
+    waiter.signal.addEventListener("abort", abort, { once: true });
+    if (known) this.#limitedAgain(known, entry);
+    else this.#join(entry);
+    this.#timer ??= setInterval(() => this.#look(), lookEvery).unref();
+    try {
+      await promise;
+    } catch (thrown) {
+      this.leave(waiter.id);
+      throw thrown;
+    } finally {
+      waiter.signal.removeEventListener("abort", abort);
+    }
+  }
+
+  /** The request is served, refused or given up. @param wasServed More of its line may be let out at a time. */
+  leave(id: string, wasServed = false): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#entries.delete(id);
+    this.#bytes -= entry.waiter.bytes;
+    const line = this.#lines.get(entry.waiter.line)!;
+    line.entries.splice(line.entries.indexOf(entry), 1);
+    if (wasServed) line.window = Math.min(maxWindow, line.window + 1);
+    if (line.entries.length === 0) this.#lines.delete(entry.waiter.line);
+    if (this.#entries.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+    this.#tell(entry, (shared) => shared.leave(id));
+    this.#look();
+  }
+
+  /** Sends everybody away, and lets nobody in any more. */
+  stop(error: () => ProxyError): void {
+    this.#stopped = error;
+    for (const { isOut, refuse } of [...this.#entries.values()]) if (!isOut) refuse(error());
+  }
+
+  #hasRoomFor({ member, bytes }: Waiter): boolean {
+    const { all, ofMember, bytes: maxBytes } = this.#limits;
+    if (this.count >= all || this.#bytes + bytes > maxBytes) return false;
+    if (member === null) return true;
+    return [...this.#entries.values()].filter((each) => each.waiter.member === member).length < ofMember;
+  }
+
+  #join(entry: Entry): void {
+    const { waiter } = entry;
+    const line = this.#lines.get(waiter.line) ?? { entries: [], window: 1, isAsking: false };
+    this.#lines.set(waiter.line, line);
+    line.entries.push(entry);
+    this.#entries.set(waiter.id, entry);
+    this.#bytes += waiter.bytes;
+    this.#tell(entry, (shared) => shared.join(waiter, waiter.untilReady() ?? 0));
+  }
+
+  /** It keeps its place. */
+  #limitedAgain(before: Entry, entry: Entry): void {
+    const line = this.#lines.get(entry.waiter.line)!;
+    line.window = 1;
+    line.entries[line.entries.indexOf(before)] = entry;
+    this.#entries.set(entry.waiter.id, entry);
+    this.#tell(entry, (shared) => shared.move(entry.waiter.id, entry.waiter.untilReady() ?? 0));
+  }
+
+  #look(): void {
+    const now = this.#options.now();
+    for (const [name, line] of [...this.#lines]) {
+      for (const entry of [...line.entries]) {
+        if (entry.isOut) continue;
+        if (now >= entry.waiter.deadline) entry.refuse(entry.waiter.error);
+        else this.#lookAt(entry);
+      }
+      void this.#letOut(name, line);
+    }
+    if (performance.now() - this.#keptAt < keepEvery) return;
+    this.#keptAt = performance.now();
+    const { shared, warn } = this.#options;
+    void shared?.keep([...this.#entries.keys()]).catch((thrown) => warn(untold, thrown));
+  }
+
+  #lookAt(entry: Entry): void {
+    // Whoever needs a person's help learns that from the next try.
+    const ms = entry.waiter.untilReady() ?? 0;
+    if (entry.isReady === (ms === 0)) return;
+    entry.isReady = ms === 0;
+    this.#tell(entry, (shared) => shared.move(entry.waiter.id, ms));
+  }
+
+  /** Lets those out that are among the oldest of all servers. */
+  async #letOut(name: string, line: Line): Promise<void> {
+    const ready = line.entries.filter((entry) => entry.isReady || entry.isOut);
+    if (line.isAsking || ready.every(({ isOut }) => isOut)) return;
+    line.isAsking = true;
+    const first = await this.#first(name, line, ready);
+    line.isAsking = false;
+    for (const entry of ready)
+      if (!entry.isOut && first.has(entry.waiter.id) && this.#entries.get(entry.waiter.id) === entry) {
+        entry.isOut = true;
+        entry.letOut();
+      }
+  }
+
+  async #first(name: string, { window }: Line, ready: Entry[]): Promise<ReadonlySet<string>> {
+    const { shared, warn } = this.#options;
+    const here = () => new Set(ready.slice(0, window).map(({ waiter }) => waiter.id));
+    if (!shared) return here();
+    try {
+      return await shared.first(name, window);
+    } catch (thrown) {
+      // Without the database each server keeps its own order.
+      warn("The order of waiting requests of all servers is not known; this server keeps its own.", thrown);
+      return here();
+    }
+  }
+
+  #tell(entry: Entry, work: (shared: SharedLines) => Promise<void>): void {
+    const { shared, warn } = this.#options;
+    if (shared) entry.telling = entry.telling.then(() => work(shared)).catch((thrown) => warn(untold, thrown));
+  }
+}
+
+const untold = "Other servers could not be told which requests wait here.";

@@ -1,0 +1,44 @@
+/** The lines of waiting requests of all servers, so that the oldest goes first whichever server holds it. */
+import type { SharedLines } from "../accounts/waiting-room";
+import type { Postgres } from "./connection";
+
+/** Seconds after which the requests of a server that does not keep them are gone with it. */
+const goneAfter = 15;
+
+/** @param replica The id of this server. */
+export const postgresLines = (postgres: Postgres, replica: string): SharedLines => ({
+  async join({ id, line }, readyInMs) {
+    await postgres.ask(
+      (sql) => sql`INSERT INTO dragoman.waiting (request_id, replica, line, ready_at)
+        VALUES (${id}, ${replica}, ${line}, now() + make_interval(secs => ${readyInMs / 1000}))
+        ON CONFLICT (request_id) DO NOTHING`,
+    );
+  },
+  async move(id, readyInMs) {
+    await postgres.ask(
+      (
+        sql,
+      ) => sql`UPDATE dragoman.waiting SET ready_at = now() + make_interval(secs => ${readyInMs / 1000}), seen_at = now()
+        WHERE request_id = ${id}`,
+    );
+  },
+  async leave(id) {
+    await postgres.ask((sql) => sql`DELETE FROM dragoman.waiting WHERE request_id = ${id}`);
+  },
+  async keep(ids) {
+    const kept = JSON.stringify(ids);
+    await postgres.ask(
+      (sql) => sql`WITH kept AS (SELECT jsonb_array_elements_text(${kept}::text::jsonb) AS id),
+        gone AS (DELETE FROM dragoman.waiting WHERE replica = ${replica} AND request_id NOT IN (SELECT id FROM kept))
+        UPDATE dragoman.waiting SET seen_at = now() WHERE request_id IN (SELECT id FROM kept)`,
+    );
+  },
+  async first(line, count) {
+    const rows = await postgres.ask(
+      (sql) => sql<{ id: string }[]>`SELECT request_id AS id FROM dragoman.waiting
+        WHERE line = ${line} AND ready_at <= now() AND seen_at > now() - make_interval(secs => ${goneAfter})
+        ORDER BY joined_at, request_id LIMIT ${count}`,
+    );
+    return new Set(rows.map(({ id }) => id));
+  },
+});

@@ -1,0 +1,134 @@
+/** The order in which requests that wait are let out, and how many may wait. */
+import { expect, test } from "bun:test";
+import { type SharedLines, type Waiter, WaitingRoom, type WaitingRoomOptions } from "../../src/accounts/waiting-room";
+import { ProxyError } from "../../src/errors";
+import { until } from "../support/until";
+
+const limited = new ProxyError("rate_limit", "Limited.");
+
+/** Requests that wait for one limit, and the order in which they were let out. */
+function start(options: Partial<WaitingRoomOptions> = {}) {
+  const state = { ms: 60_000 as number | undefined, now: 0 };
+  const room = new WaitingRoom({ now: () => state.now, warn() {}, ...options });
+  const out: string[] = [];
+  const waiterOf = (id: string, more: Partial<Waiter> = {}): Waiter => ({
+    ...{ id, line: "a", member: null, bytes: 1, deadline: 1_000, error: limited },
+    ...{ untilReady: () => state.ms, signal: new AbortController().signal, ...more },
+  });
+  const wait = (id: string, more?: Partial<Waiter>) => {
+    const waiting = room.wait(waiterOf(id, more)).then(() => void out.push(id));
+    return waiting.catch((thrown) => thrown);
+  };
+  return { state, room, out, wait };
+}
+
+const shows = (out: string[], expected: string[]) =>
+  until(() => out.length >= expected.length, "they are let out").then(() => expect(out).toEqual(expected));
+
+test("one is let out first, and one more with each that was served", async () => {
+  const { state, room, out, wait } = start();
+  for (const id of "abcdefgh") void wait(id);
+  state.ms = 0;
+  await shows(out, ["a"]);
+  room.leave("a", true);
+  await shows(out, [..."abc"]);
+  room.leave("c", true);
+  await shows(out, [..."abcde"]);
+  // One that was refused for another reason says nothing about the limit.
+  room.leave("b");
+  await shows(out, [..."abcdef"]);
+});
+
+test("one that meets a limit again keeps its place, and goes alone", async () => {
+  const { state, room, out, wait } = start();
+  for (const id of "abcd") void wait(id);
+  state.ms = 0;
+  await shows(out, ["a"]);
+  room.leave("a", true);
+  await shows(out, [..."abc"]);
+  state.ms = 60_000;
+  void wait("b");
+  void wait("c");
+  await Bun.sleep(300);
+  expect(out).toEqual([..."abc"]);
+  state.ms = 0;
+  await shows(out, [..."abcb"]);
+});
+
+test("lines do not wait for one another, and in a line nobody for one whose limit lasts longer", async () => {
+  const { state, out, wait } = start();
+  void wait("slow", { untilReady: () => 60_000 });
+  void wait("a");
+  void wait("other", { line: "b" });
+  state.ms = 0;
+  await shows(out, ["a", "other"]);
+});
+
+test("nobody waits beyond the deadline, nor where waiting no longer helps", async () => {
+  const { state, room, wait } = start();
+  const late = wait("late");
+  state.now = 1_000;
+  expect(await late).toBe(limited);
+  expect(room.count).toBe(0);
+  state.now = 0;
+  const tried = wait("tried");
+  state.ms = undefined;
+  expect(await tried).toBeUndefined();
+});
+
+test("the number of those who wait is bounded: of all, of a member, and of bytes", async () => {
+  const { room, wait } = start({ limits: { all: 3, ofMember: 1, bytes: 10 } });
+  void wait("a", { member: "anna" });
+  expect(await wait("b", { member: "anna" })).toBe(limited);
+  expect(await wait("c", { bytes: 10 })).toBe(limited);
+  void wait("d");
+  void wait("e");
+  expect(await wait("f")).toBe(limited);
+  room.leave("d");
+  void wait("g");
+  expect(room.count).toBe(3);
+});
+
+test("who hangs up frees the place", async () => {
+  const { room, wait } = start();
+  const caller = new AbortController();
+  const gone = wait("a", { signal: caller.signal });
+  caller.abort(limited);
+  expect(await gone).toBe(limited);
+  expect(room.count).toBe(0);
+});
+
+test("after a stop everybody gets its error, who comes later too", async () => {
+  const { room, wait } = start();
+  const stopped = new ProxyError("no_account", "Stopping.");
+  const waiting = wait("a");
+  room.stop(() => stopped);
+  expect(await waiting).toBe(stopped);
+  expect(await wait("b")).toBe(stopped);
+});
+
+test("where lines are shared, those of another server go first if they are older; without the others, each keeps its own order", async () => {
+  let answer: () => Promise<ReadonlySet<string>> = async () => new Set(["elsewhere"]);
+  const told: string[] = [];
+  const shared: SharedLines = {
+    join: async ({ id }) => void told.push(`join ${id}`),
+    move: async (id, ms) => void told.push(`move ${id} ${ms}`),
+    leave: async (id) => void told.push(`leave ${id}`),
+    keep: async () => {},
+    first: () => answer(),
+  };
+  const { state, room, out, wait } = start({ shared });
+  void wait("a");
+  state.ms = 0;
+  await until(() => told.includes("move a 0"), "the others know");
+  await Bun.sleep(300);
+  expect(out).toEqual([]);
+  answer = async () => new Set(["a"]);
+  await shows(out, ["a"]);
+  room.leave("a");
+  await until(() => told.includes("leave a"), "the others know");
+  expect(told).toEqual(["join a", "move a 0", "leave a"]);
+  answer = async () => Promise.reject(new Error("away"));
+  void wait("b");
+  await shows(out, ["a", "b"]);
+});
