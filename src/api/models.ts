@@ -2,6 +2,7 @@
 
 import type { z } from "zod";
 import { type App, callLimits } from "../app";
+import { idForClaudeCode, isClaudeCode } from "../clients/claude-code-names";
 import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
@@ -20,17 +21,24 @@ import { clientLimitsOf } from "../upstream/models/prompt-limit";
 import { passedDown } from "../upstream/providers/provider";
 import type { googleModelsQuery, modelsQuery } from "./schemas";
 
-/** `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given. */
+/**
+ * `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given.
+ * Claude Code gets the models that it can use, under names that it takes.
+ */
 export async function listModels(
   app: App,
+  request: Request,
   key: ClientKey | undefined,
   { limit, after_id }: z.infer<ReturnType<typeof modelsQuery>>,
 ): Promise<Response> {
   const { current, page, hasMore } = await usablePage(app, key, limit, { name: "after_id", id: after_id });
+  const all = page.map((model) => listedModel(model, app.config.current));
+  const forClaudeCode = () =>
+    all.filter(({ kind }) => kind === "chat").map((model) => ({ ...model, id: idForClaudeCode(model.id) }));
   return Response.json(
     {
       object: "list",
-      data: page.map((model) => listedModel(model, app.config.current)),
+      data: isClaudeCode(request.headers.get("user-agent")) ? forClaudeCode() : all,
       has_more: hasMore,
       first_id: page[0]?.id ?? null,
       last_id: page.at(-1)?.id ?? null,

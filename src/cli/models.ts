@@ -1,6 +1,7 @@
 /** `dragoman models`: the models of the running server, with their limits and cost. */
 import { z } from "zod";
 import { modelSchema } from "../admin/api/schemas";
+import { costOf } from "../clients/model-summary";
 import type { Environment } from "../config/environment";
 import { table } from "./layout";
 import { adminHeaders, ask, demoNotice, readAs, requireServer } from "./running-server";
@@ -48,13 +49,6 @@ export function modelLines(items: readonly Item[]): string[] {
 }
 
 const amount = (tokens: number | null) => (tokens === null ? "unknown" : tokens.toLocaleString("en-US"));
-
-function costOf({ units, tokens, premium }: Item["price"]): string {
-  if (units === null && tokens === null) return "unknown";
-  if (!premium && (tokens === null || tokens.input + tokens.output === 0)) return "free";
-  if (tokens === null || (premium && units !== null)) return `${units} premium`;
-  return `${tokens.input}/${tokens.output} credits per ${tokens.per / 1e6} M in/out`;
-}
 
 /** `, 50% less until 2026-12-07` */
 function promotionOf({ promotion }: Item["price"]): string {

@@ -1,5 +1,6 @@
 /** Names of coding agents in User-Agent that more than one file needs. */
 
+export const claudeCodeName = /^claude-(?:cli|code)/i;
 export const codexName = /^codex/i;
 export const opencodeName = /^opencode/i;
 export const qwenCodeName = /^qwen-?code/i;

@@ -1,7 +1,8 @@
 /** Coding agents for the terminal, with their settings files. */
 import { isObject } from "../json";
-import { codexName, opencodeName } from "./agent-names";
-import { type Client, destinationsAt, known, noKey, nothing, windowOf } from "./client";
+import { claudeCodeName, codexName, opencodeName } from "./agent-names";
+import { anthropicId } from "./claude-code-names";
+import { type Client, destinationsAt, known, noKey, nothing, type Switch, windowOf } from "./client";
 import { settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
@@ -19,19 +20,52 @@ const clouds: Record<string, string> = {
 export const cloudsIn = (env: unknown): { name: string; cloud: string }[] =>
   Object.entries(clouds)
     .map(([name, cloud]) => ({ name, cloud }))
-    .filter(({ name }) => /^(?:1|true|yes|on)$/i.test(String(settingAt(env, [name])).trim()));
+    .filter(({ name }) => isSet(settingAt(env, [name])));
 
-/**
- * A model's id as Anthropic writes it: `claude-sonnet-4-6`. Claude Code reads the family and the version from the id:
- * `claude-sonnet-4.6` is Sonnet 4 to it, which it calls retired and offers no effort for (seen in 2.1.197, 2026-11).
- */
-const anthropicId = ({ id }: ClientModel): string => (id.startsWith("claude-") ? id.replaceAll(".", "-") : id);
+const isSet = (value: unknown) => /^(?:1|true|yes|on)$/i.test(String(value).trim());
+
+/** Claude Code leaves them off for other hosts than Anthropic's. (Its pages “LLM gateway protocol” and “Environment variables”.) */
+const claudeCodeSwitches: readonly Switch[] = [
+  {
+    path: ["env", "ENABLE_TOOL_SEARCH"],
+    value: "true",
+    does: "Looks up the tools of MCP servers when they are needed, instead of sending all of them with each request.",
+    isOn: (value) => isSet(value) || /^auto/i.test(String(value)),
+  },
+  {
+    path: ["env", "CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY"],
+    value: "1",
+    does: "Lists all of your models in /model, with prices.",
+    isOn: isSet,
+  },
+  {
+    path: ["env", "CLAUDE_CODE_GATEWAY_HINT_HEADERS"],
+    value: "1",
+    does: "Says with each request which prompt and which subagent it belongs to; the history shows it.",
+    isOn: isSet,
+  },
+  {
+    path: ["env", "CLAUDE_CODE_AUTO_MODE_SERVER"],
+    value: "0",
+    does: "Lets auto mode check its actions with requests of its own: no server but Anthropic's does that for it.",
+  },
+];
+
+/** The variables that name the model of a family, and how the picker shows it. */
+const namedDefault = (family: string, model: ClientModel | undefined): Record<string, string> =>
+  model === undefined
+    ? {}
+    : {
+        [`ANTHROPIC_DEFAULT_${family}_MODEL`]: anthropicId(model.id),
+        [`ANTHROPIC_DEFAULT_${family}_MODEL_NAME`]: model.name,
+        ...(model.summary && { [`ANTHROPIC_DEFAULT_${family}_MODEL_DESCRIPTION`]: model.summary }),
+      };
 
 const claudeCode: Client = {
   name: "Claude Code",
   speaks: "messages",
   dialect: "messages",
-  known: /^claude-(?:cli|code)/i,
+  known: claudeCodeName,
   file: {
     format: "json",
     locate: locations["claude-code"],
@@ -44,15 +78,18 @@ const claudeCode: Client = {
         overrides: true,
       })),
   },
+  switches: claudeCodeSwitches,
   setUp({ url, key = noKey, models, model = models.claude }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
     const variables = {
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_MODEL: anthropicId(model),
-      ANTHROPIC_DEFAULT_OPUS_MODEL: anthropicId(models.opus),
-      ANTHROPIC_DEFAULT_SONNET_MODEL: anthropicId(models.claude),
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: anthropicId(models.haiku),
+      ANTHROPIC_MODEL: anthropicId(model.id),
+      ...namedDefault("OPUS", models.opus),
+      ...namedDefault("SONNET", models.claude),
+      ...namedDefault("HAIKU", models.haiku),
+      ...namedDefault("FABLE", models.fable),
+      ...Object.fromEntries(claudeCodeSwitches.map(({ path, value }) => [path.at(-1), value])),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       ...(foreign && { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(windowOf(model)) }),
     };

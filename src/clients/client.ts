@@ -31,6 +31,16 @@ export interface ClientSetup {
   note?: string;
 }
 
+/** A setting without which the client works, but below its strength. */
+export interface Switch {
+  path: Path;
+  value: unknown;
+  /** What it does, as a sentence without its subject: `Looks up …`. */
+  does: string;
+  /** Whether another value that the person chose turns it on too; only the value of `connect` does if it is missing. */
+  isOn?(value: unknown): boolean;
+}
+
 export interface Snippet {
   /** The name of a file, a shell or a language. */
   name: string;
@@ -72,6 +82,8 @@ export interface Client {
     /** For a client that rewrites its file at each run: the settings without the client's own state. */
     bookkeeping?(settings: Record<string, unknown>): unknown;
   };
+  /** What `connect` turns on besides. */
+  switches?: readonly Switch[];
   setUp(place: Connection): ClientSetup;
 }
 

@@ -16,6 +16,8 @@ export interface ClientModel {
   light: boolean;
   /** GitHub's word for what it costs: `low`, `medium`, `high`; undefined if it says none. */
   priceCategory?: string;
+  /** Its price and its prompt limit in a few words. */
+  summary?: string;
   /** The model picker of GitHub's own editor offers it. */
   picked: boolean;
   tools: boolean;
@@ -41,6 +43,8 @@ export interface Choice {
   claude: ClientModel;
   opus: ClientModel;
   haiku: ClientModel;
+  /** The newest Claude Fable; not every plan has one. */
+  fable?: ClientModel;
   /** The newest GPT that is not for small tasks; among equal versions, one that is not dear, then the one for code. */
   gpt: ClientModel;
   gemini?: ClientModel;
@@ -52,8 +56,8 @@ export interface Choice {
 
 /** The same choice with a short list: only the models that it names. */
 export const withoutOthers = (choice: Choice): Choice => {
-  const { claude, opus, haiku, gpt, gemini, small } = choice;
-  const named = new Set([claude, opus, haiku, gpt, gemini, small]);
+  const { all: _, ...chosen } = choice;
+  const named = new Set<ClientModel | undefined>(Object.values(chosen));
   return { ...choice, all: choice.all.filter((model) => named.has(model)) };
 };
 
@@ -85,6 +89,7 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
     claude: claude ?? any,
     opus: claudeOf("opus") ?? claude ?? any,
     haiku: claudeOf("haiku") ?? small,
+    fable: claudeOf("fable"),
     gpt: gpt ?? any,
     gemini: newest(/^gemini-/),
     small,

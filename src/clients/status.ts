@@ -2,7 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../errors";
-import type { Destination } from "./client";
+import type { Destination, Switch } from "./client";
 import { type Path, SettingsFault, settingAt } from "./edit";
 import { maxBytes, readSettings } from "./formats";
 import { type ClientId, clientOf } from "./index";
@@ -20,6 +20,8 @@ export interface ClientStatus {
   caveats?: string[];
   /** With `here` and `overridden`: the keys that it sends to dragoman, and where they are; undefined: it keeps the key elsewhere. */
   keys?: { at: Path; value: string }[];
+  /** With `here` and `overridden`: what `connect` would turn on besides. */
+  off?: Switch[];
   /** Why it cannot be read. */
   fault?: string;
 }
@@ -42,12 +44,17 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     const ours = settings.destinations(parsed, around.env).filter(({ address }) => isHere(address));
     if (ours.length === 0) return { file, state: "elsewhere" };
     const state = caveats.some(({ overrides }) => overrides) ? "overridden" : "here";
-    return { file, state, caveats: caveats.map(({ says }) => says), keys: keysOf(parsed, ours) };
+    const off = clientOf(client).switches?.filter((each) => !isOn(each, settingAt(parsed, each.path))) ?? [];
+    return { file, state, caveats: caveats.map(({ says }) => says), keys: keysOf(parsed, ours), off };
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return { file, state: "absent" };
     return { file, state: "unreadable", fault: faultOf(thrown) };
   }
 }
+
+/** Whether a setting turns a switch on. */
+export const isOn = ({ value: wanted, isOn }: Switch, value: unknown): boolean =>
+  isOn ? isOn(value) : Bun.deepEquals(value, wanted);
 
 const textOf = (file: string) => new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
 

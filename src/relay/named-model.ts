@@ -1,5 +1,6 @@
 /** The model that a client names: one of GitHub Copilot's, or one of a provider. */
 import type { App } from "../app";
+import { idFromClaudeCode } from "../clients/claude-code-names";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
@@ -32,7 +33,11 @@ export interface AskedModel {
 const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = { gemini: googleAliases };
 
 /** Of a provider any model can be named, because its list may be incomplete. @throws ProxyError as {@link findModel}. */
-export async function findNamedModel(parts: NamedModelParts, { name, client, key }: AskedModel): Promise<NamedModel> {
+export async function findNamedModel(
+  parts: NamedModelParts,
+  { client, key, ...asked }: AskedModel,
+): Promise<NamedModel> {
+  const name = client === "messages" ? idFromClaudeCode(asked.name) : asked.name;
   const { catalogue, config, providerModels } = parts;
   const present = catalogue.presentModels();
   if (isAutoName(name)) {

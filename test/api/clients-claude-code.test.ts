@@ -70,3 +70,33 @@ for (const model of ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-previ
     });
     expect(await answer.json()).toMatchObject({ stop_reason: "end_turn" });
   });
+
+test("its list has every chat model under an id that it takes, says what each costs, and each id is served", async () => {
+  await using proxy = await startProxy({ demo: { generation: "C" } });
+  const asked = {
+    headers: { "user-agent": "claude-code/2.1.330", authorization: "Bearer unused", "x-api-key": "unused" },
+  };
+  const list = async (init?: RequestInit) =>
+    ((await (await fetch(`${proxy.url}/v1/models?limit=1000`, init)).json()) as { data: { id: string }[] }).data;
+  const listed = await list(asked);
+  const ids = listed.map(({ id }) => id);
+  expect(ids.filter((id) => !/claude|anthropic/i.test(id))).toEqual([]);
+  expect(ids).toEqual(
+    expect.arrayContaining(["claude-opus-5-5", "claude-sonnet-4-6", "gpt-5.4:claude", "gemini-3.8-flash:claude"]),
+  );
+  expect(ids.some((id) => id.includes("embedding"))).toBe(false);
+  expect(listed.find(({ id }) => id === "gpt-5.4:claude")).toMatchObject({
+    display_name: "GPT-5.4",
+    description: "250/1500 credits per 1 M in/out · 272K prompt",
+  });
+  for (const id of ["claude-opus-5-5", "gpt-5.4:claude", "gemini-3.8-flash:claude"]) {
+    const answer = await proxy.post("/v1/messages?beta=true", first(id, false));
+    expect([id, answer.status]).toEqual([id, 200]);
+  }
+  expect(proxy.rows().map(({ upstream_model }) => upstream_model)).toEqual([
+    "gemini-3.8-flash",
+    "gpt-5.4",
+    "claude-opus-5.5",
+  ]);
+  expect((await list()).map(({ id }) => id)).toContain("gpt-5.4");
+});

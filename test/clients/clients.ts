@@ -33,6 +33,7 @@ const example = (
   name,
   endpoints: dialects.map((dialect) => upstreamPaths[dialect]),
   premium,
+  summary: `${premium ? "1 premium" : "free"} · ${prompt / 1000}K prompt`,
   preview: false,
   light: /-(?:mini|flash|haiku)/.test(id),
   picked: true,
@@ -198,7 +199,8 @@ function section(id: ClientId, client: Client): string {
   const settings = shownWhole.has(id)
     ? [`In ${place}:`, block(file.format, files[0]!.text)]
     : [`The settings are in ${place}. \`dragoman connect ${id}\` prints them.`];
-  return [title, block("sh", commands), ...settings, ...note].join("\n\n");
+  const switches = client.switches?.map(({ path, does }) => `- \`${path.at(-1)}\`: ${does}`) ?? [];
+  return [title, block("sh", commands), ...settings, ...[switches.join("\n")].filter(Boolean), ...note].join("\n\n");
 }
 
 const block = (language: string, text: string) => `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``;

@@ -15,6 +15,13 @@ export interface Meeting {
   task?: string;
   /** Looks at the folder that it worked in. */
   worked?(folder: string): Promise<void>;
+  /** What it is started with besides. */
+  args?: string[];
+  env?: Record<string, string>;
+  /** Looks at its home before that is removed. */
+  atHome?(home: string): Promise<void>;
+  /** The models that its settings name; those of the list by default. */
+  offered?: readonly ClientModel[];
   /** What is waited for, in all that the client says. */
   words: RegExp;
   /** Milliseconds after which it is ended. */
@@ -30,7 +37,19 @@ export interface Seen {
 }
 
 export async function meet(
-  { tool, model: named, url, task = "say hello", words, timeoutMs, worked }: Meeting,
+  {
+    tool,
+    model: named,
+    url,
+    task = "say hello",
+    words,
+    timeoutMs,
+    worked,
+    atHome,
+    args: more = [],
+    env,
+    ...given
+  }: Meeting,
   installed: Installed,
 ): Promise<Seen> {
   const startedAt = performance.now();
@@ -41,18 +60,21 @@ export async function meet(
     const work = join(home, "work");
     mkdirSync(work);
     const client = clientOf(tool.id);
-    const offered = typeof named === "string" ? Object.values(models) : [named];
+    const offered = given.offered ?? (typeof named === "string" ? Object.values(models) : [named]);
     const setup = client.setUp({ url, models: chooseModels(offered)!, model });
     for (const { name, text } of freshFiles(tool.id, setup, { home, env: {} })) await Bun.write(name, text);
     const [program = "", ...args] = tool.command(task, model);
-    const child = Bun.spawn([installed.program(program), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
-      cwd: work,
-      env: { PATH: process.env.PATH, HOME: home, ...variablesOf(setup), ...tool.quiet.env },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      detached: true,
-    });
+    const child = Bun.spawn(
+      [installed.program(program), ...more, ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)],
+      {
+        cwd: work,
+        env: { PATH: process.env.PATH, HOME: home, ...variablesOf(setup), ...tool.quiet.env, ...env },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+        detached: true,
+      },
+    );
     let late = false;
     let said = "";
     let shown: number | undefined;
@@ -70,6 +92,7 @@ export async function meet(
     await Promise.all([listen(child.stdout), listen(child.stderr), child.exited]);
     clearTimeout(timer);
     await worked?.(work);
+    await atHome?.(home);
     return { shown, ended: late ? undefined : elapsed(), said };
   } finally {
     rmSync(home, { recursive: true, force: true });

@@ -173,6 +173,34 @@ describe("a client's state", () => {
     expect(stateOf(text)).toBe(state);
   });
 
+  test("of Claude Code says what is not turned on, whichever way the person wrote it", () => {
+    const off = (env: Record<string, string>) => {
+      const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+      mkdirSync(join(home, ".claude"));
+      writeFileSync(
+        join(home, ".claude", "settings.json"),
+        JSON.stringify({ env: { ANTHROPIC_BASE_URL: url, ...env } }),
+      );
+      const names = clientStatus("claude-code", { home, env: {}, url }).off?.map(({ path }) => path.at(-1));
+      rmSync(home, { recursive: true });
+      return names;
+    };
+    expect(off({})).toEqual([
+      "ENABLE_TOOL_SEARCH",
+      "CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY",
+      "CLAUDE_CODE_GATEWAY_HINT_HEADERS",
+      "CLAUDE_CODE_AUTO_MODE_SERVER",
+    ]);
+    expect(
+      off({
+        ENABLE_TOOL_SEARCH: "auto:10",
+        CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: "true",
+        CLAUDE_CODE_GATEWAY_HINT_HEADERS: "0",
+        CLAUDE_CODE_AUTO_MODE_SERVER: "0",
+      }),
+    ).toEqual(["CLAUDE_CODE_GATEWAY_HINT_HEADERS"]);
+  });
+
   test("of what has no file is none", () => {
     expect(clientStatus("curl", { home: "/nowhere", env: {}, url })).toEqual({ state: "absent" });
   });

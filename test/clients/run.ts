@@ -10,6 +10,7 @@ import { autoOutcomes } from "./auto-cases";
 import { models, type Tool, tools } from "./clients";
 import { tellings } from "./error-cases";
 import { install } from "./install";
+import { strengths } from "./strength-cases";
 import { type Attempt, endAll, type Outcome, tryOut } from "./try-client";
 
 /** How many run side by side. */
@@ -188,6 +189,14 @@ for await (const { tool, account, model, seconds, faults, said } of autoOutcomes
     seconds.toFixed(1),
     faults.length === 0 ? "ok" : `FAILED: ${faults.join("; ")}`,
   );
+  if (faults.length === 0) continue;
+  failed++;
+  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
+}
+for await (const { tool, model, name, faults, measured, said } of strengths(installed, isWanted)) {
+  tried++;
+  const outcome = faults.length === 0 ? `ok${measured ? ` (${measured})` : ""}` : `FAILED: ${faults.join("; ")}`;
+  line(`${clientOf(tool.id).name} ${versions.get(tool.npm)}`, model, name, "", "", outcome);
   if (faults.length === 0) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));

@@ -20,7 +20,7 @@ export async function checkClients(subject: CheckContext): Promise<Finding[]> {
 }
 
 async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckContext): Promise<Finding[]> {
-  const { state, file, fault, caveats = [] } = status;
+  const { state, file, fault, caveats = [], off = [] } = status;
   const url = addressOf(subject);
   const client = about(clientOf(id).name);
   const write = `dragoman connect ${id} --write`;
@@ -38,8 +38,11 @@ async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckCont
         "Remove that from the file if the client should use dragoman.",
       ),
     ];
+  const below = off.map(({ path, does }) =>
+    client.warn(`${file} lacks ${path.at(-1)}. ${does}`, `To turn it on, run: ${write}`),
+  );
   const untried = taken === undefined ? " Its key is not in the file, and was not tried." : "";
-  return [client.ok(`${file} points to dragoman.${untried}`)];
+  return [client.ok(`${file} points to dragoman.${untried}`), ...below];
 }
 
 /** True also if no server is running, or none answers, which other checks report. */

@@ -1,5 +1,5 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
-import { type ClientSetup, variablesBeside } from "../../clients/client";
+import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles, isClientId } from "../../clients/index";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { undoSettings } from "../../clients/settings-file/undo";
@@ -67,10 +67,11 @@ async function listClients(environment: Environment): Promise<number> {
   const url = server?.url ?? "http://127.0.0.1:4141";
   const rows = await Promise.all(
     clientIds.map(async (id) => {
-      const { file, state, keys } = clientStatus(id, { ...person(), url });
+      const { file, state, keys, off = [] } = clientStatus(id, { ...person(), url });
       const isConnected = server && (state === "here" || state === "overridden");
       const taken = isConnected ? await takesKeysOf({ keys }, keyStoreOf(environment, server)) : true;
-      const said = taken === false ? "connected, but its key is refused" : states[state];
+      const besides = off.length > 0 ? `, without ${off.map(nameOf).join(", ")}` : "";
+      const said = taken === false ? "connected, but its key is refused" : states[state] + (isConnected ? besides : "");
       return [id, clientOf(id).name, file ? shortened(file) : "–", file ? said : "none; settings are printed"];
     }),
   );
@@ -132,6 +133,7 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
     const instead = client.file && variablesBeside(setup).length === 0 ? "Or in" : "In";
     lines.push(`${instead} the environment (${shells[shell].name}; see --shell for others):`, "", variables, "");
   }
+  lines.push(...whatSwitchesDo(client));
   const programs = setup.programs.filter((program) => program.shell === undefined || program.shell === shell);
   for (const { name, text } of programs.length > 0 ? programs : setup.programs.slice(0, 1))
     lines.push(`${name}:`, "", text, "");
@@ -139,6 +141,12 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   if (setup.command) lines.push(`Then run: ${setup.command}`);
   print(lines.join("\n").trimEnd());
 }
+
+/** One line for each setting that is turned on besides. */
+const whatSwitchesDo = ({ switches = [] }: Client): string[] =>
+  switches.length === 0 ? [] : [...table(switches.map((each) => [nameOf(each), each.does])), ""];
+
+const nameOf = ({ path }: Switch) => String(path.at(-1));
 
 async function write({ client: id, environment }: ConnectOptions, { setup, server, choice }: Plan): Promise<void> {
   const secrets = [...server.keys.map(({ value }) => value), ...(choice.key === undefined ? [] : [choice.key])];
@@ -162,6 +170,8 @@ async function write({ client: id, environment }: ConnectOptions, { setup, serve
 function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url }: RunningServer): void {
   const { file = "", caveats = [] } = clientStatus(id, { ...person(), url });
   for (const caveat of caveats) say(`${shortened(file)} points to dragoman now, but ${caveat}.`);
+  const does = whatSwitchesDo(clientOf(id));
+  if (does.length > 0) say("", ...does);
   const missing = variablesBeside(setup);
   if (setup.note && missing.length > 0)
     say(setup.note, `\`dragoman connect ${id}\` prints the line that sets ${missing.join(", ")}.`);

@@ -1,6 +1,7 @@
 /** The models for a set-up, as the running server lists them to its clients. */
 import { z } from "zod";
 import { modelSchema } from "../../admin/api/schemas";
+import { summaryOf } from "../../clients/model-summary";
 import { type Choice, type ClientModel, chooseModels, isPlain } from "../../clients/models";
 import { ProxyError } from "../../errors";
 import { findModel } from "../../upstream/models/model-name";
@@ -35,6 +36,7 @@ async function listedBy(server: RunningServer) {
     .map(({ limits, price, ...model }) => ({
       ...model,
       display_name: model.name,
+      description: summaryOf(price, limits.prompt ?? undefined),
       premium: price.premium,
       premium_units: price.units,
       model_picker_enabled: model.picked,

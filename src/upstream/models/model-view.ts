@@ -1,6 +1,7 @@
 /** A model in the lists for clients, and the facts that a client's settings need. */
 import { z } from "zod";
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../../api-paths";
+import { summaryOf } from "../../clients/model-summary";
 import type { ClientModel } from "../../clients/models";
 import { dialects } from "../../dialects/hub/conversation";
 import { lazy } from "../../lazy";
@@ -20,9 +21,10 @@ export const listedModelSchema = lazy(() =>
       created_at: z.string(),
       owned_by: z.string(),
       display_name: z.string(),
+      // Missing from servers of older versions.
+      description: z.string().optional().describe("What it costs and holds, in a few words."),
       kind: z.enum(["chat", "embeddings", "completion"]),
       preview: z.boolean(),
-      // Missing from servers of older versions.
       lightweight: z.boolean().optional().describe("Meant for small tasks."),
       price_category: z.string().nullish().describe("GitHub's word for what it costs."),
       enabled: z.boolean(),
@@ -53,6 +55,7 @@ export function listedModel(model: Model, config: LimitConfig): ListedModel {
     created_at: "1970-01-01T00:00:00Z",
     owned_by: model.vendor,
     display_name: model.name,
+    description: summaryOf(model.price, prompt),
     kind: model.kind,
     preview: model.preview,
     lightweight: model.light,
@@ -77,6 +80,7 @@ export const clientModelSource = lazy(() =>
   listedModelSchema().pick({
     id: true,
     display_name: true,
+    description: true,
     kind: true,
     preview: true,
     lightweight: true,
@@ -100,6 +104,7 @@ export const clientModels = (listed: readonly z.infer<ReturnType<typeof clientMo
     .map(({ capabilities: { adaptive_thinking, thinking_budget, reasoning_efforts, tools, vision }, ...model }) => ({
       id: model.id,
       name: model.display_name,
+      summary: model.description,
       endpoints: model.upstream_endpoints,
       premium: model.premium,
       units: model.premium_units,

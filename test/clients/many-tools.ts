@@ -1,0 +1,34 @@
+/** An MCP server on stdin and stdout whose tools are as many as its argument says. `bun test/clients/many-tools.ts 120` */
+
+const tools = Array.from({ length: Number(process.argv[2]) }, (_, at) => ({
+  name: `read_record_${at}`,
+  description: `Reads record ${at} of the warehouse: its state, its owner and every change of the last ninety days, newest first.`,
+  inputSchema: {
+    type: "object",
+    properties: {
+      id: { type: "string", description: "The id of the record to read, as listed by the search." },
+      limit: { type: "integer", description: "How many changes are returned at most." },
+      since: { type: "string", description: "A date in ISO 8601; older changes are left out." },
+    },
+    required: ["id"],
+  },
+}));
+
+const answers: Record<string, (params: { protocolVersion?: string }) => object> = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: "warehouse", version: "1" },
+  }),
+  "tools/list": () => ({ tools }),
+  "tools/call": () => ({ content: [{ type: "text", text: "the record is complete" }] }),
+};
+
+export {};
+
+for await (const line of console) {
+  if (line.trim() === "") continue;
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) continue;
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method]?.(params) ?? {} }));
+}

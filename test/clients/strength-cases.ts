@@ -1,0 +1,132 @@
+/**
+ * Real clients at full strength: what `connect` turns on is on, and makes their requests smaller.
+ * `bun test/clients/strength-cases.ts [client …]` runs these alone.
+ */
+import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer";
+import { z } from "zod";
+import type { ClientModel } from "../../src/clients/models";
+import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
+import { startProxy } from "../support/proxy";
+import { type Tool, task, tools } from "./clients";
+import { type Installed, install } from "./install";
+import { meet, type Seen } from "./meet";
+import { type Sent, startWitness } from "./witness";
+
+export interface Strength {
+  tool: Tool;
+  model: string;
+  /** What was looked at. */
+  name: string;
+  faults: string[];
+  /** A measurement, as a sentence. */
+  measured?: string;
+  said: string;
+}
+
+/** Milliseconds. */
+const within = 90_000;
+const mcpTools = 120;
+
+const manyTools = JSON.stringify({
+  mcpServers: {
+    warehouse: { command: process.execPath, args: [join(import.meta.dir, "many-tools.ts"), String(mcpTools)] },
+  },
+});
+
+export async function* strengths(installed: Installed, isWanted: (tool: Tool) => boolean): AsyncGenerator<Strength> {
+  if (isWanted(tools.claudeCode)) {
+    for (const id of ["claude-sonnet-4.6", "gpt-5.4", "gemini-3.8-flash"]) yield await searchesTools(id, installed);
+    yield await listsModels(installed);
+  }
+}
+
+interface Visit extends Seen {
+  sent: Sent[];
+  /** The first request for a reply: bytes, and tokens of the local vocabulary. */
+  first: { body: Record<string, unknown> & { tools?: { name: string }[] }; bytes: number; tokens: number };
+}
+
+interface Asked {
+  tool: Tool;
+  model: string;
+  task?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  atHome?(home: string): Promise<void>;
+  config?: object;
+}
+
+/** A client at the newest upstream, with a witness before dragoman. */
+async function visit({ model: id, config, ...asked }: Asked, installed: Installed): Promise<Visit> {
+  await using proxy = await startProxy({ demo: { generation: "C" }, config });
+  using witness = startWitness(proxy.url);
+  const list = await (await fetch(`${proxy.url}/v1/models`)).json();
+  const offered: ClientModel[] = clientModels(z.object({ data: z.array(clientModelSource()) }).parse(list).data);
+  const model = offered.find((each) => each.id === id)!;
+  const meeting = { task, ...asked, model, offered, url: witness.url, words: /$^/, timeoutMs: within };
+  const seen = await meet(meeting, installed);
+  const first = witness.sent.find(({ method, path }) => method === "POST" && !path.includes("count_tokens"));
+  const body = JSON.parse(first?.body ?? "{}");
+  return { ...seen, sent: witness.sent, first: { body, bytes: first?.body.length ?? 0, tokens: await tokensOf(body) } };
+}
+
+/** Without an upstream: one that refuses a request counts nothing. */
+const tokensOf = async ({ tools: offered = [], messages, system, input }: Visit["first"]["body"]) =>
+  countTokens(JSON.stringify([offered, messages, system, input]));
+
+const mcp = ["--strict-mcp-config", "--mcp-config", manyTools];
+
+/** The tools of an MCP server are not sent, and with them all the request would be refused or much larger. */
+async function searchesTools(model: string, installed: Installed): Promise<Strength> {
+  const tool = tools.claudeCode;
+  const connected = await visit({ tool, model, args: mcp }, installed);
+  const off = ["--settings", JSON.stringify({ env: { ENABLE_TOOL_SEARCH: "false" } })];
+  const without = await visit({ tool, model, args: [...mcp, ...off] }, installed);
+  const sentTools = ({ first }: Visit) =>
+    (first.body.tools ?? []).filter(({ name }) => name.startsWith("mcp__")).length;
+  const faults: string[] = [];
+  if (sentTools(without) !== mcpTools) faults.push(`without tool search ${sentTools(without)} of its tools were sent`);
+  if (sentTools(connected) !== 0) faults.push(`${sentTools(connected)} tools were sent`);
+  if (connected.ended === undefined) faults.push("it did not end");
+  const hints = connected.sent.filter(({ headers }) => headers.has("x-claude-code-request-class"));
+  const asked = connected.sent.filter(({ path }) => path.startsWith("/v1/messages?"));
+  if (asked.length === 0 || hints.length !== asked.length) faults.push(`${hints.length} requests had hint headers`);
+  const amount = ({ first: { bytes, tokens } }: Visit) => `${bytes} bytes, about ${tokens} tokens`;
+  return {
+    ...{ tool, model, name: `${mcpTools} MCP tools`, faults, said: connected.said },
+    measured: `first request: ${amount(without)} with all tools, ${amount(connected)} as connected`,
+  };
+}
+
+/** All chat models come to its own list. */
+async function listsModels(installed: Installed): Promise<Strength> {
+  const tool = tools.claudeCode;
+  let kept: string[] = [];
+  const atHome = async (home: string) => {
+    const file = Bun.file(join(home, ".claude", "cache", "gateway-models.json"));
+    const { models = [] } = (await file.json().catch(() => ({}))) as {
+      models?: { id: string; description?: string }[];
+    };
+    kept = models.filter(({ description }) => description).map(({ id }) => id);
+  };
+  const { said, sent } = await visit({ tool, model: "claude-sonnet-4.6", atHome }, installed);
+  const faults = ["claude-opus-5-5", "gpt-6-sol:claude", "gemini-3.8-flash:claude"]
+    .filter((id) => !kept.includes(id))
+    .map((id) => `${id} is not in its list`);
+  if (!sent.some(({ path }) => path === "/v1/models?limit=1000")) faults.push("it did not ask for the list");
+  return { tool, model: "", name: "model list", faults, measured: `${kept.length} models`, said };
+}
+
+if (import.meta.main) {
+  const only = process.argv.slice(2);
+  const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
+  const wanted = [tools.claudeCode].filter(isWanted);
+  const installed = await install(wanted.map(({ npm }) => npm));
+  for await (const { tool, model, name, faults, measured, said } of strengths(installed, isWanted)) {
+    console.log(
+      `${tool.id} ${await installed.version(tool.npm)} ${model}, ${name}: ${faults.join("; ") || "ok"}${measured ? ` (${measured})` : ""}`,
+    );
+    if (faults.length > 0) console.log(said.trim().split("\n").slice(-15).join("\n").replace(/^/gm, "    "));
+  }
+}

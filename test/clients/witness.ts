@@ -1,0 +1,36 @@
+/** A server that passes everything on to another and notes what a client sent. */
+
+export interface Sent {
+  method: string;
+  /** With its query. */
+  path: string;
+  headers: Headers;
+  body: string;
+  status: number;
+}
+
+export interface Witness extends Disposable {
+  url: string;
+  sent: Sent[];
+}
+
+export function startWitness(to: string): Witness {
+  const sent: Sent[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const body = await request.text();
+      const { method, headers } = request;
+      const passed = new Headers(headers);
+      passed.delete("host");
+      passed.set("accept-encoding", "identity");
+      const answer = await fetch(to + pathname + search, { method, headers: passed, body: body || undefined });
+      sent.push({ method, path: pathname + search, headers, body, status: answer.status });
+      return new Response(answer.body, { status: answer.status, headers: answer.headers });
+    },
+  });
+  return { url: server.url.origin, sent, [Symbol.dispose]: () => void server.stop(true) };
+}
