@@ -1,4 +1,5 @@
 /** What the bench says in each dialect: requests, and the frames of a stream. */
+import { copilotReplies, type ReplyName } from "../support/copilot-replies";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 
 export const dialects = ["chat", "responses", "messages"] as const;
@@ -51,38 +52,16 @@ export function piecesOf(dialect: Dialect, form: FormName | undefined, perRead: 
   return [named.begin, words.join(""), named.end];
 }
 
+/** The form of a dialect's full replies where a case does not name one. */
+export const usualReply: Record<Dialect, ReplyName> = {
+  chat: "chat, GPT",
+  responses: "responses",
+  messages: "messages, dated",
+};
+
 /** A full reply. */
-export function replyOf(dialect: Dialect): string {
-  const model = modelOf(dialect);
-  const usage = { input_tokens: 912, output_tokens: 400 };
-  if (dialect === "chat")
-    return JSON.stringify({
-      id: "chatcmpl-1",
-      object: "chat.completion",
-      created: 1785000000,
-      model,
-      choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
-      usage: { prompt_tokens: 912, completion_tokens: 400, total_tokens: 1312 },
-    });
-  if (dialect === "messages")
-    return JSON.stringify({
-      id: "msg_1",
-      type: "message",
-      role: "assistant",
-      model,
-      content: [{ type: "text", text: "Hello." }],
-      stop_reason: "end_turn",
-      stop_sequence: null,
-      usage,
-    });
-  const content = [{ type: "output_text", text: "Hello.", annotations: [] }];
-  return JSON.stringify({
-    id: "resp_1",
-    object: "response",
-    created_at: 1785000000,
-    status: "completed",
-    model,
-    output: [{ id: "msg_0123456789abcdef", type: "message", status: "completed", role: "assistant", content }],
-    usage: { ...usage, total_tokens: 1312 },
-  });
+export function replyOf(dialect: Dialect, form: ReplyName | undefined): string {
+  const forms = copilotReplies(modelOf(dialect));
+  const named = form && forms[form].dialect === dialect ? forms[form] : forms[usualReply[dialect]];
+  return JSON.stringify(named.reply);
 }

@@ -4,6 +4,8 @@ import { quantile } from "./statistics";
 
 export type Job = { url: string; body: string } /** Requests by a number of connections; a full answer each. */ & (
   | { kind: "requests"; connections: number; count: number }
+  /** Requests at a fixed rate, whether the earlier ones are answered or not. Their times begin when they were due. */
+  | { kind: "rate"; perSecond: number; count: number }
   /** Streams one after another, up to their first bytes. */
   | { kind: "first"; count: number }
   /** Streams at once, so many times. */
@@ -40,6 +42,8 @@ function work(): Promise<unknown> {
   switch (job.kind) {
     case "requests":
       return requests(job.connections, job.count);
+    case "rate":
+      return atRate(job.perSecond, job.count);
     case "first":
       return firstBytes(job.count);
     case "streams":
@@ -68,6 +72,24 @@ async function requests(connections: number, count: number): Promise<Times> {
     }
   };
   await Promise.all(Array.from({ length: connections }, client));
+  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+}
+
+async function atRate(perSecond: number, count: number): Promise<Times> {
+  const times: number[] = [];
+  const running: Promise<void>[] = [];
+  const begun = performance.now();
+  const one = async (due: number) => {
+    await (await post()).text();
+    times.push(performance.now() - due);
+  };
+  for (let at = 0; at < count; at++) {
+    const due = begun + (at * 1000) / perSecond;
+    // Timers are a millisecond late at times: what has become due meanwhile is sent at once.
+    while (performance.now() < due) await Bun.sleep(1);
+    running.push(one(due));
+  }
+  await Promise.all(running);
   return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../support/free-port";
 import type { Job } from "./load";
+import { cpuOf } from "./statistics";
 
 const root = join(import.meta.dir, "../..");
 const taskset = Bun.which("taskset");
@@ -50,15 +51,18 @@ async function startScript(side: "proxy" | "others", ...[file, ...given]: [strin
   return running(child, `http://127.0.0.1:${port}`);
 }
 
-/** `bun src/main.ts start`, or the executable of the environment variable DRAGOMAN_BINARY. */
-export const subjects: Record<string, string[]> = {
-  dragoman: [process.execPath, "--no-env-file", join(root, "src/main.ts")],
-  ...(process.env.DRAGOMAN_BINARY ? { executable: [process.env.DRAGOMAN_BINARY] } : {}),
+/** The source; and what the environment names of the executable and of the published package: `dist/main.js`. */
+export const subjects = {
+  source: [process.execPath, "--no-env-file", join(root, "src/main.ts")],
+  bundle: process.env.DRAGOMAN_BUNDLE ? [process.execPath, "--no-env-file", process.env.DRAGOMAN_BUNDLE] : undefined,
+  executable: process.env.DRAGOMAN_BINARY ? [process.env.DRAGOMAN_BINARY] : undefined,
 };
 
 export interface Started extends Running {
   /** Milliseconds from the start to the first answer. */
   startMs: number;
+  /** Milliseconds of CPU until then. */
+  startCpuMs: number;
 }
 
 /**
@@ -102,10 +106,12 @@ export async function startProxy(
     await Bun.sleep(1);
   }
   const startMs = performance.now() - begun;
+  const startCpuMs = cpuOf(child.pid) * 1000;
   const process_ = running(child, url);
   return {
     ...process_,
     startMs,
+    startCpuMs,
     async stop() {
       await process_.stop();
       rmSync(home, { recursive: true, force: true });

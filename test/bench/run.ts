@@ -1,14 +1,24 @@
 /**
  * `bun run bench`: dragoman beside the upstream itself, beside the least that a proxy can be, and beside other proxies, in
  * one run. `--quick` takes less than two minutes, `--json` prints JSON, `--only small,"chat, GPT"` measures some parts or
- * rows, `--no-peers` installs nothing. No figure fails. DRAGOMAN_BINARY names an executable whose start and memory are
- * measured too.
+ * rows, `--no-peers` installs nothing. No figure fails. DRAGOMAN_BINARY names an executable and DRAGOMAN_BUNDLE a bundle whose
+ * start and memory are measured too. `--profile` prints where the CPU of one exchange goes instead.
  */
 import { join } from "node:path";
 import { openHistory } from "../../src/history/history";
+import { copilotReplies, type ReplyName } from "../support/copilot-replies";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 import { entry } from "../support/history-rows";
-import { clientPath, type Dialect, dialects, modelOf, requestBody, upstreamPath, usualForm } from "./dialects";
+import {
+  clientPath,
+  type Dialect,
+  dialects,
+  modelOf,
+  requestBody,
+  upstreamPath,
+  usualForm,
+  usualReply,
+} from "./dialects";
 import type { StreamsResult, Times } from "./load";
 import { installPeers, type Peer } from "./peers";
 import {
@@ -22,6 +32,7 @@ import {
   startUpstream,
   subjects,
 } from "./processes";
+import { profileOf } from "./profile";
 import { isAsked, isPartAsked, judged, kinds, line, type Row, type RowKind, table } from "./rows";
 import { cpuOf, growthOf, machine, quantile, rssOf } from "./statistics";
 import type { Script } from "./upstream";
@@ -52,7 +63,7 @@ const floors = {
   elysia: await startFloor("elysia", upstream),
   translate: await startFloor("translate", upstream),
 };
-const dragoman: Started = await startDragoman(subjects.dragoman!, upstream);
+const dragoman: Started = await startDragoman(subjects.source, upstream);
 const installed = process.argv.includes("--no-peers") ? undefined : await installPeers(upstream, say);
 const peers: Record<string, Peer> = (await installed?.start(upstream)) ?? {};
 
@@ -70,7 +81,8 @@ const parts: [string, () => Promise<void>][] = [
   ["history", measureHistory],
 ];
 try {
-  for (const [name, measure] of parts) if (isPartAsked(name, only)) await measure();
+  if (process.argv.includes("--profile")) await printProfiles();
+  else for (const [name, measure] of parts) if (isPartAsked(name, only)) await measure();
 } finally {
   await Promise.all(
     [upstream, dragoman, ...own, ...Object.values(floors), ...Object.values(peers)].map((each) => each.stop()),
@@ -78,63 +90,98 @@ try {
   installed?.remove();
 }
 const took = `${machine()}; ${new Date().toISOString().slice(0, 10)}; ${Math.round((performance.now() - begun) / 1000)} s`;
-if (asJson) console.log(JSON.stringify({ machine: took, rows }, null, 2));
+if (rows.length === 0) console.log(took);
+else if (asJson) console.log(JSON.stringify({ machine: took, rows }, null, 2));
 else console.log(`${table(rows)}\n\n${took}`);
 
 // ── What is measured ──
 
+async function printProfiles(): Promise<void> {
+  for (const dialect of dialects)
+    for (const connections of dialect === "chat" ? [1, 64] : [64])
+      console.log(`${await profileOf(upstream, dialect, connections, quick ? 4_000 : 12_000)}\n`);
+}
+
 async function measureStart(): Promise<void> {
-  const started: Record<string, number> = {};
-  const idle: Record<string, number> = {};
-  for (const [name, peer] of Object.entries(peers)) {
-    started[name] = peer.startMs;
-    idle[name] = rssOf(peer.pid);
-  }
-  for (const [name, command] of Object.entries(subjects)) {
-    const times: number[] = [];
+  const of = (read: (peer: Peer) => number) =>
+    Object.fromEntries(Object.entries(peers).map(([name, peer]) => [name, read(peer)]));
+  const cpu = of(({ startCpuMs }) => startCpuMs);
+  const idle = of(({ pid }) => rssOf(pid));
+  const kindOf = { source: kinds.startSource, bundle: kinds.startBundle, executable: kinds.startExecutable };
+  for (const [name, command] of present(subjects)) {
+    const times: Started[] = [];
     for (let time = 0; time < (quick ? 3 : 7); time++) {
       const proxy = await startDragoman(command, upstream);
-      times.push(proxy.startMs);
+      times.push(proxy);
       await Bun.sleep(500);
       idle[name] = rssOf(proxy.pid);
       await proxy.stop();
     }
-    started[name] = quantile(times, 0.5);
+    const started = quantile(
+      times.map(({ startMs }) => startMs),
+      0.5,
+    );
+    add(kindOf[name], { ...of(({ startMs }) => startMs), dragoman: started });
+    cpu[name] = quantile(
+      times.map(({ startCpuMs }) => startCpuMs),
+      0.5,
+    );
   }
-  add(kinds.start, started);
+  add(kinds.startCpu, cpu);
   add(kinds.idle, idle);
 }
 
-/** The first window after a start, and one when the compiler is done: turn by turn, so that the machine is the same to all. */
+const present = (commands: typeof subjects) =>
+  Object.entries(commands).filter((each): each is [keyof typeof subjects, string[]] => each[1] !== undefined);
+
+/** The first window after a start, and those when the compiler is done: turn by turn, so that the machine is the same to all. */
 async function measureSmall(): Promise<void> {
-  const body = requestBody("chat", modelOf("chat"), false);
-  const fresh = await startDragoman(subjects.dragoman!, upstream);
+  const fresh = await startDragoman(subjects.source, upstream);
   const elysia = await startFloor("elysia", upstream);
   own.push(fresh, elysia);
   const asked = { elysia, ...peers, dragoman: fresh };
-  const jobFor = ({ url }: Running) => ({ kind: "requests", url: url + clientPath.chat, body }) as const;
-  const window = (count: number) => async (running: Running) => {
-    const before = cpuOf(running.pid);
-    const times = await load<Times>({ ...jobFor(running), connections: 64, count });
-    return { cpu: ((cpuOf(running.pid) - before) / count) * 1e6, p99: times.p99 };
-  };
+  const window =
+    (dialect: Dialect, connections: number, count: number) =>
+    async ({ url, pid }: Running) => {
+      const body = requestBody(dialect, modelOf(dialect), false);
+      const job = { kind: "requests", url: url + clientPath[dialect], body, connections, count } as const;
+      return ((await cpuIn(pid, () => load<Times>(job))) / count) * 1e6;
+    };
   const first: Record<string, number> = {};
   for (const [name, running] of Object.entries(asked)) {
-    await window(3_000)(running);
-    first[name] = (await window(quick ? 6_000 : 12_000)(running)).cpu;
+    await window("chat", 64, 3_000)(running);
+    first[name] = await window("chat", 64, quick ? 6_000 : 12_000)(running);
   }
   add(kinds.smallFirst, first);
 
-  for (const running of Object.values(asked)) await warmUp(running.pid, () => window(4_000)(running), quick ? 4 : 12);
-  const turns = await inTurns(asked, quick ? 2 : 5, window(quick ? 3_000 : 4_000));
-  add(
-    kinds.smallSteady,
-    median(turns, ({ cpu }) => cpu),
-  );
-  add(
-    kinds.smallP99,
-    median(turns, ({ p99 }) => p99),
-  );
+  const body = requestBody("chat", modelOf("chat"), false);
+  const atRate = ({ url }: Running) =>
+    load<Times>({ kind: "rate", url: url + clientPath.chat, body, perSecond: 500, count: quick ? 1_000 : 4_000 });
+  for (const [form, { dialect }] of Object.entries(copilotReplies(""))) {
+    const isUsual = usualReply[dialect] === form;
+    if ((quick && !isUsual) || !rowsOfForm.some((kind) => isAsked(kind, form, only))) continue;
+    await play({ events: 10, perRead: 1, every: 0, reply: form as ReplyName });
+    const served = Object.fromEntries(
+      Object.entries(asked).filter(([name]) => peers[name]?.serves(dialect, dialect) ?? true),
+    );
+    for (const { pid, ...running } of Object.values(served))
+      await warmUp(pid, () => window(dialect, 64, 4_000)({ ...running, pid }), quick ? 4 : 12);
+    const times = quick ? 3 : 5;
+    const steady = await inTurns(served, times, window(dialect, 64, quick ? 3_000 : 4_000));
+    const one = await inTurns(served, times, window(dialect, 1, quick ? 700 : 1_500));
+    for (const [kind, turns] of [
+      [kinds.smallSteady, steady],
+      [kinds.smallOne, one],
+    ] as const)
+      add(
+        kind,
+        median(turns, (cpu) => cpu),
+        form,
+      );
+    if (dialect !== "chat" || !isUsual) continue;
+    const p99 = median(await inTurns(served, quick ? 2 : 5, atRate), (taken) => taken.p99);
+    add(kinds.smallRate, p99, form);
+  }
 
   const direct: Running = { ...upstream, url: upstream.url };
   const alone = await inTurns({ direct, ...asked }, quick ? 2 : 3, (running) => {
@@ -144,6 +191,9 @@ async function measureSmall(): Promise<void> {
   add(kinds.alone, added(median(alone, ({ p50 }) => p50 * 1000)));
   add(kinds.aloneP99, added(median(alone, ({ p99 }) => p99 * 1000)));
 }
+
+/** The rows that each form of a full reply has. */
+const rowsOfForm = [kinds.smallSteady, kinds.smallOne, kinds.smallRate];
 
 async function measureFirst(): Promise<void> {
   await play({ events: 3, perRead: 1, every: 2 });
@@ -266,8 +316,8 @@ async function measureTraced(): Promise<void> {
   own.push(collector);
   const exporting = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: "8192" };
   const asked = {
-    untraced: await startDragoman(subjects.dragoman!, upstream),
-    dragoman: await startDragoman(subjects.dragoman!, upstream, newFolder(), exporting),
+    untraced: await startDragoman(subjects.source, upstream),
+    dragoman: await startDragoman(subjects.source, upstream, newFolder(), exporting),
   };
   own.push(...Object.values(asked));
   const count = quick ? 3_000 : 6_000;
@@ -297,7 +347,7 @@ async function measureTraced(): Promise<void> {
 
 async function measureStall(): Promise<void> {
   await play({ events: 800_000, perRead: 200, every: 0 });
-  const fresh = await startDragoman(subjects.dragoman!, upstream);
+  const fresh = await startDragoman(subjects.source, upstream);
   own.push(fresh);
   const grown: Record<string, number>[] = [{}, {}, {}];
   const closed: Record<string, number> = {};
@@ -325,7 +375,8 @@ async function measureCount(): Promise<void> {
   const body = requestBody("messages", modelOf("messages"), false, 100_000);
   const firsts: Record<string, number> = {};
   const laters: Record<string, number> = {};
-  for (const [name, command] of Object.entries(subjects)) {
+  for (const [subject, command] of present(subjects)) {
+    const name = subject === "source" ? "dragoman" : subject;
     const proxy = await startDragoman(command, upstream);
     const chat = { url: proxy.url + clientPath.chat, body: requestBody("chat", modelOf("chat"), true) };
     await load({ ...chat, kind: "first", count: 1 });
@@ -340,7 +391,7 @@ async function measureCount(): Promise<void> {
 }
 
 async function measureHistory(): Promise<void> {
-  const proxy = await startDragoman(subjects.dragoman!, upstream, await fullHistory(quick ? 50_000 : 200_000));
+  const proxy = await startDragoman(subjects.source, upstream, await fullHistory(quick ? 50_000 : 200_000));
   const slowest: Record<string, number> = {};
   for (const path of historyPaths) {
     const url = proxy.url + path;

@@ -49,7 +49,7 @@ function databaseEnv(url: string): Record<string, string> {
 async function measureServers(): Promise<Pick<Costs, "requestCpu">> {
   const request = { kind: "requests" as const, body: requestBody("chat", modelOf("chat"), false) };
   const measure = async (name: string, envs: Record<string, string>[]) => {
-    const started = await Promise.all(envs.map((env) => startDragoman(subjects.dragoman!, upstream, newFolder(), env)));
+    const started = await Promise.all(envs.map((env) => startDragoman(subjects.source, upstream, newFolder(), env)));
     const jobs = (count: number) =>
       Promise.all(
         started.map(({ url }) => load<Times>({ ...request, url: url + clientPath.chat, connections: 32, count })),

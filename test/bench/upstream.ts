@@ -1,4 +1,5 @@
 /** GitHub and Copilot in one process. What its streams do is set by `POST /script`, before each measurement. */
+import type { ReplyName } from "../support/copilot-replies";
 import type { FormName } from "../support/copilot-streams";
 import { type Dialect, dialects, modelOf, piecesOf, replyOf, upstreamPath } from "./dialects";
 
@@ -11,6 +12,8 @@ export interface Script {
   every: number;
   /** The vendor's form of its dialect's streams. */
   form?: FormName;
+  /** The same of its full replies. */
+  reply?: ReplyName;
 }
 
 let script: Script = { events: 10, perRead: 1, every: 0 };
@@ -20,6 +23,7 @@ let cancelledAt = 0;
 const encoder = new TextEncoder();
 const dialectAt = new Map(dialects.map((dialect) => [upstreamPath[dialect], dialect]));
 let pieces = buildPieces();
+let replies = buildReplies();
 
 const server: Bun.Server<undefined> = Bun.serve({
   port: 0,
@@ -32,7 +36,7 @@ const server: Bun.Server<undefined> = Bun.serve({
     if (dialect) {
       const body = await request.text();
       const stream = body.length < 1000 ? body.includes('"stream":true') : isStream(body);
-      return stream ? streamed(dialect) : json(replyOf(dialect));
+      return stream ? streamed(dialect) : json(replies[dialect]);
     }
     switch (path) {
       case "/copilot_internal/v2/token": {
@@ -45,6 +49,7 @@ const server: Bun.Server<undefined> = Bun.serve({
       case "/script":
         script = (await request.json()) as Script;
         pieces = buildPieces();
+        replies = buildReplies();
         return new Response();
       case "/cancelled":
         return Response.json(cancelledAt);
@@ -72,6 +77,13 @@ function listed(dialect: Dialect): object {
       supports: { streaming: true, tool_calls: true },
     },
   };
+}
+
+function buildReplies() {
+  return Object.fromEntries(dialects.map((dialect) => [dialect, replyOf(dialect, script.reply)])) as Record<
+    Dialect,
+    string
+  >;
 }
 
 function buildPieces() {
