@@ -4,6 +4,7 @@
  */
 import type { App } from "../app";
 import type { ClientDialect } from "../dialects/hub/conversation";
+import { isEmpty } from "../dialects/hub/json";
 import { asProxyError, ProxyError } from "../errors";
 import type { ClientKey } from "../keys/client-keys";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
@@ -110,11 +111,6 @@ function chainOf({ config, catalogue }: FallbackParts, { model, provider }: Chat
   const models = provider ? undefined : catalogue.presentModels();
   const name = models && Object.keys(fallbacks).find((each) => findListed(each, models)?.id === model.id);
   return name === undefined ? undefined : fallbacks[name];
-}
-
-function isEmpty(table: object): boolean {
-  for (const _ in table) return false;
-  return true;
 }
 
 const isBlocked = ({ pool }: FallbackParts, { details }: ProxyError): boolean =>

@@ -179,6 +179,9 @@ export const kinds = {
   },
 } as const satisfies Record<string, RowKind>;
 
+/** The rows that each form of a full reply has. */
+export const replyRows: readonly RowKind[] = [kinds.smallSteady, kinds.smallOne, kinds.smallRate];
+
 export interface Row {
   kind: RowKind;
   /** Which of several rows of this kind: `chat, GPT`. */

@@ -33,7 +33,7 @@ import {
   subjects,
 } from "./processes";
 import { profileOf } from "./profile";
-import { isAsked, isPartAsked, judged, kinds, line, type Row, type RowKind, table } from "./rows";
+import { isAsked, isPartAsked, judged, kinds, line, type Row, type RowKind, replyRows, table } from "./rows";
 import { cpuOf, growthOf, machine, quantile, rssOf } from "./statistics";
 import type { Script } from "./upstream";
 import { warmUp } from "./warm-up";
@@ -159,7 +159,7 @@ async function measureSmall(): Promise<void> {
     load<Times>({ kind: "rate", url: url + clientPath.chat, body, perSecond: 500, count: quick ? 1_000 : 4_000 });
   for (const [form, { dialect }] of Object.entries(copilotReplies(""))) {
     const isUsual = usualReply[dialect] === form;
-    if ((quick && !isUsual) || !rowsOfForm.some((kind) => isAsked(kind, form, only))) continue;
+    if ((quick && !isUsual) || !replyRows.some((kind) => isAsked(kind, form, only))) continue;
     await play({ events: 10, perRead: 1, every: 0, reply: form as ReplyName });
     const served = Object.fromEntries(
       Object.entries(asked).filter(([name]) => peers[name]?.serves(dialect, dialect) ?? true),
@@ -191,9 +191,6 @@ async function measureSmall(): Promise<void> {
   add(kinds.alone, added(median(alone, ({ p50 }) => p50 * 1000)));
   add(kinds.aloneP99, added(median(alone, ({ p99 }) => p99 * 1000)));
 }
-
-/** The rows that each form of a full reply has. */
-const rowsOfForm = [kinds.smallSteady, kinds.smallOne, kinds.smallRate];
 
 async function measureFirst(): Promise<void> {
   await play({ events: 3, perRead: 1, every: 2 });

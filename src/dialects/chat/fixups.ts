@@ -6,7 +6,7 @@ import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from ".
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { dedupe } from "../hub/dedupe";
-import { omit } from "../hub/json";
+import { isEmpty, omit } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { ReplyError } from "../hub/reply";
 import { asFixup } from "../hub/rules";
@@ -85,33 +85,38 @@ function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, report:
     set.index = at;
   }
   if (isObject(choice.message)) {
-    set.message = fixMessage(choice.message, replyId, report);
+    const message = fixMessage(choice.message, replyId, report);
+    if (message !== choice.message) set.message = message;
     if (choice.finish_reason == null) {
       report("finish-reason");
       set.finish_reason = Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop";
     }
   }
-  return { ...choice, ...set };
+  return isEmpty(set) ? choice : { ...choice, ...set };
 }
 
 function fixMessage(message: JsonObject, replyId: unknown, report: Report): JsonObject {
-  const { padding, ...fixed } = message;
-  if (padding !== undefined) report("padding");
-  if (!hasRole(fixed)) {
+  const set: JsonObject = {};
+  if (!hasRole(message)) {
     report("role");
-    fixed.role = "assistant";
+    set.role = "assistant";
   }
-  if (!("content" in fixed)) {
+  if (!("content" in message)) {
     report("content-key");
-    fixed.content = null;
+    set.content = null;
   }
-  if (Array.isArray(fixed.tool_calls) && fixed.tool_calls.some((call) => isObject(call) && !call.id)) {
+  const { tool_calls: calls } = message;
+  if (Array.isArray(calls) && calls.some((call) => isObject(call) && !call.id)) {
     report("tool-id");
-    fixed.tool_calls = fixed.tool_calls.map((call, number) =>
+    set.tool_calls = calls.map((call, number) =>
       isObject(call) && !call.id ? { ...call, id: inventedCallId(replyId, number) } : call,
     );
   }
-  return fixed;
+  const isPadded = message.padding !== undefined;
+  if (isPadded) report("padding");
+  if (!isPadded && isEmpty(set)) return message;
+  const { padding: _, ...others } = message;
+  return { ...others, ...set };
 }
 
 // ── Stream ──

@@ -32,32 +32,63 @@ export function editMembers(text: string, set: Record<string, unknown>, remove: 
  * @param text The text from which `before` was parsed.
  */
 export function editedTo(text: string, before: Record<string, unknown>, after: Record<string, unknown>): string {
-  const isSame = (key: string) => Object.hasOwn(after, key) && after[key] === before[key];
-  const added = Object.keys(after).filter((key) => !Object.hasOwn(before, key));
-  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
-  const members = readMembers(text);
-  const last = new Map(members.map((member) => [member.key, member]));
-  const edits = members.flatMap((member): Edit[] => {
-    const { key, valueStart, end } = member;
-    // An earlier one of the same name is what no parser of ours has read.
-    if (isSame(key) || !Object.hasOwn(after, key) || last.get(key) !== member) return [];
-    return [{ start: valueStart, end, text: editedValue(text.slice(valueStart, end), before[key], after[key]) }];
-  });
-  const edited = spliced(text, edits);
-  if (added.length === 0 && removed.length === 0) return edited;
-  return editMembers(edited, Object.fromEntries(added.map((key) => [key, after[key]])), removed);
+  const edits: Edit[] = [];
+  editObject(text, text.indexOf("{"), before, after, edits);
+  return spliced(text, edits);
 }
 
-function editedValue(text: string, before: unknown, after: unknown): string {
-  if (after === before) return text;
-  if (isObject(before) && isObject(after)) return editedTo(text, before, after);
-  if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return JSON.stringify(after);
-  const edits = readElements(text, 0).map(({ key, start, end }) => ({
-    start,
-    end,
-    text: editedValue(text.slice(start, end), before[key], after[key]),
-  }));
-  return spliced(text, edits);
+/** Adds the edits that make one object of the text the other one. @param start The position of its opening brace. */
+function editObject(
+  text: string,
+  start: number,
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+  edits: Edit[],
+): void {
+  const members = readMembers(text, start);
+  // An earlier one of the same name is what no parser of ours has read.
+  const last = members.length > countOf(before) ? new Map(members.map((member) => [member.key, member])) : undefined;
+  /** Up to here the text is kept, or edited; after it come only members that are removed. */
+  let kept = start + 1;
+  let isFirst = true;
+  let isGap = false;
+  for (const member of members) {
+    const { key } = member;
+    if (!Object.hasOwn(after, key)) {
+      isGap = true;
+      continue;
+    }
+    if (isGap) edits.push({ start: kept, end: member.start, text: isFirst ? "" : "," });
+    if (after[key] !== before[key] && (!last || last.get(key) === member))
+      editValue(text, member.valueStart, member.end, before[key], after[key], edits);
+    kept = member.end;
+    isFirst = false;
+    isGap = false;
+  }
+  let added = "";
+  for (const key of Object.keys(after)) {
+    if (Object.hasOwn(before, key)) continue;
+    const value = JSON.stringify(after[key]);
+    if (value === undefined) continue;
+    added += `${isFirst ? "" : ","}${JSON.stringify(key)}:${value}`;
+    isFirst = false;
+  }
+  if (isGap || added !== "") edits.push({ start: kept, end: isGap ? members.at(-1)!.end : kept, text: added });
+}
+
+function editValue(text: string, start: number, end: number, before: unknown, after: unknown, edits: Edit[]): void {
+  if (after === before) return;
+  if (isObject(before) && isObject(after)) editObject(text, start, before, after, edits);
+  else if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    for (const { key, start: from, end: to } of readElements(text, start))
+      editValue(text, from, to, before[key], after[key], edits);
+  } else edits.push({ start, end, text: JSON.stringify(after) });
+}
+
+function countOf(object: object): number {
+  let count = 0;
+  for (const key in object) if (Object.hasOwn(object, key)) count++;
+  return count;
 }
 
 interface Edit {
@@ -66,15 +97,15 @@ interface Edit {
   text: string;
 }
 
-/** The text with some pieces of it replaced. */
+/** The text with some pieces of it replaced, which are in its order. */
 function spliced(text: string, edits: readonly Edit[]): string {
   let at = 0;
-  const pieces = edits.flatMap(({ start, end, text: replaced }) => {
-    const pieces = [text.slice(at, start), replaced];
+  let edited = "";
+  for (const { start, end, text: replaced } of edits) {
+    edited += text.slice(at, start) + replaced;
     at = end;
-    return pieces;
-  });
-  return [...pieces, text.slice(at)].join("");
+  }
+  return edited + text.slice(at);
 }
 
 /**
@@ -102,11 +133,15 @@ function readMembers(text: string, start = text.indexOf("{")): Member[] {
     const keyEnd = stringEnd(text, at);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const end = valueEnd(text, valueStart);
-    members.push({ key: JSON.parse(text.slice(at, keyEnd)) as string, start: at, valueStart, end });
+    members.push({ key: keyIn(text.slice(at, keyEnd)), start: at, valueStart, end });
     at = skipSpace(text, skipSpace(text, end) + 1);
   }
   return members;
 }
+
+/** @param literal With its quotes. */
+const keyIn = (literal: string): string =>
+  literal.includes("\\") ? (JSON.parse(literal) as string) : literal.slice(1, -1);
 
 /** @param start The position of the opening bracket. */
 function readElements(text: string, start: number): (Omit<Member, "key"> & { key: number })[] {
