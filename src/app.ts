@@ -142,6 +142,8 @@ export interface Limits {
   fullHeaders: number;
   /** Silence on a client's stream until a keep-alive is sent. */
   keepAlive: number;
+  /** For the verdict on a reply's tool uses, see `autoModeModel`. */
+  verdict: number;
   /** Silence of an upstream in the middle of its answer until the call is given up. */
   idle: number;
   /** A whole call, its answer included. */

@@ -347,6 +347,7 @@ function limitsFor(upstreamSilence: number | undefined): Limits {
     streamHeaders: upstreamSilence ?? 120_000,
     fullHeaders: upstreamSilence ?? 600_000,
     keepAlive: 15_000,
+    verdict: 30_000,
     idle: upstreamSilence ?? 300_000,
     total: 3_600_000,
     socketAge: 3_600_000,

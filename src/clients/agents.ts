@@ -47,7 +47,8 @@ const claudeCodeSwitches: readonly Switch[] = [
   {
     path: ["env", "CLAUDE_CODE_AUTO_MODE_SERVER"],
     value: "0",
-    does: "Lets auto mode check its actions with requests of its own: no server but Anthropic's does that for it.",
+    does: "0: auto mode checks its actions with requests of its own. 1: the model of `autoModeModel` checks them.",
+    isOn: (value) => value !== undefined,
   },
 ];
 
@@ -79,7 +80,7 @@ const claudeCode: Client = {
       })),
   },
   switches: claudeCodeSwitches,
-  setUp({ url, key = noKey, models, model = models.claude }) {
+  setUp({ url, key = noKey, models, model = models.claude, judges = false }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
     const variables = {
       ANTHROPIC_BASE_URL: url,
@@ -90,6 +91,7 @@ const claudeCode: Client = {
       ...namedDefault("HAIKU", models.haiku),
       ...namedDefault("FABLE", models.fable),
       ...Object.fromEntries(claudeCodeSwitches.map(({ path, value }) => [path.at(-1), value])),
+      ...(judges && { CLAUDE_CODE_AUTO_MODE_SERVER: "1" }),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       ...(foreign && { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(windowOf(model)) }),
     };

@@ -15,6 +15,8 @@ export interface Connection {
   models: Choice;
   /** The model to use instead of the client's default. */
   model?: ClientModel;
+  /** The server judges the tool uses of auto mode: its config names an `autoModeModel`. */
+  judges?: boolean;
 }
 
 export interface ClientSetup {

@@ -27,6 +27,8 @@ import {
   readFacts,
   readIncoming,
 } from "./incoming";
+import type { Initiator } from "./initiator";
+import { judged } from "./judge";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough, verbatim } from "./passthrough";
 import { planTools, promptOf } from "./prompt";
@@ -71,6 +73,29 @@ export async function relay(
   inAddress?: AddressMembers,
 ): Promise<Response> {
   const record = openRequestRecord(parts, request, caller, dialect);
+  const { incoming, answer } = await relayRecorded(parts, request, caller, dialect, { record, inAddress });
+  // The owner chose the model, so the limits of the client's key are none for it.
+  const ask = async (question: Request, own: RequestRecord) =>
+    (await relayRecorded(parts, question, { ...caller, key: undefined }, dialect, { record: own, facts: judging }))
+      .answer;
+  return dialect === "messages" ? judged(parts, { request, incoming, record, ask }, answer) : answer;
+}
+
+interface Recorded {
+  record: RequestRecord;
+  inAddress?: AddressMembers;
+  /** Instead of what the request shows. */
+  facts?: Initiator;
+}
+
+/** @throws ProxyError for the client; the row is written */
+async function relayRecorded(
+  parts: RelayParts,
+  request: Request,
+  caller: KeyedCaller,
+  dialect: ClientDialect,
+  { record, inAddress, facts: given }: Recorded,
+): Promise<{ incoming: Incoming; answer: Response }> {
   try {
     const codec = codecs[dialect];
     const incoming = await readIncoming(request, codec.longTexts, inAddress, record.held);
@@ -80,7 +105,7 @@ export async function relay(
     const summary = codec.compaction?.inWords.request(incoming.body);
     const body = summary ?? incoming.body;
     const facts = readFacts(codec, incoming, request.headers);
-    if (summary) Object.assign(facts, summarized);
+    Object.assign(facts, given ?? (summary && summarized));
     const conversation = conversationReader(codec, body);
     const asked: AskedReply = {
       request,
@@ -114,7 +139,7 @@ export async function relay(
           return byAuto(parts, asked, chained, undefined);
         }
       });
-    return await orWait(parts, { ...asked, key: caller.key }, serveOnce);
+    return { incoming, answer: await orWait(parts, { ...asked, key: caller.key }, serveOnce) };
   } catch (thrown) {
     throw record.fail(thrown);
   }
@@ -176,6 +201,8 @@ async function byAuto(
 
 const nothingIn = ({ codec, incoming, conversation }: AskedReply, target: ChatTarget, translated?: Conversation) =>
   asksNothing({ codec, incoming, conversation, translated, target });
+
+const judging = { initiator: "agent", reason: "it judges the tool uses of auto mode" } as const;
 
 /** No person asks for a summary: the client does, when the conversation has become long. */
 const summarized = { initiator: "agent", reason: "the conversation is summarized" } as const;

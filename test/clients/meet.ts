@@ -20,6 +20,7 @@ export interface Meeting {
   env?: Record<string, string>;
   /** Looks at its home before that is removed. */
   atHome?(home: string): Promise<void>;
+  judges?: boolean;
   /** The models that its settings name; those of the list by default. */
   offered?: readonly ClientModel[];
   /** What is waited for, in all that the client says. */
@@ -61,7 +62,7 @@ export async function meet(
     mkdirSync(work);
     const client = clientOf(tool.id);
     const offered = given.offered ?? (typeof named === "string" ? Object.values(models) : [named]);
-    const setup = client.setUp({ url, models: chooseModels(offered)!, model });
+    const setup = client.setUp({ url, models: chooseModels(offered)!, model, judges: given.judges });
     for (const { name, text } of freshFiles(tool.id, setup, { home, env: {} })) await Bun.write(name, text);
     const [program = "", ...args] = tool.command(task, model);
     const child = Bun.spawn(

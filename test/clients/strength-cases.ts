@@ -7,7 +7,7 @@ import { countTokens } from "gpt-tokenizer";
 import { z } from "zod";
 import type { ClientModel } from "../../src/clients/models";
 import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
-import { startProxy } from "../support/proxy";
+import { type RunningProxy, startProxy } from "../support/proxy";
 import { type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet, type Seen } from "./meet";
@@ -38,6 +38,9 @@ export async function* strengths(installed: Installed, isWanted: (tool: Tool) =>
   if (isWanted(tools.claudeCode)) {
     for (const id of ["claude-sonnet-4.6", "gpt-5.4", "gemini-3.8-flash"]) yield await searchesTools(id, installed);
     yield await listsModels(installed);
+    yield await worksUnasked("its own check", installed, undefined);
+    yield await worksUnasked("autoModeModel allows", installed, "1: allow");
+    yield await worksUnasked("autoModeModel blocks", installed, "1: block: it is not wanted");
   }
 }
 
@@ -55,16 +58,20 @@ interface Asked {
   env?: Record<string, string>;
   atHome?(home: string): Promise<void>;
   config?: object;
+  /** Prepares the upstream. */
+  prepare?(proxy: RunningProxy): void;
 }
 
 /** A client at the newest upstream, with a witness before dragoman. */
-async function visit({ model: id, config, ...asked }: Asked, installed: Installed): Promise<Visit> {
+async function visit({ model: id, config, prepare, ...asked }: Asked, installed: Installed): Promise<Visit> {
   await using proxy = await startProxy({ demo: { generation: "C" }, config });
+  prepare?.(proxy);
   using witness = startWitness(proxy.url);
   const list = await (await fetch(`${proxy.url}/v1/models`)).json();
   const offered: ClientModel[] = clientModels(z.object({ data: z.array(clientModelSource()) }).parse(list).data);
   const model = offered.find((each) => each.id === id)!;
-  const meeting = { task, ...asked, model, offered, url: witness.url, words: /$^/, timeoutMs: within };
+  const judges = config !== undefined && "autoModeModel" in config;
+  const meeting = { task, ...asked, model, offered, judges, url: witness.url, words: /$^/, timeoutMs: within };
   const seen = await meet(meeting, installed);
   const first = witness.sent.find(({ method, path }) => method === "POST" && !path.includes("count_tokens"));
   const body = JSON.parse(first?.body ?? "{}");
@@ -117,6 +124,50 @@ async function listsModels(installed: Installed): Promise<Strength> {
   if (!sent.some(({ path }) => path === "/v1/models?limit=1000")) faults.push("it did not ask for the list");
   return { tool, model: "", name: "model list", faults, measured: `${kept.length} models`, said };
 }
+
+/**
+ * A command in auto mode: it runs unasked if it is allowed, and no notice of Claude Code's says that it cannot check.
+ * @param verdict Of the model that dragoman asks; undefined for Claude Code's own check, which comes through dragoman too.
+ */
+async function worksUnasked(name: string, installed: Installed, verdict: string | undefined): Promise<Strength> {
+  const tool = tools.claudeCode;
+  const isAllowed = verdict === undefined || verdict.endsWith("allow");
+  const prepare = ({ demo }: RunningProxy) => {
+    const answer = (text: string) => Response.json({ ...scriptedMessage, content: [{ type: "text", text }] });
+    const asksIt = (body: unknown) => JSON.stringify(body).includes("You check the actions of a coding agent");
+    demo.intercept(
+      "/v1/messages",
+      ({ body }) => {
+        if (asksIt(body)) return answer(verdict ?? "");
+        return JSON.stringify(body).includes("<block>") ? answer("<block>no</block>") : undefined;
+      },
+      50,
+    );
+  };
+  const config = verdict === undefined ? undefined : { autoModeModel: "claude-haiku-4.5" };
+  const args = ["--permission-mode", "auto", "--output-format", "stream-json", "--verbose"];
+  const wish = { tool, model: "claude-sonnet-4.6", task: "use the tool Bash", args, prepare, config };
+  const { said, sent } = await visit(wish, installed);
+  const faults: string[] = [];
+  // The scripted command does not exist: that the shell says so shows that it ran.
+  if (/demo: command not found/.test(said) !== isAllowed) faults.push(isAllowed ? "it did not run" : "it ran");
+  if (/"level":"warning"/.test(said)) faults.push("there is a notice");
+  if (sent.some(({ status }) => status !== 200)) faults.push("a request failed");
+  const bytes = sent.reduce((sum, { body }) => sum + body.length, 0);
+  return {
+    tool,
+    model: "",
+    name: `auto mode, ${name}`,
+    faults,
+    measured: `${sent.length} requests, ${bytes} bytes`,
+    said,
+  };
+}
+
+const scriptedMessage = {
+  ...{ id: "msg_1", type: "message", role: "assistant", model: "claude-sonnet-4.6", stop_reason: "end_turn" },
+  ...{ stop_sequence: null, usage: { input_tokens: 10, output_tokens: 5 } },
+};
 
 if (import.meta.main) {
   const only = process.argv.slice(2);

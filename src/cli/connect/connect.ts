@@ -1,4 +1,5 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
+import { z } from "zod";
 import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles, isClientId } from "../../clients/index";
 import { unifiedDiff } from "../../clients/settings-file/diff";
@@ -10,7 +11,7 @@ import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
 import { keyStoreOf } from "../key-store";
 import { table } from "../layout";
-import { demoNotice, findServer, type RunningServer, requireServer } from "../running-server";
+import { askAsOwner, demoNotice, findServer, type RunningServer, readAs, requireServer } from "../running-server";
 import { mayRemove, print, say, shortened } from "../terminal";
 import { UsageError } from "../usage-error";
 import { type KeyChoice, keyToPrint, keyToWrite } from "./key-choice";
@@ -98,7 +99,9 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   const models = await modelsOf(server);
   const model = options.model === undefined ? undefined : pick(options.model, models.offered);
   const store = keyStoreOf(options.environment, server);
-  const settingsFor = ({ key }: KeyChoice) => client.setUp({ url: server.url, key, models: models.choice, model });
+  const judges = await hasJudge(server);
+  const settingsFor = ({ key }: KeyChoice) =>
+    client.setUp({ url: server.url, key, models: models.choice, model, judges });
   if (action === "print" || !client.file) {
     const choice = await keyToPrint(options.client, server, store, options.key);
     const setup = settingsFor(choice);
@@ -112,6 +115,14 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   const code = await test(options, { server, setup, models, choice });
   sayWhatIsLeft(options, setup, server);
   return code;
+}
+
+const judgeSchema = z.object({ config: z.object({ autoModeModel: z.string().optional() }) });
+
+/** Whether the server judges auto mode's tool uses. One whose config is not shown here is taken not to. */
+async function hasJudge(server: RunningServer): Promise<boolean> {
+  const answer = await askAsOwner(server, "/api/admin/config");
+  return answer !== undefined && (readAs(judgeSchema, answer, server).config.autoModeModel ?? "off") !== "off";
 }
 
 /** What is written, and where it leads. */

@@ -175,6 +175,7 @@ const groups: { title: string; names: string[] | "others" }[] = [
     title: "Web search",
     names: [
       "useResponsesApiWebSearch",
+      "autoModeModel",
       "webSearchModel",
       "webFetch",
       "webSearchEngine.name",

@@ -81,7 +81,10 @@ async function cards(app: App, url: string, key: string | undefined, member: str
           <Guide
             id={id}
             client={clientOf(id)}
-            place={{ url, key, models: choice ? withoutOthers(choice) : unknownModels }}
+            place={{
+              ...{ url, key, models: choice ? withoutOthers(choice) : unknownModels },
+              judges: app.config.current.autoModeModel !== "off",
+            }}
             hasCommand={member === null}
             seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
             now={now}
