@@ -63,11 +63,10 @@ async function knownOf(
   planned: PlannedRequest,
   headers: Headers,
 ): Promise<Known> {
-  const { conversation } = planned;
   try {
     const target = await chooseTarget(app, asked.name, asked.client, asked.key);
     const offered = await planTools(app, planned, target);
-    const prompt = promptOf({ conversation }, offered, planned, target).conversation();
+    const prompt = promptOf(planned, offered, target).conversation();
     const isUnknown = isProvided(target) || isAutoTarget(target);
     const isSent = target.dialect === "messages" && planned.dialect === "messages" && !offered && !isUnknown;
     return {

@@ -6,59 +6,45 @@ import type { Account } from "../accounts/account";
 import { markHash } from "../accounts/affinity";
 import { isSuspension } from "../accounts/suspension";
 import { upstreamPaths } from "../api-paths";
-import type { App } from "../app";
-import type { ClientDialect, Conversation, Turn } from "../dialects/hub/conversation";
+import type { ClientDialect, Turn } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
-import { type ClientKey, mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
+import { mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
 import { editMembers } from "../net/json/json-edit";
-import { type ReadText, skeletonOf } from "../net/json/json-skeleton";
-import type { AutoChoice, AutoQuestion } from "../upstream/copilot/auto";
+import { type ReadText, readUnmarked, skeletonOf } from "../net/json/json-skeleton";
+import { type AutoChoice, type AutoQuestion, autoTokenHeader } from "../upstream/copilot/auto";
 import { autoModel } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { findListed } from "../upstream/models/model-name";
 import { dearestOf } from "../upstream/models/price";
+import { affinityOf } from "./affinity-keys";
+import type { Exchange } from "./exchange";
 import { requireOwnAccount } from "./failover";
-import { bodyText, type Facts } from "./incoming";
+import { whyUnfit } from "./fallback-fit";
+import { bodyText } from "./incoming";
 import { isClientsOwn } from "./initiator";
 import { modelHeader, modelInHeader } from "./model-header";
-import type { RequestRecord } from "./request-record";
-import { type ChatTarget, preferredDialect, type TargetParts } from "./target";
-
-export type AutoParts = TargetParts & Pick<App, "auto" | "pool">;
-
-export interface AutoRequest {
-  client: ClientDialect;
-  key: ClientKey | undefined;
-  facts: Facts;
-  /** Undefined if the request cannot be decoded. */
-  conversation: Conversation | undefined;
-  whole: ReadText;
-  /** The client's session. */
-  session: string | undefined;
-  /** The account whose signatures the conversation holds. */
-  preferredAccount: Account | undefined;
-  /** The request is for a summary: the conversation goes on with it, and a new choice. */
-  isSummary: boolean;
-  record: RequestRecord;
-  /** Why the model that was chosen cannot take this request; undefined if it can. */
-  unfit?(target: ChatTarget): Promise<string | undefined>;
-}
+import type { RelayParts } from "./parts";
+import { type ChatTarget, preferredDialect } from "./target";
+import type { UpstreamCall } from "./upstream-call";
 
 /**
  * The answer of the model that an account's Auto chose.
+ * @param first The model in whose place it serves, whose request the chosen one must be able to take.
  * @param serve Serves the request with this model and this account alone.
  * @throws ProxyError The last account's, or why none could be asked.
  */
 export async function serveByAuto(
-  parts: AutoParts,
-  request: AutoRequest,
+  parts: RelayParts,
+  exchange: Exchange,
+  first: ChatTarget | undefined,
   serve: (target: ChatTarget) => Promise<Response>,
 ): Promise<Response> {
   const { auto, pool } = parts;
-  const { record } = request;
-  const conversation = conversationOf(request);
+  const { record, running } = exchange;
+  const { preferredAccount } = await affinityOf(parts, exchange);
+  const conversation = conversationOf(exchange);
   let failure: ProxyError | undefined;
-  for (const account of accountsOf(parts, request, conversation)) {
+  for (const account of accountsOf(parts, preferredAccount, conversation)) {
     const blocked = pool.suspensionError();
     if (blocked) throw blocked;
     const retried = new Set<Retry>();
@@ -66,13 +52,14 @@ export async function serveByAuto(
       let target: ChatTarget | undefined;
       const calls = record.attemptCount;
       try {
-        target = await targetOf(parts, request, account, conversation);
+        target = await targetOf(parts, exchange, first, account, conversation);
         const answer = await serve(target);
-        if (request.isSummary) auto.forget(account, conversation);
+        // After a summary the conversation goes on with a new choice.
+        if (exchange.reshape) auto.forget(account, conversation);
         answer.headers.set(modelHeader, modelInHeader(record.model() ?? target.model.id));
         return answer;
       } catch (thrown) {
-        if (record.isStopped || record.hasBegun) throw thrown;
+        if (running.isStopped || record.hasBegun) throw thrown;
         const error = asProxyError(thrown);
         if (error.kind === "internal" || isSuspension(error)) throw thrown;
         const retry = target && retryFor(parts, error, target.choice);
@@ -83,11 +70,11 @@ export async function serveByAuto(
         if (retry && !retried.has(retry)) {
           retried.add(retry);
           if (retry === "choice") auto.forget(account, conversation);
-          record.passOver({ model: target!.model.id, status, why: error.message });
+          running.passOver({ model: target!.model.id, status, why: error.message });
           continue;
         }
         if (!target && !leadsOn(error)) throw thrown;
-        if (target) record.passOver({ model: target.model.id, status, why: error.message });
+        if (target) running.passOver({ model: target.model.id, status, why: error.message });
         break;
       }
     }
@@ -101,8 +88,8 @@ const leadsOn = ({ kind, details }: ProxyError): boolean =>
 
 /** The account that keeps the conversation's choice first, then the one whose signatures it holds, then the others in order. */
 function* accountsOf(
-  { auto, pool, accounts }: AutoParts,
-  { preferredAccount }: AutoRequest,
+  { auto, pool, accounts }: RelayParts,
+  preferredAccount: Account | undefined,
   conversation: string | undefined,
 ): Generator<Account> {
   const capable = (account: Account) => auto.worksFor(account) !== false || hasNoOther(accounts, auto);
@@ -118,35 +105,37 @@ function* accountsOf(
 }
 
 /** Where no account has Auto, each is asked again: its answer says so. */
-const hasNoOther = (accounts: readonly Account[], auto: AutoParts["auto"]): boolean =>
+const hasNoOther = (accounts: readonly Account[], auto: RelayParts["auto"]): boolean =>
   accounts.every((account) => auto.worksFor(account) === false);
 
 async function targetOf(
-  { auto, catalogue }: AutoParts,
-  request: AutoRequest,
+  parts: RelayParts,
+  exchange: Exchange,
+  first: ChatTarget | undefined,
   account: Account,
   conversation: string | undefined,
 ): Promise<ChatTarget> {
-  const { client, key, facts, record } = request;
-  requireOwnAccount(account, record);
+  const { auto, catalogue } = parts;
+  const { dialect, key, facts, running } = exchange;
+  requireOwnAccount(account, running);
   await catalogue.load(account).catch((thrown: unknown) => {
     // A choice describes its model itself.
     if (!(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
   });
   const listed = catalogue.listOf(account);
   const question: AutoQuestion = {
-    prompt: newestWords(request),
+    prompt: newestWords(exchange),
     hasImage: facts.vision,
-    turns: request.conversation?.turns.filter(({ role }) => role === "assistant").length ?? 0,
+    turns: exchange.conversation()?.turns.filter(({ role }) => role === "assistant").length ?? 0,
     mayUse: (model) => mayUseByAuto(key, model),
     listed,
     mayOmit: catalogue.isAutoOnly(account) && listed.every(({ id }) => mayUseByAuto(key, id)),
-    controller: () => record.controller,
+    controller: () => running.controller,
   };
   const choice = await auto.choose(account, conversation, question);
-  const target = choice.model ? chosenTarget(choice, choice.model, client) : omittingTarget(choice, listed);
+  const target = choice.model ? chosenTarget(choice, choice.model, dialect) : omittingTarget(choice, listed);
   if (choice.model) requireAutoChoice(key, choice.model.id);
-  const why = await request.unfit?.(target);
+  const why = first && (await whyUnfit(parts, exchange, first, target));
   if (why !== undefined)
     throw new ProxyError(
       "invalid_request",
@@ -191,7 +180,7 @@ type Retry = "choice" | "omission";
 
 /** What another try with the same account may do differently. */
 function retryFor(
-  { auto }: AutoParts,
+  { auto }: RelayParts,
   { details, status, message }: ProxyError,
   choice?: AutoChoice,
 ): Retry | undefined {
@@ -205,8 +194,17 @@ function retryFor(
   return "omission";
 }
 
+/** What Auto's choice adds to a request: its token; where it names no model, the request does not either. */
+export function asChosen(choice: AutoChoice | undefined, { body, headers, repaired }: SentParts): SentParts {
+  if (choice?.token !== undefined) return { body, repaired, headers: { ...headers, [autoTokenHeader]: choice.token } };
+  if (!choice || choice.model) return { body, headers, repaired };
+  return { body: withoutModel(body), headers, repaired: repaired && (() => withoutModel(repaired())) };
+}
+
+type SentParts = Pick<UpstreamCall, "body" | "headers" | "repaired">;
+
 /** The request without the name of a model. */
-export function withoutModel(body: string | Uint8Array): string | Uint8Array {
+function withoutModel(body: string | Uint8Array): string | Uint8Array {
   const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
   const text = editMembers(skeleton?.text ?? bodyText(body), {}, ["model"]);
   return skeleton?.fill(text) ?? text;
@@ -216,20 +214,23 @@ export function withoutModel(body: string | Uint8Array): string | Uint8Array {
  * Tells conversations apart: by the client's session, which subagents share, and the first words of the person, which a
  * compaction replaces.
  */
-function conversationOf({ session, conversation, whole, key }: AutoRequest): string | undefined {
-  const first = conversation?.turns.map((turn) => wordsOf(turn, whole)).find((words) => words !== "");
+function conversationOf(exchange: Exchange): string | undefined {
+  const { session, key, whole } = exchange;
+  const turns = exchange.conversation()?.turns;
+  const first = turns?.map((turn) => wordsOf(turn, whole)).find((words) => words !== "");
   if (first === undefined && session === undefined) return undefined;
   return String(markHash(JSON.stringify([key?.name ?? null, session ?? null, first ?? null])));
 }
 
-const newestWords = ({ conversation, whole }: AutoRequest): string =>
-  conversation?.turns
-    .toReversed()
-    .map((turn) => wordsOf(turn, whole))
+const newestWords = (exchange: Exchange): string =>
+  exchange
+    .conversation()
+    ?.turns.toReversed()
+    .map((turn) => wordsOf(turn, exchange.whole))
     .find((words) => words !== "") ?? "";
 
 /** What a person wrote in a turn, without what the client added. */
-const wordsOf = ({ role, parts }: Turn, whole: ReadText): string =>
+const wordsOf = ({ role, parts }: Turn, whole: ReadText = readUnmarked): string =>
   role !== "user"
     ? ""
     : parts

@@ -9,8 +9,8 @@ import {
 import type { KeyedCaller } from "../keys/client-keys";
 import { type CallResponse, readText } from "../net/out/body";
 import { type AddressMembers, readIncoming } from "./incoming";
-import type { RelayParts } from "./relay";
-import { openRequestRecord, type RequestRecord } from "./request-record";
+import type { RelayParts } from "./parts";
+import { openRequest, type RunningRequest } from "./running-request";
 import { send } from "./send";
 import { chooseEmbeddingsTarget, type Target, whoOf } from "./target";
 
@@ -29,9 +29,10 @@ export async function embed(
   format: EmbeddingsFormat,
   inAddress?: AddressMembers,
 ): Promise<Response> {
-  const record = openRequestRecord(parts, request, caller, "embeddings", format.errors);
+  const running = openRequest(parts, request, caller, "embeddings", format.errors);
+  const { record } = running;
   try {
-    const incoming = await readIncoming(request, undefined, inAddress, record.held);
+    const incoming = await readIncoming(request, undefined, inAddress, running.held);
     caller.connection.keepOpen();
     record.setRequest(incoming);
     const asked = format.decodeRequest(incoming.body);
@@ -42,16 +43,16 @@ export async function embed(
 
     const all: Embeddings = { vectors: [], tokens: 0 };
     for (const batch of inBatches(texts, target.model.limits.inputs ?? defaultBatchSize)) {
-      const { vectors, tokens } = await embedBatch(parts, request, { target, texts: batch, dimensions, record });
+      const { vectors, tokens } = await embedBatch(parts, request, { target, texts: batch, dimensions, running });
       all.vectors.push(...vectors);
       all.tokens += tokens;
       // After each batch: it is charged, also if a later one fails.
       record.addUsage({ input: all.tokens, output: 0 });
     }
-    record.end(200);
-    return await record.budget.addTo(Response.json(format.encodeReply(incoming.model, all, asked)));
+    running.end(200);
+    return await running.budget.addTo(Response.json(format.encodeReply(incoming.model, all, asked)));
   } catch (thrown) {
-    throw record.fail(thrown);
+    throw running.fail(thrown);
   }
 }
 
@@ -63,13 +64,13 @@ interface Batch {
   target: Target;
   texts: string[];
   dimensions: unknown;
-  record: RequestRecord;
+  running: RunningRequest;
 }
 
 async function embedBatch(
   parts: RelayParts,
   request: Request,
-  { target, texts, dimensions, record }: Batch,
+  { target, texts, dimensions, running }: Batch,
 ): Promise<Embeddings> {
   const outgoing = {
     path: target.endpoint,
@@ -79,8 +80,8 @@ async function embedBatch(
     limits: callLimits(parts.limits, false),
   };
   const accept = async (response: CallResponse) => {
-    record.markFirstByte();
+    running.record.markFirstByte();
     return decodeEmbeddings(await readText(response, maxAnswerBytes), texts.length, whoOf(target));
   };
-  return send(parts, { target, outgoing, record, request, accept });
+  return send(parts, { target, outgoing, running, request, accept });
 }

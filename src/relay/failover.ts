@@ -12,13 +12,15 @@ import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
 import { bodyRemedies, type Remedy, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
 import { withDenial } from "./denials";
+import type { RelayParts } from "./parts";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
+import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch, Outgoing } from "./upstream-call";
 
 export type FailoverParts = Pick<
-  App,
+  RelayParts,
   | "accounts"
   | "affinity"
   | "breaker"
@@ -43,7 +45,7 @@ const sessionTimeoutMs = 5000;
  */
 export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: Dispatch<Answer>): Promise<Answer> {
   const { catalogue, pool } = parts;
-  const { target, outgoing, record } = dispatch;
+  const { target, outgoing, running } = dispatch;
   const model = target.model.id;
   const { premium } = target.model.price;
   const { onlyAccount } = outgoing;
@@ -62,15 +64,14 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
       if (blocked) throw blocked;
       if (refusing?.has(account)) continue;
       const outcome = await sendWith(parts, dispatch, account, {
-        // Each account counts a person's turn once.
-        initiator: failures?.has(account) ? afterFirstCall(outgoing.initiator) : outgoing.initiator,
+        hasFailed: failures?.has(account) ?? false,
         timeoutMs: account === candidates.at(-1) ? undefined : sessionTimeoutMs,
       });
       if ("answer" in outcome) return outcome.answer;
       const result = onlyAccount ? outcome : withDenial(parts, account, model, outcome);
       failures ??= new Map();
       failures.set(account, result);
-      markAccount(account, result, target, record);
+      markAccount(account, result, target, running.record);
       if (!result.account && account.stateFor(model).name === "ready") {
         refusing ??= new Set();
         refusing.add(account);
@@ -79,7 +80,7 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
     }
     const pause = pool.wait(need);
     if (round === 2 || pause === undefined || pause > maxPauseMs) break;
-    await wait(pause, undefined, { signal: record.controller.signal });
+    await wait(pause, undefined, { signal: running.controller.signal });
   }
   throw asLimit(
     parts,
@@ -99,9 +100,6 @@ function preferredFirst(candidates: Account[], preferred: Account | undefined): 
   if (preferred === undefined || !candidates.includes(preferred)) return candidates;
   return [preferred, ...candidates.filter((account) => account !== preferred)];
 }
-
-/** The upstream bills a request with `user`: only the first call of one request is sent as the person's turn. */
-const afterFirstCall = (initiator: Outgoing["initiator"]) => initiator && "agent";
 
 /** Keeps what the failure says about the account. */
 function markAccount(account: Account, failure: Failure, { model }: Target, record: RequestRecord): void {
@@ -131,16 +129,75 @@ function asLimit({ pool }: FailoverParts, need: Need, error: ProxyError, isOfOne
 }
 
 /** What is sent to one account next; the remedies change it. */
-interface AccountTry extends SentBody {
-  readonly account: Account;
-  readonly outgoing: Outgoing;
-  session: Session;
+class AccountCall implements CopilotCall, SentBody {
+  readonly path: string;
+  readonly intent: CopilotCall["intent"];
+  readonly vision: boolean | undefined;
+  readonly limits: CopilotCall["limits"];
+  readonly requestId: string;
+  readonly removed: string[] = [];
+  readonly socket: CopilotCall["socket"];
+  body: string | Uint8Array;
+  headers: Record<string, string> | undefined;
   initiator: Outgoing["initiator"];
   /** When the last call was sent, by the clock that never jumps. */
-  sentAt: number;
+  #sentAt = 0;
+
+  /** @param session The account's. */
+  constructor(
+    private readonly logger: FailoverParts["logger"],
+    private readonly running: RunningRequest,
+    readonly outgoing: Outgoing,
+    readonly account: Account,
+    public session: Session,
+    readonly unsupported: readonly string[],
+  ) {
+    const { overSocket } = outgoing;
+    this.path = outgoing.path;
+    this.intent = outgoing.intent;
+    this.vision = outgoing.vision;
+    this.limits = outgoing.limits;
+    this.requestId = running.requestId;
+    this.socket = overSocket && { ...overSocket, quota: (snapshots) => account.learnQuotaSnapshots(snapshots) };
+    this.body = withoutPatterns(outgoing.body, unsupported, running.record);
+    this.headers = outgoing.headers;
+    this.initiator = outgoing.initiator;
+  }
+
+  get record(): RequestRecord {
+    return this.running.record;
+  }
+
+  get controller(): AbortController {
+    return this.running.controller;
+  }
+
+  /** The upstream bills a request with `user`: each account counts a person's turn once. */
+  asFurtherCall(): void {
+    this.initiator &&= "agent";
+  }
+
+  /** To be called before each call. */
+  begin(): void {
+    this.#sentAt = performance.now();
+    this.record.trace.begin(this.account, this.session.baseUrl);
+  }
+
+  /** To be called with its outcome: a status, or the error when there was no answer. */
+  ended(outcome: number | ProxyError): void {
+    this.record.addAttempt(this.account, outcome, Math.round(performance.now() - this.#sentAt));
+  }
+
+  readonly retried = (code: string): void =>
+    this.logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`);
+
+  readonly resent = (error: ProxyError): void => {
+    this.ended(error);
+    this.begin();
+  };
 }
 
-const remedies: readonly Remedy<AccountTry>[] = [
+const remedies: readonly Remedy<AccountCall>[] = [
   {
     when: "refresh-session",
     async apply(current) {
@@ -174,32 +231,22 @@ async function sendWith<Answer>(
   parts: FailoverParts,
   dispatch: Dispatch<Answer>,
   account: Account,
-  { initiator, timeoutMs }: { initiator: Outgoing["initiator"]; timeoutMs: number | undefined },
+  { hasFailed, timeoutMs }: { hasFailed: boolean; timeoutMs: number | undefined },
 ): Promise<{ answer: Answer } | Failure> {
-  const { target, outgoing, record } = dispatch;
+  const { target, outgoing, running } = dispatch;
+  const { record } = running;
   const model = target.model.id;
-  const unsupported = parts.unsupportedParams.known(model);
-  const body = withoutPatterns(outgoing.body, unsupported, record);
-  requireOwnAccount(account, record);
+  requireOwnAccount(account, running);
   const session = account.presentSession() ?? (await sessionOf(account, record, timeoutMs));
   if ("remedy" in session) return session;
   const overage = await overageError(parts, account, target);
   if (overage) return { remedy: "next-account", error: overage };
-  const reserved = record.budget.reserve(account);
+  const reserved = running.budget.reserve(account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
-  const current: AccountTry = {
-    account,
-    outgoing,
-    record,
-    session,
-    body,
-    headers: outgoing.headers,
-    initiator,
-    unsupported,
-    removed: [],
-    sentAt: 0,
-  };
+  const unsupported = parts.unsupportedParams.known(model);
+  const current = new AccountCall(parts.logger, running, outgoing, account, session, unsupported);
+  if (hasFailed) current.asFurtherCall();
   const remedyFor = remediesOf(remedies);
   for (;;) {
     const result = await attempt(parts, dispatch, current);
@@ -213,15 +260,15 @@ async function sendWith<Answer>(
     const outcome = await orUnavailable(account, record, async () => remedy.apply(current, result));
     if (outcome === false) return afterRemedies(result);
     if (outcome !== true) return outcome;
-    current.initiator = afterFirstCall(current.initiator);
+    current.asFurtherCall();
   }
 }
 
 /** The accounts were chosen among the person's own. This is the last look before a token is used. @throws ProxyError `internal` */
-export function requireOwnAccount({ id, member }: Account, record: RequestRecord): void {
-  if (member === record.member) return;
+export function requireOwnAccount({ id, member }: Account, running: RunningRequest): void {
+  if (member === running.member) return;
   throw new ProxyError("internal", "This request was not sent: it was to use an account of another person.", {
-    cause: new Error(`The account ${id} of member ${member} was chosen for a request of member ${record.member}.`),
+    cause: new Error(`The account ${id} of member ${member} was chosen for a request of member ${running.member}.`),
   });
 }
 
@@ -248,38 +295,35 @@ const sessionOf = (account: Account, record: RequestRecord, timeoutMs: number | 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
 async function attempt<Answer>(
   parts: FailoverParts,
-  { accept, target }: Dispatch<Answer>,
-  current: AccountTry,
+  { accept, target, running }: Dispatch<Answer>,
+  current: AccountCall,
 ): Promise<{ answer: Answer } | Failure> {
   const { account, record } = current;
   let response: CallResponse;
-  current.sentAt = performance.now();
-  record.trace.begin(account, current.session.baseUrl);
+  current.begin();
   try {
-    response = await parts.copilot.call(current.session, callOf(parts, current));
+    response = await parts.copilot.call(current.session, current);
   } catch (thrown) {
     const error = asProxyError(thrown);
-    record.addAttempt(account, error, elapsedMs(current));
-    if (!record.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.message);
+    current.ended(error);
+    if (!running.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.message);
     throw thrown;
   }
-  record.addAttempt(account, response.status, elapsedMs(current));
-  if (response.status >= 500) parts.breaker.failed(account, `status ${response.status}`);
+  const { status, headers } = response;
+  current.ended(status);
+  if (status >= 500) parts.breaker.failed(account, `status ${status}`);
   if (!response.ok)
-    return noted(
-      parts,
-      readFailure(response.status, response.headers, await readStart(response, 64 * 1024), parts.now()),
-    );
+    return noted(parts, readFailure(status, headers, await readStart(response, 64 * 1024), parts.now()));
   parts.breaker.served(account);
   parts.catalogue.denials.served(account, target.model.id);
-  account.learnQuota(response.headers);
-  record.setAccount(account);
+  account.learnQuota(headers);
+  running.account = account;
   if (response.overSocket) record.setOverSocket();
   try {
     return { answer: await accept(response) };
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
-    const failure = noted(parts, readBrokenReply(thrown.error, response.headers, parts.now()));
+    const failure = noted(parts, readBrokenReply(thrown.error, headers, parts.now()));
     // A reply that had begun was generated and billed: the request is not sent again.
     if (thrown.hasBegun) throw failure.error;
     record.replyFailed(thrown.error.code);
@@ -292,33 +336,6 @@ function noted({ drift }: FailoverParts, failure: Failure): Failure {
   if (failure.newCode !== undefined) drift.note("error code", plainName(failure.newCode), "errors");
   return failure;
 }
-
-/** Member by member: a spread copies them several times slower. */
-function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
-  const { account, outgoing, record } = current;
-  return {
-    path: outgoing.path,
-    intent: outgoing.intent,
-    vision: outgoing.vision,
-    headers: current.headers,
-    limits: outgoing.limits,
-    body: current.body,
-    initiator: current.initiator,
-    requestId: record.requestId,
-    controller: record.controller,
-    socket: outgoing.overSocket
-      ? { ...outgoing.overSocket, quota: (snapshots) => account.learnQuotaSnapshots(snapshots) }
-      : undefined,
-    retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
-    resent(error) {
-      record.addAttempt(account, error, elapsedMs(current));
-      current.sentAt = performance.now();
-      record.trace.begin(account, current.session.baseUrl);
-    },
-  };
-}
-
-const elapsedMs = ({ sentAt }: AccountTry): number => Math.round(performance.now() - sentAt);
 
 /**
  * A session that is refused although it is fresh is the account's own failure, and another account may serve. After

@@ -1,17 +1,10 @@
 /** Whether a model can take the place of another one for a request: nothing of what the client sent may be lost. */
-import type { App } from "../app";
 import type { Part, Signature } from "../dialects/hub/conversation";
 import { nameOf } from "../dialects/hub/foreign";
-import type { Prompt } from "../upstream/tokens/token-counts";
+import type { Exchange } from "./exchange";
+import type { RelayParts } from "./parts";
 import { countIfLong } from "./prompt-limit";
 import type { ChatTarget } from "./target";
-
-/** A request that another model may serve. */
-export interface FallbackRequest {
-  prompt: Prompt;
-  /** Of the body. */
-  bytes: number;
-}
 
 /**
  * Why the model cannot take the place of the first one; undefined if it can. What cannot be encoded for it at all is found
@@ -19,12 +12,12 @@ export interface FallbackRequest {
  * @returns The end of a sentence: `it sees no images`.
  */
 export async function whyUnfit(
-  parts: Pick<App, "logger" | "tokenCounts">,
-  { prompt, bytes }: FallbackRequest,
+  parts: Pick<RelayParts, "logger" | "tokenCounts">,
+  exchange: Exchange,
   first: ChatTarget | undefined,
   target: ChatTarget,
 ): Promise<string | undefined> {
-  const conversation = prompt.conversation();
+  const conversation = exchange.conversation();
   if (!conversation) return "the request has parts that dragoman cannot read";
   const { supports, limits } = target.model;
   const sent = conversation.turns.flatMap((turn) => [...partsIn(turn.parts)]);
@@ -41,7 +34,7 @@ export async function whyUnfit(
   }
   const limit = limits.prompt ?? limits.context;
   if (limit === undefined) return undefined;
-  const count = await countIfLong(parts, { prompt, model: target.model, bytes }, limit);
+  const count = await countIfLong(parts, exchange, target.model, exchange.incoming.bytes.length, limit);
   return count !== undefined && count.tokens > limit ? `it takes at most ${limit} tokens of prompt` : undefined;
 }
 

@@ -2,30 +2,18 @@
  * The chain of models that serve in place of one that cannot: the owner's `fallbacks`. The next model is asked only while
  * nothing of an answer exists, each model once, and never after GitHub has blocked an account.
  */
-import type { App } from "../app";
-import type { ClientDialect } from "../dialects/hub/conversation";
 import { isEmpty } from "../dialects/hub/json";
 import { asProxyError, ProxyError } from "../errors";
-import type { ClientKey } from "../keys/client-keys";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
 import { findListed } from "../upstream/models/model-name";
-import { type FallbackRequest, whyUnfit } from "./fallback-fit";
-import type { Facts } from "./incoming";
+import type { Exchange } from "./exchange";
+import { whyUnfit } from "./fallback-fit";
 import { modelHeader, modelInHeader } from "./model-header";
+import type { RelayParts } from "./parts";
 import type { PassedOver } from "./request-log";
 import type { RequestRecord } from "./request-record";
-import { type ChatTarget, chooseTarget, isAutoTarget, type TargetParts } from "./target";
-
-type FallbackParts = TargetParts & Pick<App, "logger" | "pool" | "tokenCounts">;
-
-export interface ChainRequest extends FallbackRequest {
-  /** The model, as the client wrote it. */
-  name: string;
-  client: ClientDialect;
-  key: ClientKey | undefined;
-  facts: Facts;
-  record: RequestRecord;
-}
+import type { RunningRequest } from "./running-request";
+import { type ChatTarget, chooseTarget, isAutoTarget } from "./target";
 
 /** The statuses after which another model may serve: no quota, limited, unavailable, overloaded. */
 const leading: ReadonlySet<number> = new Set([402, 429, 503, 529]);
@@ -39,12 +27,13 @@ const maxAsked = 3;
  * @throws ProxyError The first model's, which says why no other one could serve.
  */
 export async function withFallbacks(
-  parts: FallbackParts,
-  request: ChainRequest,
+  parts: RelayParts,
+  exchange: Exchange,
   serve: (target: ChatTarget, first: ChatTarget | undefined) => Promise<Response>,
 ): Promise<Response> {
-  const { name, record } = request;
-  const { first, failure: unlisted } = await firstTarget(parts, request);
+  const { record, running } = exchange;
+  const name = exchange.incoming.model;
+  const { first, failure: unlisted } = await firstTarget(parts, exchange);
   const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[name];
   if (first && names === undefined) return serve(first, first);
   const chain: Chain = {
@@ -58,8 +47,8 @@ export async function withFallbacks(
   };
   let target = first;
   let failure = unlisted;
-  if (failure) chain.passedOver.push(record.passOver({ model: name, status: null, why: failure.message }));
-  if (failure || (first && isPutOff(first, chain, record))) target = await nextTarget(parts, request, chain);
+  if (failure) chain.passedOver.push(running.passOver({ model: name, status: null, why: failure.message }));
+  if (failure || (first && isPutOff(first, chain, running))) target = await nextTarget(parts, exchange, chain);
   while (target !== undefined) {
     const calls = record.attemptCount;
     try {
@@ -68,7 +57,7 @@ export async function withFallbacks(
       if (!answer.headers.has(modelHeader)) answer.headers.set(modelHeader, modelInHeader(target.model.id));
       return answer;
     } catch (thrown) {
-      if (record.isStopped) throw thrown;
+      if (running.isStopped) throw thrown;
       const error = asProxyError(thrown);
       const isRefusedHere = target !== first && record.attemptCount === calls && error.kind === "invalid_request";
       if (!isRefusedHere && !leadsOn(parts, error, record)) {
@@ -80,31 +69,31 @@ export async function withFallbacks(
       failure ??= error;
       chain.isCopilotOut ||= ofEveryModel.test(error.details.code ?? "");
       const status = record.attemptCount === calls ? null : error.status;
-      chain.passedOver.push(record.passOver({ model: target.model.id, status, why: error.message }));
+      chain.passedOver.push(running.passOver({ model: target.model.id, status, why: error.message }));
     }
-    target = await nextTarget(parts, request, chain);
+    target = await nextTarget(parts, exchange, chain);
   }
   // The row is that of the model that the client asked for.
-  if (first) record.setTarget(first, request.facts);
+  if (first) record.setTarget(first, exchange.facts);
   throw unserved(failure!, chain);
 }
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
 async function firstTarget(
-  parts: FallbackParts,
-  { name, client, key, record }: ChainRequest,
+  parts: RelayParts,
+  { dialect, key, incoming, record }: Exchange,
 ): Promise<{ first: ChatTarget; failure?: undefined } | { first?: undefined; failure: ProxyError }> {
   try {
-    return { first: await chooseTarget(parts, name, client, key) };
+    return { first: await chooseTarget(parts, incoming.model, dialect, key) };
   } catch (thrown) {
-    const hasChain = Object.hasOwn(parts.config.current.fallbacks, name);
+    const hasChain = Object.hasOwn(parts.config.current.fallbacks, incoming.model);
     if (!hasChain || !(thrown instanceof ProxyError) || !leadsOn(parts, thrown, record)) throw thrown;
     return { failure: thrown };
   }
 }
 
 /** The names in the chain of a model, under whichever of its names the config has it. */
-function chainOf({ config, catalogue }: FallbackParts, { model, provider }: ChatTarget): readonly string[] | undefined {
+function chainOf({ config, catalogue }: RelayParts, { model, provider }: ChatTarget): readonly string[] | undefined {
   const { fallbacks } = config.current;
   if (isEmpty(fallbacks)) return undefined;
   if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
@@ -113,10 +102,10 @@ function chainOf({ config, catalogue }: FallbackParts, { model, provider }: Chat
   return name === undefined ? undefined : fallbacks[name];
 }
 
-const isBlocked = ({ pool }: FallbackParts, { details }: ProxyError): boolean =>
+const isBlocked = ({ pool }: RelayParts, { details }: ProxyError): boolean =>
   details.code === "account_suspended" || pool.suspensionError() !== undefined;
 
-function leadsOn(parts: FallbackParts, error: ProxyError, record: RequestRecord): boolean {
+function leadsOn(parts: RelayParts, error: ProxyError, record: RequestRecord): boolean {
   // A reply that had begun was generated and billed.
   if (record.hasBegun || error.kind === "internal" || isBlocked(parts, error)) return false;
   if (error.details.code === "budget_exceeded") return error.details.mayFallBack === true;
@@ -124,11 +113,11 @@ function leadsOn(parts: FallbackParts, error: ProxyError, record: RequestRecord)
 }
 
 /** A provider that fails all the time is asked only if no other model of the chain can serve. */
-function isPutOff(target: ChatTarget, chain: Chain, record: RequestRecord): boolean {
+function isPutOff(target: ChatTarget, chain: Chain, running: RunningRequest): boolean {
   const why = target.provider?.breaker.cooling;
   if (why === undefined || chain.names.length === 0) return false;
   chain.cooling.push(target);
-  chain.passedOver.push(record.passOver({ model: target.model.id, status: null, why }));
+  chain.passedOver.push(running.passOver({ model: target.model.id, status: null, why }));
   return true;
 }
 
@@ -150,18 +139,18 @@ interface Chain {
 }
 
 /** The next model that can take the request. The record says why others cannot. */
-async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Chain): Promise<ChatTarget | undefined> {
-  const { client, key, record } = request;
+async function nextTarget(parts: RelayParts, exchange: Exchange, chain: Chain): Promise<ChatTarget | undefined> {
+  const { dialect, key, running } = exchange;
   for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {
-    if (record.isStopped) throw record.controller.signal.reason;
+    if (running.isStopped) throw running.controller.signal.reason;
     // The first model is one of those that were asked.
     if (chain.asked.size > maxAsked) break;
     let target: ChatTarget;
     try {
-      target = await chooseTarget(parts, name, client, key);
+      target = await chooseTarget(parts, name, dialect, key);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      chain.passedOver.push(record.passOver({ model: name, status: null, why: thrown.message }));
+      chain.passedOver.push(running.passOver({ model: name, status: null, why: thrown.message }));
       continue;
     }
     const { model, provider } = target;
@@ -171,13 +160,13 @@ async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Ch
         ? "the limit holds for every model of GitHub Copilot"
         : isAutoTarget(target) // What it chooses is looked at then.
           ? undefined
-          : await whyUnfit(parts, request, chain.first, target);
+          : await whyUnfit(parts, exchange, chain.first, target);
     if (why === undefined) {
       chain.asked.add(model.id);
-      if (isPutOff(target, chain, record)) continue;
+      if (isPutOff(target, chain, running)) continue;
       return target;
     }
-    chain.passedOver.push(record.passOver({ model: model.id, status: null, why: `Not asked: ${why}.` }));
+    chain.passedOver.push(running.passOver({ model: model.id, status: null, why: `Not asked: ${why}.` }));
   }
   return chain.cooling.shift();
 }

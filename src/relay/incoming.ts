@@ -1,7 +1,7 @@
 /** Reads the client's request once: its bytes, its JSON, and what routing needs to know. */
 import { isUtf8 } from "node:buffer";
 import type { ClientCodec } from "../dialects/codecs";
-import type { Conversation, JsonObject } from "../dialects/hub/conversation";
+import type { JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson, parseWithSource, SourceNumber } from "../json";
 import { limitBytes } from "../net/in/byte-limit";
@@ -140,25 +140,6 @@ export function readFacts(
   const overview = codec.overview(body);
   const { initiator, reason } = initiatorOf(overview, headers, skeleton?.whole);
   return { initiator, reason, vision: overview.image };
-}
-
-/** Undefined where the codec cannot decode the body; the request may still be passed through. */
-export type ReadConversation = () => Conversation | undefined;
-
-/** Decodes the body when the conversation is first needed: a request that is passed through seldom needs it. */
-export function conversationReader(codec: ClientCodec, body: JsonObject): ReadConversation {
-  let isRead = false;
-  let conversation: Conversation | undefined;
-  return () => {
-    if (isRead) return conversation;
-    isRead = true;
-    try {
-      conversation = codec.decodeRequest(body);
-    } catch (thrown) {
-      if (!(thrown instanceof ProxyError)) throw thrown;
-    }
-    return conversation;
-  };
 }
 
 function refuseCharsets(headers: Headers): void {

@@ -1,5 +1,4 @@
 /** Judges the tool uses of a reply with a model of the owner's choice, where Claude Code's auto mode asks for that. */
-import type { App } from "../app";
 import type { JsonObject } from "../dialects/hub/conversation";
 import {
   checkIn,
@@ -12,29 +11,27 @@ import {
   withVerdicts,
 } from "../dialects/messages/safeguards";
 import { ProxyError } from "../errors";
-import { type Incoming, wholeBody } from "./incoming";
-import type { RequestRecord } from "./request-record";
+import type { Exchange } from "./exchange";
+import { wholeBody } from "./incoming";
+import type { RelayParts } from "./parts";
+import type { RunningRequest } from "./running-request";
 
-export interface JudgedRequest {
-  request: Request;
-  incoming: Incoming;
-  record: RequestRecord;
-  /** Serves a request of the judge's in the messages dialect; its row is the record. */
-  ask(request: Request, record: RequestRecord): Promise<Response>;
-}
+/** Serves a request of the judge's in the messages dialect, with a row of its own. */
+type Ask = (request: Request, running: RunningRequest) => Promise<Response>;
 
 /** The answer with a verdict for each of its tool uses, if the client asked for them and the owner lets a model give them. */
 export async function judged(
-  { config, limits }: Pick<App, "config" | "limits">,
-  asked: JudgedRequest,
+  { config, limits }: Pick<RelayParts, "config" | "limits">,
+  exchange: Exchange,
+  ask: Ask,
   answer: Response,
 ): Promise<Response> {
   const { autoModeModel } = config.current;
-  if (autoModeModel === "off" || !checkIn(asked.incoming.body) || !answer.ok || !answer.body) return answer;
-  const body = wholeBody(asked.incoming);
+  if (autoModeModel === "off" || !checkIn(exchange.incoming.body) || !answer.ok || !answer.body) return answer;
+  const body = wholeBody(exchange.incoming);
   const context = checkIn(body)?.context;
   const judge: Judge = (uses) =>
-    verdictsOf(asked, judgeRequest(body, context, uses, autoModeModel), uses, limits.verdict);
+    verdictsOf(exchange, ask, judgeRequest(body, context, uses, autoModeModel), uses, limits.verdict);
   const { status, headers } = answer;
   const isStream = /event-stream/.test(headers.get("content-type") ?? "");
   const told = isStream
@@ -48,12 +45,13 @@ const tooSlow = (timeoutMs: number) =>
 
 /** A judge that fails, is slow or says nothing clear permits nothing. */
 async function verdictsOf(
-  { request, record, ask }: JudgedRequest,
+  { request, running }: Exchange,
+  ask: Ask,
   question: JsonObject,
   uses: readonly ToolUse[],
   timeoutMs: number,
 ): Promise<Verdict[]> {
-  const own = record.openChild("auto_mode");
+  const own = running.openChild("auto_mode");
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const headers = new Headers(request.headers);

@@ -3,12 +3,11 @@
  * read and the answer is empty. Other upstreams manage their cache themselves, so nothing is sent to them; nor is
  * anything sent for a warm-up of the responses dialect, which only announces a request.
  */
-import { type ClientCodec, codecs } from "../dialects/codecs";
-import type { ClientDialect, Conversation } from "../dialects/hub/conversation";
+import type { Conversation } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { gatherFrames } from "../net/stream/sse";
-import type { Facts, Incoming, ReadConversation } from "./incoming";
-import type { RequestRecord } from "./request-record";
+import type { Exchange } from "./exchange";
+import type { Facts } from "./incoming";
 import { streamHeaders } from "./respond";
 import type { Target } from "./target";
 
@@ -18,20 +17,15 @@ interface EmptyTurn {
   reason: "stop" | "length";
 }
 
-interface Question {
-  codec: ClientCodec;
-  incoming: Incoming;
-  conversation: ReadConversation;
-  /** Undefined where the request is passed through. */
-  translated: Conversation | undefined;
-  target: Target;
-}
-
-/** Undefined for a request that has to be sent. */
-export function asksNothing({ codec, incoming, conversation, translated, target }: Question): EmptyTurn | undefined {
-  const { model, stream, body } = incoming;
-  if (codec.isWarmUp?.(body))
-    return { conversation: conversation() ?? { model, stream, turns: [], tools: [] }, reason: "stop" };
+/**
+ * Undefined for a request that has to be sent.
+ * @param isPassed The upstream gets the client's bytes, and decides what they ask for.
+ */
+export function asksNothing(exchange: Exchange, target: Target, isPassed: boolean): EmptyTurn | undefined {
+  const { model, stream, body } = exchange.incoming;
+  if (exchange.codec.isWarmUp?.(body))
+    return { conversation: exchange.conversation() ?? { model, stream, turns: [], tools: [] }, reason: "stop" };
+  const translated = isPassed ? undefined : exchange.conversation();
   if (translated?.maxTokens !== 0 || target.dialect === "messages") return undefined;
   return { conversation: translated, reason: "length" };
 }
@@ -44,22 +38,18 @@ export const nothingSent: Facts = {
 };
 
 /** The empty answer, in the client's dialect. */
-export function answerNothing(
-  { conversation, reason }: EmptyTurn,
-  client: ClientDialect,
-  record: RequestRecord,
-): Response {
+export function answerNothing({ conversation, reason }: EmptyTurn, { codec, record, running }: Exchange): Response {
   const events: ReplyEvent[] = [
     { type: "start", id: "", model: conversation.model },
     { type: "usage", usage: { input: 0, output: 0 } },
     { type: "finish", reason },
   ];
-  for (const event of events) record.addEvent(event);
+  for (const event of events) running.addEvent(event);
   record.markFirstByte();
-  record.end(200);
-  if (!conversation.stream) return Response.json(codecs[client].encodeReply(events, conversation));
+  running.end(200);
+  if (!conversation.stream) return Response.json(codec.encodeReply(events, conversation));
   const out = gatherFrames();
-  const stream = codecs[client].encodeStream(conversation)(out);
+  const stream = codec.encodeStream(conversation)(out);
   for (const event of events) stream.push(event);
-  return new Response(out.take(), { headers: streamHeaders(codecs[client].streamType?.(conversation)) });
+  return new Response(out.take(), { headers: streamHeaders(codec.streamType?.(conversation)) });
 }

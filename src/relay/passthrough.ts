@@ -1,6 +1,6 @@
 /** Same dialect: the client's bytes go up and the upstream's bytes come down, changed by the named fixups only, or not at all. */
 
-import { type Codec, codecs, type TranslationOptions } from "../dialects/codecs";
+import { type Codec, codecs, type ReplyContext, type TranslationOptions } from "../dialects/codecs";
 import { cutReply, invalidEventCode } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
@@ -10,37 +10,28 @@ import { editedTo, editMembers } from "../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 import { concealedFrame } from "./conceal";
-import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
-import type { RequestRecord } from "./request-record";
+import type { Exchange } from "./exchange";
+import { bodyText, editIncoming } from "./incoming";
 import { BrokenReply } from "./respond";
+import type { RunningRequest } from "./running-request";
 import { needsStream, type Target, whoOf } from "./target";
-import { readFrames, type UpstreamCall, withoutBeta } from "./upstream-call";
+import { type Answer, readFrames, type UpstreamCall, type UpstreamReply, withoutBeta } from "./upstream-call";
 
-interface PassthroughRequest {
-  incoming: Incoming;
-  dialect: Dialect;
-  target: Target;
-  record: RequestRecord;
-  options: TranslationOptions;
-  /** Some of them are sent on with a body of this dialect. */
-  clientHeaders: Headers;
-  conversation: ReadConversation;
-}
+type PassedTarget = Target & { dialect: Dialect };
 
 /** A full reply that the model gives only as a stream is requested as one, and collected. */
-export function passthrough(request: PassthroughRequest): UpstreamCall {
-  const { incoming, target, record } = request;
-  const codec = codecs[request.dialect];
-  const isCollected = !incoming.stream && isOverFullOutput(request);
+export function passthrough(exchange: Exchange, target: PassedTarget, options: TranslationOptions): UpstreamCall {
+  const { incoming, record } = exchange;
+  const codec = codecs[target.dialect];
+  const isCollected = !incoming.stream && isOverFullOutput(exchange, target);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
-  const { body: sent, headers } = prepared(request, wanted);
-  const reply: ReplyParts = { codec, context: codec.replyContext(incoming.body), record };
+  const { body: sent, headers } = prepared(exchange, target, options, wanted);
   return {
     who: whoOf(target),
     body: sent,
     stream: incoming.stream || isCollected,
     headers,
-    withoutBeta: (beta) => withoutBeta(beta, request.options, (options) => prepared({ ...request, options }, wanted)),
+    withoutBeta: (beta) => withoutBeta(beta, options, (less) => prepared(exchange, target, less, wanted)),
     repaired: () => repairedText(codec.repairRequest, bodyText(sent)),
     fitTools(text) {
       const parsed = parseWithSource(text);
@@ -48,53 +39,24 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
       if (fitted) record.addChanges(fitted);
       return fitted && editMembers(text, fitted.set, []);
     },
-    full(text, json) {
-      for (const event of codec.decodeReply(json)) record.addEvent(event);
-      return passedText(reply, text, json);
-    },
-    collect(answer) {
-      const { feed, text } = collectReply(reply);
-      return { body: answer.body, bytes: readFrames(answer, feed), text };
-    },
-    stages(answer, out) {
-      const { feed, client } = streamStages(reply, out);
-      return { body: answer.body, bytes: readFrames(answer, feed), client };
-    },
+    reply: new PassedReply(exchange, target),
   };
 }
 
-/**
- * At a path of the provider's own not a byte is changed. The decoder reads along for the record and ignores what it does not
- * know. A stream that is cut off or contains an event that is not JSON ends with an error.
- */
-export function verbatim({ incoming, dialect, target, record }: VerbatimRequest): UpstreamCall {
-  const codec = codecs[dialect];
-  const who = whoOf(target);
-  const reply: ReplyParts = { codec, context: codec.replyContext(incoming.body), record };
-  return {
-    who,
-    body: incoming.bytes,
-    stream: incoming.stream,
-    headers: {},
-    full(text, json) {
-      for (const event of codec.decodeReply(json)) if (event.type !== "error") record.addEvent(event);
-      return text;
-    },
-    stages(answer, out) {
-      const { feed, client } = verbatimStages(reply, who, out);
-      return { body: answer.body, bytes: readFrames(answer, feed), client };
-    },
-  };
+/** At a path of the provider's own not a byte is changed. */
+export function verbatim(exchange: Exchange, target: PassedTarget): UpstreamCall {
+  const { bytes, stream } = exchange.incoming;
+  return { who: whoOf(target), body: bytes, stream, headers: {}, reply: new VerbatimReply(exchange, target) };
 }
-
-type VerbatimRequest = Pick<PassthroughRequest, "incoming" | "dialect" | "target" | "record">;
 
 /** What is sent, with each change in the record. @param wanted The client's body, with the stream that it does not know of. */
 function prepared(
-  { incoming, dialect, target, record, options, clientHeaders }: PassthroughRequest,
+  { incoming, record, headers: clientHeaders }: Exchange,
+  target: PassedTarget,
+  options: TranslationOptions,
   wanted: JsonObject,
 ) {
-  const codec = codecs[dialect];
+  const codec = codecs[target.dialect];
   const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, options);
   if (wanted !== incoming.body) {
     set.stream = true;
@@ -114,117 +76,149 @@ function prepared(
   };
 }
 
-function isOverFullOutput({ conversation, target }: PassthroughRequest): boolean {
+function isOverFullOutput(exchange: Exchange, target: Target): boolean {
   if (target.model.limits.fullOutput === undefined) return false;
-  const decoded = conversation();
+  const decoded = exchange.conversation();
   return decoded !== undefined && needsStream(decoded, target);
 }
 
-export interface ReplyParts {
-  codec: Codec;
-  context: ReturnType<Codec["replyContext"]>;
-  record: RequestRecord;
-}
+/** A reply in the client's own dialect: it is passed on with fixups, and the decoder reads along for the record. */
+export class PassedReply implements UpstreamReply {
+  readonly codec: Codec;
+  readonly context: ReplyContext;
+  readonly running: RunningRequest;
 
-/** The upstream's text, changed by the fixups only. */
-export function passedText(reply: ReplyParts, text: string, json: JsonObject): string {
-  const fixed = fixReply(reply, json);
-  return fixed === json ? text : editedTo(text, json, fixed);
-}
+  constructor({ incoming, running }: Exchange, { dialect }: PassedTarget) {
+    this.codec = codecs[dialect];
+    this.context = this.codec.replyContext(incoming.body);
+    this.running = running;
+  }
 
-/** The same object if nothing had to change. */
-function fixReply({ codec, context, record }: ReplyParts, json: JsonObject): JsonObject {
-  const fixed = codec.fixReply(json, context);
-  record.addChanges(fixed);
-  return fixed.fixups.length === 0 ? json : fixed.body;
-}
+  full(text: string, json: JsonObject): string {
+    for (const event of this.codec.decodeReply(json)) this.running.addEvent(event);
+    return this.fixed(text, json);
+  }
 
-/** Collects a stream into the full reply that the client requested. */
-function collectReply(reply: ReplyParts): { feed: Sink<SseFrame>; text(): string } {
-  const { codec, context, record } = reply;
-  const collector = codec.collectStream(record.addFixup);
-  let last: ReplyEvent | undefined;
-  const decoder = codec.decodeStream(context)({
-    push(event) {
-      last = event;
-      record.addEvent(event);
-    },
-    end() {},
-  });
-  return {
-    feed: {
+  /** The upstream's text, changed by the fixups only. */
+  fixed(text: string, json: JsonObject): string {
+    const fixed = this.#fix(json);
+    return fixed === json ? text : editedTo(text, json, fixed);
+  }
+
+  /** The same object if nothing had to change. */
+  #fix(json: JsonObject): JsonObject {
+    const fixed = this.codec.fixReply(json, this.context);
+    this.running.record.addChanges(fixed);
+    return fixed.fixups.length === 0 ? json : fixed.body;
+  }
+
+  /** Collects a stream into the full reply that the client requested. */
+  collect(answer: Answer) {
+    const { codec, context, running } = this;
+    const { record } = running;
+    const collector = codec.collectStream(record.addFixup);
+    let last: ReplyEvent | undefined;
+    const decoder = codec.decodeStream(context)({
+      push(event) {
+        last = event;
+        running.addEvent(event);
+      },
+      end() {},
+    });
+    const bytes = readFrames(answer, {
       push(frame) {
         if (last?.type === "finish" || last?.type === "error") return;
         collector.push(frame);
         decoder.push(frame);
       },
       end: () => decoder.end(),
-    },
-    text() {
+    });
+    const text = () => {
       if (last?.type === "error") throw new BrokenReply(last, record.earlyError === undefined);
-      return JSON.stringify(fixReply(reply, collector.body()));
-    },
-  };
-}
+      return JSON.stringify(this.#fix(collector.body()));
+    };
+    return { body: answer.body, bytes, text };
+  }
 
-function streamStages({ codec, context, record }: ReplyParts, out: Sink<SseFrame>) {
-  const client = codec.fixStream(context, record.addFixup)(out);
-  // A reply that the decoder cannot follow must not end as if it were complete.
-  let error: ReplyError | undefined;
-  const reader = codec.decodeStream(context)({
-    push(event) {
-      if (event.type === "error") error = event;
-      record.addEvent(event);
-    },
-    end() {},
-  });
-  return {
-    client,
-    feed: {
-      push(frame: SseFrame) {
+  stages(answer: Answer, out: Sink<SseFrame>) {
+    const { codec, context, running } = this;
+    const { addFixup, conceal } = running.record;
+    const client = codec.fixStream(context, addFixup)(out);
+    // A reply that the decoder cannot follow must not end as if it were complete.
+    let error: ReplyError | undefined;
+    const reader = codec.decodeStream(context)({
+      push(event) {
+        if (event.type === "error") error = event;
+        running.addEvent(event);
+      },
+      end() {},
+    });
+    const bytes = readFrames(answer, {
+      push(frame) {
         reader.push(frame);
         if (error?.code === invalidEventCode) client.fail(error);
-        else client.push(error ? concealedFrame(frame, record.conceal) : frame);
+        else client.push(error ? concealedFrame(frame, conceal) : frame);
       },
       end() {
         reader.end();
         client.end();
       },
-    },
-  };
+    });
+    return { body: answer.body, bytes, client };
+  }
 }
 
-function verbatimStages({ codec, context, record }: ReplyParts, who: string, out: Sink<SseFrame>) {
-  const client = codec.fixStream(context, record.addFixup)(out);
-  /** How the current frame ends the stream, if it does. */
-  let end: ReplyEvent | undefined;
-  const reader = codec.decodeStream()({
-    push(event) {
-      if (event.type !== "error" || end?.type === "error") record.addEvent(event);
-    },
-    end() {},
-  });
-  const fail = (error: Omit<ReplyError, "type">) => {
-    if (record.isOver) return;
-    const event = { type: "error" as const, ...error };
-    client.fail(event);
-    record.addEvent(event);
-  };
-  return {
-    client: { keepAlive: client.keepAlive, fail },
-    feed: {
-      push(frame: SseFrame) {
-        if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame)))
-          return fail({ code: "upstream_invalid", message: `${who} sent an event that is not JSON.` });
+/**
+ * A reply of which not a byte is changed. The decoder reads along and ignores what it does not know. A stream that is cut off
+ * or contains an event that is not JSON ends with an error.
+ */
+class VerbatimReply implements UpstreamReply {
+  readonly #passed: PassedReply;
+  readonly #who: string;
+
+  constructor(exchange: Exchange, target: PassedTarget) {
+    this.#passed = new PassedReply(exchange, target);
+    this.#who = whoOf(target);
+  }
+
+  full(text: string, json: JsonObject): string {
+    const { codec, running } = this.#passed;
+    for (const event of codec.decodeReply(json)) if (event.type !== "error") running.addEvent(event);
+    return text;
+  }
+
+  stages(answer: Answer, out: Sink<SseFrame>) {
+    const { codec, context, running } = this.#passed;
+    const { record } = running;
+    const client = codec.fixStream(context, record.addFixup)(out);
+    /** How the current frame ends the stream, if it does. */
+    let end: ReplyEvent | undefined;
+    const reader = codec.decodeStream()({
+      push(event) {
+        if (event.type !== "error" || end?.type === "error") running.addEvent(event);
+      },
+      end() {},
+    });
+    const fail = (error: Omit<ReplyError, "type">) => {
+      if (record.isOver) return;
+      const event = { type: "error" as const, ...error };
+      client.fail(event);
+      running.addEvent(event);
+    };
+    const notJson = { code: "upstream_invalid", message: `${this.#who} sent an event that is not JSON.` };
+    const bytes = readFrames(answer, {
+      push(frame) {
+        if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(notJson);
         end = codec.endIn?.(frame);
         reader.push(frame);
         // Where the decoder could not follow the stream, the record still gets its end.
-        if (end && !record.isOver) record.addEvent(end);
+        if (end && !record.isOver) running.addEvent(end);
         out.push(end?.type === "error" ? concealedFrame(frame, record.conceal) : frame);
       },
       end: () => fail(cutReply),
-    },
-  };
+    });
+    return { body: answer.body, bytes, client: { keepAlive: client.keepAlive, fail } };
+  }
 }
 
 function repairedText(repair: (body: JsonObject) => JsonObject, text: string): string {

@@ -1,10 +1,10 @@
 /** Refuses a prompt that is longer than the owner wants to pay for, in words that make clients compact the conversation. */
-import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
 import type { Model } from "../upstream/models/model";
 import { promptLimitOf } from "../upstream/models/prompt-limit";
 import type { Prompt, TokenCount } from "../upstream/tokens/token-counts";
+import type { RelayParts } from "./parts";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */
 const countTimeoutMs = 3_000;
@@ -12,19 +12,17 @@ const countTimeoutMs = 3_000;
 /** A token has hardly ever fewer bytes: a shorter body is not counted. */
 const bytesPerToken = 2;
 
-type CountParts = Pick<App, "tokenCounts" | "logger">;
+type CountParts = Pick<RelayParts, "tokenCounts" | "logger">;
 
-interface LongPrompt {
-  prompt: Prompt;
-  model: Model;
-  /** Of the request's body. */
-  bytes: number;
-}
-
-/** Undefined for a body that is too short for this many tokens, and if the count takes too long or fails. */
+/**
+ * Undefined for a body that is too short for this many tokens, and if the count takes too long or fails.
+ * @param bytes The length of the request's body.
+ */
 export async function countIfLong(
   { tokenCounts, logger }: CountParts,
-  { prompt, model, bytes }: LongPrompt,
+  prompt: Prompt,
+  model: Model,
+  bytes: number,
   limit: number,
 ): Promise<TokenCount | undefined> {
   const conversation = bytes < limit * bytesPerToken ? undefined : prompt.conversation();
@@ -43,12 +41,14 @@ export async function countIfLong(
  * @throws ProxyError `invalid_request` with the code `context_length_exceeded`.
  */
 export async function checkPromptLimit(
-  parts: Pick<App, "config"> & CountParts,
-  { prompt, model, bytes }: LongPrompt,
+  parts: Pick<RelayParts, "config"> & CountParts,
+  prompt: Prompt,
+  model: Model,
+  bytes: number,
 ): Promise<void> {
   const { config } = parts;
   const limit = promptLimitOf(model, config.current);
-  const count = limit === undefined ? undefined : await countIfLong(parts, { prompt, model, bytes }, limit);
+  const count = limit === undefined ? undefined : await countIfLong(parts, prompt, model, bytes, limit);
   if (limit === undefined || count === undefined || count.atLeast <= limit) return;
   const message = `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${Math.max(count.tokens, limit + 1)} tokens. Please reduce the length of the messages. (dragoman's limit: maxPromptTokens)`;
   throw new ProxyError("invalid_request", message, { code: "context_length_exceeded" });

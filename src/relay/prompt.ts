@@ -31,18 +31,16 @@ const mayOffer = (client: ClientDialect, body: JsonObject, target: ChatTarget): 
 
 /** The prompt as the model counts it: tools that it is to search for are no part of it, whoever runs the search. */
 export function promptOf(
-  prompt: Prompt,
-  planned: Pick<ServerToolPlan, "waiting" | "conversation"> | undefined,
-  { dialect: client }: Pick<PlannedRequest, "dialect">,
+  asked: PlannedRequest & Pick<Prompt, "whole">,
+  plan: Pick<ServerToolPlan, "waiting" | "conversation"> | undefined,
   { dialect, upstreamModel }: ChatTarget,
 ): Prompt {
-  const sent = planned?.waiting ? { ...prompt, conversation: () => planned.conversation } : prompt;
-  if (client !== dialect || !hasToolSearch(upstreamModel, dialect)) return sent;
+  const isSearched = asked.dialect === dialect && hasToolSearch(upstreamModel, dialect);
   return {
-    ...sent,
+    whole: asked.whole,
     conversation() {
-      const conversation = sent.conversation();
-      return conversation && withoutWaiting(conversation, dialect);
+      const sent = plan?.waiting ? plan.conversation : asked.conversation();
+      return isSearched && sent ? withoutWaiting(sent, dialect) : sent;
     },
   };
 }

@@ -1,6 +1,5 @@
 /** Sends a request to a provider. It has no other account to try; a refused body may be sent once more without what was refused. */
 
-import type { App } from "../app";
 import { beginningOf } from "../beginning";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
@@ -9,12 +8,14 @@ import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/
 import { statusOf } from "../upstream/copilot/failure-rows";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { bodyRemedies, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
+import type { RelayParts } from "./parts";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
+import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch } from "./upstream-call";
 
-type ProviderSendParts = Pick<App, "logger" | "now" | "unsupportedParams">;
+type ProviderSendParts = Pick<RelayParts, "logger" | "now" | "unsupportedParams">;
 
 interface ProviderDispatch<Answer> extends Dispatch<Answer> {
   target: Target & { provider: Provider };
@@ -26,26 +27,27 @@ interface ProviderDispatch<Answer> extends Dispatch<Answer> {
  */
 export async function sendToProvider<Answer>(
   parts: ProviderSendParts,
-  { target, outgoing, request, record, accept }: ProviderDispatch<Answer>,
+  { target, outgoing, request, running, accept }: ProviderDispatch<Answer>,
 ): Promise<Answer> {
   const { provider, model } = target;
   const { isVerbatim = false, passesHeaders } = outgoing;
+  const { record } = running;
   const unsupported = isVerbatim
     ? []
     : [...(provider.settings.unsupportedParams ?? []), ...parts.unsupportedParams.known(model.id)];
   const body = withoutPatterns(outgoing.body, unsupported, record);
   const sent: SentBody = { body, headers: outgoing.headers, outgoing, record, unsupported, removed: [] };
   const remedyFor = remediesOf(isVerbatim ? [] : bodyRemedies);
-  await record.budget.reserve(null);
+  await running.budget.reserve(null);
   for (;;) {
-    const response = await callProvider(parts, provider, record, {
+    const response = await callProvider(parts, provider, running, {
       operation: target.dialect ? "generate" : "embed",
       request,
       passesHeaders,
       headers: sent.headers,
       limits: outgoing.limits,
       body: sent.body,
-      controller: record.controller,
+      controller: running.controller,
     });
     const result = await resultOf(response, { provider, isVerbatim, record, accept, now: parts.now() });
     if ("answer" in result) {
@@ -65,7 +67,7 @@ async function resultOf<Answer>(
     record,
     accept,
     now,
-  }: Pick<Dispatch<Answer>, "record" | "accept"> & { provider: Provider; isVerbatim: boolean; now: number },
+  }: Pick<Dispatch<Answer>, "accept"> & { record: RequestRecord; provider: Provider; isVerbatim: boolean; now: number },
 ): Promise<{ answer: Answer } | Failure> {
   if (!response.ok) {
     const { error, text } = await readProviderError(provider, response, isVerbatim);
@@ -93,11 +95,12 @@ function errorOfBroken({ error: { code, message } }: BrokenReply): ProxyError {
 
 /** One call, with an attempt in the record. @throws ProxyError */
 async function callProvider(
-  { logger }: Pick<App, "logger">,
+  { logger }: Pick<RelayParts, "logger">,
   provider: Provider,
-  record: RequestRecord,
+  running: RunningRequest,
   call: ProviderCall,
 ): Promise<CallResponse> {
+  const { record } = running;
   let sentAt = performance.now();
   const elapsedMs = () => Math.round(performance.now() - sentAt);
   record.trace.begin(null, provider.settings.baseUrl);
@@ -119,13 +122,13 @@ async function callProvider(
   } catch (thrown) {
     const error = asProxyError(thrown);
     record.addAttempt(null, error, elapsedMs());
-    if (!record.isStopped && (error.kind === "upstream" || error.kind === "timeout"))
+    if (!running.isStopped && (error.kind === "upstream" || error.kind === "timeout"))
       noteFailure(logger, provider, error.kind === "timeout" ? "no answer in time" : "no connection");
     throw thrown;
   }
 }
 
-function noteFailure(logger: App["logger"], { breaker, who }: Provider, why: string): void {
+function noteFailure(logger: RelayParts["logger"], { breaker, who }: Provider, why: string): void {
   const until = breaker.failed(why);
   if (until !== undefined)
     logger.warn(

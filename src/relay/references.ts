@@ -18,8 +18,7 @@ export function rememberMaker(affinity: Affinity, { value, id }: Signature, acco
  */
 export async function refuseReferences(
   affinity: Affinity,
-  codec: Pick<ClientCodec, "references">,
-  body: JsonObject,
+  { codec, body }: { codec: Pick<ClientCodec, "references">; body: JsonObject },
 ): Promise<void> {
   const references = codec.references?.(body) ?? [];
   if (references.length === 0 || (await affinity.knows(references.map(({ id }) => id)))) return;

@@ -1,32 +1,12 @@
-/** What is gathered of a request on its way through the relay. It is written to the history once, however the request ends. */
-import type { Account } from "../accounts/account";
-import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
-import type { App } from "../app";
+/** What is known of a request, as far as the relay has come with it. It only records; `running-request.ts` acts. */
 import type { Changes } from "../dialects/hub/changes";
-import type { ClientDialect } from "../dialects/hub/conversation";
 import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
-import { asProxyError, ProxyError } from "../errors";
-import type { InFlightRequest } from "../history/entry";
-import type { InFlightHandle } from "../history/in-flight";
-import type { KeyedCaller } from "../keys/client-keys";
-import { describeCause } from "../logger";
-import type { HeldBytes } from "../net/in/held-bytes";
-import { pathOfUrl } from "../net/in/params";
-import { clientClosed, errorForClient } from "./client-error";
+import type { ProxyError } from "../errors";
+import type { Logger } from "../logger";
 import type { Facts, Incoming } from "./incoming";
-import { rememberMaker } from "./references";
-import { RequestBudget } from "./request-budget";
 import {
   type AttemptedAccount,
-  cachedTurn,
-  costOfRow,
-  finishedRow,
   forgetModel,
-  inFlightRow,
-  inspectUsage,
-  isCharged,
-  logFields,
-  logLine,
   namedTarget,
   nameWithoutContent,
   type PassedOver,
@@ -35,138 +15,32 @@ import {
   recordUsage,
   withoutContent,
 } from "./request-log";
-import { RequestTrace } from "./request-trace";
-import { RequestWait } from "./request-wait";
-import { requireRoomFor } from "./running-limits";
+import type { RequestTrace } from "./request-trace";
 import type { KnownTarget } from "./target";
 
-type WrittenAtTheEnd = Pick<App, "cacheWatch" | "exchangeMetrics" | "history" | "logger" | "losses" | "tracing">;
-export type RecordParts = WrittenAtTheEnd & Pick<App, "affinity" | "budgets" | "heldBodies" | "inFlight">;
-
-/**
- * @param errors The dialect in which the client gets errors.
- * @throws ProxyError 503 when too many requests run already, 429 when too many of the member's do; that request gets no row.
- */
-export function openRequestRecord(
-  parts: RecordParts,
-  request: Request,
-  { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
-  dialect: ClientDialect | "embeddings",
-  errors: ClientDialect = dialect === "embeddings" ? "chat" : dialect,
-): RequestRecord {
-  requireRoomFor(key?.member ?? null, parts.inFlight);
-  const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
-  const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null };
-  const record = new RequestRecord(parts, request, identity, dialect, errors);
-  for (const fixup of connection.fixups ?? []) record.addFixup(fixup);
-  parts.inFlight.begin(requestId, record);
-  return record;
+interface RecordOptions {
+  trace: RequestTrace;
+  logger: Pick<Logger, "scrub" | "withoutSecrets">;
+  /** Aborts when the client hangs up. */
+  signal: AbortSignal;
+  /** Called when something has changed that those see who watch the requests in flight. */
+  changed(): void;
+  /** Since the request came. */
+  elapsedMs(): number;
 }
 
-/** What a record needs of the client's request. */
-type RecordedRequest = Pick<Request, "method" | "headers" | "signal">;
-
-export class RequestRecord implements InFlightHandle {
-  readonly requestId: string;
-  /** The member whose request it is; null for the owner's. */
-  readonly member: string | null;
-  readonly budget: RequestBudget;
-  /** What it holds in memory until it has ended. */
-  readonly held: HeldBytes;
+export class RequestRecord {
   readonly trace: RequestTrace;
-  readonly wait: RequestWait;
-  #controller = new AbortController();
-  readonly #parts: RecordParts;
-  readonly #errors: ClientDialect;
-  readonly #request: RecordedRequest;
   readonly #state: RequestState;
-  readonly #openedAt = performance.now();
-  /** The account that answered. */
-  #server: Account | undefined;
+  readonly #with: RecordOptions;
   #hasBegun = false;
   #isOver = false;
-  #isWritten = false;
-  #isStopped = false;
-  #served: ((usage: Partial<Usage>) => void) | undefined;
-  #children = 0;
+  #waitBegan: number | undefined;
 
-  constructor(
-    parts: RecordParts,
-    request: RecordedRequest,
-    identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session">,
-    dialect: RequestState["clientDialect"],
-    errors: ClientDialect,
-    parent?: RequestTrace,
-  ) {
-    this.requestId = identity.requestId;
-    this.member = identity.member;
-    this.held = parts.heldBodies.of(identity.member);
-    this.#parts = parts;
-    this.#errors = errors;
-    this.#request = request;
-    this.#state = {
-      ...identity,
-      method: request.method,
-      clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
-      clientDialect: dialect,
-      startedAtMs: Date.now(),
-      account: null,
-      attempts: [],
-      usage: {},
-    };
-    this.budget = new RequestBudget(parts.budgets, this.#state, (why) => this.stop(why));
-    this.trace = new RequestTrace(parts.tracing, this.#state, request.headers, parent);
-    this.wait = new RequestWait(this.#state, parts.logger.scrub, () => this.#changed());
-    const { signal } = request;
-    if (signal.aborted) this.stop(clientClosed);
-    else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
-  }
-
-  /**
-   * Opens the record of something that runs for this request and has a row of its own. It is stopped with this request.
-   * @param path What runs: `web_search`.
-   */
-  openChild(path: string): RequestRecord {
-    const { requestId, keyName, member, session, clientDialect } = this.#state;
-    const { method, headers } = this.#request;
-    const childId = `${requestId}.${++this.#children}`;
-    const identity = { requestId: childId, keyName, member, path, parentId: requestId, session };
-    const child = new RequestRecord(
-      this.#parts,
-      { method, headers, signal: this.controller.signal },
-      identity,
-      clientDialect,
-      this.#errors,
-      this.trace,
-    );
-    this.#parts.inFlight.begin(child.requestId, child);
-    return child;
-  }
-
-  /**
-   * Aborts when nobody wants the answer any more: the client hung up, an admin stopped the request, or a limit of the
-   * present call has passed. Its reason is the error for the client. After such a limit, the next call has a new one.
-   */
-  get controller(): AbortController {
-    if (this.#controller.signal.aborted && !this.#isStopped) this.#controller = new AbortController();
-    return this.#controller;
-  }
-
-  /** The present state, for those who watch the requests in flight. */
-  tell(): InFlightRequest {
-    return inFlightRow(this.#state);
-  }
-
-  /** Ends the request at once. @param why For the client. */
-  stop(why: ProxyError): void {
-    const controller = this.controller;
-    this.#isStopped = true;
-    controller.abort(why);
-  }
-
-  /** The client hung up, or an admin stopped the request. */
-  get isStopped(): boolean {
-    return this.#isStopped;
+  constructor(state: RequestState, options: RecordOptions) {
+    this.#state = state;
+    this.#with = options;
+    this.trace = options.trace;
   }
 
   setRequest(incoming: Incoming): void {
@@ -181,7 +55,7 @@ export class RequestRecord implements InFlightHandle {
   setTarget(target: KnownTarget, facts: Facts): void {
     this.#state.target = target;
     this.#state.facts = facts;
-    this.#changed();
+    this.#with.changed();
   }
 
   readonly model = (): string | undefined => this.#state.target?.model.id;
@@ -191,7 +65,8 @@ export class RequestRecord implements InFlightHandle {
     this.#state.overSocket = true;
   }
 
-  setPrompt(prompt: RecordedPrompt): void {
+  /** @param prompt Undefined if the usage will not be this prompt's alone. */
+  setPrompt(prompt: RecordedPrompt | undefined): void {
     this.#state.prompt = prompt;
   }
 
@@ -202,23 +77,13 @@ export class RequestRecord implements InFlightHandle {
   addAttempt(account: AttemptedAccount | null, outcome: number | ProxyError, ms: number): void {
     this.#state.account = account;
     const model = this.#state.target?.model.id;
-    const errorOf = ({ kind }: ProxyError) => (this.#request.signal.aborted ? "client_closed" : kind);
+    const errorOf = ({ kind }: ProxyError) => (this.#with.signal.aborted ? "client_closed" : kind);
     const result = typeof outcome === "number" ? { status: outcome } : { error: errorOf(outcome) };
     this.#state.attempts.push({ account, model, ...result, ms });
     this.trace.ended(account, result);
-    this.#changed();
+    this.#with.changed();
   }
 
-  /** The account that answered; only this account can read the signatures in its reply. */
-  setAccount(account: Account): void {
-    this.#server = account;
-  }
-
-  get account(): Account | undefined {
-    return this.#server;
-  }
-
-  /** Handed on by itself. */
   readonly addFixup = (name: string): void => {
     this.#state.fixups ??= new Set();
     this.#state.fixups.add(name);
@@ -232,7 +97,7 @@ export class RequestRecord implements InFlightHandle {
     }
   }
 
-  /** To be called with each event of the reply. */
+  /** An event of the reply. {@link RunningRequest.addEvent} calls it. */
   addEvent(event: ReplyEvent): void {
     switch (event.type) {
       case "start":
@@ -252,11 +117,6 @@ export class RequestRecord implements InFlightHandle {
       case "error":
         this.#isOver = true;
         this.#state.error ??= { type: event.code, message: event.message };
-        if (isSuspensionEvent(event.code, event.message))
-          this.#server?.setState({ name: "failed", reason: suspensionReason(event.message), suspended: true });
-        break;
-      case "block-end":
-        if (this.#server && event.signature) rememberMaker(this.#parts.affinity, event.signature, this.#server);
         break;
     }
   }
@@ -266,16 +126,10 @@ export class RequestRecord implements InFlightHandle {
     return recordUsage(this.#state, reported, this.addFixup);
   }
 
-  /** The upstream is asked once more for the same reply: its usage no longer tells the size of the client's prompt. */
-  beginTurn(): void {
-    this.#served = undefined;
-    this.#state.prompt = undefined;
-  }
-
   /** A web search ran for the reply. */
   addSearch(): void {
     this.#state.searches = (this.#state.searches ?? 0) + 1;
-    this.#changed();
+    this.#with.changed();
   }
 
   /** To be called with each piece of a stream that the client gets. */
@@ -283,14 +137,30 @@ export class RequestRecord implements InFlightHandle {
     this.#state.sentBytes = (this.#state.sentBytes ?? 0) + bytes;
   }
 
+  /**
+   * The request waits for a limit to end.
+   * @param until Timestamp, ms: when it probably ends.
+   */
+  beginWait(why: string, until: number): void {
+    const state = this.#state;
+    state.wait = { why: this.#with.logger.scrub(this.redact(why)), until, ms: state.wait?.ms ?? 0 };
+    // Models that could not serve before are asked anew.
+    state.passedOver = undefined;
+    this.#waitBegan ??= performance.now();
+    this.#with.changed();
+  }
+
+  endWait(): void {
+    const { wait } = this.#state;
+    if (!wait || this.#waitBegan === undefined) return;
+    this.#state.wait = { ...wait, until: null, ms: wait.ms + performance.now() - this.#waitBegan };
+    this.#waitBegan = undefined;
+    this.#with.changed();
+  }
+
   /** What the client was told before the upstream reported any, or in its place. */
   setEstimate(name: "estimatedInput" | "estimatedOutput", tokens: number): void {
     this.#state[name] = tokens;
-  }
-
-  /** Registers what is done with the usage once a request was served to its end; its row is written then. */
-  onServed(work: (usage: Partial<Usage>) => void): void {
-    this.#served = work;
   }
 
   /** The reply's last event was seen. */
@@ -308,13 +178,13 @@ export class RequestRecord implements InFlightHandle {
   replyFailed(code: string): void {
     const attempt = this.#state.attempts.at(-1);
     if (attempt) {
-      attempt.error = nameWithoutContent(this.#state, code, this.#parts.logger.scrub);
+      attempt.error = nameWithoutContent(this.#state, code, this.#with.logger.scrub);
       this.trace.failed(attempt.error);
     }
     this.#state.error = undefined;
     this.#state.stopReason = undefined;
     this.#isOver = false;
-    this.#changed();
+    this.#with.changed();
   }
 
   /** A part of the reply was generated, so it is not asked for again. */
@@ -329,80 +199,21 @@ export class RequestRecord implements InFlightHandle {
 
   /** Another model is to serve the request. @returns As it is recorded, without parts of the request. */
   passOver(why: PassedOver): PassedOver {
-    const recorded = forgetModel(this.#state, why, this.#parts.logger.scrub);
-    this.#served = undefined;
-    this.#server = undefined;
+    const recorded = forgetModel(this.#state, why, this.#with.logger.scrub);
     this.#isOver = false;
-    this.#changed();
+    this.#with.changed();
     return recorded;
   }
 
-  /** A text of the upstream without credentials. Handed on by itself. */
-  readonly conceal = (text: string): string => this.#parts.logger.withoutSecrets(text);
+  /** A text of the upstream without credentials. */
+  readonly conceal = (text: string): string => this.#with.logger.withoutSecrets(text);
 
   /** An error's message without the parts of the request it repeats. */
   readonly redact = (message: string): string => withoutContent(this.#state, message);
 
   markFirstByte(): void {
     if (this.#state.firstByteMs !== undefined) return;
-    this.#state.firstByteMs = this.#elapsedMs();
-    this.#changed();
-  }
-
-  /** Writes the row; only the first call counts. */
-  end(status: number): void {
-    if (this.#isWritten) return;
-    this.#isWritten = true;
-    this.held[Symbol.dispose]();
-    const { cacheWatch, exchangeMetrics, history, inFlight, logger, losses } = this.#parts;
-    const state = this.#state;
-    const durationMs = this.#elapsedMs();
-    if (this.#isOver) inspectUsage(state, this.#server, losses);
-    const turn = cachedTurn(state, durationMs);
-    if (turn) state.cacheMiss = cacheWatch.judge(turn);
-    const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
-    this.budget.end(this.#hasBegun || isCharged(state) ? costOfRow(row) : undefined, this.#hasBegun && !this.#isOver);
-    history.add(row);
-    inFlight.end(row);
-    exchangeMetrics.count(row, state.attempts);
-    this.trace.end(row);
-    const line = logLine(state.method, row);
-    const fields = () => logFields(row);
-    if (state.error) logger.warn(line, undefined, fields);
-    else logger.info(line, fields);
-    if (status === 200 && !state.error) this.#served?.(state.usage);
-  }
-
-  /** Writes the row of a request whose client hung up. */
-  hungUp(): void {
-    if (!this.#isOver) this.#state.error ??= { type: "client_closed", message: clientClosed.message };
-    this.end(this.#isOver ? 200 : 499);
-  }
-
-  /**
-   * Writes the row of a failure and returns the error for the client.
-   * @param sent The status that the client got before; by default that of the error.
-   */
-  fail(thrown: unknown, sent?: number): ProxyError {
-    if (this.#request.signal.aborted) {
-      this.hungUp();
-      return clientClosed;
-    }
-    const error = asProxyError(this.#isStopped ? this.#controller.signal.reason : thrown);
-    this.#state.error = { type: error.details.code ?? error.kind, message: error.message };
-    const forClient = errorForClient(error, this.#errors, this.#request.headers.get("user-agent"));
-    this.end(sent ?? forClient.status);
-    if (error.kind !== "internal") return forClient;
-    const cause = withoutContent(this.#state, describeCause(error.details.cause));
-    this.#parts.logger.error("A request failed unexpectedly; please report this.", cause);
-    return new ProxyError("internal", error.message, { ...error.details, cause });
-  }
-
-  #changed(): void {
-    this.#parts.inFlight.notify(this.requestId);
-  }
-
-  #elapsedMs(): number {
-    return Math.round(performance.now() - this.#openedAt);
+    this.#state.firstByteMs = this.#with.elapsedMs();
+    this.#with.changed();
   }
 }

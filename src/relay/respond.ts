@@ -1,6 +1,6 @@
 /** Makes the client's answer from the upstream's successful answer. */
 
-import type { App } from "../app";
+import type { JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { ClientConnection } from "../net/in/guard";
@@ -9,7 +9,8 @@ import { pump } from "../net/stream/pump";
 import { gatherFrames } from "../net/stream/sse";
 import type { ReplyWatch } from "../upstream/changes/drift";
 import { upstreamErrorIn } from "../upstream/copilot/failure";
-import type { RequestRecord } from "./request-record";
+import type { RelayParts } from "./parts";
+import type { RunningRequest } from "./running-request";
 import type { UpstreamCall } from "./upstream-call";
 
 const maxReplyBytes = 32 * 1024 * 1024;
@@ -18,12 +19,10 @@ const maxReplyBytes = 32 * 1024 * 1024;
 export interface Reply {
   response: CallResponse;
   call: UpstreamCall;
-  record: RequestRecord;
+  running: RunningRequest;
   /** Looks at what is new in the answer. */
   watch?: ReplyWatch;
 }
-
-export type RespondParts = Pick<App, "limits" | "stopping">;
 
 /** The upstream sent an error in place of a reply, and nothing of it went to the client. */
 export class BrokenReply extends Error {
@@ -41,28 +40,28 @@ export class BrokenReply extends Error {
 
 /** Answers with a full reply. @throws BrokenReply; ProxyError `upstream` when the answer is not a reply at all. */
 export async function respondFull(reply: Reply): Promise<Response> {
-  const { response, call, record, watch } = reply;
-  const { full } = call;
+  const { response, call, running, watch } = reply;
+  const { record } = running;
   const text =
-    call.stream || !full
+    call.stream || !call.reply.full
       ? await collectReply(reply)
       : readFull(await readBody(response, maxReplyBytes), call.who, (text, json) => {
           watch?.full(json);
-          return full(text, json);
+          return call.reply.full!(text, json);
         });
   if (record.earlyError) throw new BrokenReply(record.earlyError, false);
   record.markFirstByte();
-  record.end(200);
+  running.end(200);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
 /** Makes one full reply of an answer, which is read up to its last event. */
-async function collectReply({ response, call, record, watch }: Reply): Promise<string> {
+async function collectReply({ response, call, running, watch }: Reply): Promise<string> {
   if (call.stream) await requireEvents(response, call.who);
-  const { body, bytes, text } = call.collect!({ body: response.body, isStream: isEvents(response), watch });
+  const { body, bytes, text } = call.reply.collect!({ body: response.body, isStream: isEvents(response), watch });
   for await (const piece of piecesOf(body, maxReplyBytes)) {
     bytes.push(piece);
-    if (record.isOver) break;
+    if (running.record.isOver) break;
   }
   bytes.end();
   return text();
@@ -72,7 +71,7 @@ const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(hea
 
 const utf8 = new TextDecoder();
 
-function readFull(bytes: Uint8Array, who: string, read: NonNullable<UpstreamCall["full"]>): string {
+function readFull(bytes: Uint8Array, who: string, read: (text: string, json: JsonObject) => string): string {
   const text = utf8.decode(bytes);
   // What is no object need not be parsed: a list that is nested a million times takes long.
   const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
@@ -100,23 +99,24 @@ export async function requireEvents(response: CallResponse, who: string): Promis
  * @throws BrokenReply when the stream begins with an error, ProxyError when it timed out or ended before anything was sent.
  */
 export async function respondStream(
-  { limits, stopping }: RespondParts,
+  { limits, stopping }: Pick<RelayParts, "limits" | "stopping">,
   {
     response,
     call,
-    record,
+    running,
     watch,
     clientGone,
     connection,
   }: Reply & { clientGone: AbortSignal; connection: ClientConnection },
 ): Promise<Response> {
   await requireEvents(response, call.who);
+  const { record } = running;
   let isCommitted = false;
   let isEnded = false;
   let sent = () => {};
   let failure: ProxyError | undefined;
   const out = gatherFrames();
-  const reading = call.stages({ body: response.body, isStream: true, watch }, out);
+  const reading = call.reply.stages({ body: response.body, isStream: true, watch }, out);
   const { client } = reading;
   const { begun, body } = pump(
     reading.body,
@@ -135,11 +135,11 @@ export async function respondStream(
         failure ??= error;
         const event = { type: "error" as const, code: error.details.code ?? error.kind, message: error.message };
         client.fail(event);
-        record.addEvent(event);
+        running.addEvent(event);
       },
       ended(how) {
-        if (how === "client-gone") record.hungUp();
-        else if (isCommitted || !record.earlyError) record.end(200);
+        if (how === "client-gone") running.hungUp();
+        else if (isCommitted || !record.earlyError) running.end(200);
         isEnded = true;
         sent();
       },

@@ -1,5 +1,4 @@
 /** Web searches that a client asks for by themselves. Each has a row of its own beside that of the request. */
-import type { App } from "../app";
 import { beginningOf } from "../beginning";
 import { textIn } from "../dialects/hub/json";
 import type { ServerToolOffer } from "../dialects/hub/server-tools";
@@ -13,29 +12,29 @@ import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
 import { longestModelName } from "../upstream/models/model-name";
 import { searchEngineOf } from "../upstream/search-engines";
 import { bodyLimit, readJson } from "./incoming";
-import { openRequestRecord, type RecordParts } from "./request-record";
-import type { ToolContext, ToolParts } from "./server-tools/run";
+import type { RelayParts } from "./parts";
+import { openRequest } from "./running-request";
+import type { ToolContext } from "./server-tools/run";
 import { serverTools } from "./server-tools/tools";
 
-type SearchParts = ToolParts & RecordParts & Pick<App, "now">;
-
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
-export async function search(parts: SearchParts, request: Request, caller: KeyedCaller): Promise<Response> {
-  const record = openRequestRecord(parts, request, caller, "responses");
+export async function search(parts: RelayParts, request: Request, caller: KeyedCaller): Promise<Response> {
+  const running = openRequest(parts, request, caller, "responses");
+  const { record } = running;
   try {
-    const { bytes, body } = await readJson(request, bodyLimit, record.held);
+    const { bytes, body } = await readJson(request, bodyLimit, running.held);
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
     record.setRequest({ bytes, body, model: beginningOf(textIn(body.model), longestModelName), stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
     if (!searchEngineOf(parts.config.current) && !parts.catalogue.presentModels()) await parts.catalogue.models();
-    const found = await Promise.all(lookups.map((lookup) => lookUp({ parts, record }, lookup, offer)));
+    const found = await Promise.all(lookups.map((lookup) => lookUp({ parts, running }, lookup, offer)));
     record.markFirstByte();
-    record.end(200);
+    running.end(200);
     return Response.json(encodeSearchAnswer(found, maxLength));
   } catch (thrown) {
-    throw record.fail(thrown);
+    throw running.fail(thrown);
   }
 }
 
@@ -52,7 +51,7 @@ async function lookUp(
   const call = { id: crypto.randomUUID(), tool: "web-search" as const, input: { query } };
   const output = await run(context, call, { ...offer, ...limits });
   // A client that has gone needs no answer.
-  context.record.controller.signal.throwIfAborted();
+  context.running.controller.signal.throwIfAborted();
   return { title, output };
 }
 

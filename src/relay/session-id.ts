@@ -8,11 +8,17 @@ const sessionHeaders = [
   "x-client-session-id",
 ];
 
-export function sessionInHeaders(headers: Headers): string | undefined {
+function sessionInHeaders(headers: Headers): string | undefined {
   for (const name of sessionHeaders) {
     const id = headers.get(name);
     if (id) return id;
   }
+}
+
+/** The client's session, if it names one. @param bodySession The session's id in the body; one in a header takes precedence. */
+export function clientSession(headers: Headers, bodySession: unknown): string | undefined {
+  const session = sessionInHeaders(headers) ?? bodySession;
+  return typeof session === "string" && session !== "" ? `session ${session.slice(0, 256)}` : undefined;
 }
 
 /**

@@ -1,177 +1,209 @@
 /** Request and reply go through the hub: the client and the upstream speak different dialects, or tools run in between. */
 import { type ClientSink, codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
-import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
+import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omitUndefined } from "../dialects/hub/json";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { separateTexts } from "../dialects/hub/separate-texts";
-import type { OfferedTools } from "../dialects/hub/server-offers";
 import { shownNatively } from "../dialects/native-search";
-import type { Skeleton } from "../net/json/json-skeleton";
 import type { ResponseBody } from "../net/out/body";
 import type { SseFrame } from "../net/stream/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream/stream";
 import { concealedError } from "./conceal";
-import type { ReplyParts } from "./passthrough";
+import type { Exchange } from "./exchange";
+import { PassedReply } from "./passthrough";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
+import type { RunningRequest } from "./running-request";
 import { openLoop, type ServerToolPlan } from "./server-tools/open-loop";
 import type { ToolParts } from "./server-tools/run";
 import { fullUnused, streamUnused } from "./server-tools/unused";
 import { needsStream, type Target, whoOf } from "./target";
-import { type Answer, readFrames, type UpstreamCall, withoutBeta } from "./upstream-call";
-
-export interface TranslationRequest {
-  conversation: Conversation;
-  /** Of the client's JSON; missing where the conversation has no marks. */
-  skeleton?: Skeleton;
-  client: ClientDialect;
-  target: Target & { dialect: Dialect };
-  record: RequestRecord;
-  options: TranslationOptions;
-  /** The client's headers, if the upstream speaks its dialect. */
-  clientHeaders?: Headers;
-  /** What is sent instead of the client's tools. */
-  offered?: ServerToolPlan;
-  /** For the tools among them that run here while the model answers. */
-  serverTools?: {
-    parts: ToolParts;
-    /** Sends the request for a further answer. */
-    send(turn: EncodedTurn): Promise<ResponseBody>;
-  };
-  /** For a client of the upstream's dialect: how replies are passed on to it. */
-  own?: Pick<ReplyParts, "codec" | "context">;
-  /** Changes the reply on its way to the client. */
-  reshape?: Stage<ReplyEvent, ReplyEvent>;
-  /** Reads the rough count of the prompt that was begun, once it is there. */
-  estimate?: () => number | undefined;
-}
+import {
+  type Answer,
+  type Reading,
+  readFrames,
+  type UpstreamCall,
+  type UpstreamReply,
+  withoutBeta,
+} from "./upstream-call";
 
 /** One request to the upstream, and the way back to the client's names. */
 export interface EncodedTurn extends Pick<UpstreamCall, "body" | "headers" | "repaired" | "withoutBeta"> {
   restore: Stage<ReplyEvent, ReplyEvent>;
 }
 
-/** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
-export function translation(request: TranslationRequest): UpstreamCall {
-  const { conversation, client, target, record, offered, serverTools, reshape, estimate } = request;
-  const upstream = target.dialect;
-  // Collected into a full reply where the client did not ask for a stream.
-  const running = offered && offered.offers.size > 0 && serverTools ? { ...serverTools, offered } : undefined;
-  const isStreamed = conversation.stream || needsStream(conversation, target);
-  record.addChanges(offered ?? {});
-  const asked = offered?.conversation ?? conversation;
-  const plain = encodeTurn(request, asked, isStreamed);
-  const own = running && isUnchanged(plain.restore) ? request.own : undefined;
-  // A reply that may go on is asked for as a stream, unless the client may get the upstream's own text.
-  const stream = isStreamed || (running !== undefined && own === undefined);
-  const { restore, ...first } = stream === isStreamed ? plain : encodeTurn(request, asked, stream);
-  const encodeFull = (events: ReplyEvent[]): string => {
-    const failure = events.find((event) => event.type === "error");
-    if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
-    return JSON.stringify(codecs[client].encodeReply(events, conversation));
-  };
-  const reportedEstimate = () => {
-    const tokens = estimate?.();
-    if (tokens !== undefined) record.setEstimate("estimatedInput", tokens);
-    return tokens;
-  };
-  const clientStream = (out: Sink<SseFrame>) => codecs[client].encodeStream(conversation, reportedEstimate)(out);
-  const counted = estimate ? pipe(recordedBy(record), withNumbers(record, reportedEstimate)) : recordedBy(record);
-  const recorded = reshape ? pipe(reshape, counted) : counted;
-  const frames = (next: Sink<ReplyEvent>) => codecs[upstream].decodeStream()(restore(recorded(next)));
+type TranslationTarget = Target & { dialect: Dialect };
 
-  return {
-    ...first,
-    who: whoOf(target),
-    stream,
-    streamType: codecs[client].streamType?.(conversation),
-    full: (_text, json) => encodeFull(run((next) => restore(recorded(next)), codecs[upstream].decodeReply(json))),
-    collect(answer) {
-      const events: ReplyEvent[] = [];
-      const bytes = readFrames(answer, frames(collectInto(events)));
-      return { body: answer.body, bytes, text: () => encodeFull(events) };
-    },
-    stages(answer, out) {
-      const client = clientStream(out);
-      return { body: answer.body, bytes: readFrames(answer, frames(client)), client };
-    },
-    ...(running && turnedReply({ ...request, own }, running, restore, { encodeFull, clientStream, counted })),
-  };
+interface TranslationTools {
+  /** What is sent in place of the client's tools. */
+  plan?: ServerToolPlan;
+  parts: ToolParts;
+  /** Sends the request for a further answer, after tools have run here. */
+  send(turn: EncodedTurn, stream: boolean): Promise<ResponseBody>;
+  /** Reads the rough count of the prompt that was begun, once it is there. */
+  estimate?: () => number | undefined;
 }
 
-/** How a reply of several answers of the upstream is read, with what tools did in between. */
-function turnedReply(
-  request: TranslationRequest,
-  { parts, offered, send }: NonNullable<TranslationRequest["serverTools"]> & { offered: OfferedTools },
-  restore: EncodedTurn["restore"],
-  ways: {
-    encodeFull(events: ReplyEvent[]): string;
-    clientStream(out: Sink<SseFrame>): ClientSink<ReplyEvent>;
-    /** Adds each event to the record. */
-    counted: Stage<ReplyEvent, ReplyEvent>;
-  },
-): Pick<UpstreamCall, "full" | "collect" | "stages"> {
-  const { record, target, client } = request;
-  const bytesInto = (answer: Pick<Answer, "watch">, events: Sink<ReplyEvent>, restore: EncodedTurn["restore"]) =>
-    readFrames(answer, codecs[target.dialect].decodeStream()(restore(events)));
-  const open = (
+/** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
+export function translation(
+  exchange: Exchange,
+  target: TranslationTarget,
+  options: TranslationOptions,
+  tools?: TranslationTools,
+): UpstreamCall {
+  const { codec, record } = exchange;
+  const plan = tools?.plan;
+  const conversation = exchange.decoded();
+  // Collected into a full reply where the client did not ask for a stream.
+  const isStreamed = conversation.stream || needsStream(conversation, target);
+  record.addChanges(plan ?? {});
+  const asked = plan?.conversation ?? conversation;
+  const plain = encodeTurn(exchange, target, options, asked, isStreamed);
+  const call = { who: whoOf(target), streamType: codec.streamType?.(conversation) };
+  const reply = new TranslatedReply(exchange, target, plain.restore, tools?.estimate);
+  if (!plan || plan.offers.size === 0) return { ...plain, ...call, stream: isStreamed, reply };
+  const own = isUnchanged(plain.restore) ? ownReply(exchange, target) : undefined;
+  // A reply that may go on is asked for as a stream, unless the client may get the upstream's own text.
+  const stream = isStreamed || own === undefined;
+  const first = stream === isStreamed ? plain : encodeTurn(exchange, target, options, asked, stream);
+  const ask = async (next: Conversation) => {
+    const turn = encodeTurn(exchange, target, options, next, true);
+    return { body: await tools.send(turn, stream), restore: turn.restore };
+  };
+  return { ...first, ...call, stream, reply: new LoopedReply(reply, { ...tools, plan, ask }, own) };
+}
+
+/** A reply of the upstream, as the client's dialect has it. */
+class TranslatedReply implements UpstreamReply {
+  readonly #decoded: Stage<ReplyEvent, ReplyEvent>;
+
+  /** @param restore Gives back the client's names. */
+  constructor(
+    readonly exchange: Exchange,
+    readonly target: TranslationTarget,
+    readonly restore: EncodedTurn["restore"],
+    private readonly estimate: TranslationTools["estimate"],
+  ) {
+    const { reshape } = exchange;
+    this.#decoded = pipe(restore, reshape ? pipe(reshape, this.counted) : this.counted);
+  }
+
+  /** Adds each event to the record, and numbers that the upstream has not reported. */
+  readonly counted: Stage<ReplyEvent, ReplyEvent> = (next) => {
+    const { running, record } = this.exchange;
+    return recordedBy(running)(this.estimate ? withNumbers(record, () => this.#estimated())(next) : next);
+  };
+
+  /** @throws BrokenReply */
+  encodeFull(events: ReplyEvent[]): string {
+    const { codec, record } = this.exchange;
+    const failure = events.find((event) => event.type === "error");
+    if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
+    return JSON.stringify(codec.encodeReply(events, this.exchange.decoded()));
+  }
+
+  readonly clientStream = (out: Sink<SseFrame>): ClientSink<ReplyEvent> =>
+    this.exchange.codec.encodeStream(this.exchange.decoded(), () => this.#estimated())(out);
+
+  /** The sink for an answer's bytes. @param events Where its events go. */
+  bytesInto(
+    answer: Pick<Answer, "watch">,
+    events: Sink<ReplyEvent>,
+    decoded: Stage<ReplyEvent, ReplyEvent> = this.restore,
+  ): Sink<Uint8Array> {
+    return readFrames(answer, codecs[this.target.dialect].decodeStream()(decoded(events)));
+  }
+
+  full(_text: string, json: JsonObject): string {
+    return this.encodeFull(run(this.#decoded, codecs[this.target.dialect].decodeReply(json)));
+  }
+
+  collect(answer: Answer) {
+    const events: ReplyEvent[] = [];
+    const bytes = this.bytesInto(answer, collectInto(events), this.#decoded);
+    return { body: answer.body, bytes, text: () => this.encodeFull(events) };
+  }
+
+  stages(answer: Answer, out: Sink<SseFrame>) {
+    const client = this.clientStream(out);
+    return { body: answer.body, bytes: this.bytesInto(answer, client, this.#decoded), client };
+  }
+
+  #estimated(): number | undefined {
+    const tokens = this.estimate?.();
+    if (tokens !== undefined) this.exchange.record.setEstimate("estimatedInput", tokens);
+    return tokens;
+  }
+}
+
+interface Loop {
+  plan: ServerToolPlan;
+  parts: ToolParts;
+  /** Asks the upstream to go on. */
+  ask(conversation: Conversation): Promise<{ body: ResponseBody } & Pick<EncodedTurn, "restore">>;
+}
+
+/** A reply of several answers of the upstream, with what tools did in between. */
+class LoopedReply implements UpstreamReply {
+  /** @param own How the reply is passed on as long as no tool was used; undefined if it is always written anew. */
+  constructor(
+    private readonly reply: TranslatedReply,
+    private readonly loop: Loop,
+    private readonly own: PassedReply | undefined,
+  ) {}
+
+  collect(first: Answer) {
+    const { own, reply } = this;
+    const events: ReplyEvent[] = [];
+    const text = () => reply.encodeFull(events);
+    if (!own || first.isStream) return { ...this.#open(first, collectInto(events)), text };
+    const unused = fullUnused(own, () => turned.hasCalled, whoOf(reply.target), first.watch);
+    const turned = this.#open(first, collectInto(events), unused.bytes);
+    const hasFailed = () => events.some(({ type }) => type === "error");
+    return { ...turned, text: () => (hasFailed() ? undefined : unused.text()) ?? text() };
+  }
+
+  stages(first: Answer, out: Sink<SseFrame>) {
+    const { own, reply } = this;
+    if (!own) {
+      const client = reply.clientStream(out);
+      return { ...this.#open(first, client), client };
+    }
+    const unused = streamUnused(own, () => turned.hasCalled, reply.clientStream, out, first);
+    const turned = this.#open(first, unused.writer, unused.bytes);
+    return { ...turned, client: unused.client };
+  }
+
+  /**
+   * @param next Gets the events of the whole reply.
+   * @param read Makes the sink for the first answer's bytes.
+   */
+  #open(
     first: Answer,
     next: Sink<ReplyEvent>,
-    read = (events: Sink<ReplyEvent>) => bytesInto(first, events, restore),
-  ) =>
-    openLoop(
-      {
-        parts,
-        offered,
-        record,
-        whole: request.skeleton?.whole,
-        async ask(conversation, events) {
-          const turn = encodeTurn(request, conversation, true);
-          return { body: await send(turn), bytes: bytesInto({}, events, turn.restore) };
-        },
-      },
-      first.body,
-      read,
-      ways.counted(codecs[client].facts.joinsTexts ? separateTexts(next) : next),
-    );
-  const unusedOf = (own: NonNullable<typeof request.own>, turned: () => { hasCalled: boolean }) => ({
-    ...own,
-    record,
-    isUsed: () => turned().hasCalled,
-  });
-  return {
-    full: undefined,
-    collect(first) {
-      const events: ReplyEvent[] = [];
-      const text = () => ways.encodeFull(events);
-      const { own } = request;
-      if (!own || first.isStream) return { ...open(first, collectInto(events)), text };
-      const unused = fullUnused(
-        unusedOf(own, () => turned),
-        whoOf(target),
-        first.watch,
-      );
-      const turned = open(first, collectInto(events), unused.bytes);
-      const hasFailed = () => events.some(({ type }) => type === "error");
-      return { ...turned, text: () => (hasFailed() ? undefined : unused.text()) ?? text() };
-    },
-    stages(first, out) {
-      const { own } = request;
-      if (!own) {
-        const client = ways.clientStream(out);
-        return { ...open(first, client), client };
-      }
-      const unused = streamUnused(
-        unusedOf(own, () => turned),
-        ways.clientStream,
-        out,
-        first,
-      );
-      const turned = open(first, unused.writer, unused.bytes);
-      return { ...turned, client: unused.client };
-    },
-  };
+    read = (events: Sink<ReplyEvent>) => this.reply.bytesInto(first, events),
+  ): Reading & { hasCalled: boolean } {
+    const { reply } = this;
+    const { plan, parts, ask } = this.loop;
+    const { codec, running, whole } = reply.exchange;
+    const goOn = async (conversation: Conversation, events: Sink<ReplyEvent>) => {
+      const { body, restore } = await ask(conversation);
+      return { body, bytes: reply.bytesInto({}, events, restore) };
+    };
+    const events = reply.counted(codec.facts.joinsTexts ? separateTexts(next) : next);
+    return openLoop({ parts, offered: plan, running, whole, ask: goOn }, first.body, read, events);
+  }
+}
+
+/**
+ * How the upstream's reply is passed on to a client of its dialect. Events of the responses dialect are numbered: a stream is
+ * written by one writer.
+ */
+function ownReply(exchange: Exchange, target: TranslationTarget): PassedReply | undefined {
+  const { dialect, incoming } = exchange;
+  if (dialect !== target.dialect || (dialect === "responses" && incoming.stream)) return undefined;
+  return new PassedReply(exchange, target);
 }
 
 /** Whether the reply's events reach the client as they are. */
@@ -181,30 +213,32 @@ function isUnchanged(restore: EncodedTurn["restore"]): boolean {
 }
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
-function encodeTurn(request: TranslationRequest, conversation: Conversation, stream: boolean): EncodedTurn {
-  const { skeleton, client, target, record, options, clientHeaders } = request;
-  const upstream = target.dialect;
+function encodeTurn(
+  exchange: Exchange,
+  target: TranslationTarget,
+  options: TranslationOptions,
+  conversation: Conversation,
+  stream: boolean,
+): EncodedTurn {
+  const { dialect: client, headers, incoming, record } = exchange;
+  const { dialect: upstream, upstreamModel } = target;
+  const codec = codecs[upstream];
   const adapted = adapt(conversation, upstream);
   record.addChanges(adapted);
-  const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.upstreamModel, options);
+  const encoded = codec.encodeRequest({ ...adapted.conversation, stream }, upstreamModel, options);
   record.addChanges(encoded);
-  const dialectHeaders = codecs[upstream].requestHeaders?.(
-    clientHeaders ?? null,
-    encoded.body,
-    target.upstreamModel,
-    options,
-  );
-  record.addChanges(dialectHeaders ?? {});
+  const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, encoded.body, upstreamModel, options);
+  record.addChanges(ofDialect ?? {});
   const written = (body: JsonObject) => {
     const json = JSON.stringify(body);
-    return skeleton ? skeleton.fill(json) : json;
+    return incoming.skeleton?.fill(json) ?? json;
   };
   return {
     body: written(encoded.body),
-    headers: dialectHeaders?.headers ?? {},
-    repaired: () => written(codecs[upstream].repairRequest(encoded.body)),
+    headers: ofDialect?.headers ?? {},
+    repaired: () => written(codec.repairRequest(encoded.body)),
     withoutBeta: (beta) =>
-      withoutBeta(beta, options, (less) => encodeTurn({ ...request, options: less }, conversation, stream)),
+      withoutBeta(beta, options, (less) => encodeTurn(exchange, target, less, conversation, stream)),
     restore:
       client !== "responses" && upstream === "responses" ? pipe(shownNatively, adapted.restore) : adapted.restore,
   };
@@ -240,11 +274,12 @@ const withNumbers =
 
 /** Adds each event to the record. What comes after it is for the client. */
 const recordedBy =
-  (record: RequestRecord): Stage<ReplyEvent, ReplyEvent> =>
+  (running: RunningRequest): Stage<ReplyEvent, ReplyEvent> =>
   (next) => ({
     push(event) {
+      const { record } = running;
       if (event.type === "usage") return next.push({ ...event, usage: record.addUsage(event.usage) });
-      record.addEvent(event);
+      running.addEvent(event);
       next.push(event.type === "error" ? concealedError(event, record.conceal) : event);
     },
     end: () => next.end(),

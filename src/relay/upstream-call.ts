@@ -8,7 +8,7 @@ import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 import type { ReplyWatch } from "../upstream/changes/drift";
 import type { CopilotCall } from "../upstream/copilot/copilot";
-import type { RequestRecord } from "./request-record";
+import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 
 export interface UpstreamCall {
@@ -26,16 +26,21 @@ export interface UpstreamCall {
   withoutBeta?(beta: string): Pick<UpstreamCall, "body" | "headers"> | undefined;
   /** The body with simplified tool schemas, for a retry after one was refused; undefined where nothing can be changed. */
   fitTools?(body: string): string | undefined;
+  /** The content type of the stream to the client, if it is not an event stream. */
+  streamType?: string;
+  reply: UpstreamReply;
+}
+
+/** The way back of the answer. */
+export interface UpstreamReply {
   /**
    * The text of a full reply for the client; missing if the reply may go on with further answers.
    * @param text The upstream's reply.
    * @param json The same, parsed.
    */
   full?(text: string, json: JsonObject): string;
-  /** Makes a full reply of an answer: once all was read, `text` returns the reply. */
+  /** Makes a full reply of an answer: once all was read, `text` returns the reply. Missing where the upstream's is one. */
   collect?(answer: Answer): Reading & { text(): string };
-  /** The content type of the stream to the client, if it is not an event stream. */
-  streamType?: string;
   /** Makes the client's stream of an answer. */
   stages(answer: Answer, out: Sink<SseFrame>): Reading & { client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
 }
@@ -61,7 +66,7 @@ export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "visi
 export interface Dispatch<Answer> {
   target: Target;
   outgoing: Outgoing;
-  record: RequestRecord;
+  running: RunningRequest;
   /** The client's request; missing for a call of dragoman's own. */
   request?: Request;
   /** Makes the result of a successful answer whose body is unread. @throws BrokenReply when the body is an error. */
@@ -78,7 +83,7 @@ export interface Answer {
 }
 
 /** How an answer is read: the body, which goes on with those of further answers, and where its bytes go. */
-interface Reading {
+export interface Reading {
   body: ResponseBody;
   bytes: Sink<Uint8Array>;
 }

@@ -1,31 +1,15 @@
 /** Holds a request at a limit until it can be served, if the owner wants that, and keeps its client awake meanwhile. */
 import type { Waiter } from "../accounts/waiting-room";
-import type { App } from "../app";
 import { countsOnlyEvents } from "../clients/agent-names";
-import { type ClientCodec, codecs } from "../dialects/codecs";
-import type { ClientDialect, Conversation } from "../dialects/hub/conversation";
+import type { Conversation } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
-import type { ClientKey } from "../keys/client-keys";
-import type { ClientConnection } from "../net/in/guard";
 import { gatherFrames, jsonFrame } from "../net/stream/sse";
 import { clientClosed } from "./client-error";
-import type { Incoming, ReadConversation } from "./incoming";
-import type { RequestRecord } from "./request-record";
+import type { Exchange } from "./exchange";
+import type { RelayParts } from "./parts";
 import { streamHeaders } from "./respond";
 
-export type WaitingParts = Pick<App, "config" | "limits" | "now" | "waitingRoom">;
-
-/** The request that may have to wait. */
-export interface HeldRequest {
-  request: Request;
-  connection: ClientConnection;
-  codec: ClientCodec;
-  dialect: ClientDialect;
-  incoming: Incoming;
-  conversation: ReadConversation;
-  key: ClientKey | undefined;
-  record: RequestRecord;
-}
+type WaitingParts = Pick<RelayParts, "config" | "limits" | "now" | "waitingRoom">;
 
 /** Milliseconds: Node's fetch gives up after five minutes without headers, and a full answer has none before its end. */
 const longestWithoutStream = 240_000;
@@ -36,48 +20,48 @@ const longestWithoutStream = 240_000;
  */
 export async function orWait(
   parts: WaitingParts,
-  held: HeldRequest,
+  exchange: Exchange,
   serve: () => Promise<Response>,
 ): Promise<Response> {
   const since = parts.now();
-  const line = lineOf(held);
-  const last = canWaitForAccounts(parts, held) ? parts.waitingRoom.lastOf(line) : undefined;
+  const line = lineOf(exchange);
+  const last = canWaitForAccounts(parts, exchange) ? parts.waitingRoom.lastOf(line) : undefined;
   // Who waits already goes first.
-  if (last) return hold(parts, held, { line, since, error: last.error, untilReady: last.untilReady, serve });
+  if (last) return hold(parts, exchange, { line, since, error: last.error, untilReady: last.untilReady, serve });
   try {
     return await serve();
   } catch (thrown) {
-    const limit = limitOf(parts, held, since, thrown);
+    const limit = limitOf(parts, exchange, since, thrown);
     if (!limit) throw thrown;
-    return hold(parts, held, { line, since, ...limit, serve });
+    return hold(parts, exchange, { line, since, ...limit, serve });
   }
 }
 
-const lineOf = ({ record, incoming }: HeldRequest): string => `${record.member ?? ""} ${incoming.model}`;
+const lineOf = ({ running, incoming }: Exchange): string => `${running.member ?? ""} ${incoming.model}`;
 
-const canWaitForAccounts = ({ config }: WaitingParts, { key }: HeldRequest): boolean =>
+const canWaitForAccounts = ({ config }: WaitingParts, { key }: Exchange): boolean =>
   (key?.whenLimited ?? config.current.whenLimited) === "wait";
 
 type Limit = Pick<Waiter, "error" | "untilReady">;
 
 /** The limit that the request waits for; undefined if it may not, or would wait in vain. */
-function limitOf(parts: WaitingParts, held: HeldRequest, since: number, thrown: unknown): Limit | undefined {
-  if (held.record.isStopped || held.record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
+function limitOf(parts: WaitingParts, exchange: Exchange, since: number, thrown: unknown): Limit | undefined {
+  if (exchange.running.isStopped || exchange.record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
   const { untilReady, mayWait, code } = thrown.details;
-  if (!untilReady || !(code === "budget_exceeded" ? mayWait : canWaitForAccounts(parts, held))) return undefined;
+  if (!untilReady || !(code === "budget_exceeded" ? mayWait : canWaitForAccounts(parts, exchange))) return undefined;
   const ms = untilReady();
-  if (ms === undefined || parts.now() + ms > deadlineOf(parts, held, since)) return undefined;
+  if (ms === undefined || parts.now() + ms > deadlineOf(parts, exchange, since)) return undefined;
   return { error: thrown, untilReady };
 }
 
-function deadlineOf({ config }: WaitingParts, held: HeldRequest, since: number): number {
-  const minutes = held.key?.longestWaitMinutes ?? config.current.longestWaitMinutes;
+function deadlineOf({ config }: WaitingParts, exchange: Exchange, since: number): number {
+  const minutes = exchange.key?.longestWaitMinutes ?? config.current.longestWaitMinutes;
   const longest = minutes * 60_000;
-  return since + (isKeptAwake(held) ? longest : Math.min(longest, longestWithoutStream));
+  return since + (isKeptAwake(exchange) ? longest : Math.min(longest, longestWithoutStream));
 }
 
 /** Google's packages take nothing before the first event. */
-const isKeptAwake = ({ incoming, dialect }: HeldRequest): boolean => incoming.stream && dialect !== "gemini";
+const isKeptAwake = ({ incoming, dialect }: Exchange): boolean => incoming.stream && dialect !== "gemini";
 
 interface Holding extends Limit {
   line: string;
@@ -87,44 +71,44 @@ interface Holding extends Limit {
 }
 
 /** The answer when it is there; a stream begins with keep-alives before that. */
-async function hold(parts: WaitingParts, held: HeldRequest, holding: Holding): Promise<Response> {
-  const answer = served(parts, held, holding);
-  if (!isKeptAwake(held)) return answer;
+async function hold(parts: WaitingParts, exchange: Exchange, holding: Holding): Promise<Response> {
+  const answer = served(parts, exchange, holding);
+  if (!isKeptAwake(exchange)) return answer;
   // An error that comes soon has a status of its own.
   if (await isSettledWithin(answer, parts.limits.keepAlive)) return answer;
-  return keptAwake(parts, held, answer);
+  return keptAwake(parts, exchange, answer);
 }
 
 /** Waits, tries, and waits again as long as that may help. */
-async function served(parts: WaitingParts, held: HeldRequest, first: Holding): Promise<Response> {
+async function served(parts: WaitingParts, exchange: Exchange, first: Holding): Promise<Response> {
   const { waitingRoom } = parts;
-  const { record, incoming } = held;
+  const { record, running, incoming } = exchange;
   const { line, since, serve } = first;
-  const deadline = deadlineOf(parts, held, since);
+  const deadline = deadlineOf(parts, exchange, since);
   let limit: Limit = first;
   let wasServed = false;
   try {
     for (;;) {
-      await record.budget.release();
-      record.wait.begin(limit.error.message, parts.now() + (limit.untilReady() ?? 0));
+      await running.budget.release();
+      record.beginWait(limit.error.message, parts.now() + (limit.untilReady() ?? 0));
       await waitingRoom.wait({
-        ...{ id: record.requestId, line, member: record.member, bytes: incoming.bytes.length },
-        ...{ ...limit, deadline, signal: record.controller.signal },
+        ...{ id: running.requestId, line, member: running.member, bytes: incoming.bytes.length },
+        ...{ ...limit, deadline, signal: running.controller.signal },
       });
-      record.wait.end();
+      record.endWait();
       try {
         const answer = await serve();
         wasServed = true;
         return answer;
       } catch (thrown) {
-        const next = limitOf(parts, held, since, thrown);
+        const next = limitOf(parts, exchange, since, thrown);
         if (!next) throw thrown;
         limit = next;
       }
     }
   } finally {
-    record.wait.end();
-    waitingRoom.leave(record.requestId, wasServed);
+    record.endWait();
+    waitingRoom.leave(running.requestId, wasServed);
   }
 }
 
@@ -141,13 +125,13 @@ async function isSettledWithin(answer: Promise<unknown>, ms: number): Promise<bo
 }
 
 /** A stream that has begun before its answer is there: what goes wrong from now on is an event in it. */
-function keptAwake({ limits }: WaitingParts, held: HeldRequest, answer: Promise<Response>): Response {
-  const { codec, conversation, connection, incoming, record } = held;
+function keptAwake({ limits }: WaitingParts, exchange: Exchange, answer: Promise<Response>): Response {
+  const { codec, conversation, connection, dialect, headers, incoming, running } = exchange;
   const asked: Conversation = conversation() ?? { model: incoming.model, stream: true, turns: [], tools: [] };
   const out = gatherFrames();
   const writer = codec.encodeStream(asked)(out);
   const ended = connection.streams();
-  const isEvents = countsOnlyEvents(held.request.headers.get("user-agent"));
+  const isEvents = countsOnlyEvents(headers.get("user-agent"));
   let reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel"> | undefined;
   let isFirst = true;
   const body = new ReadableStream<Uint8Array>({
@@ -156,7 +140,7 @@ function keptAwake({ limits }: WaitingParts, held: HeldRequest, answer: Promise<
         while (!reader) {
           if (isFirst || !(await isSettledWithin(answer, limits.keepAlive))) {
             isFirst = false;
-            if (held.dialect === "responses" && isEvents) out.push(jsonFrame({ type: "keepalive" }, "keepalive"));
+            if (dialect === "responses" && isEvents) out.push(jsonFrame({ type: "keepalive" }, "keepalive"));
             else writer.keepAlive();
             return controller.enqueue(out.take() ?? new Uint8Array());
           }
@@ -166,7 +150,7 @@ function keptAwake({ limits }: WaitingParts, held: HeldRequest, answer: Promise<
         if (!done) return controller.enqueue(value);
       } catch (thrown) {
         // The answer's own stream has ended its record, and none is there before.
-        const { details, kind, message } = reader ? asProxyError(thrown) : record.fail(thrown, 200);
+        const { details, kind, message } = reader ? asProxyError(thrown) : running.fail(thrown, 200);
         writer.fail({ type: "error", code: details.code ?? kind, message });
         const last = out.take();
         if (last) controller.enqueue(last);
@@ -178,10 +162,10 @@ function keptAwake({ limits }: WaitingParts, held: HeldRequest, answer: Promise<
       ended();
       if (reader) await reader.cancel(reason);
       else {
-        record.stop(clientClosed);
-        await answer.catch((thrown) => record.fail(thrown, 499));
+        running.stop(clientClosed);
+        await answer.catch((thrown) => running.fail(thrown, 499));
       }
     },
   });
-  return new Response(body, { headers: streamHeaders(codecs[held.dialect].streamType?.(asked)) });
+  return new Response(body, { headers: streamHeaders(codec.streamType?.(asked)) });
 }

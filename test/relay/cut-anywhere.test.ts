@@ -3,14 +3,13 @@ import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import type { ResponseBody } from "../../src/net/out/body";
 import { gatherFrames } from "../../src/net/stream/sse";
 import { verbatim } from "../../src/relay/passthrough";
-import type { RequestRecord } from "../../src/relay/request-record";
 import { readModel } from "../../src/upstream/models/model";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 import { Comparison, chunkSizes } from "../support/differential";
+import { exchangeOf } from "../support/exchange";
 import { passOn } from "../support/passed-on";
 import fc, { triesOf } from "../support/random";
 import { bytesAt, chunksOf, fixtures } from "../support/streams";
@@ -190,26 +189,18 @@ test.each(["messages, dated", "messages, calling a tool"] as const)(
     const { begin, words, end } = forms[name];
     const whole = begin + Array.from({ length: 100 }, (_, at) => words(` größe ${at}`, at)).join("") + end;
     for (const size of [...chunkSizes, whole.length * 2]) {
-      const events: ReplyEvent[] = [];
-      const record = {
-        addFixup() {},
-        conceal: String,
-        addEvent: (event: ReplyEvent) => void events.push(event),
-        get isOver() {
-          return events.at(-1)?.type === "finish";
-        },
-      } as unknown as RequestRecord;
       const incoming = { bytes: encode("{}"), body: {}, model, stream: true };
       const facts = readModel({ id: model, vendor: "any", capabilities: { type: "chat" } })!;
       const target = { model: facts, upstreamModel: facts, dialect: "messages" as const, endpoint: "provider:any" };
+      const { exchange, recorded } = exchangeOf(incoming, "messages");
       const out = gatherFrames();
       // Nobody reads the body: its chunks are pushed.
       const answer = { body: {} as ResponseBody, isStream: true };
-      const { bytes: source } = verbatim({ incoming, dialect: "messages", target, record }).stages(answer, out);
+      const { bytes: source } = verbatim(exchange, target).reply.stages(answer, out);
       for (const chunk of chunksOf(encode(whole), size)) source.push(chunk);
       source.end();
       expect(Buffer.from(out.take()!).toString()).toBe(whole);
-      expect(events.at(-1)?.type).toBe("finish");
+      expect(recorded.events.at(-1)?.type).toBe("finish");
     }
   },
 );

@@ -13,12 +13,12 @@ import {
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { affinityOf } from "../../src/relay/affinity-keys";
-import { conversationReader, type Incoming, readFacts, readIncoming, wholeBody } from "../../src/relay/incoming";
+import { type Incoming, readIncoming, wholeBody } from "../../src/relay/incoming";
 import { passthrough } from "../../src/relay/passthrough";
-import type { RequestRecord } from "../../src/relay/request-record";
 import { translation } from "../../src/relay/translation";
 import type { Model } from "../../src/upstream/models/model";
 import { Comparison } from "../support/differential";
+import { exchangeOf } from "../support/exchange";
 import { ableModel } from "../support/facts";
 import { requests as ideas } from "../support/fidelity";
 import { openChance } from "../support/random";
@@ -125,7 +125,6 @@ const models: Record<Dialect, Model[]> = {
   messages: [model("Anthropic"), model("Anthropic", unable)],
 };
 
-const headers = new Headers();
 const requestFor = (bytes: Uint8Array<ArrayBuffer>) => new Request("http://localhost", { method: "POST", body: bytes });
 
 interface Outcome {
@@ -146,16 +145,8 @@ function outcomeOf(
   model: Model,
   isPassedOn = client === upstream,
 ): Outcome {
-  const notes = new Set<string>();
-  const record = {
-    addFixup: (name: string) => void notes.add(`fixup ${name}`),
-    addChanges({ fixups = [], dropped = [] }: { fixups?: string[]; dropped?: string[] }) {
-      for (const name of fixups) notes.add(`fixup ${name}`);
-      for (const name of dropped) notes.add(`dropped ${name}`);
-    },
-    addEvent() {},
-    conceal: (text: string) => text,
-  } as unknown as RequestRecord;
+  const { exchange, recorded } = exchangeOf(incoming, client);
+  const notes = () => [...recorded.fixups, ...recorded.dropped.map((name) => `dropped ${name}`)];
   const target = { model, upstreamModel: model, dialect: upstream, endpoint: "/" };
   const options = { webSearch: false };
   const keys: string[] = [];
@@ -167,36 +158,25 @@ function outcomeOf(
   };
   try {
     codecs[client].checkRequest(incoming.body);
-    const facts = readFacts(codecs[client], incoming, headers);
-    const conversation = conversationReader(codecs[client], incoming.body);
     affinityOf(
       { accounts: [], affinity, config: { current: { accountAffinity: true } } } as unknown as Parameters<
         typeof affinityOf
       >[0],
-      { headers, bodySession: codecs[client].session?.(incoming.body), conversation },
+      exchange,
     );
-    const call = isPassedOn
-      ? passthrough({ incoming, dialect: upstream, target, record, options, clientHeaders: headers, conversation })
-      : translation({
-          conversation: conversation() ?? codecs[client].decodeRequest(incoming.body),
-          skeleton: incoming.skeleton,
-          client,
-          target,
-          record,
-          options,
-        });
+    const call = isPassedOn ? passthrough(exchange, target, options) : translation(exchange, target, options);
     const repaired = call.repaired?.();
     return {
       body: Buffer.from(call.body).toString(),
       repaired: repaired === undefined ? undefined : Buffer.from(repaired).toString(),
       headers: call.headers,
-      facts,
+      facts: exchange.facts,
       affinity: keys,
-      notes: [...notes],
+      notes: notes(),
     };
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
-    return { refused: JSON.stringify([thrown.message, thrown.details]), notes: [...notes] };
+    return { refused: JSON.stringify([thrown.message, thrown.details]), notes: notes() };
   }
 }
 

@@ -214,7 +214,7 @@ describe("for the model", () => {
   const person = (text: string): Turn => ({ role: "user", parts: [{ kind: "text", text }] });
   const fetched = (url: unknown, turns: Turn[], offer: object = {}) =>
     runWebFetch(
-      { parts: { now: Date.now }, record: { controller: new AbortController() }, turns: () => turns },
+      { parts: { now: Date.now }, running: { controller: new AbortController() }, turns: () => turns },
       { id: "1", tool: "web-fetch", input: { url } },
       { tool: "web-fetch", ...offer },
       reach(),

@@ -22,7 +22,7 @@ const person = (text: string): Turn => ({ role: "user", parts: [{ kind: "text", 
 
 async function fetched(text: string, url = `${address()}/a`) {
   const output = await runWebFetch(
-    { parts: { now: Date.now }, record: { controller: new AbortController() }, turns: () => [person(text)] },
+    { parts: { now: Date.now }, running: { controller: new AbortController() }, turns: () => [person(text)] },
     { id: "1", tool: "web-fetch", input: { url } },
     { tool: "web-fetch" },
     { resolve: async () => ["127.0.0.1"], permits: () => true },

@@ -12,8 +12,8 @@ import type { Model } from "../../upstream/models/model";
 import { findModel } from "../../upstream/models/model-name";
 import { searchEngineOf } from "../../upstream/search-engines";
 import { sendWithFailover } from "../failover";
-import type { RequestRecord } from "../request-record";
 import { BrokenReply } from "../respond";
+import type { RunningRequest } from "../running-request";
 import type { Target } from "../target";
 import { type ToolContext, type ToolParts, toolFacts } from "./run";
 
@@ -98,13 +98,13 @@ export async function searchWithModel(
 }
 
 /** The models to ask. A search that none can run has a row too, which says why. */
-function knownModels({ parts, record }: ToolContext): Model[] {
+function knownModels({ parts, running }: ToolContext): Model[] {
   try {
     const models = searchModels(parts).slice(0, maxModels);
     if (models.length > 0) return models;
     throw noModel();
   } catch (thrown) {
-    throw record.openChild("web_search").fail(thrown);
+    throw running.openChild("web_search").fail(thrown);
   }
 }
 
@@ -121,7 +121,7 @@ const isRefusal = ({ kind, details }: ProxyError): boolean =>
 
 /** One search, with a row of its own. */
 async function askModel(
-  { parts, record }: ToolContext,
+  { parts, running }: ToolContext,
   model: Model,
   query: string,
   offer: ServerToolOffer,
@@ -130,10 +130,10 @@ async function askModel(
   const conversation = searchConversation(query, offer, { model: model.id, effort });
   const { body } = codecs.responses.encodeRequest(conversation, model, { webSearch: true });
   const text = JSON.stringify(body);
-  const own = record.openChild("web_search");
+  const own = running.openChild("web_search");
   const target: Target = { model, upstreamModel: model, dialect: "responses", endpoint: upstreamPaths.responses };
-  own.setRequest({ bytes: Buffer.from(text), body, model: model.id, stream: false });
-  own.setTarget(target, toolFacts);
+  own.record.setRequest({ bytes: Buffer.from(text), body, model: model.id, stream: false });
+  own.record.setTarget(target, toolFacts);
   try {
     const findings = await sendWithFailover(parts, {
       target,
@@ -145,9 +145,9 @@ async function askModel(
         vision: false,
         headers: {},
         limits: singleLimit(timeoutMs),
-        preferredAccount: record.account,
+        preferredAccount: running.account,
       },
-      record: own,
+      running: own,
       accept: (response) => readFindings(response, own),
     });
     own.end(200);
@@ -157,13 +157,14 @@ async function askModel(
   }
 }
 
-async function readFindings(response: CallResponse, record: RequestRecord): Promise<WebFindings> {
+async function readFindings(response: CallResponse, running: RunningRequest): Promise<WebFindings> {
+  const { record } = running;
   const json = parseWithSource(await readText(response, maxReplyBytes));
   if (!isObject(json)) throw notJson("GitHub Copilot's answer");
   const events = codecs.responses.decodeReply(json);
   record.markFirstByte();
   // The request that the search runs for counts it.
-  for (const event of events) if (event.type !== "block-start") record.addEvent(event);
+  for (const event of events) if (event.type !== "block-start") running.addEvent(event);
   const failure = events.find((event) => event.type === "error");
   if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
   const findings = findingsIn(events);

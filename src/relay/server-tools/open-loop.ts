@@ -10,7 +10,7 @@ import { withNativeSearch } from "../../dialects/native-search";
 import type { ReadText } from "../../net/json/json-skeleton";
 import type { ResponseBody } from "../../net/out/body";
 import type { Sink } from "../../net/stream/stream";
-import type { RequestRecord } from "../request-record";
+import type { RunningRequest } from "../running-request";
 import type { ChatTarget } from "../target";
 import { ServerToolLoop } from "./loop";
 import { maySearchNatively } from "./model-engine";
@@ -66,7 +66,7 @@ export async function planServerTools(
 interface LoopRequest {
   parts: ToolParts;
   offered: OfferedTools;
-  record: RequestRecord;
+  running: RunningRequest;
   /** Missing if no text is marked. */
   whole?: ReadText;
   /** Asks the upstream to go on. @param events Where the events of its answer go. */
@@ -79,7 +79,7 @@ interface LoopRequest {
  * @param next Gets the events of the whole reply.
  */
 export function openLoop(
-  { parts, offered, record, whole, ask }: LoopRequest,
+  { parts, offered, running, whole, ask }: LoopRequest,
   first: ResponseBody,
   read: (events: Sink<ReplyEvent>) => Sink<Uint8Array>,
   next: Sink<ReplyEvent>,
@@ -88,7 +88,7 @@ export function openLoop(
   const loop: ServerToolLoop = new ServerToolLoop({
     tools: offered.offers,
     documentsBefore: documentsIn(offered.conversation.turns),
-    run: (call, offer) => serverTools[call.tool].run({ parts, record, turns, whole }, call, offer),
+    run: (call, offer) => serverTools[call.tool].run({ parts, running, turns, whole }, call, offer),
     next,
   });
   const turned = turnedBody({
@@ -96,10 +96,10 @@ export function openLoop(
     isWaiting: () => loop.isWaiting,
     async advance() {
       if (!(await loop.advance())) return undefined;
-      record.beginTurn();
+      running.askAgain();
       return ask(goOn(offered, loop.said, loop.mayCall), loop);
     },
-    signal: record.controller.signal,
+    signal: running.controller.signal,
   });
   return {
     ...turned,

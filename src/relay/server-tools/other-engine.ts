@@ -1,32 +1,33 @@
 /** Searches the web with an engine of the config. The search has a row of its own, as one with a model has. */
 import type { ServerToolOffer, WebPage } from "../../dialects/hub/server-tools";
-import { asProxyError } from "../../errors";
+import { asProxyError, type ProxyError } from "../../errors";
 import type { SearchEngine } from "../../upstream/search-engines";
 import { type ToolContext, toolFacts } from "./run";
 
 /** @throws ProxyError why there are no results. */
 export async function searchWithEngine(
-  { record }: ToolContext,
+  { running }: ToolContext,
   engine: SearchEngine,
   query: string,
   offer: ServerToolOffer,
 ): Promise<WebPage[]> {
-  const own = record.openChild("web_search");
-  own.setTarget(
+  const own = running.openChild("web_search");
+  const { record } = own;
+  record.setTarget(
     { model: { id: engine.name, price: { premium: false } }, dialect: null, endpoint: `search:${engine.name}` },
     toolFacts,
   );
   const sentAt = performance.now();
   let hasAnswered = false;
-  const attempt = (outcome: Parameters<typeof own.addAttempt>[1]) => {
+  const attempt = (outcome: number | ProxyError) => {
     hasAnswered = true;
-    own.addAttempt(null, outcome, Math.round(performance.now() - sentAt));
+    record.addAttempt(null, outcome, Math.round(performance.now() - sentAt));
   };
   try {
     const refused = await own.budget.reserve(null);
     if (refused) throw refused;
     const pages = await engine.search(query, offer, own.controller, attempt);
-    own.markFirstByte();
+    record.markFirstByte();
     own.end(200);
     return pages;
   } catch (thrown) {

@@ -6,7 +6,7 @@ import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../di
 import type { ReadText } from "../../net/json/json-skeleton";
 import type { FailoverParts } from "../failover";
 import type { Facts } from "../incoming";
-import type { RequestRecord } from "../request-record";
+import type { RunningRequest } from "../running-request";
 
 export type ToolParts = FailoverParts & Pick<App, "limits">;
 
@@ -16,7 +16,7 @@ export const toolFacts: Facts = { initiator: "agent", reason: "a tool that runs 
 export interface ToolContext {
   parts: ToolParts;
   /** Of the request that the tool runs for. It is stopped when the client hangs up. */
-  record: RequestRecord;
+  running: RunningRequest;
   /** What the conversation holds by now; missing where there is none. */
   turns?(): readonly Turn[];
   /** Missing if no text is marked. */

@@ -8,16 +8,15 @@ import { isObject, notJson, parseWithSource } from "../../json";
 import type { SseFrame } from "../../net/stream/sse";
 import type { Sink, Stage } from "../../net/stream/stream";
 import { concealedFrame } from "../conceal";
-import { passedText, type ReplyParts } from "../passthrough";
+import type { PassedReply } from "../passthrough";
 import { type Answer, readFrames } from "../upstream-call";
 
-interface UnusedReply extends ReplyParts {
-  /** Whether the model has used a tool that runs here. */
-  isUsed(): boolean;
-}
-
-/** A full reply. @throws ProxyError `upstream` from `end` if it is no JSON. */
-export function fullUnused(reply: UnusedReply, who: string, watch: Answer["watch"]) {
+/**
+ * A full reply.
+ * @param isUsed Whether the model has used a tool that runs here.
+ * @throws ProxyError `upstream` from `end` if it is no JSON.
+ */
+export function fullUnused(reply: PassedReply, isUsed: () => boolean, who: string, watch: Answer["watch"]) {
   const pieces: Uint8Array[] = [];
   let text = "";
   let json: Record<string, unknown> | undefined;
@@ -35,21 +34,24 @@ export function fullUnused(reply: UnusedReply, who: string, watch: Answer["watch
       },
     }),
     /** The upstream's own text; undefined where the reply has to be written. */
-    text: () => (json && !reply.isUsed() ? passedText(reply, text, json) : undefined),
+    text: () => (json && !isUsed() ? reply.fixed(text, json) : undefined),
   };
 }
 
 /**
  * A stream.
+ * @param isUsed As in {@link fullUnused}.
  * @param write Opens the writer of the events.
  */
 export function streamUnused(
-  reply: UnusedReply,
+  reply: PassedReply,
+  isUsed: () => boolean,
   write: (out: Sink<SseFrame>) => ClientSink<ReplyEvent>,
   out: Sink<SseFrame>,
   answer: Pick<Answer, "watch">,
 ) {
-  const { codec, context, record } = reply;
+  const { codec, context, running } = reply;
+  const { record } = running;
   let isWritten = false;
   let hasFailed = false;
   /** What the writer has made of the upstream's present frame. */
@@ -73,7 +75,7 @@ export function streamUnused(
           made = [];
           decoder.push(frame);
           if (isWritten) return;
-          if (!reply.isUsed()) return passed.push(hasFailed ? concealedFrame(frame, record.conceal) : frame);
+          if (!isUsed()) return passed.push(hasFailed ? concealedFrame(frame, record.conceal) : frame);
           isWritten = true;
           for (const each of made) out.push(each);
         },

@@ -24,7 +24,7 @@ const charactersPerToken = 4;
 /** What a page's reading needs of the request. */
 interface FetchParts {
   parts: Pick<ToolContext["parts"], "now">;
-  record: { controller: AbortController };
+  running: { controller: AbortController };
 }
 
 /**
@@ -46,7 +46,7 @@ export async function runWebFetch(
   if (!(await isGiven(url, context.turns?.() ?? [], context.whole))) return failed("url_not_in_prior_context");
   try {
     const page = await readPublicPage(url, {
-      signal: context.record.controller.signal,
+      signal: context.running.controller.signal,
       reach,
       check(next) {
         if (!isAllowedPage(next.href, offer))

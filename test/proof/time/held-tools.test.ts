@@ -22,7 +22,7 @@ const address = `http://site.example:${web.port}`;
 function fetched(text: string) {
   const turn: Turn = { role: "user", parts: [{ kind: "text", text }] };
   return runWebFetch(
-    { parts: { now: Date.now }, record: { controller: new AbortController() }, turns: () => [turn] },
+    { parts: { now: Date.now }, running: { controller: new AbortController() }, turns: () => [turn] },
     { id: "1", tool: "web-fetch", input: { url: `${address}/a` } },
     { tool: "web-fetch" },
     { resolve: async () => ["127.0.0.1"], permits: () => true },

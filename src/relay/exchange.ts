@@ -1,0 +1,119 @@
+/** What a client asks for, read once; whichever model serves it. */
+import { type ClientCodec, type CompactionCodec, codecs } from "../dialects/codecs";
+import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
+import { ProxyError } from "../errors";
+import type { ClientKey, KeyedCaller } from "../keys/client-keys";
+import type { ClientConnection } from "../net/in/guard";
+import type { ReadText } from "../net/json/json-skeleton";
+import { type AddressMembers, type Facts, type Incoming, readFacts, readIncoming } from "./incoming";
+import type { Initiator } from "./initiator";
+import type { RequestRecord } from "./request-record";
+import type { RunningRequest } from "./running-request";
+import { clientSession } from "./session-id";
+
+/** A request whose body was read. */
+interface ReadRequest {
+  running: RunningRequest;
+  request: Request;
+  connection: ClientConnection;
+  key: ClientKey | undefined;
+  dialect: ClientDialect;
+  incoming: Incoming;
+  /** In place of what the request shows. */
+  initiator?: Initiator;
+}
+
+/**
+ * Reads the body of a request for a reply.
+ * @param inAddress For a dialect whose address names the model.
+ * @throws ProxyError as {@link readIncoming}.
+ */
+export async function readRequest(
+  running: RunningRequest,
+  request: Request,
+  { connection, key }: KeyedCaller,
+  dialect: ClientDialect,
+  inAddress?: AddressMembers,
+): Promise<ReadRequest> {
+  const incoming = await readIncoming(request, codecs[dialect].longTexts, inAddress, running.held);
+  connection.keepOpen();
+  running.record.setRequest(incoming);
+  return { running, request, connection, key, dialect, incoming };
+}
+
+export class Exchange {
+  readonly running: RunningRequest;
+  readonly record: RequestRecord;
+  readonly request: Request;
+  readonly headers: Headers;
+  readonly connection: ClientConnection;
+  readonly key: ClientKey | undefined;
+  readonly dialect: ClientDialect;
+  readonly codec: ClientCodec;
+  readonly incoming: Incoming;
+  readonly facts: Facts;
+  /** The cache key or the session's id in the body; not validated. */
+  readonly bodySession: unknown;
+  /** The client's session, if it names one. */
+  readonly session: string | undefined;
+  /** Reads a text of the conversation; missing where none is a mark. */
+  readonly whole: ReadText | undefined;
+  #decoded: Conversation | ProxyError | undefined;
+
+  /**
+   * @param body The client's, or the request for a summary that it stands for.
+   * @param reshape Makes of the model's reply the summary that the client expects, if it asked for one.
+   */
+  constructor(
+    private readonly read: ReadRequest,
+    readonly body: JsonObject = read.incoming.body,
+    readonly reshape?: CompactionCodec["reply"],
+  ) {
+    const { running, request, connection, key, dialect, incoming } = read;
+    this.running = running;
+    this.record = running.record;
+    this.request = request;
+    this.headers = request.headers;
+    this.connection = connection;
+    this.key = key;
+    this.dialect = dialect;
+    this.codec = codecs[dialect];
+    this.incoming = incoming;
+    this.whole = incoming.skeleton?.whole;
+    this.bodySession = this.codec.session?.(incoming.body);
+    this.session = clientSession(request.headers, this.bodySession);
+    const facts = readFacts(this.codec, incoming, request.headers);
+    this.facts = { ...facts, ...(read.initiator ?? (reshape && summarized)) };
+    this.record.setSession(this.session);
+  }
+
+  /** The same request with the client's own body, which asks the upstream itself for a summary. */
+  unchanged(reshape: CompactionCodec["reply"]): Exchange {
+    return new Exchange(this.read, undefined, reshape);
+  }
+
+  /** The conversation, decoded when it is first needed: a request that is passed through seldom needs it. @throws ProxyError */
+  decoded(): Conversation {
+    this.#decoded ??= this.#decode();
+    if (this.#decoded instanceof ProxyError) throw this.#decoded;
+    return this.#decoded;
+  }
+
+  /** The same; undefined where it cannot be decoded: the request may still be passed through. */
+  readonly conversation = (): Conversation | undefined => {
+    this.#decoded ??= this.#decode();
+    return this.#decoded instanceof ProxyError ? undefined : this.#decoded;
+  };
+
+  #decode(): Conversation | ProxyError {
+    try {
+      return this.codec.decodeRequest(this.body);
+    } catch (thrown) {
+      if (thrown instanceof ProxyError) return thrown;
+      throw thrown;
+    }
+  }
+}
+
+/** No person asks for a summary: the client does, when the conversation has become long. */
+const summarized = { initiator: "agent", reason: "the conversation is summarized" } as const;

@@ -1,0 +1,260 @@
+/** One request while it runs: what can stop it, what it holds, and its end, with which its row is written. */
+import type { Account } from "../accounts/account";
+import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
+import type { ClientDialect } from "../dialects/hub/conversation";
+import type { ReplyEvent, Usage } from "../dialects/hub/reply";
+import { asProxyError, ProxyError } from "../errors";
+import type { InFlightRequest } from "../history/entry";
+import type { InFlightHandle } from "../history/in-flight";
+import type { KeyedCaller } from "../keys/client-keys";
+import { describeCause } from "../logger";
+import type { HeldBytes } from "../net/in/held-bytes";
+import { pathOfUrl } from "../net/in/params";
+import { clientClosed, errorForClient } from "./client-error";
+import type { RelayParts } from "./parts";
+import { rememberMaker } from "./references";
+import { RequestBudget } from "./request-budget";
+import {
+  cachedTurn,
+  costOfRow,
+  finishedRow,
+  inFlightRow,
+  inspectUsage,
+  isCharged,
+  logFields,
+  logLine,
+  type PassedOver,
+  type RequestState,
+} from "./request-log";
+import { RequestRecord } from "./request-record";
+import { RequestTrace } from "./request-trace";
+import { requireRoomFor } from "./running-limits";
+
+export type RunningParts = Pick<
+  RelayParts,
+  | "affinity"
+  | "budgets"
+  | "cacheWatch"
+  | "exchangeMetrics"
+  | "heldBodies"
+  | "history"
+  | "inFlight"
+  | "logger"
+  | "losses"
+  | "tracing"
+>;
+
+/**
+ * @param errors The dialect in which the client gets errors.
+ * @throws ProxyError 503 when too many requests run already, 429 when too many of the member's do; that request gets no row.
+ */
+export function openRequest(
+  parts: RunningParts,
+  request: Request,
+  { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
+  dialect: ClientDialect | "embeddings",
+  errors: ClientDialect = dialect === "embeddings" ? "chat" : dialect,
+): RunningRequest {
+  requireRoomFor(key?.member ?? null, parts.inFlight);
+  const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
+  const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null };
+  const running = new RunningRequest(parts, request, identity, dialect, errors);
+  for (const fixup of connection.fixups ?? []) running.record.addFixup(fixup);
+  parts.inFlight.begin(requestId, running);
+  return running;
+}
+
+/** What is needed of the client's request. */
+type ClientRequest = Pick<Request, "method" | "headers" | "signal">;
+
+export class RunningRequest implements InFlightHandle {
+  readonly requestId: string;
+  /** The member whose request it is; null for the owner's. */
+  readonly member: string | null;
+  readonly record: RequestRecord;
+  readonly budget: RequestBudget;
+  /** What it holds in memory until it has ended. */
+  readonly held: HeldBytes;
+  readonly #parts: RunningParts;
+  readonly #request: ClientRequest;
+  readonly #errors: ClientDialect;
+  readonly #state: RequestState;
+  readonly #openedAt = performance.now();
+  #controller = new AbortController();
+  #account: Account | undefined;
+  #isStopped = false;
+  #hasEnded = false;
+  #served: ((usage: Partial<Usage>) => void) | undefined;
+  #children = 0;
+
+  constructor(
+    parts: RunningParts,
+    request: ClientRequest,
+    identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session">,
+    dialect: RequestState["clientDialect"],
+    errors: ClientDialect,
+    parent?: RequestTrace,
+  ) {
+    this.requestId = identity.requestId;
+    this.member = identity.member;
+    this.held = parts.heldBodies.of(identity.member);
+    this.#parts = parts;
+    this.#errors = errors;
+    this.#request = request;
+    this.#state = {
+      ...identity,
+      method: request.method,
+      clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
+      clientDialect: dialect,
+      startedAtMs: Date.now(),
+      account: null,
+      attempts: [],
+      usage: {},
+    };
+    const trace = new RequestTrace(parts.tracing, this.#state, request.headers, parent);
+    this.record = new RequestRecord(this.#state, {
+      trace,
+      logger: parts.logger,
+      signal: request.signal,
+      changed: () => parts.inFlight.notify(identity.requestId),
+      elapsedMs: () => this.#elapsedMs(),
+    });
+    this.budget = new RequestBudget(parts.budgets, this.#state, (why) => this.stop(why));
+    const { signal } = request;
+    if (signal.aborted) this.stop(clientClosed);
+    else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
+  }
+
+  /**
+   * Begins something that runs for this request and has a row of its own. It is stopped with this request.
+   * @param path What runs: `web_search`.
+   */
+  openChild(path: string): RunningRequest {
+    const { requestId, keyName, member, session, clientDialect } = this.#state;
+    const { method, headers } = this.#request;
+    const childId = `${requestId}.${++this.#children}`;
+    const identity = { requestId: childId, keyName, member, path, parentId: requestId, session };
+    const request = { method, headers, signal: this.controller.signal };
+    const child = new RunningRequest(this.#parts, request, identity, clientDialect, this.#errors, this.record.trace);
+    this.#parts.inFlight.begin(child.requestId, child);
+    return child;
+  }
+
+  /**
+   * Aborts when nobody wants the answer any more: the client hung up, an admin stopped the request, or a limit of the
+   * present call has passed. Its reason is the error for the client. After such a limit, the next call has a new one.
+   */
+  get controller(): AbortController {
+    if (this.#controller.signal.aborted && !this.#isStopped) this.#controller = new AbortController();
+    return this.#controller;
+  }
+
+  /** The present state, for those who watch the requests in flight. */
+  tell(): InFlightRequest {
+    return inFlightRow(this.#state);
+  }
+
+  /** Ends the request at once. @param why For the client. */
+  stop(why: ProxyError): void {
+    const { controller } = this;
+    this.#isStopped = true;
+    controller.abort(why);
+  }
+
+  /** The client hung up, or an admin stopped the request. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** The account that answered; only this account can read the signatures in its reply. */
+  get account(): Account | undefined {
+    return this.#account;
+  }
+
+  set account(account: Account) {
+    this.#account = account;
+  }
+
+  /** To be called with each event of the reply: it is recorded, and what it says of the account is kept. */
+  addEvent(event: ReplyEvent): void {
+    this.record.addEvent(event);
+    const account = this.#account;
+    if (!account) return;
+    if (event.type === "error" && isSuspensionEvent(event.code, event.message))
+      account.setState({ name: "failed", reason: suspensionReason(event.message), suspended: true });
+    if (event.type === "block-end" && event.signature) rememberMaker(this.#parts.affinity, event.signature, account);
+  }
+
+  /** Registers what is done with the usage once a request was served to its end; its row is written then. */
+  onServed(work: (usage: Partial<Usage>) => void): void {
+    this.#served = work;
+  }
+
+  /** The upstream is asked once more for the same reply: its usage no longer tells the size of the client's prompt. */
+  askAgain(): void {
+    this.#served = undefined;
+    this.record.setPrompt(undefined);
+  }
+
+  /** Another model is to serve the request. @returns As it is recorded, without parts of the request. */
+  passOver(why: PassedOver): PassedOver {
+    this.#served = undefined;
+    this.#account = undefined;
+    return this.record.passOver(why);
+  }
+
+  /** Writes the row; only the first call counts. */
+  end(status: number): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.held[Symbol.dispose]();
+    const { cacheWatch, exchangeMetrics, history, inFlight, logger, losses } = this.#parts;
+    const { hasBegun, isOver, trace } = this.record;
+    const state = this.#state;
+    const durationMs = this.#elapsedMs();
+    if (isOver) inspectUsage(state, this.#account, losses);
+    const turn = cachedTurn(state, durationMs);
+    if (turn) state.cacheMiss = cacheWatch.judge(turn);
+    const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
+    this.budget.end(hasBegun || isCharged(state) ? costOfRow(row) : undefined, hasBegun && !isOver);
+    history.add(row);
+    inFlight.end(row);
+    exchangeMetrics.count(row, state.attempts);
+    trace.end(row);
+    const line = logLine(state.method, row);
+    const fields = () => logFields(row);
+    if (state.error) logger.warn(line, undefined, fields);
+    else logger.info(line, fields);
+    if (status === 200 && !state.error) this.#served?.(state.usage);
+  }
+
+  /** Writes the row of a request whose client hung up. */
+  hungUp(): void {
+    const { isOver } = this.record;
+    if (!isOver) this.#state.error ??= { type: "client_closed", message: clientClosed.message };
+    this.end(isOver ? 200 : 499);
+  }
+
+  /**
+   * Writes the row of a failure and returns the error for the client.
+   * @param sent The status that the client got before; by default that of the error.
+   */
+  fail(thrown: unknown, sent?: number): ProxyError {
+    if (this.#request.signal.aborted) {
+      this.hungUp();
+      return clientClosed;
+    }
+    const error = asProxyError(this.#isStopped ? this.#controller.signal.reason : thrown);
+    this.#state.error = { type: error.details.code ?? error.kind, message: error.message };
+    const forClient = errorForClient(error, this.#errors, this.#request.headers.get("user-agent"));
+    this.end(sent ?? forClient.status);
+    if (error.kind !== "internal") return forClient;
+    const cause = this.record.redact(describeCause(error.details.cause));
+    this.#parts.logger.error("A request failed unexpectedly; please report this.", cause);
+    return new ProxyError("internal", error.message, { ...error.details, cause });
+  }
+
+  #elapsedMs(): number {
+    return Math.round(performance.now() - this.#openedAt);
+  }
+}

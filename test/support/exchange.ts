@@ -1,0 +1,36 @@
+/** An exchange in this process, without a server: what its record gets is kept. */
+import type { ClientDialect } from "../../src/dialects/hub/conversation";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { Exchange } from "../../src/relay/exchange";
+import type { Incoming } from "../../src/relay/incoming";
+import type { RunningRequest } from "../../src/relay/running-request";
+
+export interface Recorded {
+  fixups: string[];
+  dropped: string[];
+  /** Without the deltas, of which a record keeps nothing. */
+  events: ReplyEvent[];
+}
+
+const request = new Request("http://localhost", { method: "POST" });
+const connection = { isSocket: false, keepOpen() {}, streams: () => () => {}, upgrade: () => false };
+
+export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchange: Exchange; recorded: Recorded } {
+  const recorded: Recorded = { fixups: [], dropped: [], events: [] };
+  const addTo = (list: string[]) => (name: string) => void (list.includes(name) || list.push(name));
+  const record = {
+    addFixup: addTo(recorded.fixups),
+    addChanges({ fixups = [], dropped = [] }: { fixups?: string[]; dropped?: string[] }) {
+      fixups.forEach(addTo(recorded.fixups));
+      dropped.forEach(addTo(recorded.dropped));
+    },
+    conceal: String,
+    setSession() {},
+    get isOver() {
+      return recorded.events.at(-1)?.type === "finish";
+    },
+  };
+  const addEvent = (event: ReplyEvent) => void (event.type === "block-delta" || recorded.events.push(event));
+  const running = { record, addEvent } as unknown as RunningRequest;
+  return { exchange: new Exchange({ running, request, connection, key: undefined, dialect, incoming }), recorded };
+}
