@@ -1,13 +1,13 @@
-/** What the rest of the program works with: every long-lived part of one running proxy. */
+/** What the rest of the program works with: the parts of one running server, and what one person's request may use of them. */
 import type { Account } from "./accounts/account";
 import type { AccountStore } from "./accounts/account-store";
 import type { Affinity } from "./accounts/affinity";
-import type { Breaker } from "./accounts/breaker";
-import type { Pool } from "./accounts/pool";
+import type { OwnAccounts } from "./accounts/own-accounts";
 import type { SignIns } from "./accounts/sign-ins";
 import type { WaitingRoom } from "./accounts/waiting-room";
 import type { BudgetGuard } from "./budgets/guard";
 import type { Environment } from "./config/environment";
+import type { ScopedConfigStore } from "./config/scoped-config";
 import type { ConfigStore } from "./config/store";
 import type { Tokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
@@ -16,6 +16,7 @@ import type { InFlight } from "./history/in-flight";
 import type { RunningRequests } from "./history/running-requests";
 import type { ClientKey } from "./keys/client-keys";
 import type { Members } from "./keys/members";
+import type { Membership } from "./keys/membership";
 import type { Team } from "./keys/team";
 import type { Logger } from "./logger";
 import type { ClientSockets } from "./net/in/client-sockets";
@@ -35,16 +36,63 @@ import type { Copilot } from "./upstream/copilot/copilot";
 import type { CopilotCounter } from "./upstream/copilot/copilot-counter";
 import type { UnsupportedParams } from "./upstream/copilot/unsupported-params";
 import type { BilledPrices } from "./upstream/models/billed-prices";
-import type { Catalogue } from "./upstream/models/catalogue";
-import type { Providers } from "./upstream/providers/provider";
-import type { ProviderModels } from "./upstream/providers/provider-models";
+import type { Routing } from "./upstream/routing";
+import type { SearchEngine } from "./upstream/search-engines";
 import type { TokenCounts } from "./upstream/tokens/token-counts";
 
-/** Of `forMember` it has what one person may use; the rest is the same for everybody. */
-export interface App {
+/** What the requests of everybody share: nothing in it belongs to one person. */
+export interface Services {
   version: string;
   /** The upstream is the embedded demo. */
   demo: boolean;
+  logger: Logger;
+  limits: Limits;
+  /** Wall clock, ms. */
+  now(): number;
+  /** Aborts when the process must stop at once: streams then end with an error. */
+  stopping: AbortSignal;
+  affinity: Affinity;
+  auto: Auto;
+  billedPrices: BilledPrices;
+  budgets: BudgetGuard;
+  cacheWatch: CacheWatch;
+  copilot: Copilot;
+  copilotCounter: CopilotCounter;
+  drift: Drift;
+  exchangeMetrics: ExchangeMetrics;
+  /** What members' requests hold in memory on this server. */
+  heldBodies: HeldBodies;
+  losses: Losses;
+  sockets: ClientSockets;
+  tokenCounts: TokenCounts;
+  tracing: Tracing;
+  /** Where requests wait for a limit to end, on this server. */
+  waitingRoom: WaitingRoom;
+}
+
+/** All that one person's requests may use. For a member it holds nothing of the owner's, nor of another member's. */
+export interface Scope extends Services, Routing {
+  /** All that there is, for the owner only. */
+  readonly owner: App | undefined;
+  /** The person as a member; undefined for the owner. */
+  readonly membership: Membership | undefined;
+  config: ScopedConfigStore;
+  /** The person's own requests; for the owner those of everybody. */
+  history: History;
+  /** What pages and the admin API show: in a team of all servers, for a member only the member's own. */
+  running: RunningRequests;
+  /** Where the relay reports its requests. */
+  inFlight: Pick<InFlight, "begin" | "notify" | "end" | "count" | "countOf">;
+  ownAccounts: OwnAccounts;
+  /** Who searches the web, if not a model. */
+  searchEngine(): SearchEngine | undefined;
+  unsupportedParams: UnsupportedParams;
+  /** The error for every request while this server has been cut off from its team for too long. Read it at use. */
+  readonly isolation: ProxyError | undefined;
+}
+
+/** One running server: its life, its policy, and what it keeps. What a request uses is in the `Scope` of its person. */
+export interface Server extends Services {
   environment: Environment;
   config: ConfigStore;
   /** The owner's keys. Read it at use: the config may change. */
@@ -59,65 +107,36 @@ export interface App {
   team: Team | undefined;
   /** Whether this server does what only one of a team has to do. Read at each use. */
   readonly isLeader: boolean;
-  /** This app with the accounts of one person only: all that a request of this person may use. @param member Null for the owner. */
-  forMember(member: string | null): App;
+  /** As in `Scope`. */
+  readonly isolation: ProxyError | undefined;
+  /** What a person's requests may use. @param member Null for the owner. */
+  forMember(member: string | null): Scope;
+  readonly owner: App;
+  /** The request was sent by this process itself. */
+  isOurOwn(headers: Headers): boolean;
   /** Who must send the admin token: other machines, or this one too. */
   adminAuth: AdminAuth;
   /** While there is no key, requests are served without one. */
   allowOpen: boolean;
   /** Reverse proxies whose word on the client's address is taken. */
   trustedProxies: TrustedProxies | undefined;
-  logger: Logger;
   /** Of the admin API and the metrics together. */
   tokenTries: FailedTries;
-  /**
-   * The owner's, in the order of `/usage`: a temporary one first, then those of `accountOrder` in the config, then as registered. Read it at
-   * use: it changes when somebody signs in or out.
-   */
-  readonly accounts: Account[];
   /** The owner's and those of all members: for what concerns the server, never to serve a request. */
   readonly allAccounts: Account[];
   /** The saved accounts. Call `refreshAccounts` after a change. */
   accountStore: AccountStore;
   refreshAccounts(): void;
-  /** Sign-ins that were begun on a page or by the admin API. */
+  /** Sign-ins that were begun on a page or by the admin API, by everybody. */
   signIns: SignIns;
   pageState: PageState;
-  pool: Pool;
-  affinity: Affinity;
-  cacheWatch: CacheWatch;
-  breaker: Breaker;
-  copilot: Copilot;
-  auto: Auto;
-  providers: Providers;
-  providerModels: ProviderModels;
-  catalogue: Catalogue;
-  drift: Drift;
-  billedPrices: BilledPrices;
-  losses: Losses;
-  budgets: BudgetGuard;
+  tokenizer: Tokenizer;
   notices: Notices;
   history: History;
   /** Of everybody, on this server. */
   inFlight: InFlight;
-  /** Where requests wait for a limit to end, on this server. */
-  waitingRoom: WaitingRoom;
-  /** What members' requests hold in memory on this server. */
-  heldBodies: HeldBodies;
-  /** What pages and the admin API show: in a team of all servers, for a member only the member's own. */
+  /** Of everybody, in a team on all servers. */
   running: RunningRequests;
-  exchangeMetrics: ExchangeMetrics;
-  tracing: Tracing;
-  sockets: ClientSockets;
-  tokenizer: Tokenizer;
-  tokenCounts: TokenCounts;
-  copilotCounter: CopilotCounter;
-  unsupportedParams: UnsupportedParams;
-  limits: Limits;
-  /** The error for every request while this server has been cut off from its team for too long. Read it at use. */
-  readonly isolation: ProxyError | undefined;
-  /** Wall clock, ms. */
-  now(): number;
   /** A signal to stop has come, and health checks say so. */
   readonly draining: boolean;
   /** Sets `draining`. */
@@ -126,10 +145,19 @@ export interface App {
   readonly refusing: boolean;
   /** Sets `refusing`. */
   refuse(): void;
-  /** Aborts when the process must stop at once: streams then end with an error. */
-  stopping: AbortSignal;
   /** Aborts `stopping`, writes pending data and closes all files. */
   close(): void;
+}
+
+/**
+ * All that there is: the server, and the scope of its owner. `accounts` are in the order of `/usage`: a temporary one first, then
+ * those of `accountOrder` in the config, then as registered.
+ */
+export interface App extends Server, Scope {
+  readonly owner: App;
+  readonly membership: undefined;
+  config: ConfigStore;
+  inFlight: InFlight;
 }
 
 export type AdminAuth = "remote" | "always";
@@ -160,3 +188,24 @@ export const callLimits = ({ streamHeaders, fullHeaders, idle, total }: Limits, 
   idle,
   total,
 });
+
+/** Limits of a call for a model list, which never takes long. */
+export const listLimits = ({ streamHeaders, idle }: Limits): CallLimits => ({
+  headers: Math.min(streamHeaders, 30_000),
+  idle: Math.min(idle, 30_000),
+  total: 60_000,
+});
+
+/** @param upstreamSilence The owner's limit for a silent upstream; undefined if none is set. */
+export function limitsFor(upstreamSilence: number | undefined): Limits {
+  return {
+    streamHeaders: upstreamSilence ?? 120_000,
+    fullHeaders: upstreamSilence ?? 600_000,
+    keepAlive: 15_000,
+    verdict: 30_000,
+    idle: upstreamSilence ?? 300_000,
+    total: 3_600_000,
+    socketAge: 3_600_000,
+    connectionIdle: 60_000,
+  };
+}

@@ -4,14 +4,16 @@ import type { AccountStore, SavedAccount } from "./accounts/account-store";
 import { type ActiveAccounts, accountsByMember, arranged, openActiveAccounts } from "./accounts/active-accounts";
 import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openMemoryAccountStore, savedDemoAccount } from "./accounts/memory-account-store";
+import { OwnAccounts } from "./accounts/own-accounts";
 import type { SignInSteps } from "./accounts/sign-in";
 import { openSignIns } from "./accounts/sign-ins";
 import { WaitingRoom } from "./accounts/waiting-room";
-import type { AdminAuth, App, Limits } from "./app";
+import { type AdminAuth, type App, type Limits, limitsFor, listLimits, type Scope } from "./app";
 import { BoundedMap } from "./bounded-map";
 import { openBudgetGuard } from "./budgets/guard";
 import { type Environment, secretsOfEnvironment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
+import { MemberConfig } from "./config/scoped-config";
 import { secretsIn } from "./config/secrets";
 import type { ConfigStore } from "./config/store";
 import { openTokenizer } from "./dialects/tokenizer";
@@ -20,14 +22,14 @@ import type { History } from "./history/history";
 import { openInFlight } from "./history/in-flight";
 import { historyOf } from "./history/member-history";
 import { runningOf } from "./history/running-requests";
-import { currentClientKeys } from "./keys/client-keys";
+import { type ClientKey, currentClientKeys } from "./keys/client-keys";
+import { Membership } from "./keys/membership";
 import { openLocalStores } from "./local-stores";
 import { createLogger, type LogFormat, type Logger } from "./logger";
 import { openClientSockets } from "./net/in/client-sockets";
 import { failedTries } from "./net/in/failed-tries";
 import { openHeldBodies } from "./net/in/held-bytes";
 import type { TrustedProxies } from "./net/in/trusted-proxies";
-import type { CallLimits } from "./net/out/clock";
 import { openNotices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
 import type { Stores } from "./stores";
@@ -39,7 +41,8 @@ import { openCopilot } from "./upstream/copilot/copilot";
 import { openCopilotCounter } from "./upstream/copilot/copilot-counter";
 import { openUnsupportedParams } from "./upstream/copilot/unsupported-params";
 import { openBilledPrices } from "./upstream/models/billed-prices";
-import { openMemberScope, openScope, type Scope } from "./upstream/scope";
+import { openMemberRouting, openRouting } from "./upstream/routing";
+import { type SearchEngine, searchEngineOf } from "./upstream/search-engines";
 import { openTokenCounts } from "./upstream/tokens/token-counts";
 
 export interface AppOptions {
@@ -67,214 +70,255 @@ export interface AppOptions {
 }
 
 /** @throws ProxyError if the data folder or the config cannot be used. */
-export function openApp(options: AppOptions): App {
-  const { environment, version, demo, adminAuth = "remote", allowOpen = true, logFormat, write, clock = {} } = options;
-  const { now = Date.now, monotonic = () => performance.now() } = clock;
-  const notes: string[] = [];
-  ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
-  removeLeftovers(environment.home);
-  const stores = options.stores ?? openLocalStores(environment);
-  const config = stores.openConfig();
-  const logger = createLogger(() => config.current.logLevel, write, logFormat);
-  for (const note of notes) logger.warn(note);
+export const openApp = (options: AppOptions): App => new RunningApp(options);
 
-  for (const secret of secretsOfEnvironment(environment)) logger.conceal(secret);
-  for (const secret of secretsIn(config.stored)) logger.conceal(secret);
+/** What all parts are made from. */
+class Foundation {
+  readonly environment: Environment;
+  readonly version: string;
+  readonly config: ConfigStore;
+  readonly logger: Logger;
+  readonly limits: Limits;
+  readonly now: () => number;
+  protected readonly options: AppOptions;
+  protected readonly stores: Stores;
+  protected readonly monotonic: () => number;
 
-  const limits = limitsFor(environment.upstreamTimeoutMs);
-  const losses = openLosses({ logger, now });
-  const opened = openAccounts(options, {
-    ...{ stores, config, logger, losses },
-    suspensionError: (member) => app.forMember(member).pool.suspensionError(),
-  });
-  const { store: accountStore, active: activeAccounts, hosts } = opened;
-  const allAccounts = arranged(activeAccounts, () => config.current.accountOrder, accountStore.choices);
-  const accountsOf = accountsByMember(allAccounts);
-  const accounts = () => accountsOf(null);
-  const clientKeys = currentClientKeys(config, environment);
+  constructor(options: AppOptions) {
+    const { environment, version, logFormat, write, clock = {} } = options;
+    this.options = options;
+    this.environment = environment;
+    this.version = version;
+    this.now = clock.now ?? Date.now;
+    this.monotonic = clock.monotonic ?? (() => performance.now());
+    const notes: string[] = [];
+    ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
+    removeLeftovers(environment.home);
+    this.stores = options.stores ?? openLocalStores(environment);
+    this.config = this.stores.openConfig();
+    this.logger = createLogger(() => this.config.current.logLevel, write, logFormat);
+    for (const note of notes) this.logger.warn(note);
+    for (const secret of secretsOfEnvironment(environment)) this.logger.conceal(secret);
+    for (const secret of secretsIn(this.config.stored)) this.logger.conceal(secret);
+    this.limits = limitsFor(environment.upstreamTimeoutMs);
+  }
 
-  const stopping = new AbortController();
-  let [draining, refusing] = [false, false];
-  const copilot = openCopilot(config, version);
-  const warn = (sentence: string, cause?: unknown) => logger.warn(sentence, cause);
-  const history = stores.openHistory({
-    retentionDays: () => config.current.retentionDays,
-    maxRows: () => config.current.maxRows,
-    warn,
-  });
-  const budgets = openBudgetGuard({
-    config,
-    openLedger: () => stores.openLedger({ now, warn }),
-    isWaiting: (stores.team?.waiting().settlements ?? 0) > 0,
-    members: stores.members,
-    now,
-    warn,
-  });
-  const sent = stores.openSentNotices({ now, warn });
-  const isLeader = () => stores.isLeader;
-  const notices = openNotices({
-    accounts: allAccounts,
-    members: stores.members,
-    ...{ budgets, config, history, logger, losses, sent, isLeader, version, now },
-  });
-  const billedPrices = openBilledPrices();
-  const drift = openDrift(now, monotonic, billedPrices.learn);
-  const isShared = stores.accountSync !== undefined;
-  const auto = openAuto({ copilot, logger, now, monotonic });
-  const scopeParts = {
-    auto,
-    config,
-    copilot,
-    drift,
-    losses,
-    logger,
-    version,
-    limits: listLimits(limits),
-    isShared,
-    now,
-    monotonic,
-  };
-  const owner = openScope(scopeParts, accounts);
-  const memberApps = new BoundedMap<string, App>(maxMemberApps);
-  const tokenizer = openTokenizer();
-  const tokenCounts = openTokenCounts({
-    config: () => config.current,
-    tokenizer,
-    path: environment.tokenFactorsFile,
-    logger,
-    now,
-    monotonic,
-  });
-  const signIns = openSignIns({
-    hosts,
-    version,
-    store: accountStore,
-    kept: stores.openSignIns(),
-    logger,
-    now,
-    sleep: clock.sleep,
-    saved: activeAccounts.refresh,
-    account: (key) => allAccounts().find((account) => account.key === key),
-  });
-  followConfig(config, logger, history);
-  const inFlight = openInFlight();
-  const app: App = {
-    version,
-    demo: demo !== undefined,
-    environment,
-    config,
-    get clientKeys() {
-      return clientKeys();
-    },
-    get hasKeys() {
-      return clientKeys().length > 0 || stores.members?.needKeys === true;
-    },
-    get requiresKey() {
-      return !allowOpen || app.hasKeys;
-    },
-    members: stores.members,
-    team: stores.team,
-    get isLeader() {
-      return stores.isLeader;
-    },
-    forMember(member) {
-      if (member === null) return app;
-      const known = memberApps.get(member);
-      if (known) return known;
-      const scope = openMemberScope(scopeParts, () => accountsOf(member));
-      const made = appOf(app, member, scope);
-      memberApps.set(member, made);
-      return made;
-    },
-    adminAuth,
-    allowOpen,
-    trustedProxies: options.trustedProxies,
-    logger,
-    tokenTries: failedTries(monotonic),
-    get accounts() {
-      return accounts();
-    },
-    get allAccounts() {
-      return allAccounts();
-    },
-    accountStore,
-    refreshAccounts: activeAccounts.refresh,
-    signIns,
-    pageState: stores.openPageState(now),
-    pool: owner.pool,
-    affinity: stores.openAffinity(),
-    cacheWatch: openCacheWatch(now),
-    breaker: owner.breaker,
-    copilot,
-    auto,
-    providers: owner.providers,
-    providerModels: owner.providerModels,
-    catalogue: owner.catalogue,
-    drift,
-    billedPrices,
-    losses,
-    budgets,
-    notices,
-    history,
-    inFlight,
-    waitingRoom: new WaitingRoom({ shared: stores.openLines?.(), now, warn }),
-    heldBodies: openHeldBodies(),
-    running: stores.openRunning(inFlight),
-    exchangeMetrics: openExchangeMetrics(owner.providerModels.isListed),
-    tracing: {},
-    sockets: openClientSockets(),
-    tokenizer,
-    tokenCounts,
-    copilotCounter: openCopilotCounter(copilot, logger, monotonic),
-    unsupportedParams: openUnsupportedParams(now),
-    limits,
-    get isolation() {
-      return stores.isolation;
-    },
-    now,
-    get draining() {
-      return draining;
-    },
-    drain() {
-      draining = true;
-    },
-    get refusing() {
-      return refusing;
-    },
-    refuse() {
-      refusing = true;
-    },
-    stopping: stopping.signal,
-    close() {
-      stopping.abort();
-      copilot.close();
-      config.close();
-      activeAccounts.close();
-      signIns.close();
-      history.close();
-      notices.close();
-      budgets.close();
-      tokenCounts.close();
-      tokenizer.close();
-    },
-  };
-  return app;
+  protected readonly warn = (sentence: string, cause?: unknown): void => this.logger.warn(sentence, cause);
 }
 
 /** Members whose lists of models are kept. */
-const maxMemberApps = 10_000;
+const maxScopes = 10_000;
 
-/** The app with another person's scope. What else it has is inherited. */
-function appOf(app: App, member: string, scope: Scope): App {
-  const environment = { ...app.environment, anthropicApiKey: undefined };
-  return Object.create(app, {
-    ...Object.getOwnPropertyDescriptors(scope),
-    environment: { value: environment },
-    history: { value: historyOf(app.history, member) },
-    running: { value: runningOf(app.running, member) },
-    // What somebody had an upstream refuse is not removed from the requests of others.
-    unsupportedParams: { value: openUnsupportedParams(app.now) },
+/** Each part is made once, in the order of these fields, and closed by `close`. */
+class RunningApp extends Foundation implements App {
+  readonly #stopping = new AbortController();
+  #draining = false;
+  #refusing = false;
+  readonly stopping = this.#stopping.signal;
+  readonly demo = this.options.demo !== undefined;
+  readonly adminAuth = this.options.adminAuth ?? "remote";
+  readonly allowOpen = this.options.allowOpen ?? true;
+  readonly trustedProxies = this.options.trustedProxies;
+  readonly tokenTries = failedTries(this.monotonic);
+  readonly members = this.stores.members;
+  readonly team = this.stores.team;
+  readonly membership = undefined;
+  readonly owner = this;
+
+  readonly losses = openLosses({ logger: this.logger, now: this.now });
+  readonly #saved = openAccounts(this.options, {
+    ...{ stores: this.stores, config: this.config, logger: this.logger, losses: this.losses },
+    suspensionError: (member) => this.forMember(member).pool.suspensionError(),
   });
+  readonly accountStore = this.#saved.store;
+  readonly #allAccounts = arranged(
+    this.#saved.active,
+    () => this.config.current.accountOrder,
+    this.accountStore.choices,
+  );
+  readonly #accountsOf = accountsByMember(this.#allAccounts);
+  readonly refreshAccounts = this.#saved.active.refresh;
+  readonly #clientKeys = currentClientKeys(this.config, this.environment);
+
+  readonly copilot = openCopilot(this.config, this.version);
+  readonly history = this.stores.openHistory({
+    retentionDays: () => this.config.current.retentionDays,
+    maxRows: () => this.config.current.maxRows,
+    warn: this.warn,
+  });
+  readonly budgets = openBudgetGuard({
+    config: this.config,
+    openLedger: () => this.stores.openLedger({ now: this.now, warn: this.warn }),
+    isWaiting: (this.team?.waiting().settlements ?? 0) > 0,
+    members: this.members,
+    now: this.now,
+    warn: this.warn,
+  });
+  readonly notices = openNotices({
+    accounts: this.#allAccounts,
+    sent: this.stores.openSentNotices({ now: this.now, warn: this.warn }),
+    isLeader: () => this.isLeader,
+    ...{ members: this.members, budgets: this.budgets, config: this.config, history: this.history },
+    ...{ logger: this.logger, losses: this.losses, version: this.version, now: this.now },
+  });
+  readonly billedPrices = openBilledPrices();
+  readonly drift = openDrift(this.now, this.monotonic, this.billedPrices.learn);
+  readonly auto = openAuto({ copilot: this.copilot, logger: this.logger, now: this.now, monotonic: this.monotonic });
+  readonly #routingParts = {
+    ...{ auto: this.auto, config: this.config, copilot: this.copilot, drift: this.drift, losses: this.losses },
+    ...{ logger: this.logger, version: this.version, now: this.now, monotonic: this.monotonic },
+    limits: listLimits(this.limits),
+    isShared: this.stores.accountSync !== undefined,
+  };
+  readonly #routing = openRouting(this.#routingParts, () => this.accounts);
+  readonly pool = this.#routing.pool;
+  readonly breaker = this.#routing.breaker;
+  readonly catalogue = this.#routing.catalogue;
+  readonly providers = this.#routing.providers;
+  readonly providerModels = this.#routing.providerModels;
+  readonly isOurOwn = this.providers.isOurOwn;
+
+  readonly tokenizer = openTokenizer();
+  readonly tokenCounts = openTokenCounts({
+    config: () => this.config.current,
+    tokenizer: this.tokenizer,
+    path: this.environment.tokenFactorsFile,
+    ...{ logger: this.logger, now: this.now, monotonic: this.monotonic },
+  });
+  readonly signIns = openSignIns({
+    hosts: this.#saved.hosts,
+    store: this.accountStore,
+    kept: this.stores.openSignIns(),
+    ...{ version: this.version, logger: this.logger, now: this.now, sleep: this.options.clock?.sleep },
+    saved: this.refreshAccounts,
+    account: (key) => this.allAccounts.find((account) => account.key === key),
+  });
+  readonly ownAccounts = this.#ownAccountsOf(null);
+  readonly inFlight = openInFlight();
+  readonly waitingRoom = new WaitingRoom({ shared: this.stores.openLines?.(), now: this.now, warn: this.warn });
+  readonly running = this.stores.openRunning(this.inFlight);
+  readonly pageState = this.stores.openPageState(this.now);
+  readonly affinity = this.stores.openAffinity();
+  readonly cacheWatch = openCacheWatch(this.now);
+  readonly copilotCounter = openCopilotCounter(this.copilot, this.logger, this.monotonic);
+  readonly exchangeMetrics = openExchangeMetrics(this.providerModels.isListed);
+  readonly heldBodies = openHeldBodies();
+  readonly sockets = openClientSockets();
+  readonly tracing = {};
+  readonly unsupportedParams = openUnsupportedParams(this.now);
+  readonly #scopes = new BoundedMap<string, Scope>(maxScopes);
+
+  constructor(options: AppOptions) {
+    super(options);
+    followConfig(this.config, this.logger, this.history);
+  }
+
+  get accounts(): Account[] {
+    return this.#accountsOf(null);
+  }
+
+  get allAccounts(): Account[] {
+    return this.#allAccounts();
+  }
+
+  get clientKeys(): readonly ClientKey[] {
+    return this.#clientKeys();
+  }
+
+  get hasKeys(): boolean {
+    return this.clientKeys.length > 0 || this.members?.needKeys === true;
+  }
+
+  get requiresKey(): boolean {
+    return !this.allowOpen || this.hasKeys;
+  }
+
+  get isLeader(): boolean {
+    return this.stores.isLeader;
+  }
+
+  get isolation(): ProxyError | undefined {
+    return this.stores.isolation;
+  }
+
+  readonly searchEngine = (): SearchEngine | undefined => searchEngineOf(this.config.current);
+
+  forMember(member: string | null): Scope {
+    if (member === null) return this;
+    const known = this.#scopes.get(member);
+    if (known) return known;
+    const made = this.#scopeOf(member);
+    this.#scopes.set(member, made);
+    return made;
+  }
+
+  /** An allow list: what is not named here, a member's requests do not have. */
+  #scopeOf(member: string): Scope {
+    const accounts = () => this.#accountsOf(member);
+    const isolation = () => this.isolation;
+    const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(this.#routingParts, accounts);
+    return {
+      ...{ version: this.version, demo: this.demo, logger: this.logger, limits: this.limits, now: this.now },
+      ...{ affinity: this.affinity, auto: this.auto, billedPrices: this.billedPrices, budgets: this.budgets },
+      ...{ cacheWatch: this.cacheWatch, copilot: this.copilot, copilotCounter: this.copilotCounter, drift: this.drift },
+      ...{ exchangeMetrics: this.exchangeMetrics, heldBodies: this.heldBodies, losses: this.losses },
+      ...{ sockets: this.sockets, stopping: this.stopping, tokenCounts: this.tokenCounts, tracing: this.tracing },
+      waitingRoom: this.waitingRoom,
+      owner: undefined,
+      membership: this.members && new Membership(this.members, member),
+      get accounts() {
+        return accounts();
+      },
+      ...{ pool, breaker, catalogue, providers, providerModels },
+      ownAccounts: this.#ownAccountsOf(member),
+      config: new MemberConfig(this.config),
+      history: historyOf(this.history, member),
+      running: runningOf(this.running, member),
+      inFlight: this.inFlight,
+      searchEngine: this.searchEngine,
+      // What somebody had an upstream refuse is not removed from the requests of others.
+      unsupportedParams: openUnsupportedParams(this.now),
+      get isolation() {
+        return isolation();
+      },
+    };
+  }
+
+  #ownAccountsOf(member: string | null): OwnAccounts {
+    const { enterpriseHost, oauthApp } = this.environment;
+    return new OwnAccounts(member, () => this.#accountsOf(member), {
+      ownersAccounts: () => this.accounts,
+      store: this.accountStore,
+      signIns: this.signIns,
+      refresh: this.refreshAccounts,
+      config: this.config,
+      defaults: { enterpriseHost, oauthApp },
+      logger: this.logger,
+    });
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  drain(): void {
+    this.#draining = true;
+  }
+
+  get refusing(): boolean {
+    return this.#refusing;
+  }
+
+  refuse(): void {
+    this.#refusing = true;
+  }
+
+  close(): void {
+    this.#stopping.abort();
+    const { copilot, config, history, notices, budgets, tokenCounts } = this;
+    const parts = [copilot, config, this.#saved.active, this.signIns, history, notices, budgets, tokenCounts];
+    for (const part of [...parts, this.tokenizer]) part.close();
+  }
 }
 
 interface AccountParts extends Pick<AccountOptions, "logger"> {
@@ -332,25 +376,4 @@ function followConfig(config: ConfigStore, logger: Logger, history: History): vo
     },
     refused: (sentence) => logger.error(`${sentence} The previous config stays in effect.`),
   });
-}
-
-/** Limits of a call for a model list, which never takes long. */
-const listLimits = ({ streamHeaders, idle }: Limits): CallLimits => ({
-  headers: Math.min(streamHeaders, 30_000),
-  idle: Math.min(idle, 30_000),
-  total: 60_000,
-});
-
-/** @param upstreamSilence The owner's limit for a silent upstream; undefined if none is set. */
-function limitsFor(upstreamSilence: number | undefined): Limits {
-  return {
-    streamHeaders: upstreamSilence ?? 120_000,
-    fullHeaders: upstreamSilence ?? 600_000,
-    keepAlive: 15_000,
-    verdict: 30_000,
-    idle: upstreamSilence ?? 300_000,
-    total: 3_600_000,
-    socketAge: 3_600_000,
-    connectionIdle: 60_000,
-  };
 }

@@ -5,7 +5,7 @@ import { encodeAdminError, isAdmin, isAdminApi } from "./admin/admin-path";
 import { clientAnswers, closestRow, methodsAt, nearestPath } from "./api/client-answers";
 import { clientGroup } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
-import type { App } from "./app";
+import type { Server } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
 import type { ClientDialect } from "./dialects/hub/conversation";
@@ -59,7 +59,7 @@ export interface Listening {
  * @param port 0 picks a free one.
  * @throws Error with the code EADDRINUSE or EADDRNOTAVAIL.
  */
-export function listen(app: App, port: number, binding: Binding = { address: "127.0.0.1" }): Listening {
+export function listen(app: Server, port: number, binding: Binding = { address: "127.0.0.1" }): Listening {
   const { address } = binding;
   const exposed = !isLoopbackAddress(address);
   const host = reachableHost(binding);
@@ -141,7 +141,7 @@ function reachableHost({ address, name }: Binding): string {
  * @param exposed Other machines can reach the socket.
  * @param bound The host that the socket is bound to, as `URL.hostname` writes it.
  */
-export function handler(app: App, exposed: boolean, bound?: string) {
+export function handler(app: Server, exposed: boolean, bound?: string) {
   const callers = new WeakMap<Request, Visitor>();
   const currentLists = guardLists(app, bound);
   const callerOf = (request: Request) => callers.get(request)!;
@@ -166,7 +166,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       // A form or a body is read within the limit; who asks without one may wait for the database.
       if (isAdmin(path) && !bodyMethods.has(request.method)) connection.keepOpen();
       if (!isAdminApi(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
-      if (app.providers.isOurOwn(request.headers)) throw ourselves();
+      if (app.isOurOwn(request.headers)) throw ourselves();
       if (app.refusing && !isAdmin(path) && !closestRow(path)?.access.whileStopping) throw shuttingDown();
       callers.set(request, caller);
       if (request.method === "OPTIONS") response = preflight(request, caller, lists);
@@ -206,7 +206,7 @@ class HttpConnection implements ClientConnection {
     readonly server: Bun.Server<SocketHandlers>,
     readonly peer: string | null,
     readonly answer: (message: Request, peer: string | null, connection: ClientConnection) => Promise<Response>,
-    readonly app: Pick<App, "limits" | "draining">,
+    readonly app: Pick<Server, "limits" | "draining">,
   ) {}
 
   keepOpen(): void {
@@ -249,7 +249,7 @@ const overSocket: ClientConnection = {
 };
 
 /** The OpenAPI document of all endpoints; its generator is loaded with the first call. */
-async function describeApi({ version }: App): Promise<object> {
+async function describeApi({ version }: Server): Promise<object> {
   const { openApiDocument } = await import("./openapi");
   const { adminGroup } = await import("./admin/api/routes");
   return openApiDocument(version, {
@@ -259,7 +259,7 @@ async function describeApi({ version }: App): Promise<object> {
 }
 
 /** The response for an error: status, headers, and a body in the shape of the path. */
-function errorResponse(app: App, thrown: unknown, request: Request, requestId: string): Response {
+function errorResponse(app: Server, thrown: unknown, request: Request, requestId: string): Response {
   const error = asProxyError(thrown);
   if (error.kind === "internal") app.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
   const { code } = error.details;
@@ -334,7 +334,7 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
 const isForPages = (request: Request) => closestRow(pathOfUrl(request.url))?.access.forPages === true;
 
 /** Rebuilt only when the config has changed. */
-function guardLists(app: App, bound?: string): () => GuardLists {
+function guardLists(app: Server, bound?: string): () => GuardLists {
   // `0.0.0.0` does not identify this machine: as a Host header it is one allowed name among others.
   const every = bound !== undefined && everyAddress.has(bound) ? [bound] : [];
   let config: Config | undefined;

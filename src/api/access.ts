@@ -1,5 +1,5 @@
 /** Who may call a model route: callers with a client key; without configured keys, everyone except pages of other origins. */
-import type { App } from "../app";
+import type { Server } from "../app";
 import { ProxyError } from "../errors";
 import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
 import { networkOf } from "../net/address";
@@ -8,14 +8,14 @@ import { refuseStrangers } from "../net/in/guard";
 import { refuseKeyInAddress } from "./google-paths";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
-export function requireClientKey(app: App, request: Request, caller: KeyedCaller): void {
+export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): void {
   requireContact(app);
   if (app.requiresKey) requireKey(app, request, caller);
   else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
 }
 
 /** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */
-export function requireGoogleKey(app: App, request: Request, caller: KeyedCaller): void {
+export function requireGoogleKey(app: Server, request: Request, caller: KeyedCaller): void {
   refuseKeyInAddress(request.url);
   requireClientKey(app, request, caller);
 }
@@ -24,7 +24,7 @@ export function requireGoogleKey(app: App, request: Request, caller: KeyedCaller
  * The upstream token is given to callers with a client key. Without configured keys it is given to this machine only, and
  * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
-export function requireTokenAccess(app: App, request: Request, caller: KeyedCaller): void {
+export function requireTokenAccess(app: Server, request: Request, caller: KeyedCaller): void {
   requireContact(app);
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
@@ -55,7 +55,7 @@ export function requireTokenAccess(app: App, request: Request, caller: KeyedCall
  * @throws ProxyError `authentication`, `permission`, `rate_limit`.
  */
 export function requireMetricsAccess(
-  { adminAuth, environment, tokenTries: tries }: App,
+  { adminAuth, environment, tokenTries: tries }: Server,
   request: Request,
   caller: KeyedCaller,
 ): void {
@@ -83,12 +83,12 @@ export function requireMetricsAccess(
 }
 
 /** A key may have been revoked without this server knowing. @throws ProxyError `unable`. */
-function requireContact({ isolation }: App): void {
+function requireContact({ isolation }: Server): void {
   if (isolation) throw isolation;
 }
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
-function requireKey(app: App, request: Request, caller: KeyedCaller): void {
+function requireKey(app: Server, request: Request, caller: KeyedCaller): void {
   const sent = sentSecrets(request.headers, keyHeaders);
   caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
   if (caller.key) {

@@ -1,6 +1,6 @@
 /** Answers the requests of clients: finds the row of a path in any of its spellings, and what a path without a row comes closest to. */
 import { geminiAlphaPath, geminiPath, modelsPath } from "../api-paths";
-import type { App } from "../app";
+import type { Server } from "../app";
 import type { KeyedCaller } from "../keys/client-keys";
 import { lazy } from "../lazy";
 import { type Answers, matcherOf, methodsOf, type Route } from "../matcher";
@@ -24,11 +24,11 @@ const spellings = (path: string) => {
 };
 
 interface SpelledRoute extends Route {
-  answer(request: Request, caller: KeyedCaller, app: App, params: Record<string, string>): Promise<Response>;
+  answer(request: Request, caller: KeyedCaller, server: Server, params: Record<string, string>): Promise<Response>;
 }
 
-/** A handler sees the accounts of the person whose key was sent, and no others. */
-const appOf = (app: App, { key }: KeyedCaller): App => app.forMember(key?.member ?? null);
+/** A handler has what the person may use whose key was sent. */
+const scopeOf = (server: Server, { key }: KeyedCaller) => server.forMember(key?.member ?? null);
 
 /** The router's rows: each row in all its spellings, but Google's by the path before the model, which may have slashes. */
 const spelledRoutes = (): SpelledRoute[] => [
@@ -39,9 +39,9 @@ const spelledRoutes = (): SpelledRoute[] => [
         (spelling): SpelledRoute => ({
           method,
           path: spelling,
-          answer(request, caller, app, params) {
-            access.authorize(app, request, caller);
-            return run({ app: appOf(app, caller), request, caller, params: decodedParams(params) });
+          answer(request, caller, server, params) {
+            access.authorize(server, request, caller);
+            return run({ server, app: scopeOf(server, caller), request, caller, params: decodedParams(params) });
           },
         }),
       ),
@@ -58,10 +58,10 @@ const spelledRoutes = (): SpelledRoute[] => [
     ([method, base]): SpelledRoute => ({
       method,
       path: `${base}/*`,
-      answer(request, caller, app, params) {
-        requireGoogleKey(app, request, caller);
+      answer(request, caller, server, params) {
+        requireGoogleKey(server, request, caller);
         const { row, model } = findGoogleRow(googleRows(), method, params["*"] ?? "");
-        return row.run({ app: appOf(app, caller), request, caller, params: { model } });
+        return row.run({ server, app: scopeOf(server, caller), request, caller, params: { model } });
       },
     }),
   ),
@@ -69,12 +69,12 @@ const spelledRoutes = (): SpelledRoute[] => [
 
 /** @param callerOf The caller of a request, as it was checked before routing. */
 export const clientAnswers = (
-  app: App,
+  server: Server,
   callerOf: (request: Request) => Visitor,
   { miss, fail }: Pick<Answers<Route>, "miss" | "fail">,
 ) =>
   matcherOf<SpelledRoute>(spelledRoutes(), {
-    answer: (row, request, params) => row.answer(request, callerOf(request), app, params),
+    answer: (row, request, params) => row.answer(request, callerOf(request), server, params),
     miss,
     fail,
   });

@@ -1,5 +1,5 @@
 /** POST /v1/responses/compact: a conversation, summarized by its model. */
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { compactedReply, triggered } from "../dialects/responses/compaction";
 import { isObject } from "../json";
 import type { KeyedCaller } from "../keys/client-keys";
@@ -7,7 +7,7 @@ import { bodyLimit, bodyText, readJson } from "../relay/incoming";
 import { relay } from "../relay/relay";
 
 /** @throws ProxyError as {@link relay} does. */
-export async function compactConversation(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
+export async function compactConversation(app: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
   using held = app.heldBodies.of(caller.key?.member ?? null);
   const { bytes, body } = await readJson(request, bodyLimit, held);
   const headers = new Headers(request.headers);

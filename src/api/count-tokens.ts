@@ -1,6 +1,6 @@
 /** Counts of input tokens: exact by Anthropic's or GitHub Copilot's counter, else by the learnt factor or an estimate; always an estimate for a provider. */
 import type { Account } from "../accounts/account";
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
@@ -20,7 +20,7 @@ import { countExactly } from "../upstream/tokens/token-counter";
  * @param inAddress For a dialect whose address names the model.
  */
 export async function countTokens(
-  app: App,
+  app: Scope,
   request: Request,
   caller: KeyedCaller,
   dialect: keyof typeof tokenCountFormats,
@@ -58,7 +58,7 @@ interface Known {
 
 /** The model's id and what it would be sent; the name alone if no model has it. */
 async function knownOf(
-  app: App,
+  app: Scope,
   asked: AskedModel & { key?: ClientKey },
   planned: PlannedRequest,
   headers: Headers,
@@ -93,7 +93,7 @@ function sentFor(body: JsonObject, { upstreamModel }: ChatTarget, client: Header
 }
 
 /** Undefined if GitHub Copilot does not count the request. */
-function countUpstream(app: App, model: string, request: CountedRequest): Promise<number | undefined> {
+function countUpstream(app: Scope, model: string, request: CountedRequest): Promise<number | undefined> {
   const capable = (account: Account) => app.catalogue.offers(account, model);
   // A count costs no quota.
   const accounts = app.pool.candidates({ premium: false, model, capable });
@@ -101,7 +101,7 @@ function countUpstream(app: App, model: string, request: CountedRequest): Promis
 }
 
 /** The id of the model that a request names; the name itself if no model has it, because estimates need none. */
-async function idOf(app: App, asked: AskedModel): Promise<string> {
+async function idOf(app: Scope, asked: AskedModel): Promise<string> {
   try {
     return (await findNamedModel(app, asked)).model.id;
   } catch (thrown) {
@@ -112,7 +112,7 @@ async function idOf(app: App, asked: AskedModel): Promise<string> {
 
 /** `POST /:provider/v1/messages/count_tokens`: estimated here, without a call to the provider. */
 export async function countForProvider(
-  app: App,
+  app: Scope,
   request: Request,
   caller: KeyedCaller,
   name: string,
@@ -127,7 +127,7 @@ export async function countForProvider(
 
 /** @param model The upstream's id; undefined for a provider's model, of which nothing is learnt. */
 async function countHere(
-  { tokenCounts }: App,
+  { tokenCounts }: Scope,
   encode: TokenCountFormat["encode"],
   conversation: Conversation,
   model?: string,
@@ -140,13 +140,14 @@ const counted = (body: JsonObject, how: "exact" | "calibrated" | "estimate"): Re
   Response.json(body, { headers: { "x-token-count": how } });
 
 /** Undefined without a key, or when the service fails or times out: the client then gets an estimate. */
-async function countByService(app: App, model: string, body: JsonObject): Promise<number | undefined> {
-  const key = app.config.current.anthropicApiKey ?? app.environment.anthropicApiKey;
+async function countByService({ owner, logger }: Scope, model: string, body: JsonObject): Promise<number | undefined> {
+  // The key is the owner's, and so is the cost.
+  const key = owner?.config.current.anthropicApiKey ?? owner?.environment.anthropicApiKey;
   if (!key || !/^claude/i.test(model)) return undefined;
   try {
-    return await countExactly(app.environment.anthropicApiUrl ?? "https://api.anthropic.com", key, model, body);
+    return await countExactly(owner?.environment.anthropicApiUrl ?? "https://api.anthropic.com", key, model, body);
   } catch (thrown) {
-    app.logger.debug("Tokens are estimated: Anthropic's token counter failed.", thrown);
+    logger.debug("Tokens are estimated: Anthropic's token counter failed.", thrown);
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about, and Google's. */
 
 import type { z } from "zod";
-import { type App, callLimits } from "../app";
+import { callLimits, type Scope } from "../app";
 import { idForClaudeCode, isClaudeCode } from "../clients/claude-code-names";
 import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../errors";
@@ -26,7 +26,7 @@ import type { googleModelsQuery, modelsQuery } from "./schemas";
  * Claude Code gets the models that it can use, under names that it takes.
  */
 export async function listModels(
-  app: App,
+  app: Scope,
   request: Request,
   key: ClientKey | undefined,
   { limit, after_id }: z.infer<ReturnType<typeof modelsQuery>>,
@@ -53,7 +53,7 @@ export async function listModels(
  * @throws ProxyError `invalid_request` if no such model is in the list: from the beginning again, a client would never end.
  */
 async function usablePage(
-  app: App,
+  app: Scope,
   key: ClientKey | undefined,
   size: number | undefined,
   after: { name: string; id: string | undefined },
@@ -78,7 +78,7 @@ const mayAsk = (key: ClientKey | undefined, id: string, listed: readonly Model[]
   mayUse(key, id) || (id === autoId && listed.some(({ id: other, kind }) => kind === "chat" && mayUse(key, other)));
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
-export async function getModel(app: App, key: ClientKey | undefined, id: string): Promise<Response> {
+export async function getModel(app: Scope, key: ClientKey | undefined, id: string): Promise<Response> {
   const aliases = [key?.modelAliases ?? {}, app.config.current.modelAliases];
   const alias = aliasOf(id, ...aliases) ?? id;
   // The providers are asked for a model of theirs only.
@@ -93,7 +93,7 @@ export async function getModel(app: App, key: ClientKey | undefined, id: string)
 
 /** `GET /v1beta/models`: the same models in Google's format; paged if `pageSize` is given. */
 export async function listGoogleModels(
-  app: App,
+  app: Scope,
   key: ClientKey | undefined,
   { pageSize, pageToken }: z.infer<ReturnType<typeof googleModelsQuery>>,
 ): Promise<Response> {
@@ -106,14 +106,14 @@ export async function listGoogleModels(
 }
 
 /** `GET /v1beta/models/:model` */
-export async function getGoogleModel(app: App, key: ClientKey | undefined, name: string): Promise<Response> {
+export async function getGoogleModel(app: Scope, key: ClientKey | undefined, name: string): Promise<Response> {
   const current = await allModels(app, "current");
   const { model } = await findNamedModel(app, { name, client: "gemini", key });
   if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
   return Response.json(googleModel(app, model), { headers: freshness(current) });
 }
 
-function googleModel({ config }: App, model: Model) {
+function googleModel({ config }: Scope, model: Model) {
   const { id, name, kind, limits, supports } = model;
   const { prompt } = clientLimitsOf(model, config.current);
   const thinks = supports.adaptiveThinking || supports.thinkingBudget !== undefined || supports.efforts.length > 0;
@@ -127,7 +127,7 @@ function googleModel({ config }: App, model: Model) {
   });
 }
 
-async function unlistedModel({ providerModels }: App, id: string): Promise<Model | undefined> {
+async function unlistedModel({ providerModels }: Scope, id: string): Promise<Model | undefined> {
   const found = await providerModels.find(id);
   return found && !(await providerModels.all()).complete.has(found.provider.name) ? found.model : undefined;
 }
@@ -143,7 +143,7 @@ const providerListLimit = 8 * 1024 * 1024;
 
 /** `GET /:provider/v1/models`: the provider's own list, unchanged unless the key may use only some of the models. */
 export async function listProviderModels(
-  app: App,
+  app: Scope,
   request: Request,
   key: ClientKey | undefined,
   name: string,

@@ -1,5 +1,5 @@
 /** A client's WebSocket: each message is answered as the same request over HTTP would be, one after another. */
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { codecs } from "../dialects/codecs";
 import { failureMessage, ResponseChain, socketEnded } from "../dialects/responses/socket";
 import { asProxyError, ProxyError } from "../errors";
@@ -36,7 +36,7 @@ const isOfModel = (body: unknown): boolean =>
  * @param member Whose key it has; null for the owner's.
  */
 export function responsesSocket(
-  { sockets, limits }: Pick<App, "sockets" | "limits">,
+  { sockets, limits }: Pick<Scope, "sockets" | "limits">,
   upgrade: Request,
   member: string | null,
   answer: AnswerRequest,
@@ -58,7 +58,7 @@ class ResponsesSocket implements SocketHandlers, ClientSocket {
   #drained: (() => void) | undefined;
 
   constructor(
-    readonly sockets: App["sockets"],
+    readonly sockets: Scope["sockets"],
     readonly maxAgeMs: number,
     upgrade: Request,
     readonly member: string | null,

@@ -9,7 +9,7 @@ import {
   probePaths,
   searchPath,
 } from "../api-paths";
-import type { App } from "../app";
+import type { Scope, Server } from "../app";
 import { openaiEmbeddings } from "../dialects/embeddings";
 import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
 import type { ClientDialect } from "../dialects/hub/conversation";
@@ -60,14 +60,21 @@ import { defaultLineFormat, usageLine } from "./usage-line";
 
 /** What a handler of a client path gets. */
 interface ClientContext {
-  app: App;
+  /** What the person may use whose key was sent. */
+  app: Scope;
   request: Request;
   caller: KeyedCaller;
 }
 
+/** What the handler of a path gets that is about the server, whoever asks. */
+interface ServerContext {
+  server: Server;
+  request: Request;
+}
+
 interface Access {
   /** @throws ProxyError when the caller may not use the path. */
-  authorize(app: App, request: Request, caller: KeyedCaller): void;
+  authorize(server: Server, request: Request, caller: KeyedCaller): void;
   /** Pages of the config's `allowedOrigins` may use it. */
   forPages?: boolean;
   /** Answered while running requests end, too. */
@@ -81,9 +88,10 @@ interface Columns {
   dialect: ClientDialect;
 }
 
-export type ClientRoute = Endpoint<ClientContext, Columns>;
+export type ClientRoute = Endpoint<ClientContext & ServerContext, Columns>;
 
 const endpoint = endpointsOf<ClientContext, Columns>({}, readClientQuery);
+const serverEndpoint = endpointsOf<ServerContext, Columns>({}, readClientQuery);
 
 const models: Access = { authorize: requireClientKey, forPages: true };
 const googleModels: Access = { authorize: requireGoogleKey, forPages: true };
@@ -205,21 +213,21 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/token", access: upstreamToken, dialect: "chat", about: "The current upstream token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
     query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) }),
-  endpoint({ method: "GET", path: "/", access: everybody, dialect: "chat", about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",
+  serverEndpoint({ method: "GET", path: "/", access: everybody, dialect: "chat", about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",
     response: frontSchema,
-    handle: ({ app, request }) => wantsPage(request) ? toPages() : frontPage(app, [...methodsByPath().keys()]) }),
-  endpoint({ method: "GET", path: "/health", access: probes, dialect: "chat", about: "Whether requests are accepted, and the state of the accounts and the history.",
+    handle: ({ server, request }) => wantsPage(request) ? toPages() : frontPage(server, [...methodsByPath().keys()]) }),
+  serverEndpoint({ method: "GET", path: "/health", access: probes, dialect: "chat", about: "Whether requests are accepted, and the state of the accounts and the history.",
     response: healthSchema,
-    handle: ({ app }) => health(app) }),
-  endpoint({ method: "GET", path: probePaths.live, access: probes, dialect: "chat", about: "Whether the process answers.",
+    handle: ({ server }) => health(server) }),
+  serverEndpoint({ method: "GET", path: probePaths.live, access: probes, dialect: "chat", about: "Whether the process answers.",
     response: liveSchema,
-    handle: ({ app }) => live(app) }),
-  endpoint({ method: "GET", path: probePaths.ready, access: probes, dialect: "chat", about: "Whether new requests should come here; `degraded` names what does not work all the same.",
+    handle: ({ server }) => live(server) }),
+  serverEndpoint({ method: "GET", path: probePaths.ready, access: probes, dialect: "chat", about: "Whether new requests should come here; `degraded` names what does not work all the same.",
     response: readySchema, otherAnswers: () => ({ 503: { about: "Running requests end, the database has been away for too long, or the config has an error.", response: readySchema() } }),
-    handle: ({ app }) => ready(app) }),
-  endpoint({ method: "GET", path: metricsPath, access: metrics, dialect: "chat", about: "Metrics for Prometheus. From another machine with `DRAGOMAN_METRICS_TOKEN` or `ADMIN_TOKEN`, as `Authorization: Bearer <token>`.",
+    handle: ({ server }) => ready(server) }),
+  serverEndpoint({ method: "GET", path: metricsPath, access: metrics, dialect: "chat", about: "Metrics for Prometheus. From another machine with `DRAGOMAN_METRICS_TOKEN` or `ADMIN_TOKEN`, as `Authorization: Bearer <token>`.",
     response: () => ({ "text/plain": z.string() }), errors: ["rate_limit"],
-    handle: ({ app }) => metricsResponse(app) }),
+    handle: ({ server }) => metricsResponse(server) }),
 ];
 
 export const clientGroup: Omit<EndpointGroup, "errorAt"> = {

@@ -1,7 +1,7 @@
 /** The front page for people, and the probes and metrics for machines. */
 import type { z } from "zod";
 import { countStates } from "../accounts/account-state";
-import type { App } from "../app";
+import type { Server } from "../app";
 import { readMetrics } from "../observe/metrics";
 import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
 
@@ -11,7 +11,7 @@ export const wantsPage = ({ headers }: Request): boolean => headers.get("accept"
 export const toPages = (): Response =>
   new Response(null, { status: 303, headers: { location: "/admin", vary: "accept" } });
 
-export const frontPage = (app: App, endpoints: string[]): z.infer<ReturnType<typeof frontSchema>> => ({
+export const frontPage = (app: Server, endpoints: string[]): z.infer<ReturnType<typeof frontSchema>> => ({
   name: "dragoman",
   version: app.version,
   ...(app.demo ? { demo: "DEMO: the upstream is scripted; no account is used and nothing leaves this machine." } : {}),
@@ -19,37 +19,37 @@ export const frontPage = (app: App, endpoints: string[]): z.infer<ReturnType<typ
 });
 
 /** 200 as long as requests are accepted; the body says whether an account can serve them. */
-export const health = (app: App): z.infer<ReturnType<typeof healthSchema>> => ({
+export const health = (app: Server): z.infer<ReturnType<typeof healthSchema>> => ({
   status: "ok",
   version: app.version,
   demo: app.demo,
-  accounts: app.accounts.map(({ state }) => state.name),
+  accounts: app.owner.accounts.map(({ state }) => state.name),
   ...(app.members ? { team_accounts: countStates(app.allAccounts) } : {}),
   history: app.history.degraded ? "degraded" : "ok",
 });
 
 /** 200 as long as the process answers at all. */
-export const live = (app: App): z.infer<ReturnType<typeof liveSchema>> => ({ status: "ok", version: app.version });
+export const live = (app: Server): z.infer<ReturnType<typeof liveSchema>> => ({ status: "ok", version: app.version });
 
 /**
  * 200 if new requests should come here, else 503: while running requests end, while the database has been away for too long, and
  * while the config has an error, because what it should change, for example a removed key, is not in effect. An account that cannot serve does not count: another
  * replica would have the same accounts.
  */
-export function ready(app: App): Response {
+export function ready(app: Server): Response {
   const status = app.draining ? "draining" : app.isolation ? "database" : app.config.fault ? "config" : "ready";
   const body: z.infer<ReturnType<typeof readySchema>> = { status, version: app.version, degraded: degradedParts(app) };
   return Response.json(body, { status: status === "ready" ? 200 : 503, headers: { "cache-control": "no-store" } });
 }
 
-const degradedParts = ({ allAccounts, history, team }: App): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
+const degradedParts = ({ allAccounts, history, team }: Server): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
   ...(allAccounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
   ...(history.degraded ? (["history"] as const) : []),
   ...(team?.isDatabaseAway ? (["database"] as const) : []),
 ];
 
 /** The serializer is loaded with the first request: few starts need it. */
-export async function metricsResponse(app: App): Promise<Response> {
+export async function metricsResponse(app: Server): Promise<Response> {
   const [metrics, { prometheusText, prometheusType }] = await Promise.all([
     readMetrics(app),
     import("../observe/prometheus"),

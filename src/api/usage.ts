@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Account } from "../accounts/account";
 import { latestQuota, viewAccount } from "../accounts/account-view";
 import type { Quota } from "../accounts/quota";
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { ProxyError } from "../errors";
 import type { usageDetailSchema, usageSchema } from "./schemas";
 
@@ -15,7 +15,7 @@ export async function accountUsageItem(accounts: readonly Account[]): Promise<{ 
 }
 
 /** One account, with GitHub's own numbers as it sent them. */
-export async function accountUsage(app: App, index: number): Promise<z.infer<ReturnType<typeof usageDetailSchema>>> {
+export async function accountUsage(app: Scope, index: number): Promise<z.infer<ReturnType<typeof usageDetailSchema>>> {
   const account = accountAt(app, index, "accountIndex");
   const { usage, quota } = await readUsage(account);
   return { ...usage, host: account.host, temporary: account.temporary, quota_snapshots: quota?.snapshots ?? {} };
@@ -26,7 +26,7 @@ export async function accountUsage(app: App, index: number): Promise<z.infer<Ret
  * the upstream's: it does not expire, and is never handed out.
  * @throws ProxyError 409 for an account whose GitHub token is used directly.
  */
-export async function token(app: App, index: number | undefined): Promise<Response> {
+export async function token(app: Scope, index: number | undefined): Promise<Response> {
   const account = index === undefined ? app.pool.candidates({ premium: true })[0] : accountAt(app, index, "account");
   if (!account) throw app.pool.whyNone();
   const session = await account.session();
@@ -46,7 +46,7 @@ function noUpstreamToken({ id }: Account): ProxyError {
 }
 
 /** Counted from 0, as `/usage` lists them. @throws ProxyError 404. */
-function accountAt(app: App, index: number, param: string): Account {
+function accountAt(app: Scope, index: number, param: string): Account {
   const account = app.accounts[index];
   if (account) return account;
   const count = app.accounts.length;

@@ -1,6 +1,6 @@
 /** What is kept, and what the client reads, after an account was refused a model that its list names. */
 import type { Account } from "../accounts/account";
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { ProxyError } from "../errors";
 import { autoOnlyError } from "../upstream/copilot/auto-model";
 import type { Failure } from "../upstream/copilot/failure";
@@ -9,7 +9,7 @@ import type { Failure } from "../upstream/copilot/failure";
  * @returns The failure; with another error if the account has nothing but Auto, or was refused every model that it was asked
  * for.
  */
-export function withDenial({ catalogue }: Pick<App, "catalogue">, account: Account, model: string, failure: Failure) {
+export function withDenial({ catalogue }: Pick<Scope, "catalogue">, account: Account, model: string, failure: Failure) {
   if (!failure.denies) return failure;
   if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model) };
   const found = catalogue.listOf(account).find(({ id }) => id === model);

@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Account } from "../accounts/account";
 import type { Need } from "../accounts/pool";
 import type { Session } from "../accounts/session";
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { plainName } from "../json-shape";
 import { type CallResponse, readStart } from "../net/out/body";
@@ -91,7 +91,7 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
 }
 
 /** Accounts that have nothing but Auto refuse every named model, so the others come first. */
-function namingFirst(candidates: Account[], { isAutoOnly }: Pick<App["catalogue"], "isAutoOnly">): Account[] {
+function namingFirst(candidates: Account[], { isAutoOnly }: Pick<Scope["catalogue"], "isAutoOnly">): Account[] {
   if (candidates.length < 2 || !candidates.some(isAutoOnly)) return candidates;
   return candidates.toSorted((one, other) => Number(isAutoOnly(one)) - Number(isAutoOnly(other)));
 }

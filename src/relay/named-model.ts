@@ -1,5 +1,5 @@
 /** The model that a client names: one of GitHub Copilot's, or one of a provider. */
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { idFromClaudeCode } from "../clients/claude-code-names";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
@@ -11,7 +11,7 @@ import type { Model } from "../upstream/models/model";
 import { aliasOf, findListed, findModel } from "../upstream/models/model-name";
 import type { Provider } from "../upstream/providers/provider";
 
-export type NamedModelParts = Pick<App, "catalogue" | "config" | "providerModels">;
+export type NamedModelParts = Pick<Scope, "catalogue" | "config" | "providerModels">;
 
 export interface NamedModel {
   model: Model;

@@ -1,8 +1,8 @@
-/** What the relay uses of the app. */
-import type { App } from "../app";
+/** What the relay uses of the scope of a person. */
+import type { Scope } from "../app";
 
 export type RelayParts = Pick<
-  App,
+  Scope,
   | "accounts"
   | "affinity"
   | "auto"
@@ -24,6 +24,7 @@ export type RelayParts = Pick<
   | "pool"
   | "providerModels"
   | "providers"
+  | "searchEngine"
   | "stopping"
   | "tokenCounts"
   | "tracing"

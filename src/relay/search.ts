@@ -10,7 +10,6 @@ import {
 } from "../dialects/responses/search-commands";
 import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
 import { longestModelName } from "../upstream/models/model-name";
-import { searchEngineOf } from "../upstream/search-engines";
 import { bodyLimit, readJson } from "./incoming";
 import type { RelayParts } from "./parts";
 import { openRequest } from "./running-request";
@@ -28,7 +27,7 @@ export async function search(parts: RelayParts, request: Request, caller: KeyedC
     record.setRequest({ bytes, body, model: beginningOf(textIn(body.model), longestModelName), stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
-    if (!searchEngineOf(parts.config.current) && !parts.catalogue.presentModels()) await parts.catalogue.models();
+    if (!parts.searchEngine() && !parts.catalogue.presentModels()) await parts.catalogue.models();
     const found = await Promise.all(lookups.map((lookup) => lookUp({ parts, running }, lookup, offer)));
     record.markFirstByte();
     running.end(200);

@@ -1,7 +1,7 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
 
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
-import type { App } from "../app";
+import type { Scope } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
@@ -20,7 +20,7 @@ import {
   type NamedModelParts,
 } from "./named-model";
 
-export type TargetParts = NamedModelParts & Pick<App, "accounts">;
+export type TargetParts = NamedModelParts & Pick<Scope, "accounts">;
 
 export interface Target extends NamedModel {
   /** Null for embeddings, which have no dialect. */
@@ -70,7 +70,7 @@ export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "ch
  * @throws ProxyError `permission` if the key may not use it.
  */
 export function directTarget(
-  { providerModels }: Pick<App, "providerModels">,
+  { providerModels }: Pick<Scope, "providerModels">,
   provider: Provider,
   name: string,
   key: ClientKey | undefined,
@@ -82,7 +82,7 @@ export function directTarget(
 }
 
 /** A provider that can be called at paths of its own. @throws ProxyError `not_found` */
-export function messagesProvider({ providers }: Pick<App, "providers">, name: string): Provider {
+export function messagesProvider({ providers }: Pick<Scope, "providers">, name: string): Provider {
   const provider = providers.find(name);
   if (provider.dialect === "messages") return provider;
   throw new ProxyError(
@@ -167,7 +167,7 @@ function isOfProvider({ config, providerModels }: TargetParts, { name, key }: As
 }
 
 /** Whether none of the accounts that could serve takes a named model. */
-export function haveOnlyAuto({ accounts, catalogue }: Pick<App, "accounts" | "catalogue">): boolean {
+export function haveOnlyAuto({ accounts, catalogue }: Pick<Scope, "accounts" | "catalogue">): boolean {
   const able = accounts.filter(({ state }) => state.name !== "failed" && state.name !== "paused");
   return able.length > 0 && able.every(catalogue.isAutoOnly);
 }

@@ -2,7 +2,7 @@
  * Authorizes callers of the admin API and pages: this machine, and anyone with the admin token, as the owner; a member of a team
  * with one of the member's keys. The owner's client keys do not count.
  */
-import type { App } from "../../app";
+import type { Scope, Server } from "../../app";
 import { ProxyError } from "../../errors";
 import { type ClientKey, isExpired, requireUnexpired } from "../../keys/client-keys";
 import { isLoopbackAddress, networkOf } from "../../net/address";
@@ -24,7 +24,7 @@ export interface Permit {
  */
 export type Guard = (request: Pick<Request, "headers">, caller: Caller) => string | null;
 
-export function adminGuard(app: App): Guard {
+export function adminGuard(app: Server): Guard {
   const { tokenTries: tries } = app;
   return (request, caller) => {
     const { adminToken } = app.environment;
@@ -56,11 +56,11 @@ export function adminGuard(app: App): Guard {
   };
 }
 
-const noToken = ({ members }: App) =>
+const noToken = ({ members }: Server) =>
   `An admin token${members?.needKeys ? " or a member's key" : ""} is required. Send it as \`x-admin-token: <token>\` or \`Authorization: Bearer <token>\`.`;
 
 /** The owner's client keys open nothing here, and a revoked key is not known any more. */
-function wrongToken({ members, environment: { adminToken } }: App): string {
+function wrongToken({ members, environment: { adminToken } }: Server): string {
   if (!members?.needKeys) return "The admin token is wrong.";
   const notMembers =
     "no member has this key; if it was revoked, ask the owner of this dragoman for a new invitation link.";
@@ -69,26 +69,26 @@ function wrongToken({ members, environment: { adminToken } }: App): string {
 }
 
 /** Authorizes an answer that goes on, by the member's key that the request sent: it ends when the key is no longer good. */
-export function keyPermit(app: App, { headers }: Request): Permit {
+export function keyPermit(app: Scope, { headers }: Request): Permit {
   const sent = sentByMember(headers);
   return {
     get holds() {
-      const key = app.members?.findKey(sent);
+      const key = app.membership?.findKey(sent);
       return key !== undefined && !app.isolation && !isExpired(key, app.now());
     },
   };
 }
 
 /** The member's key that a request sent. */
-export const keySentTo = ({ members }: App, { headers }: Pick<Request, "headers">): ClientKey | undefined =>
-  members?.findKey(sentByMember(headers));
+export const keySentTo = ({ membership }: Scope, { headers }: Pick<Request, "headers">): ClientKey | undefined =>
+  membership?.findKey(sentByMember(headers));
 
 const sentByMember = (headers: Headers) => sentSecrets(headers, ["x-admin-token", ...keyHeaders]);
 
 /** A key is worth no more on this machine than elsewhere. Pages of other origins have none. @throws ProxyError `authentication`, `unable` */
-function memberKeyOf(app: App, request: Pick<Request, "headers">, caller: Caller): ClientKey | undefined {
+function memberKeyOf(app: Server, request: Pick<Request, "headers">, caller: Caller): ClientKey | undefined {
   if (!app.members || caller.foreign) return undefined;
-  const key = keySentTo(app, request);
+  const key = app.members.findKey(sentByMember(request.headers));
   if (!key) return undefined;
   if (app.isolation) throw app.isolation;
   requireUnexpired(key, app.now());

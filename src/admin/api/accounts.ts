@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import type { Account } from "../../accounts/account";
 import { latestQuota, type QuotaReading, viewAccount } from "../../accounts/account-view";
-import type { App } from "../../app";
+import type { Scope } from "../../app";
 import type { Totals } from "../../history/history";
 import { withTimeLimit } from "../../net/time-limit";
 import type { accountSchema } from "./schemas";
@@ -12,7 +12,7 @@ export type AccountItem = z.infer<typeof accountSchema>;
 type AccountStats = NonNullable<AccountItem["stats"]>;
 
 /** @param since With statistics of each account since then (ms). */
-export async function listAccounts(app: App, since?: number): Promise<AccountItem[]> {
+export async function listAccounts(app: Scope, since?: number): Promise<AccountItem[]> {
   const [items, stats] = await Promise.all([
     Promise.all(app.accounts.map((account) => showAccount(app, account))),
     since === undefined ? undefined : statsSince(app, since),
@@ -24,7 +24,7 @@ export async function listAccounts(app: App, since?: number): Promise<AccountIte
 /** Milliseconds that a page waits for GitHub. */
 const timeoutMs = 3000;
 
-async function showAccount({ catalogue }: App, account: Account): Promise<AccountItem> {
+async function showAccount({ catalogue }: Scope, account: Account): Promise<AccountItem> {
   const view = viewAccount(account, await quotaWithin(account));
   const { plan, remaining, until, limitedModels, resetAt, updatedAt, common } = view;
   return {
@@ -51,7 +51,7 @@ const quotaWithin = (account: Account): Promise<QuotaReading> =>
   }));
 
 async function statsSince(
-  { history, accounts }: App,
+  { history, accounts }: Scope,
   since: number,
 ): Promise<(item: AccountItem) => Promise<AccountStats>> {
   const { groups } = await history.statistics({ from_ms: since }, ["account_key", "account_id"]);

@@ -1,9 +1,10 @@
 /** The budgets: shows them, adds one to the config and removes one from it. */
-import type { App } from "../../app";
+import type { App, Scope } from "../../app";
 import { type BudgetItem, budgetItem, holdersItem, isExhausted, withoutAmounts } from "../../budgets/budget-list";
 import { holderKindOf, isOwnAmount } from "../../budgets/holders";
 import { addStoredBudget, removeStoredBudget } from "../../budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../../config/budget-schema";
+import type { Membership } from "../../keys/membership";
 
 /** A budget as the config has it. */
 export const newBudgetSchema = budgetSchema();
@@ -16,10 +17,10 @@ export interface BudgetQuery {
   offset: number;
 }
 
-/** @param member A member sees what binds them and is theirs alone, and that a budget which others share is used up. */
-export async function listBudgets(app: App, member: string | null, query: BudgetQuery): Promise<BudgetItem[]> {
+/** A member sees what binds them and is theirs alone, and that a budget which others share is used up. */
+export async function listBudgets(app: Scope, query: BudgetQuery): Promise<BudgetItem[]> {
   const asked = app.budgets.budgets.filter(({ name }) => query.budget === undefined || name === query.budget);
-  if (member !== null) return ofMember(app, member, asked);
+  if (app.membership) return ofMember(app, app.membership, asked);
   const shared = await app.budgets.overview(asked.filter((budget) => holderKindOf(budget) === null));
   const { limit, offset } = query;
   return Promise.all(
@@ -33,10 +34,10 @@ export async function listBudgets(app: App, member: string | null, query: Budget
   );
 }
 
-async function ofMember(app: App, id: string, asked: readonly Budget[]): Promise<BudgetItem[]> {
-  const { budgets, members, now } = app;
-  const member = budgets.memberOf(id)!;
-  const keys = members?.clientKeysOf(id).flatMap(({ name }) => name ?? []) ?? [];
+async function ofMember(app: Scope, membership: Membership, asked: readonly Budget[]): Promise<BudgetItem[]> {
+  const { budgets, now } = app;
+  const member = budgets.memberOf(membership.id)!;
+  const keys = membership.clientKeys().flatMap(({ name }) => name ?? []);
   const states = await budgets.statesOfMember({ member, keys, accounts: app.accounts });
   return asked.flatMap((budget) => {
     const own = states.filter((state) => state.budget.name === budget.name);

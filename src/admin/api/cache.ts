@@ -1,6 +1,6 @@
 /** The upstream's prompt cache in the admin API: what it saved, and which turns were not found in it. */
 import { z } from "zod";
-import type { App } from "../../app";
+import type { Scope } from "../../app";
 import type { NameColumn } from "../../history/entry";
 import type { Filters, Group } from "../../history/history";
 import { type CacheMiss, cacheMisses } from "../../upstream/cache-watch";
@@ -64,7 +64,7 @@ const maxSessions = 20;
 const maxTurns = 20;
 
 /** @param filters The period. */
-export async function cacheReport(app: App, filters: Filters): Promise<CacheReport> {
+export async function cacheReport(app: Scope, filters: Filters): Promise<CacheReport> {
   const { history } = app;
   const prices = await pricesOf(app);
   const models = await history.statistics(filters, ["upstream_model"]);
@@ -87,7 +87,7 @@ export async function cacheReport(app: App, filters: Filters): Promise<CacheRepo
 type Prices = ReadonlyMap<string, Price>;
 
 /** None if the list of models cannot be read: shares are known without it. */
-async function pricesOf({ billedPrices, catalogue }: App): Promise<Prices> {
+async function pricesOf({ billedPrices, catalogue }: Scope): Promise<Prices> {
   const models = await catalogue.models().catch(() => []);
   return new Map(models.map((model) => [model.id, billedPrices.priceOf(model)]));
 }
@@ -143,7 +143,7 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
     .sort((one, other) => other.uncached_tokens - one.uncached_tokens);
 }
 
-async function newestTurns(app: App, filters: Filters, misses: { reason: CacheMiss }[]): Promise<MissedTurn[]> {
+async function newestTurns(app: Scope, filters: Filters, misses: { reason: CacheMiss }[]): Promise<MissedTurn[]> {
   const turns = await Promise.all(
     misses.map(async ({ reason }) => {
       const { items } = await listRequests(app, { ...filters, cache_miss: reason }, maxTurns);

@@ -1,7 +1,7 @@
 /** The answers of the admin API that are not plain JSON, and those that need a check first. */
 
 import type { z } from "zod";
-import type { App } from "../../app";
+import type { Scope } from "../../app";
 import { ProxyError } from "../../errors";
 import { utcDay } from "../../format";
 import type { Permit } from "../access/authorize";
@@ -10,13 +10,13 @@ import type { queries } from "./query";
 import { type ExportFormat, exportRequests, findRequest } from "./requests";
 
 /** @throws ProxyError `not_found` */
-export async function getRequest(app: App, requestId: string) {
+export async function getRequest(app: Scope, requestId: string) {
   const found = await findRequest(app, requestId);
   if (!found) throw new ProxyError("not_found", "The history holds no request with this id.");
   return found;
 }
 
-export function answerExport(app: App, { format, ...filters }: z.output<typeof queries.export>): Response {
+export function answerExport(app: Scope, { format, ...filters }: z.output<typeof queries.export>): Response {
   const name = `dragoman-requests-${utcDay(app.now())}.${format}`;
   return new Response(exportRequests(app, filters, format), {
     headers: {
@@ -28,13 +28,13 @@ export function answerExport(app: App, { format, ...filters }: z.output<typeof q
 }
 
 /** @param permit What authorizes the reader; missing for one who needs nothing. */
-export function answerLive(app: App, request: Request, permit?: Permit): Response {
+export function answerLive(app: Scope, request: Request, permit?: Permit): Response {
   const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
   return new Response(request.method === "HEAD" ? null : liveEvents(app, permit), { headers });
 }
 
 /** @throws ProxyError `not_found` if no such request is running. */
-export async function cancelRequest(app: App, requestId: string): Promise<{ cancelled: true }> {
+export async function cancelRequest(app: Scope, requestId: string): Promise<{ cancelled: true }> {
   if (!(await app.running.cancel(requestId))) throw new ProxyError("not_found", "No request with this id is running.");
   return { cancelled: true };
 }

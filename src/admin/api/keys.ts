@@ -1,8 +1,9 @@
 /** Creates and revokes client keys. A key itself is shown once, when it is created. */
 import { z } from "zod";
-import type { App } from "../../app";
-import { type ClientKey, keyGone, keyNotFound } from "../../keys/client-keys";
+import type { App, Scope } from "../../app";
+import { type ClientKey, keyGone } from "../../keys/client-keys";
 import { type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
+import { Membership } from "../../keys/membership";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
 
 export const createdKeySchema = z.object({
@@ -10,7 +11,7 @@ export const createdKeySchema = z.object({
   key: z.string().describe("The key. It is not stored and cannot be shown again."),
 });
 
-export async function listKeys(app: App): Promise<KeyList> {
+async function listOwnersKeys(app: App): Promise<KeyList> {
   const { clientKeys, requiresKey: required, config, history, now } = app;
   const fromEnvironment = config.current.auth.apiKeys.length === 0 && clientKeys.length > 0;
   const servedWithout = servedWithoutKeys(app);
@@ -19,15 +20,18 @@ export async function listKeys(app: App): Promise<KeyList> {
 }
 
 /** A member's own keys, by the names that they have in the history. */
-export async function listMemberKeys({ members, history, now }: App, member: string): Promise<KeyList> {
-  const own = members!.clientKeysOf(member);
+async function listMemberKeys({ history, now }: Scope, membership: Membership): Promise<KeyList> {
+  const own = membership.clientKeys();
   const lastUsed = await lastUses(history, own);
-  return keyList(own, { now: now(), required: true, servedWithout: "others", lastUsed, member: members!.find(member) });
+  return keyList(own, { now: now(), required: true, servedWithout: "others", lastUsed, member: membership.self });
 }
+
+export const listKeys = (app: Scope): Promise<KeyList> =>
+  app.membership ? listMemberKeys(app, app.membership) : listOwnersKeys(app.owner!);
 
 /** When each key was used last, by its name. */
 export async function lastUses(
-  history: App["history"],
+  history: Scope["history"],
   keys: readonly ClientKey[],
 ): Promise<(name: string) => number | null> {
   const names = keys.map(({ name }) => name).filter((name) => name !== null);
@@ -39,51 +43,43 @@ export async function lastUses(
 }
 
 /**
- * Creates a key of a member.
- * @param by The key that the member asks with; undefined if it was revoked meanwhile.
+ * Creates a key of the person.
+ * @param by The key that a member asks with; undefined if it was revoked meanwhile.
  * @throws ProxyError `authentication`, `invalid_request`, `conflict`.
  */
-export async function createMemberKey(
-  { members, logger }: App,
-  member: string,
-  { name, models, expires_at }: NewKey,
+export async function createClientKey(
+  { owner, membership, logger }: Scope,
+  wanted: NewKey,
   by: ClientKey | undefined,
 ): Promise<z.output<typeof createdKeySchema>> {
-  const expiresAt = expires_at === undefined ? null : Date.parse(expires_at);
+  const created = owner
+    ? { name: wanted.name, key: await createKey(owner.config, wanted) }
+    : await createMemberKey(membership!, wanted, by);
+  logger.conceal(created.key);
+  logger.info(`The client key ${created.name} was created.`);
+  return created;
+}
+
+function createMemberKey(membership: Membership, { name, models, expires_at }: NewKey, by: ClientKey | undefined) {
   if (!by) throw keyGone();
-  const key = await members!.createKey(member, { name, models: models ?? null, expiresAt, by: by.digest });
-  logger.conceal(key);
-  const created = `${members!.find(member)!.name}/${name}`;
-  logger.info(`The client key ${created} was created.`);
-  return { name: created, key };
+  const expiresAt = expires_at === undefined ? null : Date.parse(expires_at);
+  return membership.createKey({ name, models: models ?? null, expiresAt, by: by.digest });
 }
 
-/** @param name As `listMemberKeys` has it, `anna/laptop`, or without the member's name. @throws ProxyError `not_found`. */
-export async function revokeMemberKey({ members, logger }: App, member: string, name: string) {
-  const wanted = name.slice(name.indexOf("/") + 1);
-  const own = members!.clientKeysOf(member).find((key) => {
-    const full = key.name!.toLowerCase();
-    return full === name.toLowerCase() || full === `${members!.find(member)!.name}/${name}`.toLowerCase();
-  });
-  if (!own) throw keyNotFound(name);
-  await members!.revokeKey(member, wanted);
-  logger.info(`The client key ${own.name} was revoked.`);
-  return { revoked: true as const };
-}
-
-/** @throws ProxyError `invalid_request`, `conflict`. */
-export async function createClientKey(app: App, wanted: NewKey): Promise<z.output<typeof createdKeySchema>> {
-  const key = await createKey(app.config, wanted);
-  app.logger.conceal(key);
-  app.logger.info(`The client key ${wanted.name} was created.`);
-  return { name: wanted.name, key };
-}
-
-/** Revokes a key of the config, or one of a member: `anna/laptop`. @throws ProxyError `not_found` */
-export async function revokeClientKey(app: App, name: string): Promise<{ revoked: true }> {
-  const member = name.includes("/") ? app.members?.named(name.slice(0, name.indexOf("/"))) : undefined;
-  if (member) return revokeMemberKey(app, member.id, name);
-  await revokeKey(app.config, name);
-  app.logger.info(`The client key ${name} was revoked.`);
+/**
+ * Revokes a key of the person; for the owner one of the config, or one of a member: `anna/laptop`.
+ * @throws ProxyError `not_found`
+ */
+export async function revokeClientKey({ owner, membership, logger }: Scope, name: string): Promise<{ revoked: true }> {
+  const whose = membership ?? (owner && membershipIn(owner, name));
+  const revoked = whose ? await whose.revokeKey(name) : name;
+  if (!whose) await revokeKey(owner!.config, name);
+  logger.info(`The client key ${revoked} was revoked.`);
   return { revoked: true };
+}
+
+/** The member of a key's whole name. */
+function membershipIn({ members }: App, name: string): Membership | undefined {
+  const member = name.includes("/") ? members?.named(name.slice(0, name.indexOf("/"))) : undefined;
+  return member && new Membership(members!, member.id);
 }

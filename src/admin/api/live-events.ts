@@ -3,7 +3,7 @@
  * request. A reader that is too slow misses events and gets another snapshot with `missed` set.
  */
 import type { z } from "zod";
-import type { App } from "../../app";
+import type { Scope } from "../../app";
 import type { RunningEvent } from "../../history/running-requests";
 import type { Permit } from "../access/authorize";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
@@ -21,7 +21,7 @@ const maxQueued = 500;
  * Ends when the reader leaves, when the permit does not hold any more, or when the process stops.
  * @throws ProxyError `rate_limit` when there are too many readers.
  */
-export function liveEvents(app: App, permit?: Permit): ReadableStream<Uint8Array> {
+export function liveEvents(app: Scope, permit?: Permit): ReadableStream<Uint8Array> {
   const reader = new LiveReader(app, permit);
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => reader.start(controller),
@@ -35,7 +35,7 @@ export function liveEvents(app: App, permit?: Permit): ReadableStream<Uint8Array
 type Waiting = { event: "running"; data: ShownRunning } | { event: "finished"; data: ShownEntry };
 
 class LiveReader {
-  readonly #app: App;
+  readonly #app: Scope;
   readonly #permit: Permit | undefined;
   readonly #encoder = new TextEncoder();
   /** The next batch, by request. */
@@ -50,7 +50,7 @@ class LiveReader {
   #unwatch = () => {};
   #ended = false;
 
-  constructor(app: App, permit: Permit | undefined) {
+  constructor(app: Scope, permit: Permit | undefined) {
     this.#app = app;
     this.#permit = permit;
   }

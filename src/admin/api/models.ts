@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import type { Account } from "../../accounts/account";
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
-import type { App } from "../../app";
+import type { Scope } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import { matchesAny } from "../../keys/client-keys";
@@ -17,12 +17,9 @@ import type { modelSchema } from "./schemas";
 
 export type ModelItem = z.infer<typeof modelSchema>;
 
-/**
- * @param member Only models that the limits of this member allow.
- * @throws ProxyError when the list cannot be fetched and none is cached.
- */
-export async function modelItems(app: App, member: string | null = null): Promise<ModelItem[]> {
-  const allowed = modelsAllowed(app, member);
+/** For a member only models that the owner allows them. @throws ProxyError when the list cannot be fetched and none is cached. */
+export async function modelItems(app: Scope): Promise<ModelItem[]> {
+  const allowed = modelsAllowed(app);
   const models = (await allModels(app, "cached")).models.filter(({ id }) => matchesAny(allowed, id));
   const unsupported = app.unsupportedParams.all();
   const aliases = Object.entries(app.config.current.modelAliases);
@@ -39,26 +36,25 @@ export async function modelItems(app: App, member: string | null = null): Promis
 }
 
 /** A chat model that is named is refused where the plan has nothing but Auto, unless names mean `auto` there. */
-const mayBeAsked = ({ catalogue, config }: App, account: Account, { id, kind }: Model): boolean =>
+const mayBeAsked = ({ catalogue, config }: Scope, account: Account, { id, kind }: Model): boolean =>
   catalogue.offers(account, id) &&
   (isAutoName(id) || kind !== "chat" || config.current.autoWhenOnly || !catalogue.isAutoOnly(account));
 
-/** Patterns of the models that the owner allows a member; null for all models. @param member Null for the owner. */
-export const modelsAllowed = ({ members }: App, member: string | null): readonly string[] | null =>
-  (member !== null && members?.find(member)?.models) || null;
+/** Patterns of the models that the owner allows a member; null for all models. */
+export const modelsAllowed = ({ membership }: Scope): readonly string[] | null => membership?.self?.models ?? null;
 
 /**
  * Sends a field that the model rejected to it again; without `field`, all of them.
  * @throws ProxyError `not_found` when no such field is on record.
  */
-export function forgetField(app: App, model: string, field?: string): void {
+export function forgetField(app: Scope, model: string, field?: string): void {
   if (!app.unsupportedParams.forget(model, field))
     throw new ProxyError("not_found", "No such field of this model is remembered: its hour may be over.");
 }
 
 function showModel(
   model: Model,
-  { config, tokenCounts }: App,
+  { config, tokenCounts }: Scope,
 ): Omit<ModelItem, "accounts" | "aliases" | "refused_fields"> {
   const { id, name, vendor, version, kind, preview, picked, enabled, limits } = model;
   const { context, prompt } = clientLimitsOf(model, config.current);

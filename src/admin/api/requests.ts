@@ -1,6 +1,6 @@
 /** The history in the shape of the admin API. */
 import type { z } from "zod";
-import type { App } from "../../app";
+import type { Scope } from "../../app";
 import { columnNames, type InFlightRequest } from "../../history/entry";
 import type { Entry, Filters, Row } from "../../history/history";
 import type { entrySchema, pageSchema, runningSchema } from "./schemas";
@@ -12,7 +12,7 @@ export type ShownEntry = z.infer<typeof entrySchema>;
 export type ShownPage = z.infer<typeof pageSchema>;
 
 export async function listRequests(
-  { history }: App,
+  { history }: Scope,
   filters: Filters,
   limit: number,
   cursor?: number,
@@ -23,7 +23,7 @@ export async function listRequests(
 
 /** Finds a request by its id, in progress or ended. Other servers are asked only for what is not in the history. */
 export async function findRequest(
-  { history, running: live }: App,
+  { history, running: live }: Scope,
   requestId: string,
 ): Promise<{ item: ShownEntry; running: false } | { item: ShownRunning; running: true } | undefined> {
   const known = live.findKnown(requestId);
@@ -61,7 +61,7 @@ export function showEntry(entry: Entry | Row): ShownEntry {
 export type ExportFormat = "csv" | "json";
 
 /** All matching rows as one text. It is read from disk as fast as the reader takes it, and yields to other work. */
-export function exportRequests({ history }: App, filters: Filters, format: ExportFormat): ReadableStream<Uint8Array> {
+export function exportRequests({ history }: Scope, filters: Filters, format: ExportFormat): ReadableStream<Uint8Array> {
   const { head, row, tail } = writers[format];
   const encoder = new TextEncoder();
   let text = head;

@@ -1,7 +1,7 @@
 /** Every path under /api/admin in one table, all of them behind one guard. */
 
 import { z } from "zod";
-import type { App } from "../../app";
+import type { App, Scope, Server } from "../../app";
 import { budgetListSchema } from "../../budgets/budget-list";
 import { type Endpoint, endpointsOf, readQuery, requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
@@ -16,16 +16,13 @@ import type { Visitor } from "../../net/in/guard";
 import { decodedParams } from "../../net/in/params";
 import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/changes/drift-list";
-import { adminGuard, keyPermit, keySentTo, type Role } from "../access/authorize";
+import { adminGuard, keyPermit, keySentTo } from "../access/authorize";
 import { browserUrl } from "../browser-url";
 import {
   accountKeySchema,
   beginSignIn,
   cancelSignIn,
   newSignInSchema,
-  orderAccounts,
-  pauseAccount,
-  removeAccount,
   showSignIn,
   signInSchema,
 } from "./account-actions";
@@ -34,15 +31,7 @@ import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets
 import { cacheReport, cacheReportSchema } from "./cache";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
-import {
-  createClientKey,
-  createdKeySchema,
-  createMemberKey,
-  listKeys,
-  listMemberKeys,
-  revokeClientKey,
-  revokeMemberKey,
-} from "./keys";
+import { createClientKey, createdKeySchema, listKeys, revokeClientKey } from "./keys";
 import {
   dismissMember,
   invitedSchema,
@@ -76,8 +65,8 @@ import {
 
 /** What a handler of the admin API gets. */
 interface AdminContext {
-  /** With what the caller may see: a member sees their own accounts and requests. */
-  app: App;
+  /** What the caller may use: a member has their own accounts and requests only. */
+  app: Scope;
   /** The caller's id as a member; null for the owner. */
   member: string | null;
   request: Request;
@@ -88,9 +77,16 @@ interface AdminContext {
   describeApi(): Promise<object>;
 }
 
-type AdminRoute = Endpoint<AdminContext, { role: Role }>;
+/** The same for the owner, who has everything. */
+interface OwnerContext extends AdminContext {
+  app: App;
+}
 
-const endpoint = endpointsOf<AdminContext, { role: Role }>({ "cache-control": "no-store" }, readQuery);
+type AdminRoute = Endpoint<AdminContext, { role: "member" }> | Endpoint<OwnerContext, { role: "owner" }>;
+
+const headers = { "cache-control": "no-store" };
+const endpoint = endpointsOf<AdminContext, { role: "member" }>(headers, readQuery);
+const ownerEndpoint = endpointsOf<OwnerContext, { role: "owner" }>(headers, readQuery);
 
 /** Only its content type counts. */
 const emptyBody = z.looseObject({}).describe("Empty. A web page of another origin cannot send this content type.");
@@ -101,7 +97,7 @@ const filterNames = Object.keys(queries.filters.shape)
 
 // biome-ignore format: a table
 export const adminRoutes: AdminRoute[] = [
-  endpoint({ method: "GET", path: "/api/admin/meta", role: "owner", about: "The program and its history: file, limits, number of rows, oldest row, and whether it can be written.",
+  ownerEndpoint({ method: "GET", path: "/api/admin/meta", role: "owner", about: "The program and its history: file, limits, number of rows, oldest row, and whether it can be written.",
     response: metaSchema,
     handle: ({ app }) => describeInstance(app) }),
   endpoint({ method: "GET", path: "/api/admin/accounts", role: "member", about: "The accounts: state, plan, remaining quota and its reset; with `include_stats=1`, the usage of each since `since_ms` (default: a day ago).",
@@ -109,22 +105,22 @@ export const adminRoutes: AdminRoute[] = [
     handle: async ({ app, query: { include_stats, since_ms = app.now() - dayMs } }) => ({ items: await listAccounts(app, include_stats ? since_ms : undefined) }) }),
   endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins", role: "member", about: "Begins a sign-in at GitHub. A person types `user_code` at `address`; meanwhile ask for the sign-in's state.",
     body: newSignInSchema, response: signInSchema, errors: ["conflict", "upstream", "timeout"],
-    handle: ({ app, body, member }) => beginSignIn(app, body, member ?? undefined) }),
+    handle: ({ app, body }) => beginSignIn(app, body) }),
   endpoint({ method: "GET", path: "/api/admin/accounts/sign-ins/:id", role: "member", about: "The state of a sign-in: waiting, done, failed or cancelled.",
     response: signInSchema, errors: ["not_found"],
-    handle: ({ app, params, member }) => showSignIn(app, params.id, member) }),
+    handle: ({ app, params }) => showSignIn(app, params.id) }),
   endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins/:id/cancel", role: "member", about: "Stops waiting for a sign-in.",
     reads: emptyBody, response: signInSchema, errors: ["not_found"],
-    handle: ({ app, params, member }) => cancelSignIn(app, params.id, member) }),
+    handle: ({ app, params }) => cancelSignIn(app, params.id) }),
   endpoint({ method: "POST", path: "/api/admin/accounts/pause", role: "member", about: "Pauses an account, which then gets no requests, or resumes it: `{\"account_key\", \"paused\"}`.",
     body: z.strictObject({ account_key: accountKeySchema, paused: z.boolean() }), response: z.object({ paused: z.boolean() }), errors: ["not_found", "conflict"],
-    handle: ({ app, body: { account_key, paused } }) => pauseAccount(app, account_key, paused) }),
+    handle: async ({ app, body: { account_key, paused } }) => { await app.ownAccounts.pause(account_key, paused); return { paused }; } }),
   endpoint({ method: "POST", path: "/api/admin/accounts/order", role: "member", about: "Sets the order in which accounts are used: `{\"account_keys\"}` come first, the others follow.",
     body: z.strictObject({ account_keys: z.array(accountKeySchema).max(1_000) }), response: z.object({ account_keys: z.array(z.string()) }), errors: ["not_found", "conflict"],
-    handle: ({ app, body: { account_keys } }) => orderAccounts(app, account_keys) }),
+    handle: async ({ app, body: { account_keys } }) => ({ account_keys: await app.ownAccounts.arrange(account_keys) }) }),
   endpoint({ method: "POST", path: "/api/admin/accounts/remove", role: "member", about: "Removes an account: `{\"account_key\"}`. Its requests stay in the history. `revoke_at` is GitHub's page for revoking the sign-in too.",
     body: z.strictObject({ account_key: accountKeySchema }), response: z.object({ removed: z.literal(true), revoke_at: z.string() }), errors: ["not_found", "conflict"],
-    handle: ({ app, body: { account_key } }) => removeAccount(app, account_key) }),
+    handle: async ({ app, body: { account_key } }) => ({ removed: true as const, revoke_at: await app.ownAccounts.remove(account_key) }) }),
   endpoint({ method: "GET", path: "/api/admin/requests", role: "member", about: `The history, newest first: 50 rows or \`limit\` (at most 200), continued with \`cursor_id\`; filtered by ${filterNames}.`,
     query: queries.requests, response: pageSchema,
     handle: ({ app, query: { limit, cursor_id, ...filters } }) => listRequests(app, filters, limit, cursor_id) }),
@@ -142,8 +138,8 @@ export const adminRoutes: AdminRoute[] = [
     handle: ({ app, query }) => answerExport(app, query) }),
   endpoint({ method: "GET", path: "/api/admin/models", role: "member", about: "The current models: limits, endpoints, price, policy, accounts, unsupported fields.",
     response: z.object({ items: z.array(modelSchema) }),
-    handle: async ({ app, member }) => ({ items: await modelItems(app, member) }) }),
-  endpoint({ method: "POST", path: "/api/admin/models/forget", role: "owner", about: "Forgets that a model does not support a field: `{\"model\", \"field\"}`; without `field`, all fields of the model.",
+    handle: async ({ app }) => ({ items: await modelItems(app) }) }),
+  ownerEndpoint({ method: "POST", path: "/api/admin/models/forget", role: "owner", about: "Forgets that a model does not support a field: `{\"model\", \"field\"}`; without `field`, all fields of the model.",
     body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, body: { model, field } }) => { forgetField(app, model, field); return { forgotten: true as const }; } }),
   endpoint({ method: "GET", path: "/api/admin/cache", role: "member", about: "The upstream's prompt cache between `from_ms` (a week ago) and `to_ms`: share and savings by model, client and session, and turns that did not find their prompt.",
@@ -156,52 +152,52 @@ export const adminRoutes: AdminRoute[] = [
     reads: emptyBody,
     response: z.object({ cancelled: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, params }) => cancelRequest(app, params.requestId) }),
-  endpoint({ method: "GET", path: "/api/admin/config", role: "owner", about: "The config: every key with masked secrets, and whether its value is stored or the default.",
+  ownerEndpoint({ method: "GET", path: "/api/admin/config", role: "owner", about: "The config: every key with masked secrets, and whether its value is stored or the default.",
     response: configAnswerSchema,
     handle: ({ app }) => showConfig(app) }),
-  endpoint({ method: "POST", path: "/api/admin/config", role: "owner", about: "Changes the config file and takes effect at once: a JSON object of the keys to change.",
+  ownerEndpoint({ method: "POST", path: "/api/admin/config", role: "owner", about: "Changes the config file and takes effect at once: a JSON object of the keys to change.",
     reads: configPatchSchema, response: configAnswerSchema, errors: ["conflict"],
     handle: ({ app, request }) => changeConfig(app, request) }),
   endpoint({ method: "GET", path: "/api/admin/keys", role: "member", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
-    handle: ({ app, member }) => member === null ? listKeys(app) : listMemberKeys(app, member) }),
+    handle: ({ app }) => listKeys(app) }),
   endpoint({ method: "POST", path: "/api/admin/keys", role: "member", about: "Creates a client key, for a member one of their own. The response has the key, which is not stored and cannot be shown again.",
     body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
-    handle: ({ app, request, body, member }) => member === null ? createClientKey(app, body) : createMemberKey(app, member, body, keySentTo(app, request)) }),
+    handle: ({ app, request, body }) => createClientKey(app, body, keySentTo(app, request)) }),
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", role: "member", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
-    handle: ({ app, params, member }) => member === null ? revokeClientKey(app, params.name) : revokeMemberKey(app, member, params.name) }),
-  endpoint({ method: "GET", path: "/api/admin/members", role: "owner", about: "The members of a team: limits, accounts, keys, open invitation, and what they used this month.",
+    handle: ({ app, params }) => revokeClientKey(app, params.name) }),
+  ownerEndpoint({ method: "GET", path: "/api/admin/members", role: "owner", about: "The members of a team: limits, accounts, keys, open invitation, and what they used this month.",
     query: membersQuery, response: memberListSchema,
     handle: ({ app, query }) => listMembers(app, query) }),
-  endpoint({ method: "POST", path: "/api/admin/members", role: "owner", about: "Invites a member, or gives one another link: `{\"name\"}`, and limits. The response has the link, which works once and cannot be shown again.",
+  ownerEndpoint({ method: "POST", path: "/api/admin/members", role: "owner", about: "Invites a member, or gives one another link: `{\"name\"}`, and limits. The response has the link, which works once and cannot be shown again.",
     body: newMemberSchema, response: invitedSchema, errors: ["not_found"],
     handle: ({ app, body, request }) => inviteMember(app, body, browserUrl(request).origin) }),
-  endpoint({ method: "GET", path: "/api/admin/members/:name", role: "owner", about: "One member, with the names of the keys.",
+  ownerEndpoint({ method: "GET", path: "/api/admin/members/:name", role: "owner", about: "One member, with the names of the keys.",
     response: memberDetailSchema, errors: ["not_found"],
     handle: ({ app, params }) => showMember(app, params.name) }),
-  endpoint({ method: "POST", path: "/api/admin/members/:name/limits", role: "owner", about: "Changes what a member's keys may do, those that exist too; on every server within a second.",
+  ownerEndpoint({ method: "POST", path: "/api/admin/members/:name/limits", role: "owner", about: "Changes what a member's keys may do, those that exist too; on every server within a second.",
     body: memberLimitsSchema, response: shownLimitsSchema, errors: ["not_found"],
     handle: ({ app, body, params }) => limitMember(app, params.name, body) }),
-  endpoint({ method: "POST", path: "/api/admin/members/:name/withdraw", role: "owner", about: "Takes back a member's open invitation.",
+  ownerEndpoint({ method: "POST", path: "/api/admin/members/:name/withdraw", role: "owner", about: "Takes back a member's open invitation.",
     reads: emptyBody, response: z.object({ withdrawn: z.number().describe("How many were open.") }), errors: ["not_found"],
     handle: ({ app, params }) => withdrawInvitations(app, params.name) }),
-  endpoint({ method: "POST", path: "/api/admin/members/:name/remove", role: "owner", about: "Removes a member: their keys are refused on every server within a second, and their accounts are signed out. Answers that run go on to their end.",
+  ownerEndpoint({ method: "POST", path: "/api/admin/members/:name/remove", role: "owner", about: "Removes a member: their keys are refused on every server within a second, and their accounts are signed out. Answers that run go on to their end.",
     reads: emptyBody, response: z.object({ removed: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, params }) => dismissMember(app, params.name) }),
-  endpoint({ method: "GET", path: "/api/admin/drift", role: "owner", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields. Also what it no longer sends, and which numbers are unknown for it.",
+  ownerEndpoint({ method: "GET", path: "/api/admin/drift", role: "owner", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields. Also what it no longer sends, and which numbers are unknown for it.",
     response: driftListSchema(),
     handle: ({ app }) => driftList(app.drift, app.losses) }),
   endpoint({ method: "GET", path: "/api/admin/budgets", role: "member", about: "The budgets: limits, what is used and reserved in this period, and when it ends. `holders` are the members, keys, accounts or sessions that have an amount of their own, highest first; `budget`, `limit` and `offset` page through those of one.",
     query: queries.budgets, response: budgetListSchema,
-    handle: async ({ app, member, query }) => ({ items: await listBudgets(app, member, query) }) }),
-  endpoint({ method: "POST", path: "/api/admin/budgets", role: "owner", about: "Adds a budget to the config.",
+    handle: async ({ app, query }) => ({ items: await listBudgets(app, query) }) }),
+  ownerEndpoint({ method: "POST", path: "/api/admin/budgets", role: "owner", about: "Adds a budget to the config.",
     body: newBudgetSchema, response: z.object({ added: z.literal(true) }), errors: ["conflict"],
     handle: ({ app, body }) => addBudget(app, body) }),
-  endpoint({ method: "POST", path: "/api/admin/budgets/remove", role: "owner", about: "Removes a budget from the config: `{\"name\"}`.",
+  ownerEndpoint({ method: "POST", path: "/api/admin/budgets/remove", role: "owner", about: "Removes a budget from the config: `{\"name\"}`.",
     body: z.strictObject({ name: z.string() }), response: z.object({ removed: z.literal(true) }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { name } }) => removeBudget(app, name) }),
-  endpoint({ method: "POST", path: "/api/admin/notices/test", role: "owner", about: "Sends a test notice to every channel of the config.",
+  ownerEndpoint({ method: "POST", path: "/api/admin/notices/test", role: "owner", about: "Sends a test notice to every channel of the config.",
     reads: emptyBody,
     response: z.object({ faults: z.array(z.string()).describe("A sentence for each channel that failed.") }),
     handle: async ({ app }) => ({ faults: await app.notices.test() }) }),
@@ -216,24 +212,25 @@ export const adminRoutes: AdminRoute[] = [
  * @param describeApi Makes the OpenAPI document of the whole server.
  */
 export function adminAnswers(
-  app: App,
+  app: Server,
   callerOf: (request: Request) => Visitor,
   describeApi: () => Promise<object>,
   fail: Answers<AdminRoute>["fail"],
 ) {
   const admit = adminGuard(app);
   return matcherOf(adminRoutes, {
-    answer({ method, role, run }, request, params) {
+    answer(row, request, params) {
       const caller = callerOf(request);
       const member = admit(request, caller);
-      requireRole(member, role);
+      if (member !== null && row.role === "owner") throw ownersAlone();
       caller.connection.keepOpen();
-      if (method === "POST") requireJson(request);
+      if (row.method === "POST") requireJson(request);
       const requireStillAllowed = () => {
         if (admit(request, caller) !== member) throw keyGone();
       };
-      const given = { app: app.forMember(member), member, request, caller, params: decodedParams(params) };
-      return run({ ...given, requireStillAllowed, describeApi });
+      const given = { member, request, caller, params: decodedParams(params), requireStillAllowed, describeApi };
+      const scope = app.forMember(member);
+      return row.role === "owner" ? row.run({ ...given, app: scope.owner! }) : row.run({ ...given, app: scope });
     },
     miss(request, rows) {
       admit(request, callerOf(request));
@@ -244,11 +241,8 @@ export function adminAnswers(
   });
 }
 
-/** @throws ProxyError `permission` */
-function requireRole(member: string | null, role: Role): void {
-  if (member === null || role === "member") return;
-  throw new ProxyError("permission", "Only the owner of this dragoman may do this.", { code: "owner_only" });
-}
+const ownersAlone = () =>
+  new ProxyError("permission", "Only the owner of this dragoman may do this.", { code: "owner_only" });
 
 export const adminGroup: EndpointGroup = {
   endpoints: adminRoutes,

@@ -1,5 +1,5 @@
 /** The alerts of the overview: errors, warnings and notes. */
-import type { App } from "../../app";
+import type { App, Scope } from "../../app";
 import { holderName } from "../../budgets/budget-list";
 import { amountOf, consequenceOf } from "../../budgets/sentences";
 import { ProxyError } from "../../errors";
@@ -22,7 +22,7 @@ export interface Alert {
  * @param others Members have accounts, so the owner needs none.
  */
 export function ownAlerts(
-  { pool }: App,
+  { pool }: Scope,
   accounts: AccountItem[],
   lastHour: Totals,
   now: number,
@@ -68,10 +68,10 @@ export function ownAlerts(
 }
 
 /** Budgets that are used up, or will be, and that bind whoever looks at the page. */
-export async function budgetAlerts(app: App, member: string | null, now: number): Promise<Alert[]> {
+export async function budgetAlerts(app: Scope, now: number): Promise<Alert[]> {
   const href = "/admin/budgets";
   try {
-    const items = await listBudgets(app, member, { limit: maxNamed, offset: 0 });
+    const items = await listBudgets(app, { limit: maxNamed, offset: 0 });
     return items.flatMap((item): Alert[] => {
       const { name, unit, limit, used, then, holders, resets_at_ms: resetsAt, forecast_ends_at_ms: endsAt } = item;
       const until = resetsAt === null ? "" : ` It resets at ${moment(resetsAt, now)}.`;

@@ -1,6 +1,6 @@
 /** Which member is which, for the owner's pages. */
+import type { Scope } from "../../app";
 import type { Member } from "../../keys/members";
-import type { PageContext } from "../ui/page-context";
 
 export interface MemberNames {
   /** By name. */
@@ -10,9 +10,9 @@ export interface MemberNames {
 }
 
 /** Undefined where nobody was ever a member, and for a member, who sees no other. */
-export function memberNamesFor({ app, member }: Pick<PageContext, "app" | "member">): MemberNames | undefined {
-  const { members } = app;
-  if (member !== null || !members?.needKeys) return undefined;
+export function memberNamesFor({ owner }: Scope): MemberNames | undefined {
+  const members = owner?.members;
+  if (!members?.needKeys) return undefined;
   const nameOf = (id: string | null | undefined) =>
     id ? (members.find(id)?.name ?? `removed member ${id.slice(0, 8)}`) : ownerName;
   return {

@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Serves pages: sessions, form tokens, who may open a page, and what everybody else is shown. */
-import type { App } from "../../app";
+import type { Server } from "../../app";
 import { asProxyError, ProxyError } from "../../errors";
 import { keyGone } from "../../keys/client-keys";
 import type { AdminSession } from "../../keys/page-sessions";
@@ -14,22 +14,31 @@ import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from ".
 import { browserUrl } from "../browser-url";
 import { Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
-import { html, htmlInParts, type PageContext, redirect, withSecurityHeaders } from "../ui/page-context";
+import {
+  html,
+  htmlInParts,
+  type OwnerContext,
+  type PageContext,
+  redirect,
+  withSecurityHeaders,
+} from "../ui/page-context";
 import type { StreamedPage } from "../ui/streamed-page";
 import { assetTag } from "./assets";
 import { PendingChanges } from "./config/pending-changes";
 
 type PageResult = Markup | StreamedPage | Response;
 
-/** Renders a page. */
-export type ShowPage = (context: PageContext) => PageResult | Promise<PageResult>;
+/** Renders a page: one that is everybody's, or the owner's. */
+export type ShowPage =
+  | { role: "member"; show(context: PageContext): PageResult | Promise<PageResult> }
+  | { role: "owner"; show(context: OwnerContext): PageResult | Promise<PageResult> };
 
 /** The menu of the pages that a visitor may open. @param member Null for the owner. */
 export type MenuFor = (member: string | null, isTeam: boolean) => Frame["menu"];
 
 /** Authorizes whoever asks for a page, and renders the page, the sign-in page or an error page. */
 export class PageServer {
-  readonly #app: App;
+  readonly #app: Server;
   readonly #guard: Guard;
   readonly #callerOf: (request: Request) => Visitor;
   readonly #exposed: boolean;
@@ -39,7 +48,7 @@ export class PageServer {
   readonly #formTokens: FormTokens;
 
   /** @param exposed The server accepts connections from other machines. */
-  constructor(app: App, callerOf: (request: Request) => Visitor, exposed: boolean, menuFor: MenuFor) {
+  constructor(app: Server, callerOf: (request: Request) => Visitor, exposed: boolean, menuFor: MenuFor) {
     const { changeKeys, formSecrets, sessions } = app.pageState;
     this.#app = app;
     this.#guard = adminGuard(app);
@@ -68,10 +77,9 @@ export class PageServer {
   }
 
   async serve(
-    show: ShowPage,
+    page: ShowPage,
     request: Request,
     given: Record<string, string>,
-    role: Role,
     hasForm = request.method === "POST",
   ): Promise<Response> {
     const caller = this.#callerOf(request);
@@ -83,7 +91,7 @@ export class PageServer {
     let session: AdminSession | undefined;
     try {
       session = await this.#enter(request, caller);
-      if (session && session.member !== null && role === "owner") throw ownersPages();
+      if (session && session.member !== null && page.role === "owner") throw ownersPages();
     } catch (thrown) {
       const why = this.#sessions.lostKey(request) ? lostKey : undefined;
       const path = isRead ? url.pathname + url.search : "/admin";
@@ -97,12 +105,15 @@ export class PageServer {
       if (session && !session.holds) throw keyGone();
       caller.connection.keepOpen();
       const member = session?.member ?? null;
-      const page = await show({
+      const context = {
         ...{ app: this.#app.forMember(member), member, frame, request, caller, session, url, form },
         ...{ params: decodedParams(given), exposed: this.#exposed, changes: this.#changes },
-      });
-      if (page instanceof Response) return withSecurityHeaders(page);
-      return page instanceof Markup ? html(page) : htmlInParts(page, FailedPart);
+      };
+      const shown = await (page.role === "owner"
+        ? page.show({ ...context, app: context.app.owner! })
+        : page.show(context));
+      if (shown instanceof Response) return withSecurityHeaders(shown);
+      return shown instanceof Markup ? html(shown) : htmlInParts(shown, FailedPart);
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind === "internal") this.#app.logger.error("A page could not be shown.", error.details.cause);
@@ -115,7 +126,7 @@ export class PageServer {
     const show = () => {
       throw error;
     };
-    return this.serve(show, request, {}, role, false);
+    return this.serve({ role, show }, request, {}, false);
   }
 
   /** Checks the token with the guard of the admin API, which also counts failed attempts. */

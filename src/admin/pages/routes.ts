@@ -1,9 +1,8 @@
 /** The pages under /admin, each with who may open it and its name in the menu. */
-import type { App } from "../../app";
+import type { Server } from "../../app";
 import { ProxyError } from "../../errors";
 import { type Answers, matcherOf, methodNotAllowed, methodsOf, type Route } from "../../matcher";
 import type { Visitor } from "../../net/in/guard";
-import type { Role } from "../access/authorize";
 import { browserUrl } from "../browser-url";
 import { redirect } from "../ui/page-context";
 import { moveFromPage, pauseFromPage, removeFromPage } from "./accounts/forms";
@@ -34,14 +33,13 @@ import { exportFromPage, requestsPage, streamRequests } from "./requests/page";
 import { curlFromPage, tryPage } from "./try/page";
 import { sendFromPage } from "./try/send";
 
-interface PageRoute extends Route {
-  role: Role;
-  /** Its name in the menu, which lists the pages in the order of these rows. */
-  title?: string;
-  /** Only a team has it in its menu. */
-  teamOnly?: boolean;
-  show: ShowPage;
-}
+type PageRoute = Route &
+  ShowPage & {
+    /** Its name in the menu, which lists the pages in the order of these rows. */
+    title?: string;
+    /** Only a team has it in its menu. */
+    teamOnly?: boolean;
+  };
 
 // biome-ignore format: a table
 export const pageRoutes: PageRoute[] = [
@@ -93,7 +91,7 @@ interface OpenRoute extends Route {
 
 /** Answers the requests for the pages. @param exposed The server accepts connections from other machines. */
 export function pageAnswers(
-  app: App,
+  app: Server,
   callerOf: (request: Request) => Visitor,
   exposed: boolean,
   fail: Answers<Route>["fail"],
@@ -112,7 +110,7 @@ export function pageAnswers(
   const notFound = new ProxyError("not_found", "This page does not exist.");
   return matcherOf(rows, {
     answer(row, request, params) {
-      return "show" in row ? pages.serve(row.show, request, params, row.role) : row.answer(request, params);
+      return "show" in row ? pages.serve(row, request, params) : row.answer(request, params);
     },
     miss(request, [row, ...others]) {
       if (!row || !("show" in row)) return pages.refuse(request, notFound, "owner");

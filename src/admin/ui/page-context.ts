@@ -1,5 +1,5 @@
 /** What a page gets to render itself, and the responses it can give. */
-import type { App } from "../../app";
+import type { App, Scope } from "../../app";
 import type { AdminSession } from "../../keys/page-sessions";
 import type { Visitor } from "../../net/in/guard";
 import type { PendingChanges } from "../pages/config/pending-changes";
@@ -7,9 +7,9 @@ import type { Markup } from "./jsx/jsx-runtime";
 import type { Frame } from "./layout";
 import { type StreamedPage, streamPage } from "./streamed-page";
 
-export interface PageContext {
-  /** With what the visitor may see: a member sees their own accounts and requests. */
-  app: App;
+export interface PageContext<Visible extends Scope = Scope> {
+  /** What the visitor may use: a member has their own accounts and requests only. */
+  app: Visible;
   /** The visitor's id as a member; null for the owner. */
   member: string | null;
   frame: Frame;
@@ -27,6 +27,9 @@ export interface PageContext {
   /** Config changes that wait for confirmation. */
   changes: PendingChanges;
 }
+
+/** Of a page that is the owner's. */
+export type OwnerContext = PageContext<App>;
 
 export function html(page: Markup, status = 200, headers: Record<string, string> = {}): Response {
   return asHtml(`<!doctype html>${page}`, status, headers);

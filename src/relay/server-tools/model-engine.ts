@@ -10,7 +10,6 @@ import { type CallResponse, readText } from "../../net/out/body";
 import { singleLimit } from "../../net/out/clock";
 import type { Model } from "../../upstream/models/model";
 import { findModel } from "../../upstream/models/model-name";
-import { searchEngineOf } from "../../upstream/search-engines";
 import { sendWithFailover } from "../failover";
 import { BrokenReply } from "../respond";
 import type { RunningRequest } from "../running-request";
@@ -58,10 +57,10 @@ const canSearch = ({ kind, enabled, dialects, vendor }: Model): boolean =>
 
 /** Whether the model that answers searches by itself. An engine that the owner has chosen goes before. */
 export function maySearchNatively(
-  { catalogue, config, now }: CatalogueParts & Pick<ToolParts, "now">,
+  { catalogue, config, now, searchEngine }: CatalogueParts & Pick<ToolParts, "now" | "searchEngine">,
   { model, provider }: Pick<Target, "model" | "provider">,
 ): boolean {
-  if (provider || !config.current.useResponsesApiWebSearch || searchEngineOf(config.current)) return false;
+  if (provider || !config.current.useResponsesApiWebSearch || searchEngine()) return false;
   return canSearch(model) && (refusingModels(catalogue).get(model.id) ?? 0) <= now();
 }
 

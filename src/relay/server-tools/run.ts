@@ -1,6 +1,6 @@
 /** What a tool that runs here gets, and what it gives. */
 
-import type { App } from "../../app";
+import type { Scope } from "../../app";
 import type { Turn } from "../../dialects/hub/conversation";
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../dialects/hub/server-tools";
 import type { ReadText } from "../../net/json/json-skeleton";
@@ -8,7 +8,7 @@ import type { FailoverParts } from "../failover";
 import type { Facts } from "../incoming";
 import type { RunningRequest } from "../running-request";
 
-export type ToolParts = FailoverParts & Pick<App, "limits">;
+export type ToolParts = FailoverParts & Pick<Scope, "limits" | "searchEngine">;
 
 /** For the record of what runs for a tool. */
 export const toolFacts: Facts = { initiator: "agent", reason: "a tool that runs for a reply", vision: false };

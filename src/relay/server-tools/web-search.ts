@@ -2,7 +2,6 @@
 import type { ServerToolCall, ServerToolError, ServerToolOffer, WebFindings } from "../../dialects/hub/server-tools";
 import { asProxyError, type ErrorKind } from "../../errors";
 import { matchesPattern } from "../../keys/client-keys";
-import { searchEngineOf } from "../../upstream/search-engines";
 import { hasSearchModel, searchWithModel } from "./model-engine";
 import { searchWithEngine } from "./other-engine";
 import type { ToolContext, ToolParts, ToolRun } from "./run";
@@ -14,7 +13,7 @@ const longestQuery = 1000;
 export const runWebSearch: ToolRun = async (context, call, offer) => {
   const query = queryOf(call);
   if (query === "") return { kind: "error", code: "invalid_tool_input" };
-  const engine = searchEngineOf(context.parts.config.current);
+  const engine = context.parts.searchEngine();
   if (query.length > longestQuery || engine?.takes(query, offer) === false)
     return { kind: "error", code: "query_too_long" };
   try {
@@ -26,11 +25,10 @@ export const runWebSearch: ToolRun = async (context, call, offer) => {
 
 /** The config permits searches, and there is an engine. */
 export const maySearch = (parts: ToolParts): boolean =>
-  parts.config.current.useResponsesApiWebSearch &&
-  (searchEngineOf(parts.config.current) !== undefined || hasSearchModel(parts));
+  parts.config.current.useResponsesApiWebSearch && (parts.searchEngine() !== undefined || hasSearchModel(parts));
 
 async function search(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebFindings> {
-  const engine = searchEngineOf(context.parts.config.current);
+  const engine = context.parts.searchEngine();
   if (!engine) return await searchWithModel(context, query, offer);
   return { pages: await searchWithEngine(context, engine, query, offer) };
 }

@@ -2,7 +2,7 @@
 import { openFailureCounter } from "../../accounts/breaker";
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { ProviderConfig } from "../../config/provider-schema";
-import type { ConfigStore } from "../../config/store";
+import type { Config } from "../../config/schema";
 import type { Dialect } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/out/body";
@@ -70,7 +70,11 @@ interface Clocks {
   monotonic(): number;
 }
 
-export function openProviders(config: Pick<ConfigStore, "current">, version: string, clocks: Clocks): Providers {
+export function openProviders(
+  config: { readonly current: Pick<Config, "providers"> },
+  version: string,
+  clocks: Clocks,
+): Providers {
   const ownId = crypto.randomUUID();
   const breakerOf = openProviderBreakers(clocks);
   const known = (name: string): Provider | undefined => {

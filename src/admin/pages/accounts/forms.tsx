@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** What the buttons of an account do. */
-import { moveAccount, pauseAccount, removeAccount } from "../../api/account-actions";
 import { Value } from "../../ui/format";
 import { type PageContext, redirect } from "../../ui/page-context";
 import type { StreamedPage } from "../../ui/streamed-page";
@@ -10,18 +9,18 @@ const toAccounts = () => redirect("/admin/accounts");
 const keyIn = (form: URLSearchParams) => form.get("account_key") ?? "";
 
 export async function pauseFromPage({ app, form }: PageContext): Promise<Response> {
-  await pauseAccount(app, keyIn(form), form.get("paused") === "1");
+  await app.ownAccounts.pause(keyIn(form), form.get("paused") === "1");
   return toAccounts();
 }
 
 export async function moveFromPage({ app, form }: PageContext): Promise<Response> {
-  await moveAccount(app, keyIn(form), form.get("by") === "1" ? 1 : -1);
+  await app.ownAccounts.move(keyIn(form), form.get("by") === "1" ? 1 : -1);
   return toAccounts();
 }
 
 export async function removeFromPage(context: PageContext): Promise<StreamedPage> {
   const key = keyIn(context.form);
-  const { revoke_at } = await removeAccount(context.app, key);
+  const revokeAt = await context.app.ownAccounts.remove(key);
   return accountsPage(
     context,
     <section class="note good" role="status">
@@ -30,8 +29,8 @@ export async function removeFromPage(context: PageContext): Promise<StreamedPage
       </h2>
       <p>
         Its token is deleted here, and still valid at GitHub. To revoke it there too, open{" "}
-        <a href={revoke_at} rel="noreferrer" target="_blank">
-          {revoke_at}
+        <a href={revokeAt} rel="noreferrer" target="_blank">
+          {revokeAt}
         </a>
         .
       </p>

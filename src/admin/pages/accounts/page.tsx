@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Every account: state, remaining quota, usage, and the quota snapshots GitHub reported. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import { dayMs, formatCount } from "../../../format";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Ago, Duration, Moment, Sentence, Tokens } from "../../ui/format";
@@ -20,8 +20,8 @@ const weekMs = 7 * dayMs;
 
 /** @param note What came of the last action. */
 export function accountsPage(context: PageContext, note?: Child): StreamedPage {
-  const { app, frame, member } = context;
-  const names = memberNamesFor(context);
+  const { app, frame } = context;
+  const names = memberNamesFor(app);
   const now = app.now();
   return {
     page: (
@@ -35,8 +35,8 @@ export function accountsPage(context: PageContext, note?: Child): StreamedPage {
         </p>
         {note}
         {slot}
-        <AddAccount frame={frame} app={app} member={member} />
-        {names && <MemberAccounts {...memberAccounts(app, names)} now={now} />}
+        <AddAccount frame={frame} app={app} />
+        {app.owner && names && <MemberAccounts {...memberAccounts(app.owner, names)} now={now} />}
       </Page>
     ),
     parts: [
@@ -64,7 +64,7 @@ const Stopped = ({ why }: { why: Error | undefined }) =>
     </section>
   );
 
-const snapshotsOf = ({ accounts }: App) =>
+const snapshotsOf = ({ accounts }: Scope) =>
   new Map(accounts.map((account) => [account.key, account.knownQuota?.snapshots]));
 
 interface AccountsProps {

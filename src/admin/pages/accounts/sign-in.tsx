@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Signing in from the pages: the form that begins it, and the page with the code, which follows it until it ends. */
 import { ownAccountsOnly, signInApps } from "../../../accounts/hosts";
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import { span } from "../../../format";
 import { entryOf } from "../../../json";
 import { beginSignIn, cancelSignIn, newSignInSchema, type SignInItem, showSignIn } from "../../api/account-actions";
@@ -14,21 +14,21 @@ import { type PageContext, redirect } from "../../ui/page-context";
 
 const pathOf = (id: string) => `/admin/accounts/sign-in/${encodeURIComponent(id)}`;
 
-export async function beginFromPage({ app, form, member }: PageContext): Promise<Response> {
+export async function beginFromPage({ app, form }: PageContext): Promise<Response> {
   const given = (name: string) => form.get(name)?.trim().toLowerCase() || undefined;
   const wanted = newSignInSchema.parse({ host: given("host"), app: form.get("app")?.trim() || undefined });
-  const { id } = await beginSignIn(app, wanted, member ?? undefined);
+  const { id } = await beginSignIn(app, wanted);
   return redirect(pathOf(id));
 }
 
-export async function cancelSignInFromPage({ app, params, member }: PageContext): Promise<Response> {
-  await cancelSignIn(app, params.id!, member);
+export async function cancelSignInFromPage({ app, params }: PageContext): Promise<Response> {
+  await cancelSignIn(app, params.id!);
   return redirect("/admin/accounts");
 }
 
 /** With a script the state is refreshed in place; without, the page loads itself anew every five seconds. */
-export async function signInPage({ app, frame, params, member }: PageContext): Promise<Markup> {
-  const signIn = await showSignIn(app, params.id!, member);
+export async function signInPage({ app, frame, params }: PageContext): Promise<Markup> {
+  const signIn = await showSignIn(app, params.id!);
   const isWaiting = signIn.state === "waiting";
   return (
     <Page frame={frame} title="Sign in to GitHub" current="/admin/accounts">
@@ -120,10 +120,10 @@ const Done = ({ signIn: { account_id, renewed, reason } }: { signIn: SignInItem 
 );
 
 /** The form for another account, and the sign-ins that wait for the person. */
-export const AddAccount = ({ app, frame, member }: { app: App; frame: Frame; member: string | null }) => (
+export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
   <section aria-labelledby="add">
     <h2 id="add">Add an account</h2>
-    {app.signIns.waiting(member).map((begun) => (
+    {app.ownAccounts.waitingSignIns().map((begun) => (
       <p class="note info">
         A sign-in at {begun.host} waits for you: <a href={pathOf(begun.id)}>show its code</a>. It began{" "}
         {span(Math.max(0, app.now() - begun.expiresAt + begun.code.expiresIn * 1000))} ago.
@@ -135,14 +135,14 @@ export const AddAccount = ({ app, frame, member }: { app: App; frame: Frame; mem
         <p>
           {ownAccountsOnly} {app.demo && "The demo approves every code, and forgets its accounts when it stops."}
         </p>
-        <TextField name="host" label="GitHub" value={app.environment.enterpriseHost ?? "github.com"}>
+        <TextField name="host" label="GitHub" value={app.ownAccounts.signInDefaults.enterpriseHost ?? "github.com"}>
           <code>github.com</code>, or the host of your enterprise, such as <code>company.ghe.com</code>.
         </TextField>
         <ChoiceField
           name="app"
           label="App"
           choices={Object.keys(signInApps).map((name) => [name, entryOf(appNames, name) ?? name] as const)}
-          chosen={app.environment.oauthApp ?? "vscode"}
+          chosen={app.ownAccounts.signInDefaults.oauthApp ?? "vscode"}
         >
           The app that GitHub's page names when it asks for your approval. An enterprise below <code>ghe.com</code>{" "}
           knows the usual one only.
@@ -154,7 +154,7 @@ export const AddAccount = ({ app, frame, member }: { app: App; frame: Frame; mem
         </div>
       </div>
     </form>
-    {member === null && (
+    {app.owner && (
       <p class="soft">
         In a terminal, <code>dragoman auth add</code> does the same; no restart is needed.
       </p>

@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One budget: what is used of it, and by whom. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import type { BudgetItem } from "../../../budgets/budget-list";
 import { amountOf } from "../../../budgets/sentences";
 import { moment, percent, plural, significant, zonedTime } from "../../../format";
@@ -27,7 +27,7 @@ export interface User {
  * Together they are what the budget has counted. Empty where the history says otherwise: it may have requests from before
  * a budget that was written into the config by hand.
  */
-export async function usersOf(app: App, item: BudgetItem): Promise<User[]> {
+export async function usersOf(app: Scope, item: BudgetItem): Promise<User[]> {
   const { used } = item;
   if (used === null) return [];
   const all = await usersInHistory(app, item);
@@ -41,7 +41,7 @@ export async function usersOf(app: App, item: BudgetItem): Promise<User[]> {
 /** As a share: amounts are stored as integers, and added up as floating-point numbers. */
 const rounding = 1e-6;
 
-async function usersInHistory({ history }: App, item: BudgetItem): Promise<User[]> {
+async function usersInHistory({ history }: Scope, item: BudgetItem): Promise<User[]> {
   const { scope, unit, counted_from_ms: from, holders } = item;
   if (from === null || holders !== null) return [];
   const { member, key, account, model, client } = scope;
@@ -95,7 +95,7 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
         <BudgetBadge item={item} />
       </header>
       <p class="soft">
-        <Scope of={item.scope} /> · per {per}
+        <ScopeWords of={item.scope} /> · per {per}
       </p>
       {used === null ? (
         <p>{limitOfEach(item)}</p>
@@ -175,7 +175,7 @@ const otherLimits = ({ limits = {} }: BudgetItem): string => {
 };
 const shownLimits = 5;
 
-function Scope({ of: scope }: { of: BudgetItem["scope"] }): Markup {
+function ScopeWords({ of: scope }: { of: BudgetItem["scope"] }): Markup {
   const given = scopesFor(true).flatMap((name) => (scope[name] === undefined ? [] : [[name, scope[name]] as const]));
   if (given.length === 0) return <>All requests</>;
   return (

@@ -11,7 +11,7 @@ import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { withQuery } from "../../ui/links";
 import { FailureNote } from "../../ui/notes";
-import { html, type PageContext, redirect } from "../../ui/page-context";
+import { html, type OwnerContext, type PageContext, redirect } from "../../ui/page-context";
 import { BudgetCard, usersOf } from "./card";
 import { NewBudgetForm, readBudget } from "./form";
 import { briefHolders, HolderPages, HolderTable, pageHolders } from "./holders";
@@ -22,7 +22,7 @@ export function budgetsPage(context: PageContext): Promise<Markup> {
 }
 
 /** Adds the budget of the form. */
-export async function addBudgetFromPage(context: PageContext): Promise<Response> {
+export async function addBudgetFromPage(context: OwnerContext): Promise<Response> {
   const { app, form } = context;
   try {
     await addBudget(app, readBudget(form));
@@ -42,14 +42,14 @@ export async function addBudgetFromPage(context: PageContext): Promise<Response>
 }
 
 /** Handles the "Remove" button. */
-export async function removeBudgetFromPage({ app, form }: PageContext): Promise<Response> {
+export async function removeBudgetFromPage({ app, form }: OwnerContext): Promise<Response> {
   const name = form.get("name") ?? "";
   await removeBudget(app, name);
   return redirect(withQuery("/admin/budgets", { removed: name }));
 }
 
 /** Handles the "Send test notice" button. */
-export async function testNoticeFromPage(context: PageContext): Promise<Markup> {
+export async function testNoticeFromPage(context: OwnerContext): Promise<Markup> {
   const faults = await context.app.notices.test();
   const result =
     faults.length === 0 ? (
@@ -77,17 +77,17 @@ interface BudgetsProps {
 }
 
 async function budgetsMarkup({ context, form = new URLSearchParams(), children }: BudgetsProps): Promise<Markup> {
-  const { app, frame, member } = context;
-  const items = await listBudgets(app, member, { limit: briefHolders, offset: 0 });
+  const { app, frame } = context;
+  const { owner } = app;
+  const items = await listBudgets(app, { limit: briefHolders, offset: 0 });
   const removed = context.url.searchParams.get("removed");
-  const users = await Promise.all(items.map((item) => (member === null ? usersOf(app, item) : [])));
-  const ofConfig = new Set(app.config.current.budgets.map(({ name }) => name));
-  const known =
-    member === null && app.members ? new Set(app.members.list().map(({ name }) => name.toLowerCase())) : null;
+  const users = await Promise.all(items.map((item) => (owner ? usersOf(app, item) : [])));
+  const ofConfig = new Set(owner?.config.current.budgets.map(({ name }) => name));
+  const known = owner?.members ? new Set(owner.members.list().map(({ name }) => name.toLowerCase())) : null;
   const strangersOf = (item: BudgetItem) =>
     namedMembers(item).filter((name) => known?.has(name.toLowerCase()) === false);
   const changeOf = ({ name }: BudgetItem) =>
-    member !== null ? undefined : ofConfig.has(name) ? ("remove" as const) : ("edit-key" as const);
+    !owner ? undefined : ofConfig.has(name) ? ("remove" as const) : ("edit-key" as const);
   return (
     <Page frame={frame} title="Budgets" current="/admin/budgets">
       <p class="lead">
@@ -119,16 +119,16 @@ async function budgetsMarkup({ context, form = new URLSearchParams(), children }
           ))}
         </section>
       )}
-      {member === null && (
+      {owner && (
         <>
-          {app.members === undefined && items.some(isForMembers) && (
+          {owner.members === undefined && items.some(isForMembers) && (
             <p class="note">
               There are no members without a database: a budget for members counts nothing here, because your own
               requests are not a member's.
             </p>
           )}
-          <NewBudgetForm frame={frame} form={form} hasMembers={app.members !== undefined} />
-          <NoticeTest frame={frame} app={app} />
+          <NewBudgetForm frame={frame} form={form} hasMembers={owner.members !== undefined} />
+          <NoticeTest frame={frame} app={owner} />
         </>
       )}
     </Page>
@@ -138,9 +138,9 @@ async function budgetsMarkup({ context, form = new URLSearchParams(), children }
 const isForMembers = ({ scope, each }: BudgetItem) => scope.member !== undefined || each === "member";
 
 /** All that have an amount of their own in one budget. */
-async function holdersMarkup({ app, frame, member, url }: PageContext, name: string): Promise<Markup> {
+async function holdersMarkup({ app, frame, url }: PageContext, name: string): Promise<Markup> {
   const offset = Math.max(0, Math.trunc(Number(url.searchParams.get("offset")))) || 0;
-  const [item] = await listBudgets(app, member, { budget: name, limit: pageHolders, offset });
+  const [item] = await listBudgets(app, { budget: name, limit: pageHolders, offset });
   if (!item?.holders)
     throw new ProxyError("not_found", "There is no such budget, or all its requests share one amount.");
   return (

@@ -9,12 +9,12 @@ import { meaningOfLastKey, servedWithoutKeys } from "../../../keys/key-list";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
 import { FailureNote } from "../../ui/notes";
-import { html, type PageContext, redirect } from "../../ui/page-context";
+import { html, type OwnerContext, redirect } from "../../ui/page-context";
 import { Confirm, difference } from "./confirm";
 import { FieldRow } from "./fields";
 import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, shownConfig } from "./form";
 
-export async function configPage({ app, frame, url }: PageContext): Promise<Markup> {
+export async function configPage({ app, frame, url }: OwnerContext): Promise<Markup> {
   const { config } = app;
   await config.reload();
   const saved = (url.searchParams.get("saved") ?? "")
@@ -31,7 +31,7 @@ export async function configPage({ app, frame, url }: PageContext): Promise<Mark
 }
 
 /** Shows the change for review; nothing is saved yet. */
-export async function confirmConfig({ app, frame, form, changes }: PageContext): Promise<Response> {
+export async function confirmConfig({ app, frame, form, changes }: OwnerContext): Promise<Response> {
   const { config } = app;
   try {
     await config.reload();
@@ -47,7 +47,7 @@ export async function confirmConfig({ app, frame, form, changes }: PageContext):
   }
 }
 
-export async function saveConfig({ app, frame, form, changes }: PageContext): Promise<Response> {
+export async function saveConfig({ app, frame, form, changes }: OwnerContext): Promise<Response> {
   const change = changes.open(form.get("change"));
   if (!change) return redirect("/admin/config?unchanged=1");
   const shown = withoutSecrets(change.form);
@@ -65,7 +65,7 @@ export async function saveConfig({ app, frame, form, changes }: PageContext): Pr
   return redirect(`/admin/config?saved=${Object.keys(patch).join(",")}`);
 }
 
-const again = (fault: ProxyError, context: Pick<PageContext, "app" | "frame">, form: URLSearchParams) =>
+const again = (fault: ProxyError, context: Pick<OwnerContext, "app" | "frame">, form: URLSearchParams) =>
   html(<Form context={context} form={form} fault={fault} />, fault.status);
 
 /** The form without new secrets, which are never sent back to the browser and have to be typed again. */
@@ -83,7 +83,7 @@ function withoutSecrets(form: URLSearchParams): URLSearchParams {
 }
 
 interface FormProps {
-  context: Pick<PageContext, "app" | "frame">;
+  context: Pick<OwnerContext, "app" | "frame">;
   form: URLSearchParams;
   fault?: ProxyError;
   saved?: string[];

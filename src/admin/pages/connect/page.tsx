@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Setup instructions for each client, filled in with this address, and when the client was last seen. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import type { Client, Connection, Snippet } from "../../../clients/client";
 import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
 import { type Choice, chooseModels, unknownModels, withoutOthers } from "../../../clients/models";
@@ -18,10 +18,11 @@ import { requestsPath } from "../../ui/links";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
-export function connectPage({ app, frame, url, member }: PageContext): StreamedPage {
-  const needsKey = app.requiresKey;
-  const isOwner = member === null;
-  const keyCount = isOwner ? app.clientKeys.length : app.members!.keyCount(member);
+export function connectPage({ app, frame, url }: PageContext): StreamedPage {
+  const { owner, membership } = app;
+  const isOwner = owner !== undefined;
+  const needsKey = needsKeyIn(app);
+  const keyCount = (owner?.clientKeys ?? membership!.clientKeys()).length;
   return {
     page: (
       <Page frame={frame} title="Connect" current="/admin/connect">
@@ -56,19 +57,19 @@ export function connectPage({ app, frame, url, member }: PageContext): StreamedP
         {slot}
       </Page>
     ),
-    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined, member)],
+    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined)],
   };
 }
 
+/** Whether clients must send a key. Members always do. */
+export const needsKeyIn = ({ owner }: Scope): boolean => owner?.requiresKey ?? true;
+
 const keyPlaceholder = "YOUR_CLIENT_KEY";
 
-/** @param member The owner, null, may run the command on the machine where dragoman runs; it knows no other address. */
-async function cards(app: App, url: string, key: string | undefined, member: string | null): Promise<Markup> {
+/** Only the owner may run the command, on the machine where dragoman runs; it knows no other address. */
+async function cards(app: Scope, url: string, key: string | undefined): Promise<Markup> {
   const now = app.now();
-  const [choice, { groups }] = await Promise.all([
-    choiceSoon(app, member),
-    app.history.statistics({}, ["client_name"]),
-  ]);
+  const [choice, { groups }] = await Promise.all([choiceSoon(app), app.history.statistics({}, ["client_name"])]);
   return (
     <>
       {!choice && (
@@ -85,7 +86,7 @@ async function cards(app: App, url: string, key: string | undefined, member: str
               ...{ url, key, models: choice ? withoutOthers(choice) : unknownModels },
               judges: app.config.current.autoModeModel !== "off",
             }}
-            hasCommand={member === null}
+            hasCommand={app.owner !== undefined}
             seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
             now={now}
           />
@@ -96,13 +97,13 @@ async function cards(app: App, url: string, key: string | undefined, member: str
 }
 
 /** Undefined without a list, or when no model can serve an agent. */
-async function choiceSoon(app: App, member: string | null): Promise<Choice | undefined> {
+async function choiceSoon(app: Scope): Promise<Choice | undefined> {
   const models = allModels(app, "cached").then(
     ({ models }) => models,
     (): Model[] => [],
   );
   const known = await withTimeLimit(models, 2_000, (): Model[] => []);
-  const usable = known.filter(({ id }) => matchesAny(modelsAllowed(app, member), id));
+  const usable = known.filter(({ id }) => matchesAny(modelsAllowed(app), id));
   return chooseModels(clientModels(usable.map((model) => listedModel(model, app.config.current))));
 }
 

@@ -12,10 +12,10 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
-import type { PageContext } from "../../ui/page-context";
+import type { OwnerContext } from "../../ui/page-context";
 import { checksOf, type HealthCheck, toneNames } from "./checks";
 
-export async function healthPage(context: PageContext): Promise<Markup> {
+export async function healthPage(context: OwnerContext): Promise<Markup> {
   const { app, frame, exposed } = context;
   const meta = await describeInstance(app);
   const checks = checksOf(app, meta, exposed);
@@ -60,7 +60,7 @@ const Checks = ({ checks }: { checks: HealthCheck[] }) => (
   </section>
 );
 
-const Program = ({ context: { app, url, caller }, meta }: { context: PageContext; meta: Meta }) => (
+const Program = ({ context: { app, url, caller }, meta }: { context: OwnerContext; meta: Meta }) => (
   <section class="card" aria-labelledby="program">
     <h2 id="program">Program</h2>
     <dl class="pairs">

@@ -5,14 +5,7 @@ import { asProxyError } from "../../../errors";
 import { plural } from "../../../format";
 import { type KeyItem, type KeyList, meaningOfLastKey } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
-import {
-  createClientKey,
-  createMemberKey,
-  listKeys,
-  listMemberKeys,
-  revokeClientKey,
-  revokeMemberKey,
-} from "../../api/keys";
+import { createClientKey, listKeys, revokeClientKey } from "../../api/keys";
 import { TextField, wordsIn } from "../../ui/form-fields";
 import { Value } from "../../ui/format";
 import { ActionButton, CardForm } from "../../ui/forms";
@@ -29,12 +22,10 @@ export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ 
 
 /** Creates a key and shows it, this once. */
 export async function createFromPage(context: PageContext): Promise<Markup | Response> {
-  const { app, member, form } = context;
+  const { app, form } = context;
   try {
     const wanted = readNewKey(form);
-    const created = await (member === null
-      ? createClientKey(app, wanted)
-      : createMemberKey(app, member, wanted, keyOfVisitor(context)));
+    const created = await createClientKey(app, wanted, keyOfVisitor(context));
     return await keysMarkup({
       context,
       children: (
@@ -60,10 +51,9 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
 }
 
 /** Handles the "Revoke" button. Where the session ends with the key, the page that follows says so. */
-export async function revokeFromPage({ app, member, form }: PageContext): Promise<Response> {
+export async function revokeFromPage({ app, form }: PageContext): Promise<Response> {
   const name = form.get("name") ?? "";
-  if (member === null) await revokeClientKey(app, name);
-  else await revokeMemberKey(app, member, name);
+  await revokeClientKey(app, name);
   return redirect(withQuery("/admin/keys", { revoked: name }));
 }
 
@@ -88,15 +78,14 @@ interface KeysProps {
 }
 
 async function keysMarkup({
-  context: { app, member, session, frame, url },
+  context: { app, session, frame, url },
   form = new URLSearchParams(),
   children,
 }: KeysProps): Promise<Markup> {
-  const list = await (member === null ? listKeys(app) : listMemberKeys(app, member));
-  const { items, limits, required } = list;
+  const list = await listKeys(app);
+  const { items, limits, required, from_environment: fromEnvironment } = list;
   const revoked = url.searchParams.get("revoked");
   const use = await usesOfKeys(app, items);
-  const fromEnvironment = member === null && app.config.current.auth.apiKeys.length === 0 && items.length > 0;
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">
       {limits === null ? (

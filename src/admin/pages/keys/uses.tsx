@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** What was done with each client key since the month began (UTC), as budgets count it. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import { spanOf } from "../../../budgets/period";
 import { plural } from "../../../format";
 import type { Totals } from "../../../history/history";
@@ -15,7 +15,7 @@ export interface KeyUses {
 }
 
 /** Undefined if the history cannot be read now: the keys are shown without it. */
-export async function usesOfKeys({ history, now }: App, keys: readonly KeyItem[]): Promise<KeyUses | undefined> {
+export async function usesOfKeys({ history, now }: Scope, keys: readonly KeyItem[]): Promise<KeyUses | undefined> {
   const from_ms = spanOf("month", now()).start;
   const wanted = new Set(keys.map(({ name }) => name));
   if (history.degraded) return undefined;

@@ -5,7 +5,7 @@
  */
 
 import { ownAccountsOnly } from "../../../accounts/hosts";
-import type { App } from "../../../app";
+import type { Scope, Server } from "../../../app";
 import { asProxyError, ProxyError } from "../../../errors";
 import { utcDay } from "../../../format";
 import type { InvitationState, Member } from "../../../keys/members";
@@ -21,7 +21,7 @@ import { html, redirect } from "../../ui/page-context";
 import { DeviceCode, SignInProgress } from "../accounts/sign-in";
 
 interface JoinParts {
-  app: App;
+  app: Server;
   callerOf(request: Request): Visitor;
   frameFor(): Frame;
   /** The address as the browser sees it. */
@@ -29,7 +29,8 @@ interface JoinParts {
 }
 
 interface Guest {
-  app: App;
+  app: Server;
+  scope: Scope;
   frame: Frame;
   url: URL;
   member: Member;
@@ -77,7 +78,8 @@ async function serve(
     const invitation = codeForm.test(params.code!) ? await app.members?.invitationWith(params.code!) : undefined;
     if (!invitation && network !== undefined) app.tokenTries.count(network);
     if (invitation?.name !== "open") throw new ProxyError("not_found", whyNot(invitation));
-    return await show({ app, frame, url: urlOf(request), member: invitation.member, params });
+    const { member } = invitation;
+    return await show({ app, scope: app.forMember(member.id), frame, url: urlOf(request), member, params });
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind === "internal") app.logger.error("An invitation could not be shown.", error.details.cause);
@@ -104,16 +106,14 @@ function whyNot(invitation: InvitationState | undefined): string {
   return `This invitation was used ${when}, and a link works once. If that was you, sign in at \`/admin\` with the key that was shown. If it was not, tell the owner of this dragoman at once: somebody else has this key.`;
 }
 
-const accountsOf = ({ app, member }: Guest) => app.allAccounts.filter((account) => account.member === member.id);
-
 /** Another server may have saved the account a moment ago. */
 async function hasAccount(guest: Guest): Promise<boolean> {
-  if (accountsOf(guest).length === 0) await guest.app.accountStore.reload?.();
-  return accountsOf(guest).length > 0;
+  if (guest.scope.accounts.length === 0) await guest.app.accountStore.reload?.();
+  return guest.scope.accounts.length > 0;
 }
 
 async function welcome(guest: Guest): Promise<Response> {
-  const { frame, member, params } = guest;
+  const { frame, member, params, scope } = guest;
   const isKnown = await hasAccount(guest);
   return html(
     <BarePage frame={frame} title={`Welcome, ${member.name}`}>
@@ -121,7 +121,7 @@ async function welcome(guest: Guest): Promise<Response> {
         You are invited to use this dragoman. Your requests use your own GitHub Copilot account, and nobody else's
         requests do. {ownAccountsOnly}
       </p>
-      {isKnown && <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />}
+      {isKnown && <KeyForm code={params.code!} logins={scope.accounts.map(({ id }) => id)} />}
       <form method="post" action={`${pathOf(params.code!)}/sign-in`}>
         <button type="submit" class={isKnown ? "quiet" : "primary"}>
           {isKnown ? "Sign in another account" : "Accept and sign in to GitHub"}
@@ -131,15 +131,15 @@ async function welcome(guest: Guest): Promise<Response> {
   );
 }
 
-async function begin({ app, member, params }: Guest): Promise<Response> {
-  const { id } = await beginSignIn(app, {}, member.id);
+async function begin({ scope, params }: Guest): Promise<Response> {
+  const { id } = await beginSignIn(scope, {});
   return redirect(`${pathOf(params.code!)}/sign-in/${encodeURIComponent(id)}`);
 }
 
 /** With a script the state is refreshed in place; without, the page loads itself anew every five seconds. */
 async function follow(guest: Guest): Promise<Response> {
-  const { app, frame, member, params } = guest;
-  const signIn = await showSignIn(app, params.id!, member.id);
+  const { app, scope, frame, params } = guest;
+  const signIn = await showSignIn(scope, params.id!);
   const isWaiting = signIn.state === "waiting";
   return html(
     <BarePage frame={frame} title="Sign in to GitHub">
@@ -152,7 +152,7 @@ async function follow(guest: Guest): Promise<Response> {
       <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
         <SignInProgress signIn={signIn} now={app.now()} />
         {!isWaiting && (await hasAccount(guest)) && (
-          <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />
+          <KeyForm code={params.code!} logins={scope.accounts.map(({ id }) => id)} />
         )}
       </div>
       <p>

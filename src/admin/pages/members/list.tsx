@@ -15,21 +15,21 @@ import { type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath, withQuery } from "../../ui/links";
 import { Head, OffsetPager } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
-import { html, type PageContext } from "../../ui/page-context";
+import { html, type OwnerContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
 
 /** The frame is there at once; what the members used is added up meanwhile. */
-export function membersPage(context: PageContext): StreamedPage {
+export function membersPage(context: OwnerContext): StreamedPage {
   teamOf(context.app);
   const query = readQuery(context.url.href, membersQuery());
   return { page: pageOf({ context, list: slot }), parts: [() => listOf(context, query)] };
 }
 
 /** Invites a member and shows the link, this once. */
-export async function inviteFromPage(context: PageContext): Promise<Response> {
+export async function inviteFromPage(context: OwnerContext): Promise<Response> {
   const { app, form, url } = context;
   try {
     const invited = await inviteMember(app, readInvitation(form), url.origin);
@@ -43,7 +43,7 @@ export async function inviteFromPage(context: PageContext): Promise<Response> {
 }
 
 /** The same page with what came of an action. */
-export const membersWith = async (context: PageContext, children: Child, form?: URLSearchParams): Promise<Markup> =>
+export const membersWith = async (context: OwnerContext, children: Child, form?: URLSearchParams): Promise<Markup> =>
   pageOf({ context, list: await listOf(context, membersQuery().parse({})), form, children });
 
 /** For a member who exists, empty fields change nothing. @throws ProxyError `invalid_request` */
@@ -54,7 +54,7 @@ function readInvitation(form: URLSearchParams) {
 }
 
 interface MembersProps {
-  context: PageContext;
+  context: OwnerContext;
   list: Child;
   /** The values to show in the form again. */
   form?: URLSearchParams | undefined;
@@ -81,7 +81,7 @@ const sorts = [
   ["last", "Newest request"],
 ] as const;
 
-async function listOf({ app }: PageContext, query: z.output<ReturnType<typeof membersQuery>>): Promise<Markup> {
+async function listOf({ app }: OwnerContext, query: z.output<ReturnType<typeof membersQuery>>): Promise<Markup> {
   const list = await listMembers(app, query);
   const pathOf = (offset: number) =>
     withQuery("/admin/members", {

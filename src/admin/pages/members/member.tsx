@@ -4,7 +4,7 @@ import { asProxyError } from "../../../errors";
 import { plural } from "../../../format";
 import type { KeyItem } from "../../../keys/key-list";
 import { type MemberItem, memberTrouble, startOfMonth } from "../../../keys/member-list";
-import { revokeMemberKey } from "../../api/keys";
+import { revokeClientKey } from "../../api/keys";
 import {
   dismissMember,
   inviteMember,
@@ -20,21 +20,21 @@ import { type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath, withQuery } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
-import { html, type PageContext, redirect } from "../../ui/page-context";
+import { html, type OwnerContext, redirect } from "../../ui/page-context";
 import { KeyTable } from "../keys/table";
 import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
 import { membersWith } from "./list";
 
-export const memberPage = (context: PageContext): Promise<Markup> => memberMarkup({ context });
+export const memberPage = (context: OwnerContext): Promise<Markup> => memberMarkup({ context });
 
-const nameIn = ({ params }: PageContext) => params.name ?? "";
-const backTo = (context: PageContext, done: Record<string, string> = {}) =>
+const nameIn = ({ params }: OwnerContext) => params.name ?? "";
+const backTo = (context: OwnerContext, done: Record<string, string> = {}) =>
   redirect(withQuery(memberPath(nameIn(context)), done));
 
 /** Handles the "Save limits" button. */
-export async function limitFromPage(context: PageContext): Promise<Response> {
+export async function limitFromPage(context: OwnerContext): Promise<Response> {
   const { app, form } = context;
   try {
     await limitMember(app, nameIn(context), readLimits(form));
@@ -48,23 +48,23 @@ export async function limitFromPage(context: PageContext): Promise<Response> {
 }
 
 /** Handles the "Make a new link" button. */
-export async function linkFromPage(context: PageContext): Promise<Markup> {
+export async function linkFromPage(context: OwnerContext): Promise<Markup> {
   const { app, url } = context;
   const invited = await inviteMember(app, { name: memberNamed(app, nameIn(context)).name }, url.origin);
   return memberMarkup({ context, children: <NewInvitation invited={invited} now={app.now()} /> });
 }
 
 /** Handles the "Take back" button. */
-export async function withdrawFromPage(context: PageContext): Promise<Response> {
+export async function withdrawFromPage(context: OwnerContext): Promise<Response> {
   await withdrawInvitations(context.app, nameIn(context));
   return backTo(context, { withdrawn: "1" });
 }
 
 /** Handles the "Revoke" button of a key. */
-export async function revokeOfMember(context: PageContext): Promise<Response> {
+export async function revokeOfMember(context: OwnerContext): Promise<Response> {
   const { app, form } = context;
   const key = form.get("key") ?? "";
-  await revokeMemberKey(app, memberNamed(app, nameIn(context)).id, key);
+  await revokeClientKey(app.forMember(memberNamed(app, nameIn(context)).id), key);
   return backTo(context, { revoked: key });
 }
 
@@ -88,7 +88,7 @@ function Done({ url, item, keys }: { url: URL; item: MemberItem; keys: readonly 
 }
 
 /** Handles the "Remove" button. */
-export async function dismissFromPage(context: PageContext): Promise<Markup> {
+export async function dismissFromPage(context: OwnerContext): Promise<Markup> {
   const { name } = memberNamed(context.app, nameIn(context));
   await dismissMember(context.app, name);
   return membersWith(
@@ -106,7 +106,7 @@ export async function dismissFromPage(context: PageContext): Promise<Markup> {
 }
 
 interface MemberProps {
-  context: PageContext;
+  context: OwnerContext;
   /** The values to show in the form again. */
   form?: URLSearchParams;
   /** What came of the last action. */

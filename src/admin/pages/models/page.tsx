@@ -16,7 +16,7 @@ export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
   const now = app.now();
   const accounts = app.accounts.length;
   const isOwner = member === null;
-  const allowed = modelsAllowed(app, member);
+  const allowed = modelsAllowed(app);
   return {
     page: (
       <Page frame={frame} title="Models" current="/admin/models">
@@ -40,10 +40,10 @@ export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
     ),
     parts: [
       () =>
-        modelItems(app, member).then(
+        modelItems(app).then(
           (models) => (
             <>
-              <Unlisted of={Object.keys(app.config.current.providers)} models={models} />
+              <Unlisted of={app.providers.names()} models={models} />
               <Catalogue {...{ frame, models, accounts, isOwner, now }} />
             </>
           ),

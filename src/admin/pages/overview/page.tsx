@@ -43,9 +43,10 @@ export function overviewPage(context: PageContext): StreamedPage {
 const refreshMs = "3000";
 
 function partsOf(context: PageContext): StreamedPage["parts"] {
-  const { app, member, url, exposed } = context;
+  const { app, url, exposed } = context;
   const now = app.now();
-  const isOwner = member === null;
+  const { owner } = app;
+  const isOwner = owner !== undefined;
   let pending: Promise<AccountItem[]> | undefined;
   const accounts = () => {
     pending ??= listAccounts(app);
@@ -56,15 +57,15 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
     async () => {
       const [recent, ofBudgets] = await Promise.all([
         app.history.totals({ from_ms: now - hourMs }),
-        budgetAlerts(app, member, now),
+        budgetAlerts(app, now),
       ]);
-      const others = isOwner && app.allAccounts.length > app.accounts.length;
+      const others = isOwner && owner.allAccounts.length > app.accounts.length;
       const own = [...ownAlerts(app, await accounts(), recent, now, others), ...ofBudgets];
-      const all = isOwner ? [...own, ...serverAlerts(app, exposed)] : own;
+      const all = isOwner ? [...own, ...serverAlerts(owner, exposed)] : own;
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },
     async () => <Quotas accounts={await accounts()} isOwner={isOwner} now={now} />,
-    () => usageSection(app, url, memberNamesFor(context), now),
+    () => usageSection(app, url, memberNamesFor(app), now),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage section of the overview: totals of a day, a week and a month, charts by day and hour, usage by client. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import {
   compact,
   dayMs,
@@ -23,7 +23,7 @@ import type { MemberNames } from "../member-names";
 import { ByDay, ByHour, chartMeasures, measureFor, Shares } from "./charts";
 
 /** Covers the last 30 days, or the retention period if that is shorter. */
-export async function usageSection(app: App, url: URL, names: MemberNames | undefined, now: number): Promise<Markup> {
+export async function usageSection(app: Scope, url: URL, names: MemberNames | undefined, now: number): Promise<Markup> {
   const { history } = app;
   const today = startOfDay(now);
   const days = Math.min(30, Math.max(7, app.config.current.retentionDays));
@@ -36,7 +36,7 @@ export async function usageSection(app: App, url: URL, names: MemberNames | unde
     await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
     await history.statistics({ from_ms: now - 7 * dayMs }, ["client_name"]),
   ];
-  const hasKeys = app.clientKeys.some(({ name }) => name !== null);
+  const hasKeys = app.owner?.clientKeys.some(({ name }) => name !== null) ?? true;
   const byKey = hasKeys ? await history.statistics({ from_ms: now - 7 * dayMs }, ["key_name"]) : undefined;
   const byMember = names && (await history.statistics({ from_ms: now - 7 * dayMs }, ["member"]));
   if (ofMonth.request_count === 0) return <NothingUsed />;

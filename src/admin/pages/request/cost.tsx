@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
 import { entryOf } from "../../../json";
 import { withTimeLimit } from "../../../net/time-limit";
@@ -17,7 +17,7 @@ export interface PricedModel extends ModelItem {
 }
 
 /** The model with this ID. Undefined if the catalogue takes longer than a second: a page does not wait for the upstream. */
-export async function modelWithin(app: App, id: string | null): Promise<PricedModel | undefined> {
+export async function modelWithin(app: Scope, id: string | null): Promise<PricedModel | undefined> {
   if (id === null) return undefined;
   const models = await withTimeLimit<ModelItem[], ModelItem[]>(
     modelItems(app).catch(() => []),

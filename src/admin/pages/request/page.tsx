@@ -25,8 +25,7 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
       "not_found",
       "No request with this ID is in the history. It may have been deleted after the retention period, or the ID may be wrong.",
     );
-  if (found.running)
-    return <RunningPage item={found.item} frame={frame} names={memberNamesFor(context)} now={app.now()} />;
+  if (found.running) return <RunningPage item={found.item} frame={frame} names={memberNamesFor(app)} now={app.now()} />;
   const { item } = found;
   const searches = await searchesOf(app, item);
   const now = app.now();
@@ -66,7 +65,7 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
             </section>
             <Searches items={searches} />
             <Changes item={item} />
-            <Ids item={item} names={memberNamesFor(context)} now={now} />
+            <Ids item={item} names={memberNamesFor(app)} now={now} />
           </div>
         </div>
       </Page>

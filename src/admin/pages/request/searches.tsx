@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The web searches that ran for one request: each with its engine, its result and its cost. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
 import { Duration, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -12,7 +12,7 @@ import { CostOf, Status } from "../requests/rows";
 const most = 50;
 
 /** The rows of what ran for the request, which are numbered. */
-export async function searchesOf(app: App, { request_id, parent_id }: ShownEntry): Promise<ShownEntry[]> {
+export async function searchesOf(app: Scope, { request_id, parent_id }: ShownEntry): Promise<ShownEntry[]> {
   const searches: ShownEntry[] = [];
   if (parent_id !== null) return searches;
   for (let number = 1; number <= most; number += 1) {

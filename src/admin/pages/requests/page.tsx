@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The list of requests: filters, running requests, history and totals, refreshed live on demand. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import { readQuery } from "../../../endpoint";
 import { ProxyError } from "../../../errors";
 import type { Filters } from "../../../history/history";
@@ -42,7 +42,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
   const running = live.running.map(showRunning).filter(passes(filters));
   const nothingYet = !list.fault && list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
-  const names = memberNamesFor(context);
+  const names = memberNamesFor(app);
   const view: RequestsView = { filters, limit, follows, paged, now, url, names };
   return {
     page: (
@@ -57,7 +57,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
             <meta http-equiv="refresh" content="5" />
           </noscript>
         )}
-        <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} keys={keyNames(context, list)} />
+        <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} keys={keyNames(app, list)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <RunningRows {...{ running, live, frame, names, now }} />
           {list.fault ? (
@@ -87,15 +87,15 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
 }
 
 /** The owner's keys, and those of the rows: a member's keys are in the member's rows. */
-function keyNames({ app, member }: PageContext, { items }: ShownPage): string[] {
-  const own = member === null ? app.clientKeys.flatMap(({ name }) => name ?? []) : [];
+function keyNames({ owner }: Scope, { items }: ShownPage): string[] {
+  const own = owner?.clientKeys.flatMap(({ name }) => name ?? []) ?? [];
   return [...new Set([...own, ...items.flatMap(({ key_name }) => key_name ?? [])])].sort();
 }
 
 const nothingRuns: RunningList = { running: [], count: 0 };
 
 /** A page of the history; without rows and with a sentence while the database is away. What runs can still be shown then. */
-async function readHistory(app: App, read: () => Promise<ShownPage>): Promise<ShownPage & { fault?: string }> {
+async function readHistory(app: Scope, read: () => Promise<ShownPage>): Promise<ShownPage & { fault?: string }> {
   try {
     return await read();
   } catch (thrown) {

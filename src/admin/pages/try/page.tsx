@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The page Try: a prompt to any model in any dialect. Streaming needs a script; without one the page makes the command. */
-import type { App } from "../../../app";
+import type { Scope } from "../../../app";
 import { clientDialects } from "../../../dialects/hub/conversation";
 import { samples } from "../../../dialects/samples";
 import { formatUnits } from "../../../format";
@@ -10,6 +10,7 @@ import { type ModelItem, modelItems } from "../../api/models";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
 import type { PageContext } from "../../ui/page-context";
+import { needsKeyIn } from "../connect/page";
 import { curlOf, readPrompt } from "./prompt";
 import { keyOfVisitor } from "./send";
 
@@ -19,7 +20,7 @@ export const tryPage = (context: PageContext): Promise<Markup> =>
 /** The form's request as a command. */
 export function curlFromPage(context: PageContext): Promise<Markup> {
   const { app, form, url } = context;
-  const key = app.requiresKey ? "YOUR_CLIENT_KEY" : undefined;
+  const key = needsKeyIn(app) ? "YOUR_CLIENT_KEY" : undefined;
   return tryMarkup({ context, form, curl: curlOf(readPrompt(form), url.origin, key) });
 }
 
@@ -165,7 +166,7 @@ function costOf(model: ModelItem): string {
 }
 
 /** Those that answer prompts and may be used, with this key too; none if the list takes longer than two seconds. */
-async function chatModels(app: App, key: ClientKey | undefined): Promise<ModelItem[]> {
+async function chatModels(app: Scope, key: ClientKey | undefined): Promise<ModelItem[]> {
   const models = await withTimeLimit<ModelItem[], ModelItem[]>(
     modelItems(app).catch(() => []),
     2_000,

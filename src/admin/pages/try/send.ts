@@ -13,13 +13,9 @@ export const tryClient = "dragoman-try";
  * The owner needs no client key here: the guard of the pages has let the request in. A member asks with the key of the session,
  * whose limits and budgets hold. @throws ProxyError `authentication`
  */
-export function keyOfVisitor({
-  app,
-  member,
-  session,
-}: Pick<PageContext, "app" | "member" | "session">): ClientKey | undefined {
-  if (member === null) return undefined;
-  const key = app.members!.clientKeysOf(member).find(({ name }) => name === session?.keyName);
+export function keyOfVisitor({ app, session }: Pick<PageContext, "app" | "session">): ClientKey | undefined {
+  if (!app.membership) return undefined;
+  const key = app.membership.clientKeys().find(({ name }) => name === session?.keyName);
   if (!key) throw keyGone();
   requireUnexpired(key, app.now());
   return key;

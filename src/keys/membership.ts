@@ -1,0 +1,51 @@
+/** What a member's requests may know of the member and change: the member's own keys, and nobody else's. */
+import { type ClientKey, keyNotFound } from "./client-keys";
+import type { Member, Members, WantedKey } from "./members";
+
+export class Membership {
+  readonly #members: Members;
+
+  constructor(
+    members: Members,
+    /** The member's id. */
+    readonly id: string,
+  ) {
+    this.#members = members;
+  }
+
+  /** Undefined once the member was removed. */
+  get self(): Member | undefined {
+    return this.#members.find(this.id);
+  }
+
+  clientKeys(): ClientKey[] {
+    return this.#members.clientKeysOf(this.id);
+  }
+
+  /** The member's key that one of the sent values is. */
+  findKey(sent: readonly string[]): ClientKey | undefined {
+    const key = this.#members.findKey(sent);
+    return key?.member === this.id ? key : undefined;
+  }
+
+  /** The same, by a key's SHA-256. */
+  keyWith(digest: Uint8Array): ClientKey | undefined {
+    const key = this.#members.keyWith(digest);
+    return key?.member === this.id ? key : undefined;
+  }
+
+  /** @returns The key, which cannot be shown again, and its whole name. @throws as `Members.createKey` */
+  async createKey(wanted: WantedKey): Promise<{ name: string; key: string }> {
+    const key = await this.#members.createKey(this.id, wanted);
+    return { name: `${this.self!.name}/${wanted.name}`, key };
+  }
+
+  /** @param name `anna/laptop`, or `laptop`. @returns Its whole name. @throws ProxyError `not_found` */
+  async revokeKey(name: string): Promise<string> {
+    const names = [name, `${this.self?.name}/${name}`].map((each) => each.toLowerCase());
+    const own = this.clientKeys().find((key) => names.includes(key.name!.toLowerCase()));
+    if (!own) throw keyNotFound(name);
+    await this.#members.revokeKey(this.id, name.slice(name.indexOf("/") + 1));
+    return own.name!;
+  }
+}
