@@ -265,6 +265,8 @@ describe("no other model is asked", () => {
     const user = (...content: object[]) => ({ role: "user", content });
     const text = (words: string) => ({ type: "text", text: words });
     const tools = [{ name: "get_weather", input_schema: weather.schema }];
+    // The first count loads the tokenizer, which may take longer than a request waits for its count.
+    await proxy.post("/v1/messages/count_tokens", hello(claude));
     const cases: [string, string, object, string][] = [
       [
         "an image, to a model that may be blind",
