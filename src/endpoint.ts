@@ -110,6 +110,7 @@ export const endpointsOf =
     definition: Columns & Definition<Context, Path, Params, Query, Body, Result>,
   ): Endpoint<Context, Columns> => {
     const { handle } = definition;
+    const isPlain = !definition.params && !definition.query && !definition.body;
     return {
       ...definition,
       get params() {
@@ -131,6 +132,7 @@ export const endpointsOf =
         return madeOf(definition.otherAnswers);
       },
       async run(context: Context & { params: Record<string, string> }) {
+        if (isPlain) return answerOf(await handle(context as Parameters<typeof handle>[0]));
         const { request } = context;
         const schemas = {
           params: madeOf(definition.params),
@@ -146,9 +148,12 @@ export const endpointsOf =
           ...context,
           ...(inputs as Pick<Parameters<typeof handle>[0], keyof typeof inputs>),
         });
-        return result instanceof Response ? result : Response.json(result, { headers });
+        return answerOf(result);
       },
     };
+    function answerOf(result: Awaited<ReturnType<typeof handle>>): Response {
+      return result instanceof Response ? result : Response.json(result, { headers });
+    }
   };
 
 /** A page of another origin can send a form, but not this content type without a preflight. @throws ProxyError 415. */

@@ -147,3 +147,8 @@ export function isEscaped(text: string, at: number): boolean {
  */
 export const notJson = (what: string): ProxyError =>
   new ProxyError("upstream", `${what} is not JSON: is a proxy or a portal in the way?`);
+
+export function isEmpty(object: object): boolean {
+  for (const _ in object) return false;
+  return true;
+}

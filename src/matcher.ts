@@ -1,10 +1,12 @@
 /**
- * Elysia, which only matches paths here. Bodies go on as streams with their bytes as they are, errors have the form of the
+ * Rows of a path without parameters are found in a table: most requests are for one of them. For the others there is Elysia,
+ * which only matches paths here. Bodies go on as streams with their bytes as they are, errors have the form of the
  * client's API, and who may ask, what is read and what the documents say are columns of our route tables: its parsers, guards,
  * derived values and schemas would be a second place for each of them.
  */
 import { Elysia } from "elysia";
 import { ProxyError } from "./errors";
+import { pathOfUrl } from "./net/in/params";
 
 /** A row of a route table. */
 export interface Route {
@@ -41,8 +43,21 @@ export function matcherOf<Row extends Route>(
     elysia.route(row.method, row.path, ({ request, params }) => answer(row, request, params ?? {}), { parse: "none" });
   for (const [path, same] of Map.groupBy(rows, (row) => row.path))
     elysia.all(path, ({ request }) => miss(request, same), { parse: "none" });
-  return (request) => elysia.handle(request);
+  const fixed = new Map(rows.filter(isFixed).map((row) => [`${row.method} ${row.path}`, row]));
+  return async (request) => {
+    const row = fixed.get(`${request.method} ${pathOfUrl(request.url)}`);
+    if (row === undefined) return elysia.handle(request);
+    try {
+      return await answer(row, request, noParams);
+    } catch (thrown) {
+      return fail(thrown, request);
+    }
+  };
 }
+
+const isFixed = ({ path }: Route): boolean => !/[:*]/.test(path);
+
+const noParams: Record<string, string> = Object.freeze({});
 
 /** The methods of each path. GET implies HEAD. */
 export function methodsByPathOf(rows: readonly Route[]): Map<string, string[]> {

@@ -2,8 +2,8 @@
  * The chain of models that serve in place of one that cannot: the owner's `fallbacks`. The next model is asked only while
  * nothing of an answer exists, each model once, and never after GitHub has blocked an account.
  */
-import { isEmpty } from "../dialects/hub/json";
 import { asProxyError, ProxyError } from "../errors";
+import { isEmpty } from "../json";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
 import { findListed } from "../upstream/models/model-name";
 import type { Exchange } from "./exchange";

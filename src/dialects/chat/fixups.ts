@@ -1,12 +1,12 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
-import { isObject, numberIn, parseWithSource } from "../../json";
+import { isEmpty, isObject, numberIn, parseWithSource } from "../../json";
 import { editMembers } from "../../net/json/json-edit";
 import { commentFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { dedupe } from "../hub/dedupe";
-import { isEmpty, omit } from "../hub/json";
+import { omit } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { ReplyError } from "../hub/reply";
 import { asFixup } from "../hub/rules";

@@ -116,8 +116,3 @@ function refuse(path: string, wanted: string, value: unknown): never {
   const found = value === undefined ? "it is missing" : `it is ${got}`;
   throw new ProxyError("invalid_request", `\`${path}\` must be ${wanted}; ${found}.`, { param: path });
 }
-
-export function isEmpty(object: object): boolean {
-  for (const _ in object) return false;
-  return true;
-}

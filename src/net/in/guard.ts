@@ -78,14 +78,34 @@ export function inspect(
   connection: ClientConnection = noConnection,
 ): Visitor {
   const hostHeader = request.headers.get("host");
-  const hostName = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
+  const host = judgeHost(hostHeader, lists);
   // A malformed Host makes `request.url` a bare path, and a router would then use another path than the one that was checked.
-  if (hostName === undefined || hostName.length > maxHostName || !request.url.startsWith("http"))
+  if (host === undefined || !request.url.startsWith("http"))
     throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
 
   const origin = request.headers.get("origin");
   const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
-  return new InspectedCaller(request.headers, peer, foreign, origin, hostKind(hostName, lists), hostName, connection);
+  return new InspectedCaller(request.headers, peer, foreign, origin, host.kind, host.name, connection);
+}
+
+interface JudgedHost {
+  header: string;
+  lists: GuardLists;
+  name: string;
+  kind: HostKind;
+}
+
+/** Most requests have the Host of the one before. */
+let lastJudged: JudgedHost | undefined;
+
+/** Undefined if it is missing or malformed. */
+function judgeHost(header: string | null, lists: GuardLists): JudgedHost | undefined {
+  if (header === null) return undefined;
+  if (lastJudged?.header === header && lastJudged.lists === lists) return lastJudged;
+  const name = hostPattern.exec(header)?.[1]?.toLowerCase();
+  if (name === undefined || name.length > maxHostName) return undefined;
+  lastJudged = { header, lists, name, kind: hostKind(name, lists) };
+  return lastJudged;
 }
 
 const noConnection: ClientConnection = {

@@ -1,12 +1,13 @@
 /** The path of a request, and the parameters in it: `/v1/models/:id`. */
 import { ProxyError } from "../../errors";
+import { isEmpty } from "../../json";
 
 /**
  * The decoded parameters. Elysia gives null for one whose percent-encoding is not UTF-8.
  * @throws ProxyError 400 that names the parameter.
  */
 export function decodedParams(params: Record<string, string | null> | undefined): Record<string, string> {
-  if (params === undefined) return {};
+  if (params === undefined || isEmpty(params)) return {};
   return Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
       if (value !== null) return [name, value];
