@@ -4,7 +4,7 @@ import type { JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { ClientConnection } from "../net/in/guard";
-import { type CallResponse, piecesOf, readBody, readStart } from "../net/out/body";
+import { type CallResponse, piecesOf, readStart, readText } from "../net/out/body";
 import { pump } from "../net/stream/pump";
 import { gatherFrames } from "../net/stream/sse";
 import type { ReplyWatch } from "../upstream/changes/drift";
@@ -45,7 +45,7 @@ export async function respondFull(reply: Reply): Promise<Response> {
   const text =
     call.stream || !call.reply.full
       ? await collectReply(reply)
-      : readFull(await readBody(response, maxReplyBytes), call.who, (text, json) => {
+      : readFull(await readText(response, maxReplyBytes), call.who, (text, json) => {
           watch?.full(json);
           return call.reply.full!(text, json);
         });
@@ -69,10 +69,7 @@ async function collectReply({ response, call, running, watch }: Reply): Promise<
 
 const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
 
-const utf8 = new TextDecoder();
-
-function readFull(bytes: Uint8Array, who: string, read: (text: string, json: JsonObject) => string): string {
-  const text = utf8.decode(bytes);
+function readFull(text: string, who: string, read: (text: string, json: JsonObject) => string): string {
   // What is no object need not be parsed: a list that is nested a million times takes long.
   const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
   if (!isObject(json)) throw notJson(`${who}'s answer`);

@@ -225,6 +225,26 @@ describe("the clock of a call", () => {
     }
   });
 
+  test("a small body that is read at once is given up in the same way, and ended by its caller", async () => {
+    using server = await stalling("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
+    expect(
+      await failure(callOut(server.url, { ...call, limits }).then((answer) => readText(answer, 1000))),
+    ).toMatchObject({ kind: "timeout", message: expect.stringContaining("sent nothing for 0.2 s") });
+    const leaving = new AbortController();
+    const answer = await callOut(server.url, { ...call, signal: leaving.signal });
+    const whole = failure(readText(answer, 1000));
+    leaving.abort(new ProxyError("permission", "The owner has cancelled it."));
+    expect(await whole).toMatchObject({ kind: "permission" });
+  });
+
+  test("a small body that breaks off is an error of the network", async () => {
+    using server = await rawServer((socket) =>
+      socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc")),
+    );
+    const error = await failure(callOut(server.url, call).then((answer) => readText(answer, 1000)));
+    expect(error).toMatchObject({ kind: "upstream" });
+  });
+
   test("bytes that keep coming are no silence, until the whole took too long", async () => {
     using server = await rawServer((socket) =>
       socket.once("data", () => {
@@ -251,7 +271,7 @@ describe("the clock of a call", () => {
     const stream = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Buffer.from("late")) });
     const clock = startClock(limits, "The service", "http://127.0.0.1/");
     clock.answered();
-    const body = openBody(stream, clock, "The service", "http://127.0.0.1/");
+    const body = openBody({ body: stream }, clock, "The service", "http://127.0.0.1/");
     await Bun.sleep(limits.idle * 2);
     expect(Buffer.from((await body.read())!).toString()).toBe("late");
     expect(await failure(body.read())).toMatchObject({ kind: "timeout" });
@@ -283,7 +303,12 @@ test("a proxy in the environment is not asked for this machine", async () => {
 
 describe("a body", () => {
   const answerOf = (stream: ReadableStream<Uint8Array> | null, limits = singleLimit(5000)) => ({
-    body: openBody(stream, startClock(limits, "The service", "http://127.0.0.1/"), "The service", "http://127.0.0.1/"),
+    body: openBody(
+      { body: stream },
+      startClock(limits, "The service", "http://127.0.0.1/"),
+      "The service",
+      "http://127.0.0.1/",
+    ),
   });
   const large = (bytes: number) =>
     answerOf(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(bytes)) }));

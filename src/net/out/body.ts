@@ -23,54 +23,62 @@ export interface ResponseBody {
    * caller's own signal.
    */
   read(): Promise<Uint8Array | undefined>;
+  /**
+   * All of it as text, in place of `read`; missing where it is no small body of a known length. A reader costs more than all
+   * else that is done with such a body.
+   * @throws As `read`.
+   */
+  readonly text?: () => Promise<string>;
   /** Aborts when the call ends before its body does, by one of its limits or by its caller; its reason is what `read` throws. */
   readonly signal: AbortSignal;
   /** Stops reading and closes the connection. */
   cancel(): void;
 }
 
+/** A fetch's response, or what has a stream in its place. */
+export type BodySource = Pick<Response, "body"> & Partial<Pick<Response, "text" | "headers">>;
+
 /**
- * @param stream Null for a response without a body.
+ * @param source Its body is null for a response without one.
  * @param url For messages that name the proxy on the way.
  */
-export function openBody(
-  stream: ReadableStream<Uint8Array> | null,
-  clock: CallClock,
-  who: string,
-  url: string,
-): ResponseBody {
-  return new OpenBody(stream, clock, who, url);
+export function openBody(source: BodySource, clock: CallClock, who: string, url: string): ResponseBody {
+  return new OpenBody(source, clock, who, url);
 }
 
-const readerOf = (stream: ReadableStream<Uint8Array> | null) => stream?.getReader();
+/** Bytes of a body that comes in one piece, or nearly: the limit for silence holds for all of it. */
+const maxAtOnce = 64 * 1024;
+
+function isSmall({ headers }: BodySource): boolean {
+  const length = headers?.get("content-length");
+  return length != null && Number(length) <= maxAtOnce && !headers!.has("content-encoding");
+}
+
+const readerOf = ({ body }: BodySource) => body?.getReader();
 
 class OpenBody implements ResponseBody {
   readonly signal: AbortSignal;
+  readonly text: ResponseBody["text"];
+  readonly #source: BodySource;
   #reader: ReturnType<typeof readerOf>;
   #isEnded = false;
 
   constructor(
-    readonly stream: ReadableStream<Uint8Array> | null,
+    source: BodySource,
     readonly clock: CallClock,
     readonly who: string,
     readonly url: string,
   ) {
+    this.#source = source;
     this.signal = clock.signal;
-    this.signal.addEventListener(
-      "abort",
-      () => {
-        clock.stop();
-        this.#disconnect();
-      },
-      { once: true },
-    );
+    this.text = isSmall(source) ? () => this.#readAtOnce() : undefined;
   }
 
   async read(): Promise<Uint8Array | undefined> {
     const { clock } = this;
     clock.awaits();
     try {
-      this.#reader ??= readerOf(this.stream);
+      this.#reader ??= this.#open();
       const value = (await this.#reader?.read())?.value;
       if (value !== undefined) return value;
       if (this.signal.aborted) throw this.signal.reason;
@@ -78,10 +86,36 @@ class OpenBody implements ResponseBody {
       return undefined;
     } catch (thrown) {
       this.#end();
-      throw this.signal.aborted ? this.signal.reason : networkError(thrown, this.url, this.who);
+      throw this.#failure(thrown);
     } finally {
       clock.heard();
     }
+  }
+
+  #open() {
+    const abort = () => {
+      this.clock.stop();
+      this.#disconnect();
+    };
+    if (this.signal.aborted) throw this.signal.reason;
+    this.signal.addEventListener("abort", abort, { once: true });
+    return readerOf(this.#source);
+  }
+
+  /** The signal of the call ends this too. */
+  async #readAtOnce(): Promise<string> {
+    this.clock.awaits();
+    try {
+      return await this.#source.text!();
+    } catch (thrown) {
+      throw this.#failure(thrown);
+    } finally {
+      this.#end();
+    }
+  }
+
+  #failure(thrown: unknown): unknown {
+    return this.signal.aborted ? this.signal.reason : networkError(thrown, this.url, this.who);
   }
 
   cancel(): void {
@@ -96,7 +130,7 @@ class OpenBody implements ResponseBody {
   }
 
   #disconnect(): void {
-    (this.#reader ?? this.stream)?.cancel().catch(() => {}); // a broken stream cannot be cancelled
+    (this.#reader ?? this.#source.body)?.cancel().catch(() => {}); // a broken stream cannot be cancelled
   }
 }
 
@@ -151,8 +185,14 @@ export async function readBody({ body }: Pick<CallResponse, "body">, max: number
 
 /** {@link readBody} as text. */
 export async function readText(response: Pick<CallResponse, "body">, max: number): Promise<string> {
-  return Buffer.from(await readBody(response, max)).toString();
+  const { body } = response;
+  if (!body.text) return utf8.decode(await readBody(response, max));
+  const text = await body.text();
+  if (text.length > max) throw tooLarge(body, max);
+  return text;
 }
+
+const utf8 = new TextDecoder();
 
 /**
  * The first bytes of a response as text: enough for an error message, however large or slow the response is.

@@ -117,9 +117,9 @@ function isOnThisMachine(url: string): boolean {
 }
 
 function responseOf(response: Response, clock: CallClock, url: string, { who, returnsRedirects }: OutgoingCall) {
-  const { status, ok, headers, body: stream } = response;
+  const { status, ok, headers } = response;
   clock.answered();
-  const body = openBody(stream, clock, who, url);
+  const body = openBody(response, clock, who, url);
   const fault = returnsRedirects && isRedirect(status) ? undefined : faultIn(status);
   if (fault === undefined) return { status, ok, headers, body };
   body.cancel();

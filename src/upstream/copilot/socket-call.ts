@@ -144,7 +144,7 @@ class Exchange {
   #answer(status: number, headers: Headers, stream: ReadableStream<Uint8Array>): void {
     this.#clock.answered();
     const { who, url } = this.call;
-    const body = openBody(stream, this.#clock, who, url);
+    const body = openBody({ body: stream }, this.#clock, who, url);
     this.response.resolve({ status, ok: status === 200, headers, body, overSocket: true });
   }
 
