@@ -139,7 +139,7 @@ interface StreamParts {
   normalize(next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext): Normalizer;
   read(next: Sink<ReplyEvent>, context: ReplyContext): EventReader;
   pass(next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext): PassedReply;
-  collect(): { read(type: string, json: JsonObject): void; body(): JsonObject };
+  collect(): { read(event: WireEvent): void; body(): JsonObject };
 }
 
 const plainContext: ReplyContext = { model: "", usage: true, replies: 1 };
@@ -209,7 +209,7 @@ export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fix
         {
           push(event) {
             reader.push(event);
-            if (event.kind === "event") collector.read(event.type, event.json);
+            if (event.kind === "event") collector.read(event);
           },
           end: () => reader.end(),
         },

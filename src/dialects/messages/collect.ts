@@ -3,6 +3,7 @@ import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";
 import { inputObject } from "../hub/tool-input";
+import type { WireEvent } from "../hub/upstream-stream";
 
 /**
  * Merges every field of every event, known or not: `message_start` holds the message, `message_delta` its final fields,
@@ -12,7 +13,7 @@ export class CollectedMessage {
   #message: JsonObject = {};
   readonly #blocks = new Map<number, Growing>();
 
-  read(type: string, event: JsonObject): void {
+  read({ type, json: event }: WireEvent): void {
     switch (type) {
       case "message_start":
         this.#message = isObject(event.message) ? event.message : {};

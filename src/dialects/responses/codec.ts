@@ -1,14 +1,16 @@
 /** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
 import type { Codec } from "../codec";
+import { streamsOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
-import { collectStream } from "./collect";
+import { CollectedResponse } from "./collect";
 import { compactionReply, isNotMade, summaryReply, summaryRequest, trigger } from "./compaction";
-import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
+import { fixReply, fixRequest, PassedResponse, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
+import { ResponsesNormalizer } from "./normalize";
 import { overview, promptHead } from "./overview";
 import { references } from "./references";
-import { decodeReply, decodeStream } from "./reply-reader";
+import { decodeReply, ItemReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, isWarmUp } from "./request";
 import { repairForeignItems, repairTools } from "./rules";
@@ -42,9 +44,12 @@ export const responses: Codec = {
   decodeReply,
   encodeReply,
   fixReply,
-  decodeStream,
+  ...streamsOf({
+    normalize: (next, report) => new ResponsesNormalizer(next, report),
+    read: (next) => new ItemReader(next),
+    pass: (next, report, context) => new PassedResponse(next, report, context),
+    collect: () => new CollectedResponse(),
+  }),
   encodeStream,
-  fixStream,
-  collectStream,
   encodeError,
 };

@@ -3,7 +3,7 @@ import { isObject } from "../../json";
 import { invalidEventCode } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import type { ReplyError } from "../hub/reply";
+import type { ReplyFailure } from "../hub/reply";
 
 /** The error for an event that cannot be read. */
 export const invalidEvent = {
@@ -24,7 +24,7 @@ export const gaveUp = {
 } as const;
 
 /** The upstream's error: flat, nested, or without a type. */
-export function errorIn(event: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
+export function errorIn(event: JsonObject): ReplyFailure | undefined {
   const error = isObject(event.error) ? event.error : event.type === "error" ? event : undefined;
   return error && { code: textIn(error.code) || gaveUp.code, message: textIn(error.message) || gaveUp.message };
 }

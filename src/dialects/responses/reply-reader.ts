@@ -1,12 +1,23 @@
-/** Reads replies of the responses dialect, full or as a stream. */
-import { isObject } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/stream/sse";
-import { collectInto, type Stage } from "../../net/stream/stream";
-import { cutReply } from "../hub/block-lifecycle";
-import type { ReplyEvent } from "../hub/reply";
-import { invalidEvent, invalidReply } from "./errors";
-import { ItemReader } from "./item-reader";
-import { eventType } from "./raw-fields";
+/** Reads replies of the responses dialect, full or as a stream: their items become blocks. */
+import { entryOf, isObject } from "../../json";
+import { collectInto, type Sink } from "../../net/stream/stream";
+import { type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { Fields } from "../hub/fields";
+import { countIn, textIn } from "../hub/json";
+import type { Block, ReplyEvent, ReplyFailure, StopReason } from "../hub/reply";
+import { extrasOf } from "../openai";
+import { sealOf } from "./compaction";
+import { errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
+import { ownId } from "./ids";
+import { outputIndexes } from "./output-indexes";
+import { thinkingText } from "./parts";
+import { toolRunBy } from "./server-tools";
+import { flatName } from "./tools";
+import { decodeUsage } from "./usage";
+
+/** Why a response is incomplete; an unknown reason counts as `length`. */
+const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "length", content_filter: "refusal" };
 
 /** Reads a full reply. */
 export function decodeReply(body: unknown): ReplyEvent[] {
@@ -17,21 +28,285 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   return events;
 }
 
-/** Reads a stream. */
-export function decodeStream(): Stage<SseFrame, ReplyEvent> {
-  return (next) => {
-    const reader = new ItemReader(next);
-    return {
-      push(frame) {
-        if (frame.data === undefined || frame.data === "[DONE]" || reader.ended) return;
-        const event = jsonOf(frame);
-        if (isObject(event)) reader.read(eventType(frame), event);
-        else reader.fail(invalidEvent);
-      },
-      end() {
-        reader.fail(cutReply);
-        next.end();
-      },
+/** What was already emitted of the item that is being streamed. */
+interface Progress {
+  index: number;
+  id: string;
+  /** The message's extras, for its first block. */
+  extras: WithExtras;
+  /**
+   * The content part of a message, or the part of a reasoning item, that is being streamed; earlier parts are
+   * complete.
+   */
+  part: string | number | undefined;
+  /** Whether text of that part was emitted. */
+  spoke: boolean;
+}
+
+/**
+ * Items are matched by `output_index`: not each event has an id. The first added item is streamed; items added meanwhile are emitted when they are done and the first one has ended.
+ */
+export class ItemReader {
+  private readonly writer: ReplyWriter;
+  private readonly whole = new Map<number, JsonObject>();
+  /** The items of `output_item.added` and `output_item.done` events. */
+  private readonly shown = new Map<number, JsonObject>();
+  private readonly emitted = new Set<number>();
+  private inFlight: Progress | undefined;
+  private called = false;
+  private refused = false;
+
+  constructor(next: Sink<ReplyEvent>) {
+    this.writer = replyWriter(next);
+  }
+
+  get ended(): boolean {
+    return this.writer.ended;
+  }
+
+  /** Reads one event of a stream. */
+  read(type: string, event: JsonObject) {
+    const index = countIn(event.output_index) ?? -1;
+    if (isObject(event.item)) this.shown.set(index, event.item);
+    const isOfItem = this.inFlight?.index === index && this.readContent(this.inFlight, type, event);
+    if (!isOfItem) this.readLifecycle(type, event, index);
+  }
+
+  /** Reads an event of the item in flight; returns false if it is another event. */
+  private readContent(progress: Progress, type: string, event: JsonObject): boolean {
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        this.addText(progress, event, type === "response.refusal.delta");
+        return true;
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        this.addInput(progress, textIn(event.delta));
+        return true;
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        thinkingDelta(this.writer, progress, event);
+        return true;
+      case "response.content_part.done":
+        if (isObject(event.part)) this.endPart(progress, event.part);
+        return true;
+    }
+    return false;
+  }
+
+  private readLifecycle(type: string, event: JsonObject, index: number) {
+    switch (type) {
+      case "response.created":
+      case "response.in_progress":
+        if (isObject(event.response)) this.start(event.response);
+        return;
+      case "response.output_item.added":
+        if (isObject(event.item) && !this.inFlight && !this.emitted.has(index)) this.addItem(event.item, index);
+        return;
+      case "response.output_item.done":
+        if (isObject(event.item) && !this.emitted.has(index)) this.endItem(event.item, index);
+        return;
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+      case "response.cancelled": {
+        const response = isObject(event.response) ? event.response : {};
+        return this.terminate(type.slice("response.".length), response, event);
+      }
+      default: {
+        // Errors of Copilot may come without a type.
+        const error = type.startsWith("response.") ? undefined : errorIn(event);
+        if (error) this.fail(error);
+      }
+    }
+  }
+
+  private start(response: JsonObject) {
+    this.writer.start(textIn(response.id), textIn(response.model));
+  }
+
+  private addItem(item: JsonObject, index: number) {
+    this.inFlight = { ...fresh(index), id: textIn(item.id), extras: messageExtras(item) };
+    if (!isCall(item)) return;
+    this.called = true;
+    this.writer.open(`${index}`, callBlock(item));
+  }
+
+  private addText(progress: Progress, event: JsonObject, refusal: boolean) {
+    const at = countIn(event.content_index) ?? 0;
+    const text = textIn(event.delta);
+    if (typeof progress.part === "number" && at < progress.part) return this.fail(invalidEvent);
+    if (progress.part !== at) progress.spoke = false;
+    progress.part = at;
+    if (text === "") return;
+    this.writer.open(partKey(progress, at), textBlock(refusal, progress.extras));
+    this.writer.delta(text);
+    progress.extras = {};
+    progress.spoke = true;
+    this.refused ||= refusal;
+  }
+
+  private addInput(progress: Progress, text: string) {
+    if (this.writer.openKey !== `${progress.index}`) return;
+    progress.spoke = true;
+    this.writer.delta(text);
+  }
+
+  private endPart(progress: Progress, part: JsonObject) {
+    if (!progress.spoke || typeof progress.part !== "number") return;
+    this.writer.close(annotationExtras(part));
+    progress.part++;
+    progress.spoke = false;
+  }
+
+  private endItem(item: JsonObject, index: number) {
+    if (this.inFlight && this.inFlight.index !== index) return void this.whole.set(index, item);
+    this.emit(item, this.inFlight ?? fresh(index));
+    this.inFlight = undefined;
+    this.emitWaiting();
+  }
+
+  /** Emits what was not yet streamed of the item. */
+  private emit(item: JsonObject, progress: Progress) {
+    const { writer } = this;
+    this.emitted.add(progress.index);
+    this.called ||= isCall(item);
+    if (isCall(item)) emitCall(writer, item, progress);
+    else if (item.type === "reasoning") emitReasoning(writer, item, progress);
+    else if (item.type === "message") this.refused = emitMessage(writer, item, progress) || this.refused;
+    else {
+      const ran = toolRunBy(item);
+      const signature = sealOf(item);
+      writer.open(`${progress.index}`, { kind: "foreign", dialect: "responses", value: item, ...(ran ? { ran } : {}) });
+      writer.close(signature ? { signature } : {});
+    }
+  }
+
+  private emitWaiting() {
+    for (const [index, item] of this.whole) if (!this.emitted.has(index)) this.emit(item, fresh(index));
+    this.whole.clear();
+  }
+
+  /** Ends the reply; items that were not streamed are read from its output. */
+  terminate(status: unknown, response: JsonObject, event: JsonObject) {
+    if (textIn(response.id) !== "") this.start(response);
+    if (status !== "completed" && status !== "incomplete") {
+      this.emitUsage(response, event);
+      return this.fail(errorIn(response) ?? gaveUp);
+    }
+    this.emitOutput(Array.isArray(response.output) ? response.output : []);
+    this.emitUsage(response, event);
+    const reason = isObject(response.incomplete_details) ? textIn(response.incomplete_details.reason) : "";
+    if (status === "incomplete")
+      this.writer.finish(entryOf(incompleteReasons, reason) ?? "length", reason || "incomplete");
+    else this.writer.finish(this.called ? "tool-call" : this.refused ? "refusal" : "stop", "completed");
+  }
+
+  private emitOutput(output: readonly unknown[]) {
+    const indexes = outputIndexes(output, this.shown);
+    const emitAt = (at: number, progress?: Progress) => {
+      // A negative index stands for an item that was not streamed.
+      const index = indexes[at] ?? -1 - at;
+      const item = output[at];
+      if (isObject(item) && !this.emitted.has(index)) this.emit(item, progress ?? fresh(index));
     };
+    // The item in flight comes first, so that no block is opened twice.
+    if (this.inFlight) emitAt(indexes.indexOf(this.inFlight.index), this.inFlight);
+    for (const at of output.keys()) emitAt(at);
+    this.emitWaiting();
+  }
+
+  private emitUsage(response: JsonObject, event: JsonObject) {
+    this.writer.close();
+    const usage = decodeUsage(response, event);
+    if (Object.keys(usage).length > 0) this.writer.usage(usage);
+  }
+
+  fail({ code, message }: ReplyFailure) {
+    this.writer.error(code, message);
+  }
+}
+
+const fresh = (index: number): Progress => ({ index, id: "", extras: {}, part: undefined, spoke: false });
+
+const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
+
+/** Returns whether the message is a refusal. */
+function emitMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
+  const current = typeof progress.part === "number" ? progress.part : 0;
+  let extras = progress.id === "" ? messageExtras(item) : progress.extras;
+  let refused = false;
+  const parts: unknown[] = Array.isArray(item.content) ? item.content : [];
+  parts.forEach((part, at) => {
+    if (!isObject(part) || at < current) return;
+    const refusal = part.type === "refusal";
+    const text = textIn(refusal ? part.refusal : part.text);
+    if (text === "") return;
+    writer.open(partKey(progress, at), textBlock(refusal, extras));
+    if (at > current || !progress.spoke) writer.delta(text);
+    writer.close(annotationExtras(part));
+    extras = {};
+    refused ||= refusal;
+  });
+  return refused;
+}
+
+const partKey = (progress: Progress, at: number) => `${progress.index}.${at}`;
+
+const textBlock = (refusal: boolean, extras: WithExtras): Block => ({
+  kind: "text",
+  ...(refusal ? { refusal } : {}),
+  ...extras,
+});
+
+/** `phase` (commentary or final answer): newer models do worse if it is not sent back. */
+const messageExtras = ({ phase }: JsonObject): WithExtras => (phase == null ? {} : extrasOf({ phase }));
+
+const annotationExtras = ({ annotations }: JsonObject): WithExtras =>
+  Array.isArray(annotations) && annotations.length > 0 ? extrasOf({ annotations }) : {};
+
+/** The parts of thinking are separated by a blank line. */
+function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObject) {
+  const delta = textIn(event.delta);
+  if (delta === "") return;
+  const part = event.summary_index === undefined ? `content ${event.content_index}` : `summary ${event.summary_index}`;
+  writer.open(`${progress.index}`, thinkingBlock(progress.id));
+  if (progress.spoke && progress.part !== part) writer.delta("\n\n");
+  progress.part = part;
+  progress.spoke = true;
+  writer.delta(delta);
+}
+
+function emitReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+  const id = progress.id || textIn(item.id);
+  const text = progress.spoke ? "" : thinkingText(item);
+  const value = textIn(item.encrypted_content);
+  if (text === "" && value === "" && !progress.spoke) return;
+  writer.open(`${progress.index}`, thinkingBlock(id));
+  writer.delta(text);
+  const signature: Signature = id === "" ? { dialect: "responses", value } : { dialect: "responses", value, id };
+  writer.close(value === "" ? {} : { signature });
+}
+
+function emitCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+  writer.open(`${progress.index}`, callBlock(item));
+  if (!progress.spoke) writer.delta(textIn(item.type === "function_call" ? item.arguments : item.input));
+  writer.close();
+}
+
+/** The id is needed with the encrypted content that comes at the end. */
+const thinkingBlock = (id: string): Block => ({ kind: "thinking", ...extrasOf(id === "" ? undefined : { id }) });
+
+function callBlock(item: JsonObject): Block {
+  const fields = new Fields(item);
+  fields.skip("type", "id", "call_id", "status", "arguments", "input");
+  // Where the name has a namespace, the client gets the tool's own name back.
+  if (item.namespace == null) fields.skip("name");
+  return {
+    kind: "tool-call",
+    id: textIn(item.call_id) || ownId("call"),
+    name: flatName(textIn(item.name), item.namespace),
+    ...(item.type === "custom_tool_call" ? { freeform: true } : {}),
+    ...extrasOf(fields.rest()),
   };
 }

@@ -8,7 +8,6 @@ import { editMembers, memberText } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
 import { errorIn } from "./errors";
-import { eventType } from "./raw-fields";
 
 /** Bytes of a conversation; a longer one is forgotten, because no request may be longer. */
 const maxItems = 32 * 1024 * 1024;
@@ -74,7 +73,7 @@ export class ResponseChain {
   write(frame: SseFrame): string | undefined {
     const { data } = frame;
     if (data === undefined || data === "[DONE]") return undefined;
-    const type = eventType(frame);
+    const type = frame.event ?? typeIn(jsonOf(frame));
     if (type === "response.output_item.done") this.#keepItem(jsonOf(frame));
     else if (type === "response.completed" || type === "response.incomplete") this.#keepResponse(jsonOf(frame));
     else if (type === "error") return brokenMessage(jsonOf(frame));
@@ -111,6 +110,8 @@ export const socketEnded = new ProxyError(
   "This WebSocket has ended: open a new one and send the whole input.",
   { code: "websocket_connection_limit_reached" },
 );
+
+const typeIn = (event: unknown): unknown => (isObject(event) ? event.type : undefined);
 
 /** An error in place of a response. Without a status, Codex would ignore it. */
 function brokenMessage(event: unknown): string {
