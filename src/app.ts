@@ -9,7 +9,6 @@ import type { BudgetGuard } from "./budgets/guard";
 import type { Environment } from "./config/environment";
 import type { ScopedConfigStore } from "./config/scoped-config";
 import type { ConfigStore } from "./config/store";
-import type { Tokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import type { InFlight } from "./history/in-flight";
@@ -28,6 +27,8 @@ import type { Notices } from "./notices/notices";
 import type { ExchangeMetrics } from "./observe/exchange-metrics";
 import type { Tracing } from "./observe/tracing";
 import type { PageState } from "./stores";
+import type { TokenCounts } from "./tokens/token-counts";
+import type { Tokenizer } from "./tokens/tokenizer";
 import type { CacheWatch } from "./upstream/cache-watch";
 import type { Drift } from "./upstream/changes/drift";
 import type { Losses } from "./upstream/changes/losses";
@@ -38,7 +39,6 @@ import type { UnsupportedParams } from "./upstream/copilot/unsupported-params";
 import type { BilledPrices } from "./upstream/models/billed-prices";
 import type { Routing } from "./upstream/routing";
 import type { SearchEngine } from "./upstream/search-engines";
-import type { TokenCounts } from "./upstream/tokens/token-counts";
 
 /** What the requests of everybody share: nothing in it belongs to one person. */
 export interface Services {

@@ -16,7 +16,6 @@ import { ensurePrivateFolder, removeLeftovers } from "./config/files";
 import { MemberConfig } from "./config/scoped-config";
 import { secretsIn } from "./config/secrets";
 import type { ConfigStore } from "./config/store";
-import { openTokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import { openInFlight } from "./history/in-flight";
@@ -33,6 +32,8 @@ import type { TrustedProxies } from "./net/in/trusted-proxies";
 import { openNotices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
 import type { Stores } from "./stores";
+import { openTokenCounts } from "./tokens/token-counts";
+import { openTokenizer } from "./tokens/tokenizer";
 import { openCacheWatch } from "./upstream/cache-watch";
 import { openDrift } from "./upstream/changes/drift";
 import { type Losses, openLosses } from "./upstream/changes/losses";
@@ -43,7 +44,6 @@ import { openUnsupportedParams } from "./upstream/copilot/unsupported-params";
 import { openBilledPrices } from "./upstream/models/billed-prices";
 import { openMemberRouting, openRouting } from "./upstream/routing";
 import { type SearchEngine, searchEngineOf } from "./upstream/search-engines";
-import { openTokenCounts } from "./upstream/tokens/token-counts";
 
 export interface AppOptions {
   environment: Environment;

@@ -11,9 +11,9 @@ import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { type PlannedRequest, planTools, promptOf } from "../relay/prompt";
 import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvider } from "../relay/target";
+import { countExactly } from "../tokens/token-counter";
 import { autoId } from "../upstream/copilot/auto-model";
 import type { CountedRequest } from "../upstream/copilot/copilot-counter";
-import { countExactly } from "../upstream/tokens/token-counter";
 
 /**
  * `POST /v1/messages/count_tokens` and Google's `countTokens`.

@@ -31,7 +31,7 @@ export const fileName = (target: Target): string => `dragoman-${version}-${targe
 /** The program, and the worker threads that it starts. */
 export const entries = [
   "src/main.ts",
-  "src/dialects/tokenizer-worker.ts",
+  "src/tokens/tokenizer-worker.ts",
   "src/history/reader-worker.ts",
   "src/relay/server-tools/text-worker.ts",
 ];

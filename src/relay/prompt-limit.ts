@@ -1,9 +1,9 @@
 /** Refuses a prompt that is longer than the owner wants to pay for, in words that make clients compact the conversation. */
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
+import type { Prompt, TokenCount } from "../tokens/token-counts";
 import type { Model } from "../upstream/models/model";
 import { promptLimitOf } from "../upstream/models/prompt-limit";
-import type { Prompt, TokenCount } from "../upstream/tokens/token-counts";
 import type { RelayParts } from "./parts";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */

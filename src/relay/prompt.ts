@@ -2,7 +2,7 @@
 import { codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
 import { hasToolSearch, withoutWaiting } from "../dialects/hub/tool-search";
-import type { Prompt } from "../upstream/tokens/token-counts";
+import type { Prompt } from "../tokens/token-counts";
 import { planServerTools, type ServerToolPlan } from "./server-tools/open-loop";
 import type { ToolParts } from "./server-tools/run";
 import { type ChatTarget, isProvided } from "./target";

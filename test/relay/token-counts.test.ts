@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { enoughExchanges } from "../../src/upstream/tokens/token-factor";
+import { enoughExchanges } from "../../src/tokens/token-factor";
 import { pieces } from "../support/corpus";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -178,7 +178,7 @@ describe("what teaches nothing", () => {
 test("two processes that write the same file leave it whole, with what each has learnt", async () => {
   const home = newHome();
   const path = join(home, "token-factors.json");
-  const module = join(import.meta.dir, "../../src/upstream/tokens/token-factor-file.ts");
+  const module = join(import.meta.dir, "../../src/tokens/token-factor-file.ts");
   const script = (model: string) => `
     const { mergeFactors, saveFactors } = await import(${JSON.stringify(module)});
     const factors = new Map();

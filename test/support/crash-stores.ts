@@ -20,13 +20,8 @@ import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { createLogger } from "../../src/logger";
 import { openSentNotices } from "../../src/notices/sent-notices";
 import { openDiskQueues } from "../../src/team/disk-queue";
-import type { TokenFactor } from "../../src/upstream/tokens/token-factor";
-import {
-  mergeFactors,
-  saveFactors,
-  saveFactorsNow,
-  type TokenFactors,
-} from "../../src/upstream/tokens/token-factor-file";
+import type { TokenFactor } from "../../src/tokens/token-factor";
+import { mergeFactors, saveFactors, saveFactorsNow, type TokenFactors } from "../../src/tokens/token-factor-file";
 import { entry, noon } from "./history-rows";
 
 /** What is stored under a name; null: nothing. */

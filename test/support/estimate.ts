@@ -1,7 +1,8 @@
 /** The tokens of a conversation by the local vocabulary, without what was learned of a model. */
-import { promptPartsOf } from "../../src/dialects/estimate";
+
 import type { Conversation } from "../../src/dialects/hub/conversation";
-import type { Tokenizer } from "../../src/dialects/tokenizer";
+import { promptPartsOf } from "../../src/tokens/estimate";
+import type { Tokenizer } from "../../src/tokens/tokenizer";
 
 /** @param multiplier How many tokens of the model one of the vocabulary is. */
 export async function estimateTokens(

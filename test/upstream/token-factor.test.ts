@@ -1,7 +1,6 @@
 /** What is learnt of a model's tokenizer: within what bounds, how soon, and that nothing a broken upstream reports spoils it. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { factorsOf, sizeOfText } from "../../src/demo/tokenizer";
-import { openTokenizer } from "../../src/dialects/tokenizer";
 import {
   enoughExchanges,
   factorBounds,
@@ -12,7 +11,8 @@ import {
   newFactor,
   predict,
   type TokenFactor,
-} from "../../src/upstream/tokens/token-factor";
+} from "../../src/tokens/token-factor";
+import { openTokenizer } from "../../src/tokens/tokenizer";
 import { chinese, pieces } from "../support/corpus";
 
 const tokenizer = openTokenizer();

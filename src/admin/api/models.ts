@@ -6,13 +6,13 @@ import type { Scope } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import { matchesAny } from "../../keys/client-keys";
+import type { TokenCounts } from "../../tokens/token-counts";
 import { isAutoName } from "../../upstream/copilot/auto-model";
 import { allModels } from "../../upstream/models/all-models";
 import type { Model } from "../../upstream/models/model";
 import { modelAbilities } from "../../upstream/models/model-abilities";
 import type { Price, TokenPrice } from "../../upstream/models/price-list";
 import { clientLimitsOf } from "../../upstream/models/prompt-limit";
-import type { TokenCounts } from "../../upstream/tokens/token-counts";
 import type { modelSchema } from "./schemas";
 
 export type ModelItem = z.infer<typeof modelSchema>;

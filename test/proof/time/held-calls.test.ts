@@ -4,7 +4,6 @@
  */
 import { describe, expect, test } from "bun:test";
 import { citationsIn, quotesIn } from "../../../src/dialects/hub/citations";
-import { imageTokens } from "../../../src/dialects/image-size";
 import { parseWithSource } from "../../../src/json";
 import { matchesPattern } from "../../../src/keys/client-keys";
 import { createLogger } from "../../../src/logger";
@@ -12,6 +11,7 @@ import { editMembers } from "../../../src/net/json/json-edit";
 import { skeletonOf } from "../../../src/net/json/json-skeleton";
 import { redact } from "../../../src/relay/redact";
 import { isAllowedPage } from "../../../src/relay/server-tools/web-search";
+import { imageTokens } from "../../../src/tokens/image-size";
 import { refusedParam } from "../../../src/upstream/copilot/unsupported-params";
 import { hostileTexts, mostHeldMs, workOf } from "../../support/held";
 

@@ -1,12 +1,12 @@
 /** Anthropic's own token counter: exact for Claude models, free, and limited in calls per minute. */
 
-import type { JsonObject } from "../../dialects/hub/conversation";
-import { countIn } from "../../dialects/hub/json";
-import { ProxyError } from "../../errors";
-import { isObject, parseJson } from "../../json";
-import { readText } from "../../net/out/body";
-import { singleLimit } from "../../net/out/clock";
-import { callOut } from "../../net/out/fetch";
+import type { JsonObject } from "../dialects/hub/conversation";
+import { countIn } from "../dialects/hub/json";
+import { ProxyError } from "../errors";
+import { isObject, parseJson } from "../json";
+import { readText } from "../net/out/body";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
 
 /** Milliseconds. If it fails, the client still waits for the estimate. */
 const timeoutMs = 900;

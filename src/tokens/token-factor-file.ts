@@ -1,7 +1,7 @@
 /** Keeps the learnt token factors across restarts: model ids and numbers, never content. Several processes may share the file. */
 import { z } from "zod";
-import { readPrivate, writePrivate } from "../../config/files";
-import { lazy } from "../../lazy";
+import { readPrivate, writePrivate } from "../config/files";
+import { lazy } from "../lazy";
 import { factorBounds, type TokenFactor } from "./token-factor";
 
 /** Factors by model id. */

@@ -2,9 +2,10 @@
  * Estimates a conversation's tokens with the local vocabulary: all kinds of parts count, images by their size, and
  * base64 data is never tokenized. The estimate errs high, so that a client compacts in time.
  */
+
+import type { Conversation, Part, Tool } from "../dialects/hub/conversation";
+import { outputText } from "../dialects/hub/server-turns";
 import { type ReadText, readUnmarked } from "../net/json/json-skeleton";
-import type { Conversation, Part, Tool } from "./hub/conversation";
-import { outputText } from "./hub/server-turns";
 import { imageTokens } from "./image-size";
 
 /** Tokens of the framing of each turn and each tool. */

@@ -3,12 +3,11 @@
  * how its own tokenizer counts. All counting is done by the tokenizer's worker.
  */
 
-import type { Config } from "../../config/schema";
-import { type PromptParts, promptPartsOf } from "../../dialects/estimate";
-import type { Conversation } from "../../dialects/hub/conversation";
-import type { Tokenizer } from "../../dialects/tokenizer";
-import type { Logger } from "../../logger";
-import type { ReadText } from "../../net/json/json-skeleton";
+import type { Config } from "../config/schema";
+import type { Conversation } from "../dialects/hub/conversation";
+import type { Logger } from "../logger";
+import type { ReadText } from "../net/json/json-skeleton";
+import { type PromptParts, promptPartsOf } from "./estimate";
 import {
   enoughExchanges,
   type LocalCount,
@@ -21,6 +20,7 @@ import {
   type TokenFactor,
 } from "./token-factor";
 import { mergeFactors, saveFactors, saveFactorsNow, type TokenFactors } from "./token-factor-file";
+import type { Tokenizer } from "./tokenizer";
 
 export interface TokenCount {
   tokens: number;
