@@ -69,6 +69,30 @@ test("README, which npm shows too, links to files by paths that npm resolves in 
   for (const link of linksIn(readme)) expect(link).toMatch(/^(?:https:\/\/|#|(?:\.github|src|test)\/|LICENSE$)/);
 });
 
+test("the README in Chinese keeps step with the English one: headings, tables, commands, pictures", () => {
+  const chinese = texts.get(".github/README.zh-CN.md")!;
+  const levels = (text: string) => [...withoutBlocks(text).matchAll(/^(#+) /gm)].map(([, marks]) => marks!);
+  expect(levels(chinese)).toEqual(levels(readme));
+  // A command is the same; what it says behind `#` is translated.
+  const blocks = (text: string) =>
+    [...text.matchAll(/^```\w*\n[\s\S]*?^```/gm)].map(([block]) => block.replace(/ *# .*$/gm, ""));
+  expect(blocks(chinese)).toEqual(blocks(readme));
+  const pictures = (text: string) => [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, path]) => basename(path!));
+  expect(pictures(chinese)).toEqual(pictures(readme));
+  // Of each table that it has, all rows; what a cell has as code is the same.
+  const tables = (text: string) =>
+    [...withoutBlocks(text).matchAll(/(?:^\|.*\n)+/gm)].map(([table]) =>
+      table
+        .trim()
+        .split("\n")
+        .map((row) => [...row.matchAll(/`[^`]+`/g)].map(([code]) => code)),
+    );
+  const english = tables(readme).map((table) => JSON.stringify(table));
+  const translated = tables(chinese);
+  expect(translated.length).toBeGreaterThan(3);
+  for (const table of translated) expect(english).toContain(JSON.stringify(table));
+});
+
 const withoutBlocks = (text: string) => text.replace(/^```[\s\S]*?^```/gm, "");
 const linksIn = (text: string) => [...withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
 const anchorsIn = (text: string) =>
@@ -78,5 +102,5 @@ const anchorsIn = (text: string) =>
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()
-    .replace(/[^\w -]/g, "")
+    .replace(/[^\p{L}\p{N}_ -]/gu, "")
     .replaceAll(" ", "-");
