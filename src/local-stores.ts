@@ -7,8 +7,8 @@ import { openLedger } from "./budgets/ledger";
 import type { Environment } from "./config/environment";
 import { openConfig } from "./config/store";
 import { openHistory } from "./history/history";
-import { runningHere } from "./history/running-requests";
 import { memoryEndedSessions, PageSessions } from "./keys/page-sessions";
+import { runningHere } from "./live/running-requests";
 import { openSentNotices } from "./notices/sent-notices";
 import type { PageState, Stores } from "./stores";
 

@@ -9,11 +9,11 @@ import type { Ledger, LedgerOptions } from "./budgets/ledger";
 import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
 import type { History, HistoryOptions } from "./history/history";
-import type { InFlight } from "./history/in-flight";
-import type { RunningRequests } from "./history/running-requests";
 import type { Members } from "./keys/members";
 import type { PageSessions } from "./keys/page-sessions";
 import type { Team } from "./keys/team";
+import type { InFlight } from "./live/in-flight";
+import type { RunningRequests } from "./live/running-requests";
 import type { Logger } from "./logger";
 import type { SentNotices } from "./notices/sent-notices";
 

@@ -8,7 +8,7 @@ import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { statSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
-import { type FileContent, fileIdentity, isDamage, type Migration, moveAside, openDatabase } from "../history/database";
+import { type FileContent, fileIdentity, isDamage, type Migration, moveAside, openDatabase } from "../sqlite";
 import type { Budget, Subject } from "./budgets";
 import {
   type Amounts,

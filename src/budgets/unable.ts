@@ -1,7 +1,7 @@
 /** What happens to requests and pages when the ledger cannot be used. */
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
-import { sqliteCode } from "../history/database";
+import { sqliteCode } from "../sqlite";
 
 /** A budget that cannot be checked is not taken for one that has something left. */
 export const orUnable = <T>(work: () => Awaitable<T>): Awaitable<T> =>

@@ -1,6 +1,6 @@
 /** Holds the history's file open. It may be locked, removed or damaged at any time. */
 import type { Database } from "bun:sqlite";
-import { type FileContent, fileIdentity, isDamage, mayPass, moveAside, openDatabase } from "./database";
+import { type FileContent, fileIdentity, isDamage, mayPass, moveAside, openDatabase } from "../sqlite";
 import { migrations, prepareHistory } from "./migrations";
 
 export interface HistoryConnection {

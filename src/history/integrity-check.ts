@@ -3,7 +3,7 @@ import { constants, Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ProxyError } from "../errors";
-import { sqliteCode, versionOf } from "./database";
+import { sqliteCode, versionOf } from "../sqlite";
 import { migrations } from "./migrations";
 
 export interface IntegrityReport {

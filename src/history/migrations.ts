@@ -1,6 +1,6 @@
 /** The schema of the history's file. */
 import type { Database } from "bun:sqlite";
-import type { Migration } from "./database";
+import type { Migration } from "../sqlite";
 import { columnNames, entryColumns } from "./entry";
 import { prepareRollup } from "./sqlite-rollup";
 

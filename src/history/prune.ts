@@ -4,8 +4,8 @@ import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { hourMs } from "../format";
+import { isBusy, reasonOf } from "../sqlite";
 import type { HistoryConnection } from "./connection";
-import { isBusy, reasonOf } from "./database";
 
 export interface PruneParts {
   connection: HistoryConnection;

@@ -1,6 +1,6 @@
 /** The worker thread of `reader.ts`. */
 import { Database } from "bun:sqlite";
-import { sqliteCode } from "./database";
+import { sqliteCode } from "../sqlite";
 import { type ReaderAnswer, type ReaderQuestion, readerTasks } from "./reader-tasks";
 
 declare const self: Worker;

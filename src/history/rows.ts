@@ -1,6 +1,6 @@
 /** Writes rows of the history, and reads single ones. */
 import type { Database } from "bun:sqlite";
-import { reasonOf, sqliteCode } from "./database";
+import { reasonOf, sqliteCode } from "../sqlite";
 import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
 
 /** Inserts all entries or none, but skips an entry that the table rejects, since it would block all others. */

@@ -1,6 +1,6 @@
 /** How many requests a server runs at a time. */
 import { ProxyError } from "../errors";
-import type { InFlight } from "../history/in-flight";
+import type { InFlight } from "../live/in-flight";
 
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
 const maxInFlight = 3000;

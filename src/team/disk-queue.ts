@@ -1,8 +1,8 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { type FileContent, type Migration, openDatabase } from "../history/database";
 import { openUnchanged } from "../history/integrity-check";
+import { type FileContent, type Migration, openDatabase } from "../sqlite";
 
 /** Values of one kind, each under a key of its own. */
 export interface DiskQueue<T> {

@@ -1,6 +1,6 @@
 /** Writes what runs here to the table that pages of other servers read, for as long as somebody looks there. */
 import type { Entry } from "../history/entry";
-import type { InFlight, InFlightEvent } from "../history/in-flight";
+import type { InFlight, InFlightEvent } from "../live/in-flight";
 import { isAwayError } from "./away";
 import type { ServerParts } from "./parts";
 

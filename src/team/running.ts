@@ -16,7 +16,7 @@ import {
   type RunningRequests,
   type RunningWatcher,
   type Watchers,
-} from "../history/running-requests";
+} from "../live/running-requests";
 import { isAwayError, orAway } from "./away";
 import { notification } from "./changes";
 import { aliveForMs } from "./replica";

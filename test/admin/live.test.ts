@@ -1,6 +1,6 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
-import { openInFlight } from "../../src/history/in-flight";
+import { openInFlight } from "../../src/live/in-flight";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";

@@ -25,7 +25,7 @@ const segments: [segment: string, ...files: string[]][] = [
     "the record, budgets, traces, requests in flight",
     "relay/request-",
     "budgets/",
-    "history/in-flight",
+    "live/in-flight",
     "observe/tracing",
   ],
   ["the request is read: UTF-8, JSON, facts", "relay/incoming", "relay/initiator", "json", "net/json/json-skeleton"],

@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import type { Scope } from "../../app";
-import type { RunningEvent } from "../../history/running-requests";
+import type { RunningEvent } from "../../live/running-requests";
 import type { Permit } from "../access/authorize";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
 import type { snapshotSchema } from "./schemas";

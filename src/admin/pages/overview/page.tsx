@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
 import { hourMs, plural } from "../../../format";
-import type { RunningCount } from "../../../history/running-requests";
+import type { RunningCount } from "../../../live/running-requests";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

@@ -4,7 +4,7 @@ import type { Scope } from "../../../app";
 import { readQuery } from "../../../endpoint";
 import { ProxyError } from "../../../errors";
 import type { Filters } from "../../../history/history";
-import type { RunningList } from "../../../history/running-requests";
+import type { RunningList } from "../../../live/running-requests";
 import { FailedPart } from "../../access/sign-in-page";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries } from "../../api/query";

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
 import { formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
-import type { RunningList } from "../../../history/running-requests";
+import type { RunningList } from "../../../live/running-requests";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";

@@ -2,10 +2,10 @@ import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileIdentity, type Migration, moveAside, openDatabase } from "../../src/history/database";
+import { fileIdentity, type Migration, moveAside, openDatabase } from "../../src/sqlite";
 import { quickest } from "../support/quickest";
 
-const source = join(import.meta.dir, "../../src/history/database.ts");
+const source = join(import.meta.dir, "../../src/sqlite.ts");
 const first: Migration = (database) => {
   database.run("CREATE TABLE notes (id INTEGER PRIMARY KEY, said TEXT); INSERT INTO notes (said) VALUES ('kept')");
 };

@@ -1,6 +1,6 @@
 /** Requests in flight, and events for those who watch them. Kept in memory only, without any content. */
 import { ProxyError } from "../errors";
-import { cut, type Entry, type InFlightRequest } from "./entry";
+import { cut, type Entry, type InFlightRequest } from "../history/entry";
 
 export interface InFlightHandle {
   /** The id of the member whose request it is; null for the owner's. */

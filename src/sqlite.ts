@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf, ProxyError } from "../errors";
+import { codeOf, ProxyError } from "./errors";
 
 /** One step of the schema; the database's `user_version` is the number of steps done. */
 export type Migration = (database: Database) => void;

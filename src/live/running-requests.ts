@@ -1,6 +1,6 @@
 /** The running requests that pages and the admin API show: of this server, or of all servers that share a database. */
 import { ProxyError } from "../errors";
-import type { InFlightRequest } from "./entry";
+import type { InFlightRequest } from "../history/entry";
 import type { InFlight, InFlightEvent } from "./in-flight";
 
 export interface RunningCount {
