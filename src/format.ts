@@ -26,6 +26,42 @@ export function dollars(nano: number): string {
   return `$${amount >= 100 ? formatCount(amount) : amount >= 0.1 || amount === 0 ? amount.toFixed(2) : significant(amount)}`;
 }
 
+/** What quotas are counted in. */
+export const unitNames = {
+  premium: "premium requests",
+  credits: "AI credits",
+  chat: "chat messages",
+  unknown: "of its quota",
+};
+
+/** What requests cost, in both units, which are never added: `4.21 AI credits, 2 premium requests`; undefined if it is not known. */
+export function costInWords(cost: { nano_credits: number | null; premium_units: number | null }): string | undefined {
+  const { nano_credits: nano, premium_units: units } = cost;
+  if (nano === null && units === null) return undefined;
+  const credits = nano ? [`${formatCredits(nano)} AI ${nano === 1e9 ? "credit" : "credits"}`] : [];
+  const premium = units ? [`${formatUnits(units)} premium ${units === 1 ? "request" : "requests"}`] : [];
+  return [...credits, ...premium].join(", ") || "nothing";
+}
+
+/** What a model costs, as it is listed. */
+export interface ListedPrice {
+  premium: boolean;
+  /** Premium requests for one that a person makes. */
+  units?: number | null;
+  /** AI credits per `per` tokens. */
+  tokens?: { input: number | null; output: number | null; per: number } | null;
+}
+
+/** `free`, `1 premium request`, `300/1,500 credits per M in/out`, or `unknown`. */
+export function priceInWords({ premium, units = null, tokens = null }: ListedPrice): string {
+  if (units === null && tokens === null) return "unknown";
+  if (!premium && (tokens === null || (tokens.input ?? 0) + (tokens.output ?? 0) === 0)) return "free";
+  if (tokens === null || (premium && units !== null))
+    return `${formatUnits(units!)} premium ${units === 1 ? "request" : "requests"}`;
+  const perMillion = (credits: number | null) => (credits === null ? "?" : significant((credits * 1e6) / tokens.per));
+  return `${perMillion(tokens.input)}/${perMillion(tokens.output)} credits per M in/out`;
+}
+
 export const formatUnits = (value: number) => significant(value);
 export const percent = (share: number) => {
   const value = share * 100;

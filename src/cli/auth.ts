@@ -8,8 +8,9 @@ import { ProxyError } from "../errors";
 import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
 import { table } from "./layout";
+import { serverOf } from "./running-server";
 import { signInPerson } from "./sign-in";
-import { atTerminal, interrupted, mayRemove, print, say } from "./terminal";
+import { atTerminal, interrupted, mayRemove, print, say, withProgress } from "./terminal";
 import { askGithub } from "./usage";
 import { withStores } from "./with-stores";
 
@@ -47,7 +48,12 @@ async function signInWith(
     say("Nothing was saved.");
     return 130;
   }
-  say("`dragoman start` uses it; a running server picks it up within two seconds.");
+  const server = serverOf(options.environment);
+  say(
+    server
+      ? `The server at ${server.url} picks it up within two seconds.`
+      : "Next: `dragoman start`, then `dragoman connect claude-code --write` for Claude Code, or `dragoman connect` for others.",
+  );
   return 0;
 }
 
@@ -59,7 +65,7 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
     return 0;
   }
   const lines = quota
-    ? usageLines((await askGithub(options, true)).accounts, 1)
+    ? usageLines((await withProgress("Asking GitHub", () => askGithub(options, true))).accounts, 1)
     : table(accounts.map(({ login, host, app }, at) => [String(at + 1), login, host, app]));
   print(...lines);
   return 0;

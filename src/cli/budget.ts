@@ -6,7 +6,7 @@ import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
 import { percent, plural, significant, zonedTime } from "../format";
 import { table } from "./layout";
-import { adminHeaders, ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";
+import { ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";
 import { mayRemove, print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
 import { withConfig } from "./with-stores";
@@ -23,7 +23,7 @@ export async function budget({ environment, name, json }: BudgetOptions): Promis
   if (server.demo) say(demoNotice, "These are its budgets; `budget add` and `budget rm` change your real config.");
   const query = name === undefined ? "limit=1" : new URLSearchParams({ budget: name, limit: "200" });
   const path = `/api/admin/budgets?${query}`;
-  const answer = await ask(server, { path, headers: adminHeaders(server) });
+  const answer = await ask(server, { path });
   const { items } = readAs(budgetListSchema(), answer, server);
   if (json) printJson(answer);
   else if (items.length === 0)
@@ -52,8 +52,7 @@ export async function budgetAdd(options: AddOptions): Promise<number> {
   const wanted = readBudget(options);
   const server = serverOf(environment);
   say(...besideDemo(environment, "this changes your real config"));
-  if (server)
-    await ask(server, { path: "/api/admin/budgets", method: "POST", body: wanted, headers: adminHeaders(server) });
+  if (server) await ask(server, { path: "/api/admin/budgets", method: "POST", body: wanted });
   else await withConfig(environment, (config) => addStoredBudget(config, wanted, Date.now()));
   const whose = wanted.each === undefined ? "" : ` for each ${wanted.each}`;
   say(`The budget ${name} was added: ${amountOf(wanted.limit, wanted)} per ${wanted.per}${whose}.`);
@@ -71,7 +70,7 @@ export async function budgetRm({ environment, name, yes }: RemoveOptions): Promi
   say(...besideDemo(environment, "this changes your real config"));
   if (!(await mayRemove(`Remove the budget ${name}? Nothing limits its requests then.`, yes))) return 1;
   const path = "/api/admin/budgets/remove";
-  if (server) await ask(server, { path, method: "POST", body: { name }, headers: adminHeaders(server) });
+  if (server) await ask(server, { path, method: "POST", body: { name } });
   else await withConfig(environment, (config) => removeStoredBudget(config, name));
   say(`The budget ${name} was removed. A new one of the same name, unit and period continues with what was used.`);
   return 0;

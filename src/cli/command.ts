@@ -73,7 +73,7 @@ export interface Command {
   readonly values?: Option["values"];
   /** What it does, as a sentence without its period. */
   readonly about: string;
-  /** In at most 38 characters what all commands with this first word do, for the list of commands. */
+  /** In at most 36 characters what all commands with this first word do, for the list of commands. */
   readonly brief?: string;
   readonly options: Readonly<Record<string, Option>>;
   /** @returns The exit code. */

@@ -4,7 +4,7 @@ import { accountCommands } from "./commands/accounts";
 import { runCommands } from "./commands/run";
 import { teamCommands } from "./commands/team";
 import { limitCommands, toolCommands } from "./commands/tools";
-import { scriptCommands, upkeepCommands } from "./commands/upkeep";
+import { otherCommands, upkeepCommands } from "./commands/upkeep";
 
 export const groups: readonly Group[] = [
   runCommands,
@@ -13,7 +13,7 @@ export const groups: readonly Group[] = [
   limitCommands,
   teamCommands,
   upkeepCommands,
-  scriptCommands,
+  otherCommands,
 ];
 
 export const commands: readonly Command[] = groups.flatMap((group) => group.commands);

@@ -3,7 +3,7 @@ import { type Environment, homeFolder } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { secretsIn } from "../config/secrets";
 import { asProxyError } from "../errors";
-import { plural } from "../format";
+import { duration, plural } from "../format";
 import { createLogger, type Logger } from "../logger";
 import { withTimeLimit } from "../net/time-limit";
 import { checkAccess } from "./checks/access";
@@ -19,7 +19,7 @@ import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
 import type { LookLimits } from "./deep/shapes";
 import { table } from "./layout";
-import { print, printJson, say } from "./terminal";
+import { print, printJson, say, styled } from "./terminal";
 import { UsageError } from "./usage-error";
 
 export interface DoctorOptions {
@@ -93,7 +93,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     if (deep) await reportShapes(file, context, { yes, budget: most });
   }
   if (json) printJson({ version, platform, checks: findings });
-  else print(`\n${summaryOf(findings)} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
+  else print(`\n${summaryOf(findings)} (${duration(performance.now() - began)})`);
   return findings.some(({ state }) => state === "fail") ? 1 : 0;
 }
 
@@ -130,10 +130,11 @@ async function runCheck(name: string, check: Check, context: CheckContext): Prom
   ]);
 }
 
+const tones = { ok: "green", warn: "yellow", fail: "red" } as const;
 const labels = { ok: "OK", warn: "warning", fail: "failed" } satisfies Record<Finding["state"], string>;
 
 function linesOf({ name, state, message, todo }: Finding): string[] {
-  const line = [labels[state].padEnd(7), name.padEnd(18), message];
+  const line = [styled(tones[state], labels[state].padEnd(7)), name.padEnd(18), message];
   return table(todo === undefined ? [line] : [line, ["", "", `→ ${todo}`]], { heads: false });
 }
 

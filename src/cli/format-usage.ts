@@ -1,16 +1,9 @@
 /** Formats quota and state for people, the same way in every command. */
 import { isCounted } from "../accounts/quota";
 import type { UsageItem } from "../api/usage";
-import { zonedTime } from "../format";
-import { printable } from "../logger";
-import { table } from "./layout";
-
-export const unitNames: Record<UsageItem["unit"], string> = {
-  premium: "premium requests",
-  credits: "AI credits",
-  chat: "chat messages",
-  unknown: "unknown",
-};
+import { percent, span, unitNames, zonedTime } from "../format";
+import { tableRows, wrapped } from "./layout";
+import { styled } from "./terminal";
 
 /**
  * One line for each account, followed by the reason if it cannot serve.
@@ -22,17 +15,31 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
     ...(counted ? [String(first + at)] : []),
     usage.id,
     usage.plan ?? "unknown",
-    unitNames[usage.unit],
+    usage.unit === "unknown" ? "unknown" : unitNames[usage.unit],
     remainingInWords(usage),
+    quotaBar(usage),
     resetInWords(usage),
     stateOf(usage),
   ]);
-  const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "remaining", "resets", "state"];
-  const [title, ...lines] = table([head, ...rows]);
+  const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "remaining", "left", "resets", "state"];
+  const [title = [], ...lines] = tableRows([head, ...rows], { spare: ["plan", "unit"] });
   return [
-    title!,
-    ...lines.flatMap((line, at) => [line, ...whyOf(usages[at]!).map((sentence) => `   ${printable(sentence)}`)]),
+    ...title,
+    ...lines.flatMap((row, at) => [...row, ...whyOf(usages[at]!).map((sentence) => wrapped(sentence, 3))]),
   ];
+}
+
+/** Of a bar, in characters. */
+const barWidth = 10;
+
+/** `██████░░░░ 63%`: what is left, green, yellow below a quarter and red below a tenth; empty if it is not known. */
+export function quotaBar(usage: UsageItem): string {
+  const { remaining, entitlement, unlimited } = usage;
+  if (unlimited || remaining === null || !entitlement || !isCounted(usage)) return "";
+  const share = Math.min(1, Math.max(0, remaining / entitlement));
+  const full = Math.ceil(share * barWidth);
+  const tone = share <= 0.1 ? "red" : share <= 0.25 ? "yellow" : "green";
+  return `${styled(tone, "█".repeat(full) + "░".repeat(barWidth - full))} ${percent(share)}`;
 }
 
 /** `217.34 of 300`, `∞` or `unknown`, with the age of the numbers if GitHub could not be reached. */
@@ -41,7 +48,7 @@ export function remainingInWords(usage: UsageItem, now = Date.now()): string {
   const paid = overage
     ? ` (requests beyond that are billed: ${overage_count === null ? "how many is unknown" : `${amount(overage_count)} so far`})`
     : "";
-  const aged = usage.stale && usage.updated_at ? ` (stale: ${ageOf(now - Date.parse(usage.updated_at))} old)` : "";
+  const aged = usage.stale && usage.updated_at ? ` (stale: ${span(now - Date.parse(usage.updated_at))} old)` : "";
   if (unlimited) return `∞${aged}`;
   if (remaining === null || !isCounted(usage)) return `unknown${paid}${aged}`;
   return `${amount(remaining)}${entitlement === null ? "" : ` of ${amount(entitlement)}`}${paid}${aged}`;
@@ -50,9 +57,10 @@ export function remainingInWords(usage: UsageItem, now = Date.now()): string {
 export const resetInWords = ({ reset_at }: UsageItem, now = Date.now()): string =>
   reset_at === null ? "unknown" : zonedTime(Date.parse(reset_at), now);
 
-function stateOf({ state, until }: UsageItem, now = Date.now()): string {
-  return until === null ? state : `${state} until ${zonedTime(Date.parse(until), now)}`;
-}
+const stateTones = { ready: "green", cooling: "yellow", exhausted: "yellow", failed: "red", paused: "dim" } as const;
+
+export const stateOf = ({ state, until }: UsageItem, now = Date.now()): string =>
+  styled(stateTones[state], state) + (until === null ? "" : ` until ${zonedTime(Date.parse(until), now)}`);
 
 function whyOf({ state, reason, quota_error, limited_models }: UsageItem, now = Date.now()): string[] {
   const why = state !== "ready" && reason !== null ? [reason] : quota_error === null ? [] : [quota_error];
@@ -64,9 +72,3 @@ function whyOf({ state, reason, quota_error, limited_models }: UsageItem, now = 
 }
 
 const amount = (value: number) => String(Math.round(value * 100) / 100);
-
-function ageOf(milliseconds: number): string {
-  const minutes = Math.round(milliseconds / 60_000);
-  if (minutes < 1) return "less than a minute";
-  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
-}

@@ -2,14 +2,14 @@
 import { type Command, callOf, common, type Group, usageOf } from "./command";
 import { didYouMean } from "./did-you-mean";
 import { table, wrapped } from "./layout";
-import { bold, print } from "./terminal";
+import { print, styled } from "./terminal";
 import { UsageError } from "./usage-error";
 
 const about = "dragoman puts one local address in front of your GitHub Copilot subscription, for every coding tool.";
 
 const examples: readonly (readonly [call: string, effect: string])[] = [
-  ["dragoman start --demo", "try it: no account, no charge"],
-  ["dragoman auth", "sign in; then `dragoman start`"],
+  ["dragoman start --demo", "no account needed"],
+  ["dragoman auth", "sign in"],
   ["dragoman connect claude-code --write", "set up a tool"],
 ];
 
@@ -50,16 +50,22 @@ export function noCommand(commands: readonly Command[], first: string, second: s
 
 /** The commands by groups, a line for each first word; the last group by its names alone. */
 function overview(groups: readonly Group[]): string {
-  const named = groups.slice(0, -1);
-  const rows = named.flatMap(({ title, commands }) =>
-    firstWords(commands).map((first, at) => [at === 0 ? title : "", ...lineOf(familyOf(commands, first), first)]),
-  );
   const others = groups.at(-1)!;
+  const rowsWith = (nameOf: typeof wholeName) =>
+    groups.slice(0, -1).flatMap(({ title, commands }) =>
+      firstWords(commands).map((first, at) => {
+        const family = familyOf(commands, first);
+        return [at === 0 ? styled("bold", title) : "", nameOf(family, first), briefOf(family)];
+      }),
+    );
+  const titleWidth = Math.max(...groups.map(({ title }) => title.length));
+  const rows = rowsWith(wholeName);
+  const whole = aligned(rows);
   return [
     wrapped(about),
     "",
-    ...aligned(rows),
-    wrapped(`${others.title}: ${firstWords(others.commands).join(", ")}`),
+    ...(whole.length > rows.length ? aligned(rowsWith(shortName)) : whole),
+    ...aligned([[styled("bold", others.title.padEnd(titleWidth)), firstWords(others.commands).join(", ")]]),
     "",
     ...aligned(examples),
     "",
@@ -69,12 +75,17 @@ function overview(groups: readonly Group[]): string {
 
 const firstWords = (commands: readonly Command[]) => [...new Set(commands.map(({ name }) => name.split(" ")[0]!))];
 
-/** `key add, ls, rm`, and what they do. */
-function lineOf(family: readonly Command[], first: string): [string, string] {
+/** `key add, ls, rm` */
+function wholeName(family: readonly Command[], first: string): string {
   const second = family.flatMap(({ name }) => name.split(" ")[1] ?? []);
-  const brief = family.find((command) => command.brief !== undefined)?.brief ?? family[0]!.about;
-  return [second.length === 0 ? first : `${first} ${second.join(", ")}`, brief];
+  return `${first} ${second.join(", ")}`.trimEnd();
 }
+
+/** `key …`, where there is no room for more. */
+const shortName = (family: readonly Command[], first: string) => (family.length > 1 ? `${first} …` : first);
+
+const briefOf = (family: readonly Command[]) =>
+  family.find(({ brief }) => brief !== undefined)?.brief ?? family[0]!.about;
 
 /** What a command does, its options, and the commands that begin with the same word. */
 export function commandHelp(command: Command, commands: readonly Command[]): string {
@@ -83,14 +94,18 @@ export function commandHelp(command: Command, commands: readonly Command[]): str
   return [
     wrapped(`${command.about}.`),
     "",
-    bold("Usage"),
+    styled("bold", "Usage"),
     `  $ dragoman ${callOf(command)}`,
     "",
-    bold("Options"),
+    styled("bold", "Options"),
     ...aligned(options.map(([name, option]) => [usageOf(name, option), option.about + usualOf(option.usual)])),
     ...(others.length === 0
       ? []
-      : ["", bold("See also"), ...aligned(others.map((other) => [`dragoman ${callOf(other)}`, other.about]))]),
+      : [
+          "",
+          styled("bold", "See also"),
+          ...aligned(others.map((other) => [`dragoman ${callOf(other)}`, other.about])),
+        ]),
     "",
   ].join("\n");
 }

@@ -1,10 +1,9 @@
 /** The client keys of the running server, or of the stored config if none is running. */
-import { z } from "zod";
 import type { Environment } from "../config/environment";
 import { clientKeysOf, findClientKey, isFromEnvironment } from "../keys/client-keys";
-import { type KeyList, keyList, keyListSchema, servedWithoutKeys } from "../keys/key-list";
+import { createdKeySchema, type KeyList, keyList, keyListSchema, servedWithoutKeys } from "../keys/key-list";
 import { createKey, type NewKey, revokeKey } from "../keys/stored-keys";
-import { adminHeaders, ask, isAccepted, type RunningServer, readAs } from "./running-server";
+import { ask, isAccepted, type RunningServer, readAs } from "./running-server";
 import { withConfig } from "./with-stores";
 
 export interface KeyStore {
@@ -20,11 +19,10 @@ export const keyStoreOf = (environment: Environment, server: RunningServer | und
   server ? keysOfServer(server) : storedKeys(environment);
 
 function keysOfServer(server: RunningServer): KeyStore {
-  const headers = adminHeaders(server);
-  const post = (path: string, body: object) => ask(server, { path, method: "POST", body, headers });
+  const post = (path: string, body: object) => ask(server, { path, method: "POST", body });
   return {
-    list: async () => readAs(keyListSchema, await ask(server, { path: "/api/admin/keys", headers }), server),
-    create: async (wanted) => readAs(z.object({ key: z.string() }), await post("/api/admin/keys", wanted), server).key,
+    list: async () => readAs(keyListSchema, await ask(server, { path: "/api/admin/keys" }), server),
+    create: async (wanted) => readAs(createdKeySchema, await post("/api/admin/keys", wanted), server).key,
     async revoke(name) {
       await post(`/api/admin/keys/${encodeURIComponent(name)}/revoke`, {});
     },

@@ -40,7 +40,9 @@ export async function keyAdd({ environment, name, models, expires, yes }: AddOpt
   if (from_environment) say("It replaces DRAGOMAN_API_KEY, which is not accepted any more.");
   say("Copy the key now. Only its hash is stored, so it cannot be shown again.");
   print(key);
-  await serveTools(connectedTools(server?.url ?? "http://127.0.0.1:4141"), store, environment, yes);
+  const tools = connectedTools(server?.url ?? "http://127.0.0.1:4141");
+  await serveTools(tools, store, environment, yes);
+  if (tools.length === 0) say("Next: `dragoman connect <tool> --write --key <key>` sets a tool up with it.");
   return 0;
 }
 

@@ -1,6 +1,6 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
 import type { Environment } from "../config/environment";
-import { ago, formatCount, formatCredits, formatUnits, plural, utcDay } from "../format";
+import { ago, costInWords, formatCount, plural, utcDay } from "../format";
 import { type MemberItem, memberList, memberTrouble } from "../keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../keys/member-schemas";
 import type { MemberLimits } from "../keys/members";
@@ -17,8 +17,8 @@ interface MemberOptions {
 
 interface LimitOptions extends MemberOptions {
   name: string;
-  /** Ids or patterns, separated by commas. */
-  models?: string;
+  /** Ids or patterns. */
+  models?: string[];
   /** `90d`, or `never`. */
   expires?: string;
 }
@@ -70,7 +70,7 @@ function readLimits({ models, expires }: LimitOptions): Partial<MemberLimits> {
   if (expires !== undefined && expires !== "never" && days === undefined)
     throw new UsageError("--expires: expected a number of days such as 90d, or `never`.");
   const result = memberLimitsSchema().safeParse({
-    ...(models !== undefined && { models: models.split(",").map((model) => model.trim()) }),
+    ...(models && { models }),
     ...(expires !== undefined && { key_days: days === undefined ? null : Number(days) }),
   });
   if (result.success) return limitsOf(result.data);
@@ -87,7 +87,9 @@ export async function memberLs({ environment, json }: MemberOptions & { json: bo
   else if (list.items.length === 0) say("There are no members. `dragoman member add NAME` invites one.");
   else {
     const heads = ["name", "added", "keys", "models", "accounts", "requests", "cost", "last request"];
-    print(...table([heads, ...list.items.map((item) => lineOf(item, now))]));
+    print(
+      ...table([heads, ...list.items.map((item) => lineOf(item, now))], { spare: ["added", "models", "last request"] }),
+    );
     const since = utcDay(list.since_ms);
     if (list.items.some(({ request_count }) => request_count === null))
       say("Requests and cost could not be added up in time. What was added up is kept: run the command again.");
@@ -108,13 +110,8 @@ const lineOf = (item: MemberItem, now: number): string[] => [
   item.last_request_at_ms === null ? "none" : ago(item.last_request_at_ms, now),
 ];
 
-function costOf({ request_count, nano_credits, premium_units }: MemberItem): string {
-  if (request_count !== 0 && nano_credits === null && premium_units === null) return "unknown";
-  const parts = [
-    ...(nano_credits ? [`${formatCredits(nano_credits)} credits`] : []),
-    ...(premium_units ? [`${formatUnits(premium_units)} premium`] : []),
-  ];
-  return parts.join(", ") || "0";
+function costOf(item: MemberItem): string {
+  return item.request_count === 0 ? "nothing" : (costInWords(item) ?? "unknown");
 }
 
 function noteOf(item: MemberItem): string[] {

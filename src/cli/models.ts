@@ -1,10 +1,10 @@
 /** `dragoman models`: the models of the running server, with their limits and cost. */
-import { z } from "zod";
+import type { z } from "zod";
 import { modelSchema } from "../admin/api/schemas";
-import { costOf } from "../clients/model-summary";
 import type { Environment } from "../config/environment";
+import { formatCount, priceInWords, utcDay } from "../format";
 import { table } from "./layout";
-import { adminHeaders, ask, demoNotice, readAs, requireServer } from "./running-server";
+import { ask, demoNotice, itemsOf, readAs, requireServer } from "./running-server";
 import { print, printJson, say } from "./terminal";
 
 /** The members of the answer that are shown. */
@@ -21,8 +21,8 @@ export interface ModelsOptions {
 
 export async function models({ environment, json }: ModelsOptions): Promise<number> {
   const server = requireServer(environment);
-  const answer = await ask(server, { path: "/api/admin/models", headers: adminHeaders(server) });
-  const { items } = readAs(z.object({ items: z.array(item) }), answer, server);
+  const answer = await ask(server, { path: "/api/admin/models" });
+  const { items } = readAs(itemsOf(item), answer, server);
   if (server.demo) say(demoNotice);
   if (json) printJson(answer);
   else print(...modelLines(items));
@@ -38,24 +38,24 @@ export function modelLines(items: readonly Item[]): string[] {
     .map((model) => [
       model.id,
       model.name,
-      amount(model.limits.context),
-      amount(model.limits.prompt),
-      amount(model.limits.output),
+      tokens(model.limits.context),
+      tokens(model.limits.prompt),
+      tokens(model.limits.output),
       model.endpoints.join(" "),
-      costOf(model.price) + promotionOf(model.price),
+      priceInWords(model.price) + promotionOf(model.price),
       stateOf(model, isAutoOffered),
     ]);
-  return table([head, ...rows]);
+  return table([head, ...rows], { spare: ["name", "endpoints", "output", "prompt"] });
 }
 
-const amount = (tokens: number | null) => (tokens === null ? "unknown" : tokens.toLocaleString("en-US"));
+const tokens = (count: number | null) => (count === null ? "unknown" : formatCount(count));
 
 /** `, 50% less until 2026-12-07` */
 function promotionOf({ promotion }: Item["price"]): string {
   if (!promotion) return "";
   const { discount_percent, ends_at_ms } = promotion;
   const discount = discount_percent === null ? "promotion" : `${discount_percent}% less`;
-  const end = ends_at_ms === null ? "" : ` until ${new Date(ends_at_ms).toISOString().slice(0, 10)}`;
+  const end = ends_at_ms === null ? "" : ` until ${utcDay(ends_at_ms)}`;
   return `, ${discount}${end}`;
 }
 

@@ -1,11 +1,8 @@
 /** Whether the server of a data folder is ready, as its own health endpoint says. */
-import { z } from "zod";
+import { readySchema } from "../api/schemas";
 import { demoEnvironment, type Environment } from "../config/environment";
 import { entryOf } from "../json";
-import { lazy } from "../lazy";
-import { readText } from "../net/out/body";
-import { singleLimit } from "../net/out/clock";
-import { callOut } from "../net/out/fetch";
+import { lookAt } from "./running-server";
 import { findInstance, type Instance } from "./start/instance-file";
 
 export interface Readiness {
@@ -15,9 +12,6 @@ export interface Readiness {
   /** Why it is not ready, as the end of a sentence. */
   reason: string;
 }
-
-const path = "/health/ready";
-const schema = lazy(() => z.object({ status: z.string().max(50), version: z.string().max(50) }));
 
 const reasons: Record<string, string> = {
   draining: "it is stopping",
@@ -34,14 +28,10 @@ const instanceOf = (environment: Environment, demo: boolean) =>
   (demo ? undefined : findInstance(environment.home)) ?? findInstance(demoEnvironment(environment).home);
 
 async function askReady({ url }: Instance): Promise<Readiness | undefined> {
-  try {
-    const limits = singleLimit(2000);
-    const response = await callOut(url + path, { method: "GET", headers: {}, limits, who: "The server" });
-    const { status, version } = schema().parse(JSON.parse(await readText(response, 65_536)));
-    return { url, ready: response.ok, version, reason: entryOf(reasons, status) ?? `it answered ${response.status}` };
-  } catch {
-    return undefined; // it stopped, or another program has its port now
-  }
+  const said = await lookAt(url, "/health/ready", readySchema().pick({ status: true, version: true }));
+  if (!said) return undefined; // it stopped, or another program has its port now
+  const { ok: ready, status, answer } = said;
+  return { url, ready, version: answer.version, reason: entryOf(reasons, answer.status) ?? `it answered ${status}` };
 }
 
 /** Asks until the server is ready. @returns Undefined if it is not within `timeoutMs`. */

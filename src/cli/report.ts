@@ -9,7 +9,7 @@ import { isObject } from "../json";
 import { type DriftItem, driftListSchema } from "../upstream/changes/drift-list";
 import { savedAccounts } from "./checks/accounts";
 import type { CheckContext, Finding } from "./checks/check";
-import { adminHeaders, ask, findServer, readAs } from "./running-server";
+import { ask, findServer, readAs } from "./running-server";
 import { UsageError } from "./usage-error";
 
 export interface ReportParts {
@@ -78,7 +78,7 @@ async function newInUpstream({ environment }: CheckContext): Promise<string> {
   const server = findServer(environment);
   if (!server) return "No server is running here, so nothing was counted.";
   try {
-    const answer = await ask(server, { path: "/api/admin/drift", headers: adminHeaders(server), timeoutMs: 5_000 });
+    const answer = await ask(server, { path: "/api/admin/drift", timeoutMs: 5_000 });
     const { items, overflow } = readAs(driftListSchema(), answer, server);
     if (items.length === 0) return "Nothing, since the server started.";
     const more = overflow > 0 ? `\n\nFurther names were left out ${overflow} times.` : "";

@@ -1,6 +1,6 @@
 /** A client of the dragoman server that runs on this machine: finds its address and key, and calls it. */
 
-import type { z } from "zod";
+import { z } from "zod";
 import { demoEnvironment, type Environment } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { asProxyError, ProxyError } from "../errors";
@@ -8,10 +8,11 @@ import { isObject, parseJson } from "../json";
 import { type CallResponse, readText } from "../net/out/body";
 import { singleLimit } from "../net/out/clock";
 import { callOut } from "../net/out/fetch";
-import { findInstance } from "./start/instance-file";
+import { findInstance, type Instance } from "./start/instance-file";
 
 export interface RunningServer {
   url: string;
+  pid: number;
   demo: boolean;
   /** The client keys that the server may require, the likeliest first. `ask` moves the accepted key to the front. */
   keys: KnownKey[];
@@ -29,8 +30,12 @@ export interface KnownKey {
 export function serverOf(environment: Environment): RunningServer | undefined {
   const { home, adminToken } = environment;
   const running = findInstance(home);
-  return running && { url: running.url, demo: false, adminToken, ...keysIn(environment) };
+  return running && { url: running.url, pid: running.pid, demo: false, adminToken, ...keysIn(environment) };
 }
+
+/** The records of running servers: that of the data folder, then the demo's. Changes nothing, not even the rights of files. */
+export const recordedIn = (environment: Environment): Instance[] =>
+  [environment, demoEnvironment(environment)].flatMap(({ home }) => findInstance(home, { tighten: false }) ?? []);
 
 /**
  * The keys of the config file and of the environment: a running server may still require a key that is no longer in the
@@ -81,15 +86,15 @@ export function requireServer(environment: Environment): RunningServer {
 export interface ServerRequest {
   path: string;
   method?: "GET" | "POST";
-  headers?: Record<string, string>;
   body?: object;
+  headers?: Record<string, string>;
   /** Time limit for the answer in milliseconds; 30 seconds by default. */
   timeoutMs?: number;
 }
 
 /** The server's answer, parsed. @throws ProxyError if there is no answer, or if it is an error */
 export async function ask(server: RunningServer, question: ServerRequest): Promise<unknown> {
-  return answerIn(await askWithKeys(server, question, whoIs(server)), server, question.path);
+  return answerIn(await askWithKeys(server, question), server, question.path);
 }
 
 /** @throws ProxyError if it is an error */
@@ -103,7 +108,7 @@ async function answerIn(response: CallResponse, server: RunningServer, path: str
 /** Whether the server serves this client key; without one, whether it serves clients that send none. Costs nothing. */
 export async function isAccepted(url: string, key: string | undefined): Promise<boolean> {
   const question = { path: "/v1/models", timeoutMs: 8_000 };
-  const { status, body } = await askOnce(url, question, key || undefined, whoIs({ url }));
+  const { status, body } = await callServer({ url }, question, key || undefined);
   body.cancel();
   return status !== 401;
 }
@@ -123,8 +128,7 @@ export const noAcceptedKey = (server: RunningServer): ProxyError =>
  * @returns Undefined if it wants an admin token that is not set here: some of its answers a client gets too.
  */
 export async function askAsOwner(server: RunningServer, path: string): Promise<unknown> {
-  const question = { path, headers: adminHeaders(server) };
-  const response = await askOnce(server.url, question, undefined, whoIs(server));
+  const response = await callServer(server, { path });
   if (server.adminToken !== undefined || (response.status !== 401 && response.status !== 403))
     return answerIn(response, server, path);
   response.body.cancel();
@@ -134,12 +138,12 @@ export async function askAsOwner(server: RunningServer, path: string): Promise<u
 const whoIs = ({ url }: Pick<RunningServer, "url">) => `The server at ${url}`;
 
 /** Tries each known key until the server accepts one. */
-async function askWithKeys(server: RunningServer, question: ServerRequest, who: string): Promise<CallResponse> {
+async function askWithKeys(server: RunningServer, question: ServerRequest): Promise<CallResponse> {
   const [first, ...others] = server.keys;
-  const response = await askOnce(server.url, question, first?.value, who);
+  const response = await callServer(server, question, first?.value);
   if (isAdmin(question.path)) return response;
   for (const key of response.status === 401 ? others : []) {
-    const next = await askOnce(server.url, question, key.value, who);
+    const next = await callServer(server, question, key.value);
     if (next.status === 401) {
       next.body.cancel();
       continue;
@@ -153,19 +157,23 @@ async function askWithKeys(server: RunningServer, question: ServerRequest, who: 
 
 const isAdmin = (path: string) => path.startsWith("/api/admin");
 
-async function askOnce(
-  url: string,
-  question: ServerRequest,
-  key: string | undefined,
-  who: string,
+/**
+ * The one way in which commands call a server of this machine. The admin API gets the admin token, if one is set here.
+ * @throws ProxyError without an answer
+ */
+async function callServer(
+  { url, adminToken }: Pick<RunningServer, "url" | "adminToken">,
+  { path, method = "GET", body, headers = {}, timeoutMs = 30_000 }: ServerRequest,
+  key?: string,
 ): Promise<CallResponse> {
-  const { path, method = "GET", headers = {}, body, timeoutMs = 30_000 } = question;
+  const who = whoIs({ url });
   return callOut(url + path, {
     method,
     headers: {
       "user-agent": "dragoman",
       ...(key !== undefined && { "x-api-key": key }),
       ...(body && { "content-type": "application/json" }),
+      ...(isAdmin(path) && adminToken !== undefined && { "x-admin-token": adminToken }),
       ...headers,
     },
     body: body && JSON.stringify(body),
@@ -182,9 +190,25 @@ async function askOnce(
   });
 }
 
-/** The header for the admin API. */
-export const adminHeaders = ({ adminToken }: RunningServer): Record<string, string> =>
-  adminToken === undefined ? {} : { "x-admin-token": adminToken };
+/**
+ * What a server says without a key or token within two seconds.
+ * @returns The answer as far as it has this shape; undefined if nobody answers, or another program does.
+ */
+export async function lookAt<Answer>(url: string, path: string, shape: z.ZodType<Answer>) {
+  try {
+    const response = await callServer({ url }, { path, timeoutMs: 2000 });
+    return {
+      ok: response.ok,
+      status: response.status,
+      answer: shape.parse(JSON.parse(await readText(response, 65_536))),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The list that the admin API answers, each item with these members. */
+export const itemsOf = <Item>(item: z.ZodType<Item>) => z.object({ items: z.array(item) });
 
 /** The server's answer, validated. @throws ProxyError if its shape differs: the server may be another version */
 export function readAs<Answer>(shape: z.ZodType<Answer>, answer: unknown, { url }: RunningServer): Answer {

@@ -8,11 +8,12 @@ import type { ShownCode } from "../accounts/sign-in";
 import { accountUsageItem } from "../api/usage";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
+import { unitNames } from "../format";
 import { createLogger } from "../logger";
 import { copyToClipboard } from "./clipboard";
-import { remainingInWords, resetInWords, unitNames } from "./format-usage";
+import { remainingInWords, resetInWords } from "./format-usage";
 import { openBrowser } from "./open-browser";
-import { atTerminal, bold, confirm, countdown, interrupted, say } from "./terminal";
+import { atTerminal, bold, confirm, countdown, interrupted, say, withProgress } from "./terminal";
 
 export interface SignInOptions {
   version: string;
@@ -44,7 +45,9 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
     const { saved, outcome } = await completeSignIn({ ...caller, app, show }, store);
     stop();
     say(`Signed in as ${bold(saved.login)}${outcome === "replaced" ? ", whose sign-in is renewed" : ""}.`);
-    const { usable, sentence } = await describeAccount(saved, hosts, options);
+    const { usable, sentence } = await withProgress("Asking for its quota", () =>
+      describeAccount(saved, hosts, options),
+    );
     say(sentence);
     return usable;
   } finally {

@@ -1,5 +1,6 @@
 /** Talks to a person at a terminal: lines, yes/no questions, a countdown, and Ctrl-C. Results go to stdout, messages to stderr. */
 import { sep } from "node:path";
+import { styleText } from "node:util";
 import { homeFolder } from "../config/environment";
 import { flushLines, printable } from "../logger";
 
@@ -9,8 +10,15 @@ export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.
 /** Prints a message on stderr. */
 export function say(...lines: string[]): void {
   flushLines();
-  for (const line of lines) process.stderr.write(`${shown(line)}\n`);
+  const width = process.stderr.isTTY ? process.stderr.columns || 80 : Number.POSITIVE_INFINITY;
+  for (const line of lines) process.stderr.write(`${broken(shown(line), width)}\n`);
 }
+
+/** Breaks a paragraph between words. An indented line stays whole: it is to be copied, or is part of a table. */
+export const broken = (text: string, width: number): string =>
+  width === Number.POSITIVE_INFINITY || text.startsWith(" ")
+    ? text
+    : Bun.wrapAnsi(text, Math.max(1, width), { hard: false });
 
 /** Prints a result on stdout, synchronously, so that nothing is lost if the process exits right after. */
 export function print(...lines: string[]): void {
@@ -20,9 +28,9 @@ export function print(...lines: string[]): void {
 /** Prints a result as one line of JSON. Control characters are escaped as JSON escapes, so the value stays the same. */
 export const printJson = (value: unknown): void => print(JSON.stringify(value));
 
-const [boldOn, boldOff] = ["\x1b[1m", "\x1b[22m"];
-const styles = /(\x1b\[1m|\x1b\[22m)/;
-const kept = /(\x1b\[1m|\x1b\[22m|[\n\t])/;
+/** Those that `styled` makes. */
+const styles = /(\x1b\[(?:1|2|22|3[1-3]|39)m)/;
+const kept = /(\x1b\[(?:1|2|22|3[1-3]|39)m|[\n\t])/;
 
 /** Escapes control characters. All output to the terminal passes through here. */
 const shown = (text: string): string => escapeBetween(text, kept);
@@ -42,8 +50,19 @@ export function shortened(path: string): string {
   return path === own || path.startsWith(own + sep) ? `~${path.slice(own.length)}` : path;
 }
 
-export const bold = (text: string): string =>
-  process.stderr.isTTY && !process.env.NO_COLOR ? boldOn + printable(text) + boldOff : text;
+/**
+ * Text in a style, with control characters escaped. It is plain where the stream is no terminal and with NO_COLOR; FORCE_COLOR
+ * overrides both, as `util.styleText` does (https://no-color.org, Node's documentation, 2026-11).
+ * @param stream Where it will be printed.
+ */
+export const styled = (
+  style: "bold" | "dim" | "green" | "yellow" | "red",
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout,
+): string => styleText(style, printable(text), { stream });
+
+/** For messages. */
+export const bold = (text: string): string => styled("bold", text, process.stderr);
 
 /** Aborts at Ctrl-C or SIGTERM. */
 export function interrupted(): AbortSignal {
@@ -103,20 +122,36 @@ function readLine(signal: AbortSignal): Promise<string | undefined> {
 
 /** A line with the remaining time, updated each second; only at a terminal. @returns Removes the line. */
 export function countdown(seconds: number, line: (left: string) => string): () => void {
+  return liveLine((passed) => {
+    const left = Math.max(0, Math.round(seconds - passed / 1000));
+    return line(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`);
+  }, 0);
+}
+
+/** What is being done, with the seconds that it has taken, for as long as it takes more than one; only at a terminal. */
+export async function withProgress<Result>(doing: string, work: () => Promise<Result>): Promise<Result> {
+  const end = liveLine((passed) => `${doing} … ${Math.floor(passed / 1000)} s`, 1000);
+  return work().finally(end);
+}
+
+/** @param line Milliseconds since the beginning → the line. @param afterMs When it is first shown. @returns Removes the line. */
+function liveLine(line: (passed: number) => string, afterMs: number): () => void {
   if (!process.stderr.isTTY) return () => {};
-  const end = Date.now() + seconds * 1000;
+  const began = performance.now();
+  let isShown = false;
   const show = () => {
-    const left = Math.max(0, Math.round((end - Date.now()) / 1000));
-    const text = line(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`);
+    const passed = performance.now() - began;
+    if (passed < afterMs) return;
+    isShown = true;
     // A line that wraps would leave an extra row each second.
-    process.stderr.write(`\r${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}\x1b[K`);
+    const text = printable(line(passed)).slice(0, Math.max(1, (process.stderr.columns || 80) - 1));
+    process.stderr.write(`\r${text}\x1b[K`);
   };
   show();
   const timer = setInterval(show, 1000);
-  let over = false;
   return () => {
     clearInterval(timer);
-    if (!over) process.stderr.write("\r\x1b[K");
-    over = true;
+    if (isShown) process.stderr.write("\r\x1b[K");
+    isShown = false;
   };
 }

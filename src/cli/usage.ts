@@ -1,6 +1,6 @@
 /** `dragoman usage`: the remaining quota, from the running server or, if none is running, from GitHub. */
 import { setTimeout as wait } from "node:timers/promises";
-import { z } from "zod";
+import type { z } from "zod";
 import { Account } from "../accounts/account";
 import { hostsFor } from "../accounts/hosts";
 import { accountSchema } from "../admin/api/schemas";
@@ -11,8 +11,8 @@ import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
-import { ask, askAsOwner, demoNotice, demoOf, type RunningServer, readAs, serverOf } from "./running-server";
-import { interrupted, print, printJson, say } from "./terminal";
+import { ask, askAsOwner, demoNotice, demoOf, itemsOf, type RunningServer, readAs, serverOf } from "./running-server";
+import { interrupted, print, printJson, say, withProgress } from "./terminal";
 import { UsageError } from "./usage-error";
 import { withStores } from "./with-stores";
 
@@ -60,7 +60,7 @@ async function showUsage(options: UsageOptions): Promise<number> {
 
 /** Asks GitHub about the saved accounts. Without accounts, asks a running demo. */
 async function askBesideServers(options: UsageOptions): Promise<Report> {
-  const own = await askGithub(options);
+  const own = await withProgress("Asking GitHub", () => askGithub(options));
   if (own.accounts.length > 0) return own;
   const demo = await askServer(demoOf(options.environment));
   if (demo) say(demoNotice);
@@ -95,17 +95,18 @@ export async function askGithub(
 async function askServer(server: RunningServer | undefined): Promise<Report | undefined> {
   return (
     server &&
-    reportOf(server).catch((thrown) => {
+    usageOfServer(server).catch((thrown) => {
       if (asProxyError(thrown).details.code !== "upstream_unreachable") throw thrown;
       return undefined;
     })
   );
 }
 
-async function reportOf(server: RunningServer): Promise<Report> {
+/** What the server knows of its accounts. */
+export async function usageOfServer(server: RunningServer): Promise<Report> {
   const answer = await askAsOwner(server, "/api/admin/accounts");
   if (answer === undefined) return (await ask(server, { path: "/usage" })) as Report;
-  const { items } = readAs(z.object({ items: z.array(accountSchema) }), answer, server);
+  const { items } = readAs(itemsOf(accountSchema), answer, server);
   return { accounts: items.map(usageOf) };
 }
 

@@ -6,6 +6,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { duration, size } from "../format";
 import { anatomyOf } from "./binary-layout";
 import { signAdHoc, signatureOf } from "./mach-o";
 import { stampOptions } from "./stamp";
@@ -77,7 +78,7 @@ async function buildAll(check: boolean): Promise<boolean> {
     const file = join(dist, fileName(target));
     const begun = performance.now();
     await build(file, target);
-    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    const took = duration(performance.now() - begun);
     const bytes = await Bun.file(file).bytes();
     const sum = Bun.SHA256.hash(bytes, "hex");
     const faults = check ? faultsIn(bytes, target) : [];
@@ -90,9 +91,7 @@ async function buildAll(check: boolean): Promise<boolean> {
     if (faults.length > 0) sound = false;
     sums.push(`${sum}  ${basename(file)}\n`);
     const verdict = faults.length > 0 ? `FAILED: ${faults.join("; ")}` : check ? "ok" : "";
-    console.log(
-      [basename(file).padEnd(40), `${(bytes.length / 1e6).toFixed(1)} MB`, `${seconds} s`, verdict].join("  ").trim(),
-    );
+    console.log([basename(file).padEnd(40), size(bytes.length), took, verdict].join("  ").trim());
   }
   await Bun.write(join(dist, "SHA256SUMS"), sums.join(""));
   return sound;
@@ -113,7 +112,11 @@ async function main(): Promise<number> {
   if (values.target !== undefined && !target)
     throw new Error(`There is no target ${values.target}: ${targets.map(({ name }) => name).join(", ")}.`);
   const isWindows = target ? target.format === "pe" : process.platform === "win32";
-  await build(resolve(values.output ?? join(dist, isWindows ? "dragoman.exe" : "dragoman")), target);
+  const file = resolve(values.output ?? join(dist, isWindows ? "dragoman.exe" : "dragoman"));
+  console.log(`Building ${file} …`);
+  const begun = performance.now();
+  await build(file, target);
+  console.log(`${size(Bun.file(file).size)} in ${duration(performance.now() - begun)}. Run it: ${file} --help`);
   return 0;
 }
 

@@ -37,6 +37,11 @@ export const keyListSchema = z.object({
 });
 export type KeyList = z.output<typeof keyListSchema>;
 
+export const createdKeySchema = z.object({
+  name: z.string(),
+  key: z.string().describe("The key. It is not stored and cannot be shown again."),
+});
+
 interface KeyHolders {
   config: Pick<ConfigStore, "current">;
   environment: Pick<Environment, "clientKey">;

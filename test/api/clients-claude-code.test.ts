@@ -87,7 +87,7 @@ test("its list has every chat model under an id that it takes, says what each co
   expect(ids.some((id) => id.includes("embedding"))).toBe(false);
   expect(listed.find(({ id }) => id === "gpt-5.4:claude")).toMatchObject({
     display_name: "GPT-5.4",
-    description: "250/1500 credits per 1 M in/out · 272K prompt",
+    description: "250/1,500 credits per M in/out · 272K prompt",
   });
   for (const id of ["claude-opus-5-5", "gpt-5.4:claude", "gemini-3.8-flash:claude"]) {
     const answer = await proxy.post("/v1/messages?beta=true", first(id, false));

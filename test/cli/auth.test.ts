@@ -228,7 +228,7 @@ describe("auth ls", () => {
     const { code, stdout } = await inProcess(["auth", "ls", "-q"], { ...github.env, TZ: "Asia/Tokyo" });
     expect(code).toBe(0);
     const [head, first, why, second, third] = stdout.split("\n").map((line) => line.split(/ {2,}/));
-    expect(head).toEqual(["#", "account", "plan", "unit", "remaining", "resets", "state"]);
+    expect(head).toEqual(["#", "account", "plan", "unit", "remaining", "left", "resets", "state"]);
     expect(first).toEqual(["1", "octo-demo", "unknown", "unknown", "unknown", "unknown", "failed"]);
     expect(why!.join("")).toContain("Sign in again, on the page Accounts or with `dragoman auth`.");
     expect(second).toEqual([

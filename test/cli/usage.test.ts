@@ -20,14 +20,15 @@ describe("what is left", () => {
     const { code, stdout } = await inProcess(["usage"], { ...github.env, TZ: "America/New_York" });
     expect(code).toBe(0);
     const [head, first, second] = stdout.split("\n").map((line) => line.split(/ {2,}/));
-    expect(head).toEqual(["account", "plan", "unit", "remaining", "resets", "state"]);
+    expect(head).toEqual(["account", "plan", "unit", "remaining", "left", "resets", "state"]);
     expect(first!.slice(0, 4)).toEqual([
       "octo-demo",
       "individual",
       "premium requests",
       "0 of 300 (requests beyond that are billed: 12.5 so far)",
     ]);
-    expect(first![4]).toMatch(/, (19|20):00 \S+$/);
+    expect(first![4]).toBe("░░░░░░░░░░ 0%");
+    expect(first![5]).toMatch(/, (19|20):00 \S+$/);
     expect(second!.slice(3, 4)).toEqual(["∞"]);
   });
 

@@ -33,7 +33,7 @@ const example = (
   name,
   endpoints: dialects.map((dialect) => upstreamPaths[dialect]),
   premium,
-  summary: `${premium ? "1 premium" : "free"} · ${prompt / 1000}K prompt`,
+  summary: `${premium ? "1 premium request" : "free"} · ${prompt / 1000}K prompt`,
   preview: false,
   light: /-(?:mini|flash|haiku)/.test(id),
   picked: true,

@@ -1,15 +1,10 @@
 /** Creates and revokes client keys. A key itself is shown once, when it is created. */
-import { z } from "zod";
+import type { z } from "zod";
 import type { App, Scope } from "../../app";
 import { type ClientKey, keyGone } from "../../keys/client-keys";
-import { type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
+import { type createdKeySchema, type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
 import { Membership } from "../../keys/membership";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
-
-export const createdKeySchema = z.object({
-  name: z.string(),
-  key: z.string().describe("The key. It is not stored and cannot be shown again."),
-});
 
 async function listOwnersKeys(app: App): Promise<KeyList> {
   const { clientKeys, requiresKey: required, config, history, now } = app;

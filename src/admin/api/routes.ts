@@ -7,7 +7,7 @@ import { type Endpoint, endpointsOf, readQuery, requireJson } from "../../endpoi
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import { keyGone } from "../../keys/client-keys";
-import { keyListSchema } from "../../keys/key-list";
+import { createdKeySchema, keyListSchema } from "../../keys/key-list";
 import { memberListSchema } from "../../keys/member-list";
 import { memberLimitsSchema, newMemberSchema } from "../../keys/member-schemas";
 import { newKeySchema } from "../../keys/stored-keys";
@@ -31,7 +31,7 @@ import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets
 import { cacheReport, cacheReportSchema } from "./cache";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
-import { createClientKey, createdKeySchema, listKeys, revokeClientKey } from "./keys";
+import { createClientKey, listKeys, revokeClientKey } from "./keys";
 import {
   dismissMember,
   invitedSchema,

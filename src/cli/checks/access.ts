@@ -1,10 +1,9 @@
 /** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
+import { z } from "zod";
 import { lookAtConfig } from "../../config/read-config";
 import { clientKeysOf } from "../../keys/client-keys";
-import { singleLimit } from "../../net/out/clock";
-import { callOut } from "../../net/out/fetch";
+import { lookAt, recordedIn } from "../running-server";
 import { about, type CheckContext, type Finding } from "./check";
-import { recordedIn } from "./port";
 
 const access = about("access");
 
@@ -51,13 +50,4 @@ function countKeys({ configFile, clientKey }: CheckContext["environment"]): numb
   }
 }
 
-async function asksForToken(url: string): Promise<boolean> {
-  try {
-    const call = { method: "GET" as const, headers: {}, limits: singleLimit(2000), who: "The server" };
-    const response = await callOut(`${url}/api/admin/meta`, call);
-    response.body.cancel();
-    return response.status === 401;
-  } catch {
-    return false; // the check of the port reports that it does not answer
-  }
-}
+const asksForToken = async (url: string) => (await lookAt(url, "/api/admin/meta", z.unknown()))?.status === 401;

@@ -8,13 +8,13 @@ import { accountUsageItem } from "../../api/usage";
 import { lookAtConfig } from "../../config/read-config";
 import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
-import { plural } from "../../format";
+import { plural, unitNames } from "../../format";
 import { singleLimit } from "../../net/out/clock";
 import { autoId, hasOnlyAuto, picksNone } from "../../upstream/copilot/auto-model";
 import { openCopilot } from "../../upstream/copilot/copilot";
 import { openCatalogue } from "../../upstream/models/catalogue";
 import type { Model } from "../../upstream/models/model";
-import { remainingInWords, resetInWords, unitNames } from "../format-usage";
+import { remainingInWords, resetInWords } from "../format-usage";
 import { about, type CheckContext, type Finding } from "./check";
 
 /** The time limit of one call, in milliseconds. The token exchange and the model list are two calls in sequence. */

@@ -3,9 +3,9 @@
 import { type ClientId, clientIds, clientOf } from "../../clients/index";
 import { type ClientStatus, clientStatus } from "../../clients/status";
 import { takesKeysOf } from "../connect/tools";
-import { isAccepted } from "../running-server";
+import { isAccepted, recordedIn } from "../running-server";
 import { about, type CheckContext, type Finding } from "./check";
-import { addressOf, recordedIn } from "./port";
+import { addressOf } from "./port";
 
 /** Reports only clients that have a settings file: nothing is known about the others. */
 export async function checkClients(subject: CheckContext): Promise<Finding[]> {

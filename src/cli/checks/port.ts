@@ -1,29 +1,19 @@
 /** Whether a server is running, which one, and whether the port is free. */
 import { createServer } from "node:net";
-import { z } from "zod";
-import { demoEnvironment, type Environment } from "../../config/environment";
-import { readText } from "../../net/out/body";
-import { singleLimit } from "../../net/out/clock";
-import { callOut } from "../../net/out/fetch";
+import type { z } from "zod";
+import { healthSchema } from "../../api/schemas";
+import { lazy } from "../../lazy";
 import { openFilesOf } from "../../observe/open-files";
-import { findInstance, type Instance } from "../start/instance-file";
+import { lookAt, recordedIn } from "../running-server";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
 import { about, type CheckContext, type Finding } from "./check";
 
-const healthSchema = z.object({
-  version: z.string().max(50),
-  demo: z.boolean(),
-  history: z.string().max(50).optional(),
-});
-type Health = z.infer<typeof healthSchema>;
+const shape = lazy(() => healthSchema().pick({ version: true, demo: true, history: true }));
+type Health = z.infer<ReturnType<typeof shape>>;
 
 /** The address for clients: the running server, else the running demo, else where `start` would listen. */
 export const addressOf = ({ environment, port }: CheckContext): string =>
   recordedIn(environment)[0]?.url ?? `http://127.0.0.1:${port}`;
-
-/** The running servers: the normal one, then the demo. */
-export const recordedIn = (environment: Environment): Instance[] =>
-  [environment, demoEnvironment(environment)].flatMap(({ home }) => findInstance(home, { tighten: false }) ?? []);
 
 export async function checkPort(subject: CheckContext): Promise<Finding[]> {
   const { environment, port, version } = subject;
@@ -81,15 +71,7 @@ function describe(url: string, pid: number | undefined, health: Health | undefin
 }
 
 /** Undefined if no dragoman answers. */
-async function askHealth(url: string): Promise<Health | undefined> {
-  try {
-    const who = "The server";
-    const response = await callOut(`${url}/health`, { method: "GET", headers: {}, limits: singleLimit(2000), who });
-    return healthSchema.parse(JSON.parse(await readText(response, 65_536)));
-  } catch {
-    return undefined; // another program
-  }
-}
+const askHealth = async (url: string): Promise<Health | undefined> => (await lookAt(url, "/health", shape()))?.answer;
 
 /** Takes the port for a moment. @returns The system's error code if that fails. */
 function triedPort(port: number): Promise<string | undefined> {

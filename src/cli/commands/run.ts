@@ -70,6 +70,12 @@ const start = command({
 
 const ownOptions = new Set(["--yes", "-y", "--print"]);
 
+const linesFrom = numberFrom("--lines", [1, 100_000]);
+const logOptions = {
+  lines: parsed("<number>", "How many lines", (given = "100") => linesFrom(given), { short: "n", usual: "100" }),
+  follow: flag("Wait for further lines", "f"),
+};
+
 const serviceCommands = [
   command({
     name: "service install",
@@ -98,18 +104,34 @@ const serviceCommands = [
   command({
     name: "service logs",
     about: "Show the log of the service",
-    options: {
-      lines: parsed("<number>", "How many lines", (given = "100") => numberFrom("--lines", [1, 100_000])(given), {
-        short: "n",
-        usual: "100",
-      }),
-      follow: flag("Wait for further lines", "f"),
-    },
+    options: logOptions,
     run: async (given) => (await import("../service/service")).serviceLogs(given),
   }),
 ];
 
-export const runCommands = { title: "Run", commands: [start, ...serviceCommands] };
+const shown = [
+  command({
+    name: "status",
+    about: "Show the server, the accounts, today's use and the connected tools",
+    options: { json: flag("Print one JSON object") },
+    brief: "What runs, and what is left",
+    run: async (given) => (await import("../status")).status(given),
+  }),
+  command({
+    name: "open",
+    about: "Open the admin pages of the running server in the browser",
+    brief: "The admin pages, in the browser",
+    run: async (given) => (await import("../open")).openPages(given),
+  }),
+  command({
+    name: "logs",
+    about: "Show the log of the service",
+    options: logOptions,
+    run: async (given) => (await import("../service/service")).serviceLogs(given),
+  }),
+];
+
+export const runCommands = { title: "Run", commands: [start, ...shown, ...serviceCommands] };
 
 /** Addresses and ranges. */
 function rangesFrom(given: string | undefined): string[] {

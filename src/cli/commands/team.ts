@@ -1,7 +1,7 @@
-/** The commands for the members of a team and its database. */
+/** The commands for the members of a team, and for its database. */
 import { command, flag, text } from "../command";
 import { UsageError } from "../usage-error";
-import { yes } from "./read";
+import { listFrom, yes } from "./read";
 
 export const teamCommands = {
   title: "Team",
@@ -16,7 +16,7 @@ export const teamCommands = {
         models: text("<ids>", "The models that the member's keys may use, separated by commas; * stands for any text"),
         expires: text("<days>", "How long each key of the member lasts, such as 90d"),
       },
-      run: async (given) => (await import("../members")).memberAdd(given),
+      run: async (given) => (await import("../members")).memberAdd({ ...given, models: listFrom(given.models) }),
     }),
     command({
       name: "member set",
@@ -26,7 +26,7 @@ export const teamCommands = {
         models: text("<ids>", "The models that the member's keys may use, separated by commas; `*` for all"),
         expires: text("<days>", "How long each key lasts since it was made, such as 90d; `never` for no end"),
       },
-      run: async (given) => (await import("../members")).memberSet(given),
+      run: async (given) => (await import("../members")).memberSet({ ...given, models: listFrom(given.models) }),
     }),
     command({
       name: "member withdraw",
@@ -47,25 +47,26 @@ export const teamCommands = {
       options: { yes },
       run: async (given) => (await import("../members")).memberRm(given),
     }),
-    command({
-      name: "migrate",
-      about: "Copy everything from the data folder to a database, or back; nothing is removed",
-      brief: "Copy your data to a database",
-      options: {
-        to: text("<where>", "database (that of DRAGOMAN_DATABASE_URL), its address postgres://…, or folder"),
-        dryRun: flag("Count what would be copied, and change nothing"),
-        merge: flag("Merge into a database that already has data; its config is kept"),
-      },
-      async run({ to, ...given }) {
-        if (to === undefined) throw new UsageError("Say where to: --to database, or --to folder.");
-        return (await import("../database/migrate")).migrateTo({ ...given, to });
-      },
-    }),
-    command({
-      name: "seal rotate",
-      about: "Seal the secrets in the database with DRAGOMAN_SEAL_KEY_NEXT, while servers run",
-      brief: "Change the key of a team's secrets",
-      run: async ({ environment }) => (await import("../database/seal")).sealRotate(environment),
-    }),
   ],
 };
+
+export const databaseCommands = [
+  command({
+    name: "migrate",
+    about: "Copy everything from the data folder to a database, or back; nothing is removed",
+    options: {
+      to: text("<where>", "database (that of DRAGOMAN_DATABASE_URL), its address postgres://…, or folder"),
+      dryRun: flag("Count what would be copied, and change nothing"),
+      merge: flag("Merge into a database that already has data; its config is kept"),
+    },
+    async run({ to, ...given }) {
+      if (to === undefined) throw new UsageError("Say where to: --to database, or --to folder.");
+      return (await import("../database/migrate")).migrateTo({ ...given, to });
+    },
+  }),
+  command({
+    name: "seal rotate",
+    about: "Seal the secrets in the database with DRAGOMAN_SEAL_KEY_NEXT, while servers run",
+    run: async ({ environment }) => (await import("../database/seal")).sealRotate(environment),
+  }),
+];

@@ -1,6 +1,7 @@
-/** The commands that check dragoman, keep it current, and serve scripts. */
+/** The commands that check dragoman and keep it current, and those that are needed rarely. */
 import { command, flag, optional, parsed, text } from "../command";
 import { portFrom, yes } from "./read";
+import { databaseCommands } from "./team";
 
 export const upkeepCommands = {
   title: "Upkeep",
@@ -42,7 +43,7 @@ export const upkeepCommands = {
   ],
 };
 
-export const scriptCommands = {
+export const otherCommands = {
   title: "Also",
   commands: [
     command({
@@ -76,5 +77,6 @@ export const scriptCommands = {
         return 0;
       },
     }),
+    ...databaseCommands,
   ],
 };

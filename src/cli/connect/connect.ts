@@ -9,10 +9,12 @@ import { isShell, type Shell, setVariables, shellNames, shells, usualShell } fro
 import { clientStatus } from "../../clients/status";
 import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
+import { duration } from "../../format";
+import { didYouMean } from "../did-you-mean";
 import { keyStoreOf } from "../key-store";
 import { table } from "../layout";
 import { askAsOwner, demoNotice, findServer, type RunningServer, readAs, requireServer } from "../running-server";
-import { mayRemove, print, say, shortened } from "../terminal";
+import { mayRemove, print, say, shortened, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
 import { type KeyChoice, keyToPrint, keyToWrite } from "./key-choice";
 import { modelsOf, type Offer, pick } from "./models";
@@ -55,11 +57,19 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     if (actions.length > 0) throw new UsageError(`Name a client: ${clientIds.join(", ")}.`);
     return listClients(environment);
   }
-  if (!isClientId(client))
-    throw new UsageError(`There is no client \`${client}\`. Known clients: ${clientIds.join(", ")}.`);
+  const id = clientNamed(client);
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
-  const options = { environment, client, model, key, test, force, yes, shell: shell ?? usualShell(process.env) };
+  const options = { environment, client: id, model, key, test, force, yes, shell: shell ?? usualShell(process.env) };
   return action === "undo" ? undo(options) : point(options, action);
+}
+
+/** A client by its id, or by the beginning of only one: `claude`, `gemini`, `copilot`. @throws UsageError with the nearest */
+function clientNamed(text: string): ClientId {
+  if (isClientId(text)) return text;
+  const [only, ...others] = clientIds.filter((id) => id.startsWith(`${text.toLowerCase()}-`));
+  if (only && others.length === 0) return only;
+  const meant = didYouMean(text.toLowerCase(), clientIds);
+  throw new UsageError(`There is no client \`${text}\`.${meant} Known clients: ${clientIds.join(", ")}.`);
 }
 
 /** Lists all clients with the state of their settings files. */
@@ -243,8 +253,8 @@ async function test(
   }
   say(`Making one small test call in the client's API dialect (${dialect}) with ${model.id}; ${probeCost(model)}.`);
   try {
-    const { took, text } = await probe(server, key, dialect, model);
-    say(`Answered in ${(took / 1000).toFixed(1)} s: ${text === "" ? "(no text)" : text}`);
+    const { took, text } = await withProgress(`Waiting for ${model.id}`, () => probe(server, key, dialect, model));
+    say(`Answered in ${duration(took)}: ${text === "" ? "(no text)" : text}`);
     return 0;
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;

@@ -6,7 +6,7 @@ import { type Choice, type ClientModel, chooseModels, isPlain } from "../../clie
 import { ProxyError } from "../../errors";
 import { findModel } from "../../upstream/models/model-name";
 import { clientModelSource, clientModels } from "../../upstream/models/model-view";
-import { ask, askAsOwner, type RunningServer, readAs } from "../running-server";
+import { ask, askAsOwner, itemsOf, type RunningServer, readAs } from "../running-server";
 import { UsageError } from "../usage-error";
 
 export interface Offer {
@@ -30,7 +30,7 @@ async function listedBy(server: RunningServer) {
     const list = z.object({ data: z.array(clientModelSource()) });
     return readAs(list, await ask(server, { path: "/v1/models" }), server).data;
   }
-  const { items } = readAs(z.object({ items: z.array(modelSchema) }), answer, server);
+  const { items } = readAs(itemsOf(modelSchema), answer, server);
   return items
     .filter(({ accounts, provider }) => accounts.length > 0 || provider !== null)
     .map(({ limits, price, ...model }) => ({

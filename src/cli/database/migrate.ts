@@ -10,7 +10,7 @@ import { type CopyReport, copyStores } from "../../team/copy";
 import { type CopyPlan, openWholeHistory, planCopy } from "../../team/copy-plan";
 import { inspectDatabase } from "../../team/inspect";
 import { findInstance } from "../start/instance-file";
-import { say } from "../terminal";
+import { say, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
 
 interface MigrateOptions {
@@ -50,7 +50,8 @@ export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptio
     reported = requests;
     say(`${plural(requests, "request")} so far.`);
   };
-  say(...reportLines(await copyStores(from.stores, into.stores, { logger, warn, progress }), name));
+  const copied = await withProgress("Copying", () => copyStores(from.stores, into.stores, { logger, warn, progress }));
+  say(...reportLines(copied, name));
   return 0;
 }
 

@@ -191,7 +191,12 @@ export async function serviceLogs({ environment, lines, follow }: ServiceLogsOpt
   const manager = requireManager();
   const places = placesOf(environment);
   if (!isInstalled(manager, places)) {
-    say("No service is installed. `dragoman service install` installs one.");
+    const running = findInstance(environment.home);
+    say(
+      running
+        ? `No service is installed; the server at ${running.url} writes its log to the terminal it was started in, or to its --log-file.`
+        : "No service is installed. `dragoman service install` installs one.",
+    );
     return 1;
   }
   if (manager.logs) {

@@ -27,6 +27,8 @@ export function printBanner(started: Started): string[] {
     app.allAccounts.length === 0 ? "Then try it:" : "Try it:",
     ...curlFor(listening.url, app),
     "",
+    "Next, in another terminal: `dragoman connect` sets up your tools, `dragoman status` shows what happens.",
+    "",
   ];
 }
 

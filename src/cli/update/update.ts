@@ -8,7 +8,7 @@ import { buildStamp } from "../build-stamp";
 import { type Installation, type InstallationKind, installationOf } from "../installation";
 import { waitUntilReady } from "../readiness";
 import { restartService } from "../service/service";
-import { atTerminal, confirm, interrupted, print, say, shortened } from "../terminal";
+import { atTerminal, confirm, interrupted, print, say, shortened, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
 import { download } from "./download";
 import { attestationsOf, latestRelease, type Release, type ReleaseSource, releaseSource } from "./releases";
@@ -51,7 +51,7 @@ export async function update(options: UpdateOptions): Promise<number> {
     if (installation.kind !== "executable") return tellOwnWay(installation.kind);
     throw new ProxyError("internal", "This is a local build. Run `git pull && bun run build` to update it.");
   }
-  const release = await latestRelease(source, version);
+  const release = await withProgress("Looking for the newest release", () => latestRelease(source, version));
   if (Bun.semver.order(release.version, version) <= 0) {
     print(`dragoman ${version} is the newest version.`);
     return 0;
@@ -98,13 +98,15 @@ async function fetchVerified(options: UpdateOptions, source: ReleaseSource, rele
   const name = `dragoman-${release.version}-${target}${target.startsWith("windows") ? ".exe" : ""}`;
   const end = showProgress(name);
   const sha256 = await download(release, name, fresh, version, end.progress).finally(end.done);
-  const bundles = await attestationsOf(source, sha256, version);
   // Together they are a megabyte of code, which nothing else needs.
   const [{ faultOfProvenance }, { currentTrust }] = await Promise.all([
     import("./provenance"),
     import("./sigstore-root"),
   ]);
-  const root = await (trust ?? currentTrust)();
+  const [bundles, root] = await withProgress(
+    "Verifying its attestation",
+    async () => [await attestationsOf(source, sha256, version), await (trust ?? currentTrust)()] as const,
+  );
   const expected = { name, sha256, repository: source.repository, tag: release.tag };
   const faults = bundles.map((bundle) => faultOfProvenance(bundle, expected, root));
   if (!faults.includes(undefined))

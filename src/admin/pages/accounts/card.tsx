@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** A card about an account: state, remaining quota, reset and forecast. */
 import { isCounted } from "../../../accounts/quota";
-import { day, formatCount, moment, percent, shorten, significant, span } from "../../../format";
+import { day, formatCount, moment, percent, shorten, significant, span, unitNames } from "../../../format";
 import { entryOf } from "../../../json";
 import type { AccountItem } from "../../api/accounts";
 import { Meter } from "../../ui/chart";
@@ -85,13 +85,6 @@ const planNames: Record<string, string> = {
   individual_max: "Copilot Max", // VS Code's client, 2026-09
   business: "Copilot Business",
   enterprise: "Copilot Enterprise",
-};
-
-const unitNames: Record<AccountItem["unit"], string> = {
-  premium: "premium requests",
-  credits: "AI credits",
-  chat: "chat messages",
-  unknown: "of its quota",
 };
 
 export function StateBadge({ account }: { account: Pick<AccountItem, "state"> }): Markup {

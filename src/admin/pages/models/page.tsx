@@ -355,7 +355,7 @@ function PriceOf({ model: { price }, now }: { model: ModelItem; now: number }): 
       )}
       {units !== null &&
         (units === 0 ? (
-          !tokens && <span>0 premium requests</span>
+          !tokens && <span>free</span>
         ) : (
           <span class={["num", tokens !== null && "also"]}>{significant(units)} premium per request</span>
         ))}

@@ -3,7 +3,7 @@
 import type { Scope } from "../../../app";
 import { clientDialects } from "../../../dialects/hub/conversation";
 import { samples } from "../../../dialects/samples";
-import { formatUnits } from "../../../format";
+import { priceInWords } from "../../../format";
 import { type ClientKey, mayUse } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
 import { type ModelItem, modelItems } from "../../api/models";
@@ -150,20 +150,13 @@ function ModelField({ models, chosen }: { models: ModelItem[]; chosen: string | 
   return (
     <select id="f-model" name="model">
       {models.map((model) => (
-        <option value={model.id} selected={model === wanted}>{`${model.id} · ${costOf(model)}`}</option>
+        <option value={model.id} selected={model === wanted}>{`${model.id} · ${priceInWords(model.price)}`}</option>
       ))}
     </select>
   );
 }
 
 const isFree = ({ price, provider }: ModelItem) => provider === null && !price.premium;
-
-function costOf(model: ModelItem): string {
-  const { units, tokens } = model.price;
-  if (isFree(model)) return "free";
-  if (units !== null) return `${formatUnits(units)} premium ${units === 1 ? "request" : "requests"}`;
-  return tokens === null ? "price unknown" : "by tokens";
-}
 
 /** Those that answer prompts and may be used, with this key too; none if the list takes longer than two seconds. */
 async function chatModels(app: Scope, key: ClientKey | undefined): Promise<ModelItem[]> {

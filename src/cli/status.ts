@@ -1,0 +1,98 @@
+/** `dragoman status`: the server, the accounts, today's requests and the connected tools, in about ten lines. */
+import type { z } from "zod";
+import { metaSchema, totalsSchema } from "../admin/api/schemas";
+import type { UsageItem } from "../api/usage";
+import type { Environment } from "../config/environment";
+import { ago, costInWords, day, formatCount, plural } from "../format";
+import { connectedTools } from "./connect/tools";
+import { quotaBar, remainingInWords, stateOf } from "./format-usage";
+import { table } from "./layout";
+import { ask, demoNotice, findServer, type RunningServer, readAs } from "./running-server";
+import { print, printJson, say, styled } from "./terminal";
+import { usageOfServer } from "./usage";
+
+const metaShape = metaSchema.pick({ version: true, demo: true, started_at_ms: true, running_count: true });
+const totalsShape = totalsSchema.pick({
+  ...{ request_count: true, error_count: true, nano_credits: true, premium_units: true },
+});
+
+interface Status {
+  url: string;
+  meta: z.infer<typeof metaShape>;
+  accounts: UsageItem[];
+  today: z.infer<typeof totalsShape>;
+  /** The names of the tools whose settings lead here. */
+  tools: string[];
+}
+
+/** @returns The exit code: 0 only if a server runs. */
+export async function status({ environment, json }: { environment: Environment; json: boolean }): Promise<number> {
+  const server = findServer(environment);
+  if (!server) {
+    if (json) printJson({ running: false });
+    else
+      say("No dragoman server is running. `dragoman start` starts one, `dragoman service install` keeps one running.");
+    return 1;
+  }
+  const found = await statusOf(server);
+  if (json) printJson({ running: true, ...found });
+  else {
+    if (server.demo) say(demoNotice);
+    print(...statusLines(found, Date.now()));
+  }
+  return 0;
+}
+
+async function statusOf(server: RunningServer): Promise<Status> {
+  const midnight = new Date().setHours(0, 0, 0, 0);
+  const [meta, today, { accounts }] = await Promise.all([
+    ask(server, { path: "/api/admin/meta" }),
+    ask(server, { path: `/api/admin/totals?from_ms=${midnight}` }),
+    usageOfServer(server),
+  ]);
+  return {
+    url: server.url,
+    meta: readAs(metaShape, meta, server),
+    accounts,
+    today: readAs(totalsShape, today, server),
+    tools: connectedTools(server.url).map(({ name }) => name),
+  };
+}
+
+/** Accounts that are shown by themselves. */
+const maxAccounts = 5;
+
+function statusLines({ url, meta, accounts, today, tools }: Status, now: number): string[] {
+  const others = accounts.length - maxAccounts;
+  const rows = accounts.slice(0, maxAccounts).map(accountCell);
+  if (rows.length === 0) rows.push("none: `dragoman auth` signs in");
+  if (others > 0) rows.push(`and ${formatCount(others)} more: \`dragoman usage\``);
+  return table(
+    [
+      ["Server", `dragoman ${meta.version} at ${url}, started ${ago(meta.started_at_ms, now)}`],
+      ...rows.map((row, at) => [at === 0 ? "Accounts" : "", row]),
+      ["Today", todayCell(today, meta.running_count)],
+      ["Tools", tools.join(", ") || "none: `dragoman connect` lists those it can set up"],
+      ["Admin", `${url}/admin`],
+    ].map(([name = "", ...cells]) => [styled("bold", name), ...cells]),
+    { heads: false },
+  );
+}
+
+function accountCell(usage: UsageItem): string {
+  const bar = quotaBar(usage);
+  const left = bar === "" ? `${remainingInWords(usage)} left` : bar;
+  const reset = usage.reset_at === null ? "" : `, resets ${day(Date.parse(usage.reset_at), Date.now())}`;
+  return `${usage.id}  ${stateOf(usage)}  ${left}${reset}`;
+}
+
+function todayCell(today: Status["today"], running: number): string {
+  const { request_count: requests, error_count: errors } = today;
+  const parts = [
+    plural(requests, "request"),
+    ...(errors > 0 ? [styled("red", `${formatCount(errors)} failed`)] : []),
+    ...(requests > 0 ? [costInWords(today) ?? "cost unknown"] : []),
+    ...(running > 0 ? [`${formatCount(running)} running now`] : []),
+  ];
+  return parts.join(", ");
+}

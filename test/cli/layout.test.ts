@@ -1,0 +1,113 @@
+/** How tables and sentences fit a terminal: nothing is lost, no word is split, and colours follow NO_COLOR and FORCE_COLOR. */
+import { describe, expect, test } from "bun:test";
+import { table } from "../../src/cli/layout";
+import { styled } from "../../src/cli/terminal";
+import { asProcess } from "../support/in-process";
+import fc from "../support/random";
+import { atTerminal } from "../support/terminal";
+
+/** The lines of a table on a terminal of this width. */
+function onTerminal<T>(columns: number, make: () => T): T {
+  const former = Object.getOwnPropertyDescriptors(process.stdout);
+  Object.defineProperty(process.stdout, "isTTY", { value: true, configurable: true });
+  Object.defineProperty(process.stdout, "columns", { value: columns, configurable: true });
+  try {
+    return make();
+  } finally {
+    for (const name of ["isTTY", "columns"] as const)
+      if (former[name]) Object.defineProperty(process.stdout, name, former[name]);
+      else Reflect.deleteProperty(process.stdout, name);
+  }
+}
+
+const words = fc
+  .array(fc.stringMatching(/^[a-z0-9]{1,12}$/), { minLength: 1, maxLength: 8 })
+  .map((all) => all.join(" "));
+/** With heads of one short word each, as all tables have them. */
+const rows = fc
+  .integer({ min: 1, max: 7 })
+  .chain((count) =>
+    fc.tuple(
+      fc.array(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: count, maxLength: count }),
+      fc.array(fc.array(words, { minLength: count, maxLength: count }), { minLength: 1, maxLength: 5 }),
+    ),
+  )
+  .map(([heads, cells]) => [heads, ...cells]);
+
+describe("a table", () => {
+  test("fits the terminal wherever its longest word does, and keeps every word whole", () => {
+    let broken = 0;
+    fc.assert(
+      fc.property(rows, fc.integer({ min: 30, max: 120 }), (cells, columns) => {
+        const lines = onTerminal(columns, () => table(cells));
+        for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
+        const shown = new Set(lines.join(" ").split(/\s+/));
+        // A block names its first column by its place alone.
+        const [, ...below] = cells;
+        expect(
+          below
+            .flat()
+            .join(" ")
+            .split(" ")
+            .filter((word) => !shown.has(word)),
+        ).toEqual([]);
+        if (lines.length > cells.length) broken++;
+      }),
+    );
+    expect(broken).toBeGreaterThan(10);
+  });
+
+  test("leaves out spare columns before it breaks a cell", () => {
+    const cells = [
+      ["id", "name", "state"],
+      ["claude-sonnet-4.6", "Claude Sonnet 4.6", "ready"],
+    ];
+    expect(onTerminal(60, () => table(cells, { spare: ["name"] }))).toHaveLength(2);
+    expect(onTerminal(30, () => table(cells, { spare: ["name"] }))).toEqual([
+      "id                 state",
+      "claude-sonnet-4.6  ready",
+    ]);
+  });
+
+  test("has lines of any length where there is no terminal", () => {
+    expect(table([["a".repeat(300), "b c ".repeat(50).trim()]])).toHaveLength(1);
+  });
+});
+
+describe.each([60, 80, 120])("at %d columns", (columns) => {
+  test.each(["--help", "help start", "help key"])("no line of `dragoman %s` is longer", async (typed) => {
+    const words = typed.split(" ");
+    await using terminal = atTerminal(words, {}, undefined, columns);
+    await terminal.exited;
+    const lines = terminal.screen().trimEnd().split("\n");
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.filter((line) => Bun.stringWidth(line) > columns)).toEqual([]);
+    if (words[0] === "--help") expect(lines.length).toBeLessThanOrEqual(30);
+  });
+});
+
+describe("colours", () => {
+  const coloured = /\x1b\[3[123]m|\x1b\[1m/;
+
+  test("are for a terminal, unless NO_COLOR is set", async () => {
+    for (const [env, expected] of [
+      [{}, true],
+      [{ NO_COLOR: "1" }, false],
+      [{ TERM: "dumb" }, false],
+    ] as const) {
+      await using terminal = atTerminal(["help", "start"], env);
+      await terminal.exited;
+      expect([env, coloured.test(terminal.written())]).toEqual([env, expected]);
+    }
+  });
+
+  test("go into a pipe only with FORCE_COLOR", async () => {
+    expect((await asProcess(["help", "start"])).stdout).not.toMatch(coloured);
+    expect((await asProcess(["help", "start"], { FORCE_COLOR: "1" })).stdout).toMatch(coloured);
+  });
+
+  test("come from dragoman alone: those in a text of somebody else are escaped", () => {
+    expect(styled("green", "a\x1b[31mb")).not.toContain("\x1b[31m");
+    expect(table([["a\x1b[8mb"]]).join("")).not.toContain("\x1b[8m");
+  });
+});

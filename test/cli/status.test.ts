@@ -1,0 +1,59 @@
+/** `dragoman status` and `open`: what runs, in about ten lines. */
+import { expect, test } from "bun:test";
+import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
+import { scriptedGithub } from "./bench";
+
+test("without a server, `status` says how to start one, and ends with 1", async () => {
+  const { code, stdout, stderr } = await inProcess(["status"]);
+  expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("`dragoman start`")]);
+  expect((await inProcess(["status", "--json"])).stdout).toBe('{"running":false}\n');
+  expect(await inProcess(["open"])).toMatchObject({ code: 1, stderr: expect.stringContaining("No dragoman server") });
+});
+
+test("`status` shows the server, the accounts, today's requests and the connected tools in at most ten lines", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo", "work-demo");
+  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
+  const { url } = await server.ready();
+  const ask = (model: string) =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
+    }).then((response) => response.text());
+  await ask("gpt-5-mini");
+  await ask("there-is-none");
+  expect((await inProcess(["connect", "claude", "--write"], github.env)).code).toBe(0);
+
+  const { code, stdout } = await inProcess(["status"], github.env);
+  expect(code).toBe(0);
+  expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(10);
+  for (const part of [url, "octo-demo  ready", "72%", "work-demo  ready  ∞", "3 requests, 1 failed", "Claude Code"])
+    expect(stdout).toContain(part);
+
+  const shown = JSON.parse((await inProcess(["status", "--json"], github.env)).stdout);
+  expect(shown).toMatchObject({
+    running: true,
+    url,
+    today: { request_count: 3, error_count: 1 },
+    tools: ["Claude Code"],
+  });
+  expect((await inProcess(["open"], { ...github.env, CI: "1" })).stdout).toBe(`${url}/admin\n`);
+});
+
+test.each([
+  ["claude", "Claude Code"],
+  ["gemini", "Gemini CLI"],
+  ["copilot", "GitHub Copilot CLI"],
+])("`connect %s` means the only client that begins so", async (word, name) => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
+  await server.ready();
+  expect((await inProcess(["connect", word], github.env)).stdout).toContain(`${name} → `);
+});
+
+test("a client whose name is nearly right is named", async () => {
+  expect((await inProcess(["connect", "claud-code"])).stderr).toContain("Did you mean `claude-code`?");
+});
