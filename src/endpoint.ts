@@ -3,7 +3,7 @@ import { z } from "zod";
 import { explain, formatPath } from "./config/schema-errors";
 import { type ErrorKind, ProxyError } from "./errors";
 import { lazy } from "./lazy";
-import { readJson } from "./relay/incoming";
+import { readJson } from "./net/in/request-body";
 
 export interface EndpointDocument {
   method: "GET" | "POST";

@@ -25,8 +25,8 @@ import {
   type Visitor,
 } from "./net/in/guard";
 import { pathOfUrl } from "./net/in/params";
+import { bodyLimit } from "./net/in/request-body";
 import { errorForClient } from "./relay/client-error";
-import { bodyLimit } from "./relay/incoming";
 
 /** Where to listen. */
 export interface Binding {

@@ -3,7 +3,7 @@ import type { Scope } from "../app";
 import { compactedReply, triggered } from "../dialects/responses/compaction";
 import { isObject } from "../json";
 import type { KeyedCaller } from "../keys/client-keys";
-import { bodyLimit, bodyText, readJson } from "../relay/incoming";
+import { bodyLimit, bodyText, readJson } from "../net/in/request-body";
 import { relay } from "../relay/relay";
 
 /** @throws ProxyError as {@link relay} does. */

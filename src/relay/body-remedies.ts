@@ -1,8 +1,9 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
+
+import { bodyText } from "../net/in/request-body";
 import { skeletonOf } from "../net/json/json-skeleton";
 import type { Failure } from "../upstream/copilot/failure";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
-import { bodyText } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
 

@@ -9,8 +9,8 @@ import {
   type LookupResult,
 } from "../dialects/responses/search-commands";
 import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
+import { bodyLimit, readJson } from "../net/in/request-body";
 import { longestModelName } from "../upstream/models/model-name";
-import { bodyLimit, readJson } from "./incoming";
 import type { RelayParts } from "./parts";
 import { openRequest } from "./running-request";
 import type { ToolContext } from "./server-tools/run";

@@ -4,7 +4,7 @@ import { underBothNames } from "../../config/patch";
 import { parseConfig } from "../../config/schema";
 import { configKeys, masked, valueAt } from "../../config/secrets";
 import { ProxyError } from "../../errors";
-import { readJson } from "../../relay/incoming";
+import { readJson } from "../../net/in/request-body";
 
 /** Bytes. */
 const bodyLimit = 1024 * 1024;

@@ -1,0 +1,116 @@
+/** Reads the body of a request once: its bytes, decompressed where they are, and its JSON. */
+import { isUtf8 } from "node:buffer";
+import { ProxyError } from "../../errors";
+import { isObject, parseJson, parseWithSource, SourceNumber } from "../../json";
+import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../json/json-skeleton";
+import { limitBytes } from "./byte-limit";
+import { decompress, encodingOf } from "./decompress";
+import type { HeldBytes } from "./held-bytes";
+
+export interface RequestBody {
+  /** As sent, without a byte order mark. The text is not kept: for a large prompt it would take as much memory again, or twice. */
+  bytes: Uint8Array;
+  /** Its numbers keep the digits with which they were written. In a large one long texts may be marks of the skeleton. */
+  body: Record<string, unknown>;
+  /** Missing where `body` has no marks. */
+  skeleton?: Skeleton;
+}
+
+/** Bytes. */
+export const bodyLimit = 32 * 1024 * 1024;
+/** Levels of nested arrays and objects. */
+const maxDepth = 256;
+/** Bytes. In a smaller body long texts are no marks. */
+const minSkeleton = 64 * 1024;
+
+/**
+ * The body as the relay takes it.
+ * @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
+ * @param held Counts what the body takes of the person's memory.
+ * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`, `rate_limit`: each names what is wrong and where.
+ */
+export async function readRequestBody(
+  request: Request,
+  longTexts: MarkPlace | undefined,
+  held?: HeldBytes,
+): Promise<RequestBody> {
+  const bytes = await readUtf8(request, bodyLimit, held);
+  const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
+  const body = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
+  if (longTexts && skeleton) fillExcept(body, skeleton, longTexts);
+  return { bytes, body, ...(skeleton ? { skeleton } : {}) };
+}
+
+/**
+ * The request's body as a JSON object, whatever content type it claims, decompressed where it is compressed.
+ * @param max Bytes, compressed or plain.
+ */
+export async function readJson(
+  request: Request,
+  max = bodyLimit,
+  held?: HeldBytes,
+): Promise<Omit<RequestBody, "skeleton">> {
+  const bytes = await readUtf8(request, max, held);
+  return { bytes, body: bodyObject(parseJson(bodyText(bytes))) };
+}
+
+/** The request's body without a byte order mark. */
+async function readUtf8(request: Request, max: number, held: HeldBytes | undefined): Promise<Uint8Array> {
+  refuseCharsets(request.headers);
+  const sent = await readBytes(request, max, held);
+  // No JSON begins with a byte order mark.
+  const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
+  if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
+  return bytes;
+}
+
+/** @param body Undefined for text that is not JSON. */
+function bodyObject(body: unknown): Record<string, unknown> {
+  if (body === undefined) throw new ProxyError("invalid_request", "The request body is not valid JSON.");
+  if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
+  if (isDeeperThan(body, maxDepth))
+    throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${maxDepth} levels.`);
+  return body;
+}
+
+function refuseCharsets(headers: Headers): void {
+  const charset = /charset\s*=\s*"?([\w-]+)/i.exec(headers.get("content-type") ?? "")?.[1]?.toLowerCase();
+  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8" && charset !== "us-ascii")
+    throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
+}
+
+async function readBytes(request: Request, max: number, held?: HeldBytes): Promise<Uint8Array> {
+  const tooLarge = () =>
+    new ProxyError("too_large", `The request body is over ${max / 1024 / 1024} MiB.`, {
+      headers: { connection: "close" },
+    });
+  const length = Number(request.headers.get("content-length") ?? 0);
+  if (length > max) throw tooLarge();
+  const encoding = encodingOf(request.headers.get("content-encoding"));
+  if (encoding === undefined && request.headers.has("content-length")) {
+    held?.add(length);
+    return request.bytes();
+  }
+  const sent = limitBytes(request.body ?? [], max, tooLarge);
+  const plain = encoding === undefined ? sent : limitBytes(decompress(sent, encoding), max, tooLarge);
+  return Buffer.concat(await Array.fromAsync(held ? heldPieces(plain, held) : plain));
+}
+
+async function* heldPieces(pieces: AsyncIterable<Uint8Array>, held: HeldBytes): AsyncGenerator<Uint8Array, void> {
+  for await (const piece of pieces) {
+    held.add(piece.length);
+    yield piece;
+  }
+}
+
+/** The text of a body, whose bytes are UTF-8. A TextDecoder is slower, which matters for a prompt of megabytes. */
+export const bodyText = (body: string | Uint8Array): string =>
+  typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null || value instanceof SourceNumber) return false;
+  if (levels === 0) return true;
+  for (const member of Array.isArray(value) ? value : Object.values(value))
+    if (isDeeperThan(member, levels - 1)) return true;
+  return false;
+}
