@@ -1,8 +1,8 @@
-/** What is counted of each exchange when it ends, for `/metrics` and OpenTelemetry. Always on: it costs a few look-ups. */
+/** What is counted of each exchange when it ends, for `/metrics` and OpenTelemetry. Always on: it costs one look-up. */
 import { beginningOf } from "../beginning";
 import { BoundedMap } from "../bounded-map";
 import type { Entry } from "../history/entry";
-import { openCounter, openHistogram } from "./series";
+import { addTo, type Distribution, maxSeries, openCounter, openHistogram, type Total } from "./series";
 
 /** One try of an exchange to reach an upstream. */
 export interface CountedAttempt {
@@ -55,39 +55,91 @@ export function openExchangeMetrics(isListed: (provider: string, model: string) 
     return isKnown ? beginningOf(model, longestLabel) : unlisted;
   }
 
+  const kinds = new BoundedMap<string, SeriesOfKind>(maxSeries);
+
   return {
     ...families,
     count(row, attempts) {
-      const { client_dialect: dialect } = row;
       const upstream = upstreamOf(row.upstream_endpoint);
-      const model = labelOf(row, upstream);
-      const account = row.account_key ?? none;
-      families.requests.add([dialect, model, account, classOf(row), row.initiator ?? none], 1);
-      families.seconds.observe([dialect, model, upstream], row.duration_ms / 1000);
-      if (row.first_byte_ms !== null)
-        families.firstByteSeconds.observe([dialect, model, upstream], row.first_byte_ms / 1000);
-      countTokens(row, model, upstream);
-      if (row.nano_credits) families.credits.add([account, model, row.key_name ?? none], row.nano_credits / 1e9);
-      if (row.premium_units) families.premiumUnits.add([account, model], row.premium_units);
+      const kind: KindOfRow = {
+        dialect: row.client_dialect,
+        model: labelOf(row, upstream),
+        upstream,
+        account: row.account_key ?? none,
+        key: row.key_name ?? none,
+        status: classOf(row),
+        initiator: row.initiator ?? none,
+      };
+      const name = `${kind.dialect}\0${kind.model}\0${upstream}\0${kind.account}\0${kind.key}\0${kind.status}\0${kind.initiator}`;
+      let series = kinds.get(name);
+      if (series === undefined) {
+        series = new SeriesOfKind(families, kind);
+        kinds.set(name, series);
+      }
+      series.count(row);
       for (const code of errorCodes(row, attempts)) families.upstreamErrors.add([code], 1);
     },
   };
+}
 
-  function countTokens(row: Entry, model: string, upstream: string): void {
-    const kinds = [
-      // What was estimated is not the upstream's number.
-      ["input", row.tokens_estimated ? null : row.input_tokens],
-      ["output", row.tokens_estimated ? null : row.output_tokens],
-      ["cached", row.cached_tokens],
-      ["cache_write", row.cache_write_tokens],
-      ["reasoning", row.reasoning_tokens],
-    ] as const;
-    for (const [kind, count] of kinds) {
-      if (count === null) continue;
-      families.tokens.add([kind, row.client_dialect, model, upstream], count);
-      if (kind === "input" || kind === "output")
-        families.requestTokens.observe([kind, row.client_dialect, model, upstream], count);
+/** The labels of a row. */
+type KindOfRow = Record<"dialect" | "model" | "upstream" | "account" | "key" | "status" | "initiator", string>;
+
+/** The series of all rows with the same labels, each looked up when something is counted in it for the first time. */
+class SeriesOfKind {
+  readonly #requests: Total;
+  readonly #seconds: Distribution;
+  #firstByteSeconds: Distribution | undefined;
+  readonly #tokens: Record<string, Total> = {};
+  readonly #requestTokens: Record<string, Distribution> = {};
+
+  constructor(
+    readonly families: ReturnType<typeof openFamilies>,
+    readonly kind: KindOfRow,
+  ) {
+    const { dialect, model, upstream, account, status, initiator } = kind;
+    this.#requests = families.requests.find([dialect, model, account, status, initiator]);
+    this.#seconds = families.seconds.find([dialect, model, upstream]);
+  }
+
+  count(row: Entry): void {
+    const { families } = this;
+    const { dialect, model, upstream, account, key } = this.kind;
+    this.#requests.total++;
+    addTo(this.#seconds, secondBounds, row.duration_ms / 1000);
+    if (row.first_byte_ms !== null) {
+      this.#firstByteSeconds ??= families.firstByteSeconds.find([dialect, model, upstream]);
+      addTo(this.#firstByteSeconds, secondBounds, row.first_byte_ms / 1000);
     }
+    // What was estimated is not the upstream's number.
+    if (!row.tokens_estimated) {
+      this.#countPart("input", row.input_tokens);
+      this.#countPart("output", row.output_tokens);
+    }
+    this.#countTokens("cached", row.cached_tokens);
+    this.#countTokens("cache_write", row.cache_write_tokens);
+    this.#countTokens("reasoning", row.reasoning_tokens);
+    if (row.nano_credits) families.credits.add([account, model, key], row.nano_credits / 1e9);
+    if (row.premium_units) families.premiumUnits.add([account, model], row.premium_units);
+  }
+
+  /** Of the request or of the reply, whose sizes are counted too. */
+  #countPart(name: string, count: number | null): void {
+    if (count === null) return;
+    this.#countTokens(name, count);
+    this.#requestTokens[name] ??= this.families.requestTokens.find(this.#tokenLabels(name));
+    addTo(this.#requestTokens[name], tokenBounds, count);
+  }
+
+  #countTokens(name: string, count: number | null): void {
+    if (count === null) return;
+    this.#tokens[name] ??= this.families.tokens.find(this.#tokenLabels(name));
+    this.#tokens[name].total += count;
+  }
+
+  #tokenLabels(name: string): string[] {
+    const { dialect, model, upstream } = this.kind;
+    return [name, dialect, model, upstream];
   }
 }
 

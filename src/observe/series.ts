@@ -15,7 +15,14 @@ export interface SeriesFamily<Value> {
   all(): Iterable<readonly [LabelValues, Value]>;
 }
 
+/** What a counter has counted for one set of label values. */
+export interface Total {
+  total: number;
+}
+
 export interface CounterFamily extends SeriesFamily<number> {
+  /** The series of these values, for those who add to it again and again: it is the same as long as the family lives. */
+  find(values: LabelValues): Total;
   add(values: LabelValues, amount: number): void;
 }
 
@@ -27,6 +34,8 @@ export interface Distribution {
 }
 
 export interface HistogramFamily extends SeriesFamily<Distribution> {
+  /** As {@link CounterFamily.find}. */
+  find(values: LabelValues): Distribution;
   /** The upper bounds of the buckets, inclusive and ascending. */
   readonly bounds: readonly number[];
   observe(values: LabelValues, value: number): void;
@@ -45,12 +54,13 @@ const personal = new Set(["account", "key"]);
 const overflow = "other";
 
 export function openCounter(labels: readonly string[]): CounterFamily {
-  const series = openSeries(labels, () => ({ total: 0 }));
+  const series = openSeries(labels, (): Total => ({ total: 0 }));
   return {
     labels,
     *all() {
       for (const [values, { total }] of series.all()) yield [values, total];
     },
+    find: series.find,
     add(values, amount) {
       series.find(values).total += amount;
     },
@@ -66,15 +76,17 @@ export function openHistogram(labels: readonly string[], bounds: readonly number
     labels,
     bounds,
     all: series.all,
-    observe(values, value) {
-      const distribution = series.find(values);
-      let bucket = 0;
-      while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
-      distribution.counts[bucket]!++;
-      distribution.count++;
-      distribution.sum += value;
-    },
+    find: series.find,
+    observe: (values, value) => addTo(series.find(values), bounds, value),
   };
+}
+
+export function addTo(distribution: Distribution, bounds: readonly number[], value: number): void {
+  let bucket = 0;
+  while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
+  distribution.counts[bucket]!++;
+  distribution.count++;
+  distribution.sum += value;
 }
 
 function openSeries<Value>(labels: readonly string[], make: () => Value) {

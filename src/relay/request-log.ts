@@ -142,11 +142,10 @@ export function inFlightRow(state: RequestState): InFlightRequest {
 }
 
 /** The model is named only where several were asked. */
-const shownAttempt = ({ account, model, ...attempt }: RequestState["attempts"][number], hasSeveral: boolean) => ({
-  account: account?.id ?? null,
-  ...(hasSeveral ? { model } : {}),
-  ...attempt,
-});
+const shownAttempt = (
+  { account, model, status, error, ms }: RequestState["attempts"][number],
+  hasSeveral: boolean,
+) => ({ account: account?.id ?? null, model: hasSeveral ? model : undefined, status, error, ms });
 
 /**
  * The row of a request that has ended.
