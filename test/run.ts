@@ -29,6 +29,12 @@ const files = all.filter((file) =>
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
 const sharesPostgres = (file: string) => textOf(file).includes("sharedPostgres(");
 
+/** A file that changes what all modules see must not leave it to the files after it. */
+const changesGlobals = (file: string) =>
+  /process\.env[.[\w"\]]* =|globalThis\.|setSystemTime|spyOn|process\.(?:chdir|on)\(|defineProperty\(process/.test(
+    textOf(file),
+  );
+
 const startsProgram = (file: string) => /support\/(?:command|teams|terminal)"|cli\/bench"/.test(textOf(file));
 
 await using postgres = files.some(sharesPostgres) ? await serveSharedPostgres() : undefined;
@@ -38,7 +44,11 @@ const env = { SEED: seed, ...postgres?.env, ...program?.env };
 const startedAt = performance.now();
 const results = [
   ...(await runTests(
-    files.filter((file) => !isProof(file)),
+    files.filter((file) => !isProof(file) && !changesGlobals(file)),
+    { root, parallel: true, isolated: false, flags, env },
+  )),
+  ...(await runTests(
+    files.filter((file) => !isProof(file) && changesGlobals(file)),
     { root, parallel: true, flags, env },
   )),
   ...(await runTests(files.filter(isProof), { root, parallel: false, flags, env })),
