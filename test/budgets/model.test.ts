@@ -205,7 +205,8 @@ function follows(variables: () => Promise<Record<string, string>>, lifetimeMs: n
   });
 }
 
-describe("in one file that three processes share", () => follows(async () => ({}), reservationLifetime, triesOf(300)));
+describe("in one file that three processes share", () =>
+  follows(async () => ({}), reservationLifetime, triesOf(300, 6)));
 
 describeWithDatabases("in Postgres", (server) => {
   // Postgres ends reservations by its own clock.
@@ -213,5 +214,5 @@ describeWithDatabases("in Postgres", (server) => {
     DRAGOMAN_DATABASE_URL: await server.database(),
     DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
   });
-  follows(variables, Number.POSITIVE_INFINITY, triesOf(60));
+  follows(variables, Number.POSITIVE_INFINITY, triesOf(60, 6));
 });

@@ -298,8 +298,6 @@ describe("no other model is asked", () => {
       ["a model that nobody has", "nope", {}, "There is no model `nope`"],
       ["a model of another kind", "text-embedding-3-small", {}, "not a chat model"],
     ];
-    // A request waits three seconds for its count; the tokenizer's first start takes longer on a busy machine.
-    await proxy.post("/v1/messages/count_tokens", hello("ollama/small", {}));
     for (const [name, model, more, why] of cases) {
       await proxy.app.config.change({ fallbacks: { [claude]: [model] } });
       proxy.demo.intercept(claudePath, faults["529"]!);

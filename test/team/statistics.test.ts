@@ -9,7 +9,7 @@ import { insertRows, removeOldDays } from "../../src/team/requests";
 import { migrate } from "../../src/team/schema";
 import { addUpPeriods, atOneMoment, dialect } from "../../src/team/statistics";
 import { entry, noon } from "../support/history-rows";
-import fc from "../support/random";
+import fc, { triesOf } from "../support/random";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { until } from "../support/until";
 
@@ -177,7 +177,7 @@ describeWithDatabases("statistics in Postgres", (server) => {
 
   test("are those of the rows, while two servers store, add up, ask and prune", async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 50 }), play), {
-      numRuns: 8,
+      numRuns: triesOf(8),
       endOnFailure: true,
     });
   });
