@@ -31,3 +31,15 @@ export const metricsPath = "/metrics";
 export const searchPath = "/v1/alpha/search";
 
 export const embeddingsPaths = { client: "/v1/embeddings", upstream: "/embeddings" } as const;
+
+/** Where tools sign in as members, by Anthropic's gateway protocol. */
+export const gatewayPaths = {
+  discovery: "/.well-known/oauth-authorization-server",
+  device: "/oauth/device_authorization",
+  token: "/oauth/token",
+  revoke: "/oauth/revoke",
+  settings: "/managed/settings",
+} as const;
+
+/** Where clients of that protocol send their telemetry. */
+export const telemetryPaths = { metrics: "/v1/metrics", logs: "/v1/logs", traces: "/v1/traces" } as const;

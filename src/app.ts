@@ -12,6 +12,7 @@ import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import type { ClientKey } from "./keys/client-keys";
+import type { Logins } from "./keys/logins";
 import type { Members } from "./keys/members";
 import type { Membership } from "./keys/membership";
 import type { Team } from "./keys/team";
@@ -103,6 +104,8 @@ export interface Server extends Services {
   readonly requiresKey: boolean;
   /** Missing where one person has everything. */
   members: Members | undefined;
+  /** Sign-ins from tools. Missing where one person has everything. */
+  logins: Logins | undefined;
   /** Missing where this is the only server. */
   team: Team | undefined;
   /** Whether this server does what only one of a team has to do. Read at each use. */

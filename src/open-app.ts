@@ -121,6 +121,7 @@ class RunningApp extends Foundation implements App {
   readonly trustedProxies = this.options.trustedProxies;
   readonly tokenTries = failedTries(this.monotonic);
   readonly members = this.stores.members;
+  readonly logins = this.stores.logins;
   readonly team = this.stores.team;
   readonly membership = undefined;
   readonly owner = this;
@@ -265,7 +266,7 @@ class RunningApp extends Foundation implements App {
       ...{ sockets: this.sockets, stopping: this.stopping, tokenCounts: this.tokenCounts, tracing: this.tracing },
       waitingRoom: this.waitingRoom,
       owner: undefined,
-      membership: this.members && new Membership(this.members, member),
+      membership: this.members && new Membership(this.members, member, this.logins, this.tokenTries),
       get accounts() {
         return accounts();
       },

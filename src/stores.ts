@@ -9,6 +9,7 @@ import type { Ledger, LedgerOptions } from "./budgets/ledger";
 import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
 import type { History, HistoryOptions } from "./history/history";
+import type { Logins } from "./keys/logins";
 import type { Members } from "./keys/members";
 import type { PageSessions } from "./keys/page-sessions";
 import type { Team } from "./keys/team";
@@ -53,6 +54,8 @@ export interface Stores {
   openPageState(now: () => number): PageState;
   /** Missing where one person has everything. */
   members?: Members;
+  /** Missing where one person has everything, and for a command that ends at once. */
+  logins?: Logins;
   /** Missing where this is the only server. */
   team?: Team;
   /** Missing where no other server has the same accounts. */

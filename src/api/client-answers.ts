@@ -1,5 +1,5 @@
 /** Answers the requests of clients: finds the row of a path in any of its spellings, and what a path without a row comes closest to. */
-import { geminiAlphaPath, geminiPath, modelsPath } from "../api-paths";
+import { geminiAlphaPath, geminiPath, modelsPath, telemetryPaths } from "../api-paths";
 import type { Server } from "../app";
 import type { KeyedCaller } from "../keys/client-keys";
 import { lazy } from "../lazy";
@@ -10,6 +10,8 @@ import { requireGoogleKey } from "./access";
 import { findGoogleRow, routerPath } from "./google-paths";
 import { type ClientRoute, googleRows, routes } from "./routes";
 
+const telemetry: ReadonlySet<string> = new Set(Object.values(telemetryPaths));
+
 const isGoogleMethod = (path: string) => path.startsWith(`${geminiPath}/:model:`);
 
 /** Base URLs may lack the `/v1`. For messages it may be there twice: Claude Code would blame the model for the 404. */
@@ -18,7 +20,8 @@ const spellings = (path: string) => {
     return [geminiPath, geminiAlphaPath, ...(isGoogleMethod(path) ? [modelsPath] : [])].map((base) =>
       path.replace(geminiPath, base),
     );
-  if (!path.startsWith("/v1/")) return [path];
+  // Without the `/v1`, one of them would be the path of our own metrics.
+  if (!path.startsWith("/v1/") || telemetry.has(path)) return [path];
   const twice = path.startsWith("/v1/messages") ? [`/v1${path}`] : [];
   return [path, path.slice("/v1".length), ...twice];
 };

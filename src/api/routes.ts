@@ -3,11 +3,13 @@ import { z } from "zod";
 import {
   clientPaths,
   embeddingsPaths,
+  gatewayPaths,
   geminiPath,
   metricsPath,
   modelsPath,
   probePaths,
   searchPath,
+  telemetryPaths,
 } from "../api-paths";
 import type { Scope, Server } from "../app";
 import { openaiEmbeddings } from "../dialects/embeddings";
@@ -91,6 +93,7 @@ interface Columns {
 export type ClientRoute = Endpoint<ClientContext & ServerContext, Columns>;
 
 const endpoint = endpointsOf<ClientContext, Columns>({}, readClientQuery);
+const signInEndpoint = endpointsOf<ServerContext & Pick<ClientContext, "caller">, Columns>({}, readClientQuery);
 const serverEndpoint = endpointsOf<ServerContext, Columns>({}, readClientQuery);
 
 const models: Access = { authorize: requireClientKey, forPages: true };
@@ -138,6 +141,10 @@ async function openSocket({ app, request, caller }: ClientContext): Promise<Resp
   // The connection is no longer HTTP: nothing reads this.
   return new Response(null, { status: 204 });
 }
+
+/** Loaded with the first request for it. */
+const gateway = () => import("./gateway");
+const gatewayReference = "https://www.rfc-editor.org/rfc/rfc8628";
 
 // biome-ignore format: a table
 export const routes: ClientRoute[] = [
@@ -213,6 +220,24 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/token", access: upstreamToken, dialect: "chat", about: "The current upstream token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
     query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) }),
+  signInEndpoint({ method: "GET", path: gatewayPaths.discovery, access: everybody, dialect: "chat", about: "Where tools sign in as a member of a team: metadata of an authorization server (RFC 8414).",
+    response: () => z.looseObject({ issuer: z.string() }), errors: ["not_found"],
+    handle: async (context) => (await gateway()).discovery(context) }),
+  signInEndpoint({ method: "POST", path: gatewayPaths.device, access: everybody, dialect: "chat", about: "Begins the sign-in of a tool (RFC 8628): a code that a member confirms on a page. The form may have `surface`, a name for the tool.",
+    response: () => z.looseObject({ device_code: z.string(), user_code: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
+    handle: async (context) => (await gateway()).beginLogin(context) }),
+  signInEndpoint({ method: "POST", path: gatewayPaths.token, access: everybody, dialect: "chat", about: "The short-lived key of a sign-in that was confirmed, or another one for a refresh token. A removed member gets 401 with `invalid_grant`.",
+    response: () => z.looseObject({ access_token: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
+    handle: async (context) => (await gateway()).giveTokens(context) }),
+  signInEndpoint({ method: "POST", path: gatewayPaths.revoke, access: everybody, dialect: "chat", about: "Signs a tool out: its key is revoked (RFC 7009).",
+    errors: ["not_found", "rate_limit", "permission"],
+    handle: async (context) => (await gateway()).endLogin(context) }),
+  endpoint({ method: "GET", path: gatewayPaths.settings, access: usage, dialect: "messages", about: "The settings of Claude Code for the member, with an `ETag`: models, what budgets allow, and `claudeCodeSettings` of the config.",
+    response: () => z.looseObject({ uuid: z.string(), checksum: z.string(), settings: z.looseObject({}) }),
+    handle: async (context) => (await gateway()).managedSettings(context) }),
+  ...Object.entries(telemetryPaths).map(([kind, path]) => endpoint({ method: "POST", path, access: usage, dialect: "messages", about: `Takes the ${kind} of a client (OTLP). They are counted, and not kept.`,
+    response: () => z.looseObject({}),
+    handle: async (context) => (await gateway()).takeTelemetry(context, kind) })),
   serverEndpoint({ method: "GET", path: "/", access: everybody, dialect: "chat", about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",
     response: frontSchema,
     handle: ({ server, request }) => wantsPage(request) ? toPages() : frontPage(server, [...methodsByPath().keys()]) }),

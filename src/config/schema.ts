@@ -104,6 +104,7 @@ const defaults = {
   webFetch: false,
   toolSearch: "auto" as const,
   promptCache: "auto" as "auto" | "1h" | "off",
+  claudeCodeSettings: {} as Record<string, unknown>,
   responsesWebSocket: "off" as const,
   updateNotice: true,
   anthropicApiKey: undefined,
@@ -332,6 +333,14 @@ export const configSchema = lazy(() =>
         .meta({ title: "Prompt cache" })
         .describe(
           "Whether cache keys and cache marks are added for clients whose API has no field for them: `auto` or `off`. With `1h`, Claude also keeps a prompt for an hour where the client asks for that, and tools and instructions where dragoman adds the marks: reading it after a longer pause stays cheap, but writing it costs twice the input price instead of 1.25 times.",
+        ),
+      claudeCodeSettings: z
+        .record(z.string().max(100), z.unknown())
+        .refine(atMost(100), "expected at most 100 settings")
+        .default(defaults.claudeCodeSettings)
+        .meta({ title: "Settings of Claude Code" })
+        .describe(
+          "Settings that Claude Code gets when a member signs in to a team with `/login`, as in its managed-settings.json. dragoman adds the models and what budgets allow.",
         ),
       responsesWebSocket: z
         .enum(["auto", "off"])

@@ -22,6 +22,7 @@ const scopedKeys = [
   "webFetch",
   "toolSearch",
   "promptCache",
+  "claudeCodeSettings",
 ] as const satisfies (keyof Config)[];
 
 export type ScopedConfig = Pick<Config, (typeof scopedKeys)[number]>;

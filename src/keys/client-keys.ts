@@ -28,6 +28,8 @@ export interface ClientKey {
   longestWaitMinutes?: number;
   /** The key may not do everything: it has models or budgets. */
   limited: boolean;
+  /** A token of a sign-in from a tool, which the tool renews. */
+  isShortLived?: true;
   /** Whether a member's key was revoked since it was sent. */
   isRevoked?(): boolean;
 }

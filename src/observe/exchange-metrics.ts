@@ -31,6 +31,7 @@ const openFamilies = () => ({
   credits: openCounter(["account", "model", "key"]),
   premiumUnits: openCounter(["account", "model"]),
   upstreamErrors: openCounter(["code"]),
+  clientTelemetry: openCounter(["kind"]),
 });
 
 /** The value of a label that does not apply. */

@@ -81,6 +81,8 @@ export const metricRows: readonly MetricRow[] = [
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.premiumUnits) },
   { name: "dragoman_upstream_errors_total", unit: "{error}", kind: "counter", help: "Tries that failed, by status or error code, also those that another try made up for.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.upstreamErrors) },
+  { name: "dragoman_client_telemetry_total", unit: "{message}", kind: "counter", help: "Messages of telemetry that signed-in clients sent: metrics, logs, traces. Nothing of them is kept.",
+    read: ({ exchangeMetrics }) => counted(exchangeMetrics.clientTelemetry) },
   { name: "dragoman_requests_open", unit: "{request}", kind: "gauge", help: "Requests in flight.",
     read: ({ inFlight }) => one(inFlight.running().length) },
   { name: "dragoman_streams_open", unit: "{request}", kind: "gauge", help: "Requests in flight that asked for a stream.",

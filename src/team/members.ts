@@ -4,6 +4,7 @@ import type { TransactionSQL } from "bun";
 import { keyName } from "../config/key-schema";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
+import type { AccessTokens } from "../keys/access-tokens";
 import { type ClientKey, keyNotFound, newClientKey } from "../keys/client-keys";
 import type {
   Invitation,
@@ -50,6 +51,7 @@ interface KeyRow {
 export class TeamMembers implements Members {
   readonly #postgres: Postgres;
   readonly #changes: Changes;
+  readonly #tokens: AccessTokens;
   readonly #members = new Map<string, Member>();
   /** The keys of this map are hashes in hexadecimal. */
   readonly #keys = new Map<string, KeyRow>();
@@ -64,14 +66,15 @@ export class TeamMembers implements Members {
   /** The hashes of all keys that were ever revoked, for the same reason. */
   readonly #revoked = new Set<string>();
 
-  private constructor(postgres: Postgres, changes: Changes) {
+  private constructor(postgres: Postgres, changes: Changes, tokens: AccessTokens) {
     this.#postgres = postgres;
     this.#changes = changes;
+    this.#tokens = tokens;
   }
 
   /** Reads all members and keys, and follows them from now on. @throws ProxyError */
-  static async open(postgres: Postgres, changes: Changes): Promise<TeamMembers> {
-    const opened = new TeamMembers(postgres, changes);
+  static async open(postgres: Postgres, changes: Changes, tokens: AccessTokens): Promise<TeamMembers> {
+    const opened = new TeamMembers(postgres, changes, tokens);
     const readMembers = (since: number) => opened.#readMembers(since);
     const readKeys = (since: number) => opened.#readKeys(since);
     changes.follow("members", await readMembers(0), readMembers);
@@ -110,8 +113,15 @@ export class TeamMembers implements Members {
   findKey(sent: readonly string[]): ClientKey | undefined {
     // Found by its hash, so that timing reveals nothing of a key.
     for (const text of sent) {
-      const key = this.keyWith(sha256(text));
-      if (key) return key;
+      const token = this.#tokens.read(text);
+      const key = this.keyWith(token?.digest ?? sha256(text));
+      if (!key) continue;
+      if (!token) return key;
+      return {
+        ...key,
+        expiresAt: Math.min(token.until, key.expiresAt ?? Number.POSITIVE_INFINITY),
+        isShortLived: true,
+      };
     }
     return undefined;
   }

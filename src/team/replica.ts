@@ -132,6 +132,9 @@ async function removeOld(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
     "DELETE FROM dragoman.ended_sessions WHERE until_ms < (extract(epoch FROM now()) * 1000)::bigint",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
+    "DELETE FROM dragoman.device_logins WHERE expires_at < now() - interval '10 minutes'",
+    // A revoked key stays for the history of names; its refresh token is of no use.
+    "DELETE FROM dragoman.logins USING dragoman.keys WHERE keys.sha256 = logins.key AND revoked_at_ms IS NOT NULL",
     "DELETE FROM dragoman.waiting WHERE seen_at < now() - interval '1 minute'",
     // Their server was killed while somebody looked.
     "DELETE FROM dragoman.running WHERE replica NOT IN (SELECT id FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute')",

@@ -9,6 +9,8 @@ import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
 import type { Entry } from "../history/entry";
+import { openAccessTokens } from "../keys/access-tokens";
+import type { Logins } from "../keys/logins";
 import type { Members } from "../keys/members";
 import { type EndedSessions, PageSessions } from "../keys/page-sessions";
 import type { Team } from "../keys/team";
@@ -29,6 +31,7 @@ import { openPostgresHistory, type PostgresHistory } from "./history";
 import { Leases } from "./leases";
 import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
+import { TeamLogins } from "./logins";
 import { TeamMembers } from "./members";
 import type { StoreParts } from "./parts";
 import { requireOwnConnection } from "./pooler";
@@ -94,7 +97,9 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const config = await openPostgresConfig(postgres, seals, changes);
     logger = createLogger(() => config.current.logLevel);
     const accounts = await TeamAccounts.open(parts);
-    const members = await TeamMembers.open(postgres, changes);
+    const tokens = openAccessTokens(() => seals.derived("access tokens"));
+    const members = await TeamMembers.open(postgres, changes, tokens);
+    const logins = follow ? new TeamLogins(postgres, changes, tokens) : undefined;
     if (follow) replica = await Replica.join({ ...parts, version, sealKeys: seals.keyIds });
     const sync = replica && (await TeamAccountSync.open({ ...parts, replica: replica.id }));
     const ended = follow ? await openEndedSessions(parts) : undefined;
@@ -105,7 +110,17 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const useLogger = (given: Logger) => {
       logger = given;
     };
-    return storesOf(environment, parts, { config, accounts, members, replica, sync, ended, signIns, useLogger });
+    return storesOf(environment, parts, {
+      config,
+      accounts,
+      members,
+      logins,
+      replica,
+      sync,
+      ended,
+      signIns,
+      useLogger,
+    });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -118,6 +133,7 @@ interface Opened {
   config: ConfigStore;
   accounts: AccountStore;
   members: Members;
+  logins: Logins | undefined;
   replica: Replica | undefined;
   sync: TeamAccountSync | undefined;
   ended: EndedSessions | undefined;
@@ -204,6 +220,7 @@ function storesOf(environment: Environment, parts: StoreParts, opened: Opened): 
       };
     },
     members: opened.members,
+    logins: opened.logins,
     team,
     accountSync: sync,
     get isolation() {

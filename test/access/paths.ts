@@ -2,6 +2,7 @@
 import { adminRoutes } from "../../src/admin/api/routes";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { routes } from "../../src/api/routes";
+import { gatewayPaths } from "../../src/api-paths";
 
 /**
  * `model`: for client keys · `token`: hands out the upstream's token · `open`: for everybody · `metrics` · `admin`: the admin API ·
@@ -32,13 +33,20 @@ export const filled = (path: string): string =>
   });
 
 /** The only client paths that need no client key. A new path needs one, unless it is added here. */
-const exceptions: Record<string, Kind> = {
+const exceptions: Record<string, Kind | "sign-in"> = {
   "/": "open",
   "/health": "open",
   "/health/live": "open",
   "/health/ready": "open",
   "/metrics": "metrics",
   "/token": "token",
+  // By them somebody without a key gets one, if a member confirms it: test/attacks/device-flow.test.ts asks them.
+  ...Object.fromEntries(
+    [gatewayPaths.discovery, gatewayPaths.device, gatewayPaths.token, gatewayPaths.revoke].map((path) => [
+      path,
+      "sign-in",
+    ]),
+  ),
 };
 
 const asks = (rows: readonly Ask[]): Ask[] => rows.map(({ method, path }) => ({ method, path: filled(path) }));

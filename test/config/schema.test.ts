@@ -46,6 +46,7 @@ test("an empty config means these defaults", () => {
     webFetch: false,
     toolSearch: "auto",
     promptCache: "auto",
+    claudeCodeSettings: {},
     responsesWebSocket: "off",
     updateNotice: true,
     anthropicApiKey: undefined,

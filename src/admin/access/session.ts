@@ -1,7 +1,7 @@
 /** The session of a browser, by its cookie, which is signed and holds neither a key nor the token. */
 import { type AdminSession, type NewSession, type PageSessions, sessionLifetimeMs } from "../../keys/page-sessions";
 import { isLoopbackHost } from "../../net/address";
-import { browserUrl } from "../browser-url";
+import { browserUrl } from "../../net/in/browser-url";
 
 export interface Sessions {
   /** The session of the request, if any. @throws ProxyError as `PageSessions.find` */

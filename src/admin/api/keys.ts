@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { App, Scope } from "../../app";
 import { type ClientKey, keyGone } from "../../keys/client-keys";
 import { type createdKeySchema, type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
-import { Membership } from "../../keys/membership";
+import type { Membership } from "../../keys/membership";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
 
 async function listOwnersKeys(app: App): Promise<KeyList> {
@@ -74,7 +74,7 @@ export async function revokeClientKey({ owner, membership, logger }: Scope, name
 }
 
 /** The member of a key's whole name. */
-function membershipIn({ members }: App, name: string): Membership | undefined {
-  const member = name.includes("/") ? members?.named(name.slice(0, name.indexOf("/"))) : undefined;
-  return member && new Membership(members!, member.id);
+function membershipIn(owner: App, name: string): Membership | undefined {
+  const member = name.includes("/") ? owner.members?.named(name.slice(0, name.indexOf("/"))) : undefined;
+  return member && owner.forMember(member.id).membership;
 }

@@ -12,12 +12,12 @@ import { memberListSchema } from "../../keys/member-list";
 import { memberLimitsSchema, newMemberSchema } from "../../keys/member-schemas";
 import { newKeySchema } from "../../keys/stored-keys";
 import { type Answers, matcherOf, methodNotAllowed, methodsOf } from "../../matcher";
+import { browserUrl } from "../../net/in/browser-url";
 import type { Visitor } from "../../net/in/guard";
 import { decodedParams } from "../../net/in/params";
 import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/changes/drift-list";
 import { adminGuard, keyPermit, keySentTo } from "../access/authorize";
-import { browserUrl } from "../browser-url";
 import {
   accountKeySchema,
   beginSignIn,

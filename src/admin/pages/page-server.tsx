@@ -4,6 +4,7 @@ import type { Server } from "../../app";
 import { asProxyError, ProxyError } from "../../errors";
 import { keyGone } from "../../keys/client-keys";
 import type { AdminSession } from "../../keys/page-sessions";
+import { browserUrl } from "../../net/in/browser-url";
 import type { Caller, Visitor } from "../../net/in/guard";
 import { decodedParams } from "../../net/in/params";
 import { adminGuard, type Guard, type Role } from "../access/authorize";
@@ -11,7 +12,6 @@ import { readForm } from "../access/form";
 import { type FormTokens, openFormTokens } from "../access/form-token";
 import { openSessions, type Sessions } from "../access/session";
 import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from "../access/sign-in-page";
-import { browserUrl } from "../browser-url";
 import { Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
 import {

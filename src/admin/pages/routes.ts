@@ -2,8 +2,8 @@
 import type { Server } from "../../app";
 import { ProxyError } from "../../errors";
 import { type Answers, matcherOf, methodNotAllowed, methodsOf, type Route } from "../../matcher";
+import { browserUrl } from "../../net/in/browser-url";
 import type { Visitor } from "../../net/in/guard";
-import { browserUrl } from "../browser-url";
 import { redirect } from "../ui/page-context";
 import { moveFromPage, pauseFromPage, removeFromPage } from "./accounts/forms";
 import { accountsPage } from "./accounts/page";
@@ -15,6 +15,7 @@ import { configPage, confirmConfig, saveConfig } from "./config/page";
 import { connectPage } from "./connect/page";
 import { healthPage } from "./health/page";
 import { createFromPage, keysPage, revokeFromPage } from "./keys/page";
+import { decideFromPage, devicePage } from "./members/device";
 import { joinRoutes } from "./members/join";
 import { inviteFromPage, membersPage } from "./members/list";
 import {
@@ -70,6 +71,8 @@ export const pageRoutes: PageRoute[] = [
   { method: "GET", path: "/admin/keys", role: "member", title: "Keys", show: keysPage },
   { method: "POST", path: "/admin/keys", role: "member", show: createFromPage },
   { method: "POST", path: "/admin/keys/revoke", role: "member", show: revokeFromPage },
+  { method: "GET", path: "/admin/device", role: "member", show: devicePage },
+  { method: "POST", path: "/admin/device", role: "member", show: decideFromPage },
   { method: "GET", path: "/admin/budgets", role: "member", title: "Budgets", show: budgetsPage },
   { method: "POST", path: "/admin/budgets", role: "owner", show: addBudgetFromPage },
   { method: "POST", path: "/admin/budgets/remove", role: "owner", show: removeBudgetFromPage },

@@ -28,7 +28,7 @@ export function failedTries(monotonic: () => number): FailedTries {
       const tries = recent(network);
       if (!tries || tries.count < maxTries) return;
       const seconds = Math.max(1, Math.ceil((tries.until - monotonic()) / 1000));
-      throw new ProxyError("rate_limit", `Too many wrong admin tokens from your address. Try again in ${seconds} s.`, {
+      throw new ProxyError("rate_limit", `Too many wrong tokens or codes. Try again in ${seconds} s.`, {
         headers: { "retry-after": String(seconds) },
       });
     },

@@ -81,6 +81,30 @@ CREATE TABLE dragoman.keys (
 CREATE UNIQUE INDEX keys_name ON dragoman.keys (member, lower(name)) WHERE revoked_at_ms IS NULL;
 CREATE INDEX keys_revision ON dragoman.keys (revision);
 
+-- Sign-ins from tools that wait for a member to confirm them. Of the tool's code only the SHA-256 is kept; `key` is the one with
+-- which the member confirmed it.
+CREATE TABLE dragoman.device_logins (
+  device_sha256 bytea PRIMARY KEY,
+  user_code text NOT NULL UNIQUE,
+  state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'approved', 'denied', 'used')),
+  tool text NOT NULL,
+  network text,
+  member uuid REFERENCES dragoman.members,
+  key bytea,
+  began_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  polled_at timestamptz,
+  poll_seconds int NOT NULL DEFAULT 5
+);
+
+-- The keys that tools renew: of a refresh token, and of the one before, only the SHA-256 is kept.
+CREATE TABLE dragoman.logins (
+  key bytea PRIMARY KEY REFERENCES dragoman.keys,
+  refresh_sha256 bytea NOT NULL UNIQUE,
+  previous_sha256 bytea UNIQUE,
+  renewed_at timestamptz NOT NULL DEFAULT now()
+);
+
 -- One row for each login on a host, so it belongs to one member at most; to the owner where `member` is null. `paused` and
 -- `place` are of members' accounts; for the owner's, the config has both. An account without a place comes after those with one.
 CREATE TABLE dragoman.accounts (
