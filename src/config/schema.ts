@@ -112,7 +112,7 @@ const defaults = {
 
 /**
  * Each key has a title (its label in the form) and a description. `secret` values are never shown; `secretByName` applies
- * to the values whose name suggests a secret. `restart` keys are read from the file only at start.
+ * to the values whose name suggests a secret. An edit in the file of a key with `restart` takes effect only at start, as `config/store.ts` sees to.
  */
 export const configSchema = lazy(() =>
   z

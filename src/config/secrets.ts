@@ -1,4 +1,4 @@
-/** Annotations of the config schema: which keys take effect only at start, and which are secrets, to be shown masked. */
+/** The keys of the config schema, and which of them are secrets, to be shown masked. */
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
@@ -10,7 +10,6 @@ interface Annotated {
   secret?: boolean;
   /** Of a record: a value is a secret if its name suggests one. */
   secretByName?: boolean;
-  restart?: boolean;
   properties?: Record<string, Annotated>;
   additionalProperties?: Annotated | boolean;
 }
@@ -19,16 +18,15 @@ const root = lazy(() => z.toJSONSchema(configSchema(), { io: "input" }) as Annot
 
 type Path = readonly string[];
 
-/** Every key of the config by its path, and whether an edit of the file takes effect only at start. */
+/** Every key of the config by its path. */
 export const configKeys = lazy((): readonly ConfigKey[] => pathsIn(root(), []));
 
 interface ConfigKey {
   path: Path;
-  restart: boolean;
 }
 
-function pathsIn({ properties, restart = false }: Annotated, path: Path): ConfigKey[] {
-  if (!properties) return [{ path, restart }];
+function pathsIn({ properties }: Annotated, path: Path): ConfigKey[] {
+  if (!properties) return [{ path }];
   return Object.entries(properties).flatMap(([name, inner]) => pathsIn(inner, [...path, name]));
 }
 

@@ -3,27 +3,20 @@ import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
-import { lazy } from "../lazy";
-import { type Applied, openApplied } from "./applied";
 import { writePrivate } from "./files";
 import { withLock } from "./lock";
 import { patched, type Stored } from "./patch";
 import { type ConfigReading, fingerprint, readConfig } from "./read-config";
 import { type Config, parseConfig } from "./schema";
-import { configKeys, valueAt } from "./secrets";
 
 export type { Stored } from "./patch";
 
 /** Milliseconds between two checks of the file. An error in it is reported at the second check. */
 const checkEvery = 500;
 
-/** Keys that take effect only at start if edited in the file, and the config members they are in; the API sets them at once. */
-const startKeys = lazy(() =>
-  configKeys()
-    .filter(({ restart }) => restart)
-    .map(({ path }) => path),
-);
-const startMembers = lazy(() => [...new Set(startKeys().map(([member]) => member as keyof Config))]);
+/** The one member whose edits in the file wait for the next start of a server: whoever edits the file should not lock clients out. The API sets it at once. */
+const waitingMember = "auth";
+const waitingKey = "auth.apiKeys";
 
 export interface ConfigStore {
   /** The config in effect, with defaults. Read it at each use: a change replaces the object. */
@@ -71,9 +64,7 @@ export function openConfig(path: string): ConfigStore {
   const salt = crypto.getRandomValues(Buffer.alloc(16));
   const revisionOf = (text: string) => new Bun.CryptoHasher("sha256", salt).update(text).digest("hex").slice(0, 16);
   const { config: current, ...file } = readConfig(path, { text: "{}" });
-  const held: Held = { ...file, path, current, waiting: [], applied: openApplied(appliedPath(path), startMembers) };
-  // The file contains everything that earlier calls have set.
-  held.applied.news(current);
+  const held: Held = { ...file, path, current, waiting: [] };
   let timer: Timer | undefined;
   return {
     get current() {
@@ -122,28 +113,23 @@ export function openConfig(path: string): ConfigStore {
 /** The config in effect, and the file as far as it is known. */
 interface Held {
   readonly path: string;
-  readonly applied: Applied<keyof Config>;
   text: string;
   stored: Stored;
   current: Config;
   waiting: string[];
   fault?: string;
-  /** The file and the calls as they were last read, or found wrong for the second time. */
+  /** The file as it was last read, or found wrong for the second time. */
   seen?: string;
   /** The same, found wrong for the first time. */
   suspect?: string;
   listener?: Listener;
 }
 
-const appliedPath = (path: string) => `${path}.applied`;
-
-/** @param kept Members that go on as they are, whatever the file says. */
-function hold(held: Held, next: ConfigReading, kept: readonly (keyof Config)[], edited: boolean): void {
+/** @param edited By hand, or by another process. @param setsKeys The client keys of the file hold from now on. */
+function hold(held: Held, next: ConfigReading, { edited = false, setsKeys = false }): void {
   const { current: before, listener } = held;
-  const current = { ...next.config, ...Object.fromEntries(kept.map((member) => [member, before[member]])) };
-  const waiting = startKeys()
-    .filter((path) => !Bun.deepEquals(valueAt(current, path), valueAt(next.config, path)))
-    .map((path) => path.join("."));
+  const current = setsKeys ? next.config : { ...next.config, [waitingMember]: before[waitingMember] };
+  const waiting = Bun.deepEquals(current[waitingMember], next.config[waitingMember]) ? [] : [waitingKey];
   const { text, stored } = next;
   Object.assign(held, { text, stored, current, waiting, fault: undefined, suspect: undefined });
   const members = Object.keys(current) as (keyof Config)[];
@@ -153,16 +139,13 @@ function hold(held: Held, next: ConfigReading, kept: readonly (keyof Config)[], 
 
 /** Reads the file if it is another one than was seen. */
 function look(held: Held): void {
-  const { path, applied } = held;
-  const file = fingerprint(path);
-  const print = `${file} ${fingerprint(appliedPath(path))}`;
-  if (file === undefined || print === held.seen) return;
+  const { path } = held;
+  const print = fingerprint(path);
+  if (print === undefined || print === held.seen) return;
   try {
     const now = readConfig(path, held);
     held.seen = print;
-    const news = applied.news(now.config);
-    if (now.text !== held.text || held.fault !== undefined || news.length > 0)
-      hold(held, now, without(startMembers(), news), !applied.isOfCall(now.text));
+    if (now.text !== held.text || held.fault !== undefined) hold(held, now, { edited: true });
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     held.fault = withoutFolder(path, thrown.message);
@@ -195,17 +178,11 @@ interface Planned extends ConfigReading {
 
 /** Writes a planned change and lets it take effect. */
 function change(held: Held, patch: Stored, { isNew, ...next }: Planned): void {
-  const { path, applied } = held;
-  const set = startMembers().filter((member) => Object.hasOwn(patch, member));
-  const news = applied.news(next.config);
-  if (isNew || set.length > 0) applied.note(set, next.config, next.text);
-  if (isNew) writePrivate(path, next.text);
+  if (isNew) writePrivate(held.path, next.text);
   // Read again at the next look: it may have been edited by hand in this very moment.
   held.seen = undefined;
-  hold(held, next, without(startMembers(), [...set, ...news]), false);
+  hold(held, next, { setsKeys: Object.hasOwn(patch, waitingMember) });
 }
-
-const without = <T>(all: readonly T[], some: readonly T[]): T[] => all.filter((item) => !some.includes(item));
 
 /** A file with an error is not overwritten: its owner may be editing it. */
 function readForChange(held: Held): ConfigReading {

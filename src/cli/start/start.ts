@@ -174,7 +174,7 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
   );
   if (!answer) return;
   logger.warn(
-    `The data folder ${environment.home} is also used by the dragoman server at ${url} (process ${pid}): they share config, accounts and history.`,
+    `The data folder ${environment.home} is also used by the dragoman server at ${url} (process ${pid}): they share config, accounts and history. Client keys that are changed at one of them hold at the other from its next start.`,
   );
 }
 
