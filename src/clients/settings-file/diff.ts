@@ -1,5 +1,5 @@
 /** The differences between two texts, line by line. `diff` (npm) finds them. */
-import { diffArrays, structuredPatch } from "diff";
+import { structuredPatch } from "diff";
 
 /** Lines of context around a change. */
 const context = 3;
@@ -31,31 +31,3 @@ const range = (start: number, count: number) => `${count === 0 ? start - 1 : sta
 
 const linesOf = (text: string) => (text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/));
 const ended = (lines: string[]) => lines.map((line) => `${line}\n`).join("");
-
-/** Lines of one text that are replaced. */
-export interface Hunk {
-  /** Index of the first replaced line, and of the first one after them. */
-  start: number;
-  end: number;
-  lines: string[];
-}
-
-/** The changes from `before` to `after`, in order. */
-export function hunksBetween(before: string[], after: string[]): Hunk[] {
-  const changes = diffArrays(before, after, { maxEditLength });
-  if (!changes) return [{ start: 0, end: before.length, lines: after }];
-  const hunks: Hunk[] = [];
-  let at = 0;
-  let hunk: Hunk | undefined;
-  for (const { value, added, removed } of changes) {
-    if (!added && !removed) hunk = undefined;
-    else if (!hunk) {
-      hunk = { start: at, end: at, lines: [] };
-      hunks.push(hunk);
-    }
-    if (added) hunk?.lines.push(...value);
-    else at += value.length;
-    if (removed && hunk) hunk.end = at;
-  }
-  return hunks;
-}

@@ -1,12 +1,8 @@
-/**
- * Removes dragoman's settings from a file that was changed after dragoman wrote to it: line by line where possible, which
- * keeps every byte, otherwise by comparing the parsed settings.
- */
+/** Removes dragoman's settings from a file that was changed after dragoman wrote to it, by comparing the parsed settings. */
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, type SettingsFormat, withEdits } from "../formats";
-import { mergeTexts } from "./merge";
 
 export interface Versions {
   /** The original text; empty if there was no file. */
@@ -25,15 +21,6 @@ export interface Ours {
 
 /** The text without dragoman's settings; or those of them that were changed, such as `env.ANTHROPIC_MODEL`. */
 export type Reverted = { text: string } | { changed: string[] };
-
-/**
- * @param force Compares only the parsed settings, and also removes settings of dragoman that were changed since.
- * @returns Undefined if the changes cannot be separated.
- */
-export function revertEdits(ours: Ours, versions: Versions, force: boolean): Reverted | undefined {
-  const text = force ? undefined : revertLines(ours.format, versions);
-  return text === undefined ? revertValues(ours, versions, force) : { text };
-}
 
 /**
  * Gives each of dragoman's settings its original value, or removes it. Everything else stays as it is.
@@ -83,29 +70,3 @@ const isEmpty = (value: unknown): boolean =>
 const isNothing = (text: string) => /^\s*(?:\{\s*\}|\[\s*\])?\s*$/.test(text);
 
 const serialized = (path: Path): string => path.map((step) => (typeof step === "string" ? step : step.name)).join(".");
-
-/** @returns Undefined also if removing the lines would change the meaning of other settings. */
-function revertLines(format: SettingsFormat, { before, written, now }: Versions): string | undefined {
-  const text = mergeTexts(written, before, now);
-  if (text === undefined) return undefined;
-  try {
-    const leaves = (each: string) => new Set(leavesOf(readSettings(format, each)));
-    const [left, was, is, wrote] = [leaves(text), leaves(before), leaves(now), leaves(written)];
-    const isSound =
-      left.isSubsetOf(is.union(was)) &&
-      is.difference(wrote).isSubsetOf(left) &&
-      left.isDisjointFrom(wrote.difference(was));
-    return isSound ? text : undefined;
-  } catch (thrown) {
-    if (thrown instanceof SettingsFault) return undefined;
-    throw thrown;
-  }
-}
-
-/** Each value with its path. The order of list items is ignored. */
-function* leavesOf(value: unknown, path = ""): Generator<string> {
-  if (isObject(value))
-    for (const [name, each] of Object.entries(value)) yield* leavesOf(each, `${path}.${JSON.stringify(name)}`);
-  else if (Array.isArray(value)) for (const item of value) yield `${path}[] = ${JSON.stringify(item)}`;
-  else yield `${path} = ${JSON.stringify(value)}`;
-}

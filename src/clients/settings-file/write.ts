@@ -8,7 +8,7 @@ import { editSettings, readSettings, withEdits } from "../formats";
 import type { ClientFile, ClientId } from "../index";
 import { type Backup, backupFor, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
-import { type Reverted, revertEdits } from "./revert";
+import { type Reverted, revertValues } from "./revert";
 
 /** A client's file, and the data folder for its backup. */
 export interface SettingsFile extends Omit<ClientFile, "edits"> {
@@ -123,7 +123,7 @@ export function withoutOurEdits(
     written: settingsText(file, written),
     now: settingsText(file, now),
   };
-  return revertEdits({ format, paths, bookkeeping }, versions, force);
+  return revertValues({ format, paths, bookkeeping }, versions, force);
 }
 
 const editedText = (place: SettingsFile, text: string, edits: readonly Edit[]): string =>

@@ -1,7 +1,6 @@
-/** Differences of texts: shown as `diff -u` would, and two of them made one. */
+/** Differences of texts, shown as `diff -u` would. */
 import { describe, expect, test } from "bun:test";
 import { unifiedDiff } from "../../src/clients/settings-file/diff";
-import { mergeTexts } from "../../src/clients/settings-file/merge";
 import fc, { triesOf } from "../support/random";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "d", "e"), { maxLength: 30 });
@@ -52,27 +51,5 @@ describe("a difference", () => {
       "@@ -2,7 +2,7 @@",
       "@@ -23,7 +23,7 @@",
     ]);
-  });
-});
-
-describe("two changes", () => {
-  test("that are made one: what one alone did, and nothing that nobody did", () => {
-    fc.assert(
-      fc.property(lines, lines, (one, other) => {
-        expect(mergeTexts(asText(one), asText(other), asText(one))).toBe(asText(other));
-        expect(mergeTexts(asText(one), asText(one), asText(other))).toBe(asText(other));
-      }),
-    );
-  });
-
-  test.each([
-    ["a\nb\nc\n", "a\nc\n", "a\nb\nc\nd\n", "a\nc\nd\n"],
-    ["a\nb\n", "a\n", "a\nb\nc\n", "a\nc\n"],
-    ["a\r\nb\r\n", "a", "a\r\nb\r\nc\r\n", "a\r\nc\r\n"],
-    ["a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n", undefined],
-    ["a\n", "a\nb\n", "a\nc\n", undefined],
-    ["x\na\nb\n", "a\nb", "x\na\nb\n", "a\nb"],
-  ])("%j with %j and %j", (base, one, other, merged) => {
-    expect(mergeTexts(base, one, other)).toBe(merged);
   });
 });
