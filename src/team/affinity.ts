@@ -4,13 +4,9 @@
  */
 import type { Account } from "../accounts/account";
 import { type Affinity, markHash, openAffinity } from "../accounts/affinity";
+import type { Awaitable } from "../awaitable";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
-
-export interface PostgresAffinity extends Affinity {
-  flush(): Promise<void>;
-  close(): void;
-}
 
 /** Milliseconds that a mark waits for others. */
 const gatherMs = 250;
@@ -21,74 +17,90 @@ const maxAsked = 50;
 /** Milliseconds that a request waits for the answer. */
 const lookUpMs = 500;
 
-export function openPostgresAffinity(postgres: Postgres, warn: (sentence: string) => void): PostgresAffinity {
-  const here = openAffinity();
-  const queued = new Map<bigint, string>();
-  let timer: Timer | undefined;
+export class TeamAffinity implements Affinity {
+  readonly #postgres: Postgres;
+  readonly #warn: (sentence: string) => void;
+  readonly #here = openAffinity();
+  readonly #queued = new Map<bigint, string>();
+  #timer: Timer | undefined;
 
-  const flush = async (): Promise<void> => {
-    timer = undefined;
-    const marks = [...queued].map(([mark, account]) => ({ mark: String(mark), account }));
-    queued.clear();
+  constructor(postgres: Postgres, warn: (sentence: string) => void) {
+    this.#postgres = postgres;
+    this.#warn = warn;
+  }
+
+  remember(mark: string, account: Account): void {
+    this.#here.remember(mark, account);
+    if (this.#queued.size >= maxQueued) return;
+    this.#queued.set(markHash(mark), account.key);
+    this.#timer ??= setTimeout(() => void this.flush(), gatherMs).unref();
+  }
+
+  accountFor(marks: Iterable<string>, accounts: readonly Account[]): Awaitable<Account | undefined> {
+    if (accounts.length < 2) return undefined;
+    const all = [...marks];
+    return this.#here.accountFor(all, accounts) ?? (all.length === 0 ? undefined : this.#lookUp(all, accounts));
+  }
+
+  knows(marks: readonly string[]): Awaitable<boolean> {
+    return this.#here.knows(marks) || this.#areKnown(marks);
+  }
+
+  /** Writes the marks that wait. Never throws. */
+  async flush(): Promise<void> {
+    this.#timer = undefined;
+    const marks = [...this.#queued].map(([mark, account]) => ({ mark: String(mark), account }));
+    this.#queued.clear();
     if (marks.length === 0) return;
     try {
-      await postgres.ask(
+      await this.#postgres.ask(
         (sql) => sql`INSERT INTO dragoman.affinity (mark, account)
           SELECT mark, account FROM json_to_recordset(${JSON.stringify(marks)}::text::json) AS given(mark bigint, account text)
           ON CONFLICT (mark) DO UPDATE SET account = excluded.account, seen_at = now()`,
       );
     } catch (thrown) {
-      if (!isAwayError(thrown)) warn(`The affinity of conversations could not be shared (${thrown}).`);
+      this.#report("The affinity of conversations could not be shared", thrown);
     }
-  };
+  }
 
-  const lookUp = async (marks: readonly string[], accounts: readonly Account[]): Promise<Account | undefined> => {
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  async #lookUp(marks: readonly string[], accounts: readonly Account[]): Promise<Account | undefined> {
     const asked = marks.slice(0, maxAsked).map((mark, place) => ({ place, mark: String(markHash(mark)) }));
     try {
-      const [row] = await postgres.ask(
+      const [row] = await this.#postgres.ask(
         (sql) => sql<{ account: string; place: number }[]>`SELECT account, place FROM dragoman.affinity
           JOIN json_to_recordset(${JSON.stringify(asked)}::text::json) AS given(place int, mark bigint) USING (mark)
           ORDER BY place LIMIT 1`,
         lookUpMs,
       );
       const account = row && accounts.find(({ key }) => key === row.account);
-      if (account) here.remember(marks[row.place]!, account);
+      if (account) this.#here.remember(marks[row.place]!, account);
       return account;
     } catch (thrown) {
-      if (!isAwayError(thrown)) warn(`The affinity of a conversation could not be read (${thrown}).`);
+      this.#report("The affinity of a conversation could not be read", thrown);
       return undefined;
     }
-  };
+  }
 
-  const areKnown = async (marks: readonly string[]): Promise<boolean> => {
+  async #areKnown(marks: readonly string[]): Promise<boolean> {
     const asked = [...new Set(marks.map(markHash))].map((mark) => ({ mark: String(mark) }));
     try {
-      const [row] = await postgres.ask(
+      const [row] = await this.#postgres.ask(
         (sql) => sql<{ found: number }[]>`SELECT count(*)::int AS found FROM dragoman.affinity
           JOIN json_to_recordset(${JSON.stringify(asked)}::text::json) AS given(mark bigint) USING (mark)`,
         lookUpMs,
       );
       return row?.found === asked.length;
     } catch (thrown) {
-      if (!isAwayError(thrown)) warn(`The affinity of a conversation could not be read (${thrown}).`);
+      this.#report("The affinity of a conversation could not be read", thrown);
       return false;
     }
-  };
+  }
 
-  return {
-    remember(mark, account) {
-      here.remember(mark, account);
-      if (queued.size >= maxQueued) return;
-      queued.set(markHash(mark), account.key);
-      timer ??= setTimeout(flush, gatherMs).unref();
-    },
-    accountFor(marks, accounts) {
-      if (accounts.length < 2) return undefined;
-      const all = [...marks];
-      return here.accountFor(all, accounts) ?? (all.length === 0 ? undefined : lookUp(all, accounts));
-    },
-    knows: (marks) => here.knows(marks) || areKnown(marks),
-    flush,
-    close: () => clearTimeout(timer),
-  };
+  #report(what: string, thrown: unknown): void {
+    if (!isAwayError(thrown)) this.#warn(`${what} (${thrown}).`);
+  }
 }

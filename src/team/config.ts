@@ -2,7 +2,14 @@
 import type { SQL, TransactionSQL } from "bun";
 import type { Awaitable } from "../awaitable";
 import { type Config, parseConfig } from "../config/schema";
-import { type ConfigStore, changedMeanwhile, type Listener, plannedChange, type Stored } from "../config/store";
+import {
+  type ChangeOptions,
+  type ConfigStore,
+  changedMeanwhile,
+  type Listener,
+  plannedChange,
+  type Stored,
+} from "../config/store";
 import { asProxyError } from "../errors";
 import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
@@ -15,99 +22,123 @@ interface ConfigRow {
   revision: number;
 }
 
-/** Reads the config, which is empty at first, and follows it from now on. @throws ProxyError */
-export async function openPostgresConfig(postgres: Postgres, seals: Seals, changes: Changes): Promise<ConfigStore> {
-  let stored: Stored = {};
-  let current = parseConfig(stored);
-  let revision = 0;
-  let fault: string | undefined;
-  let listener: Listener | undefined;
+const select = async (sql: SQL) =>
+  (await sql<ConfigRow[]>`SELECT sealed_body, revision::float8 AS revision FROM dragoman.config`)[0];
+/** Changes are made one after the other, also the first one, when there is no row to lock. */
+const lock = (sql: TransactionSQL) => sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman config', 0))`;
 
-  const readRow = (row: ConfigRow | undefined): { revision: number; stored: Stored } =>
-    row
-      ? { revision: row.revision, stored: JSON.parse(seals.open(row.sealed_body, aboutConfig)) }
-      : { revision: 0, stored: {} };
+export class TeamConfig implements ConfigStore {
+  readonly #postgres: Postgres;
+  readonly #seals: Seals;
+  readonly #changes: Changes;
+  #stored: Stored = {};
+  #current = parseConfig({});
+  #revision = 0;
+  #fault: string | undefined;
+  #listener: Listener | undefined;
+  readonly waiting = [];
 
-  const hold = (next: { revision: number; stored: Stored }, config: Config) => {
-    const before = current;
-    ({ stored, revision } = next);
-    [current, fault] = [config, undefined];
+  /** Reads the config, which is empty at first, and follows it from now on. @throws ProxyError */
+  static async open(postgres: Postgres, seals: Seals, changes: Changes): Promise<TeamConfig> {
+    const config = new TeamConfig(postgres, seals, changes);
+    changes.follow("config", await config.#read(0), (since) => config.#read(since));
+    return config;
+  }
+
+  private constructor(postgres: Postgres, seals: Seals, changes: Changes) {
+    this.#postgres = postgres;
+    this.#seals = seals;
+    this.#changes = changes;
+  }
+
+  get current(): Config {
+    return this.#current;
+  }
+
+  get stored(): Stored {
+    return this.#stored;
+  }
+
+  get revision(): string {
+    return String(this.#revision);
+  }
+
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  async change(patch: Stored, { revision: expected, check }: ChangeOptions = {}): Promise<void> {
+    const next = await this.#postgres.transact(async (sql) => {
+      await lock(sql);
+      const present = this.#open(await select(sql));
+      if (expected !== undefined && expected !== String(present.revision)) throw changedMeanwhile();
+      const planned = plannedChange(present.stored, patch);
+      check?.(planned.config);
+      if (Bun.deepEquals(planned.stored, present.stored)) return { ...planned, revision: present.revision };
+      return { ...planned, revision: await this.#write(sql, planned.stored) };
+    });
+    if (next.revision > this.#revision) this.#hold(next, next.config);
+  }
+
+  reload(): Awaitable<void> {
+    return this.#changes.catchUp("config");
+  }
+
+  follow(listener: Listener): void {
+    this.#listener = listener;
+  }
+
+  close(): void {}
+
+  #open(row: ConfigRow | undefined): { revision: number; stored: Stored } {
+    if (!row) return { revision: 0, stored: {} };
+    return { revision: row.revision, stored: JSON.parse(this.#seals.open(row.sealed_body, aboutConfig)) };
+  }
+
+  #hold(next: { revision: number; stored: Stored }, config: Config): void {
+    const before = this.#current;
+    this.#stored = next.stored;
+    this.#revision = next.revision;
+    this.#current = config;
+    this.#fault = undefined;
     const members = (Object.keys(config) as (keyof Config)[]).filter(
       (member) => !Bun.deepEquals(config[member], before[member]),
     );
-    if (members.length > 0) listener?.changed(members, false);
-  };
+    if (members.length > 0) this.#listener?.changed(members, false);
+  }
 
-  const select = async (sql: SQL) =>
-    (await sql<ConfigRow[]>`SELECT sealed_body, revision::float8 AS revision FROM dragoman.config`)[0];
-  /** Changes are made one after the other, also the first one, when there is no row to lock. */
-  const lock = (sql: TransactionSQL) => sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman config', 0))`;
-
-  /** A failover has lost what this server knows, such as that a key was revoked, and nobody has changed the config since. */
-  const writeAgain = () =>
-    postgres.transact(async (sql) => {
-      await lock(sql);
-      const present = readRow(await select(sql));
-      if (present.revision < revision) await write(sql, stored);
-    });
-
-  const read = async (since: number): Promise<number> => {
-    let next = readRow(await postgres.ask(select));
-    if (since === 0 && next.revision < revision) {
-      await writeAgain();
-      next = readRow(await postgres.ask(select));
-    } else if (since > 0 && next.revision <= revision) return revision;
+  async #read(since: number): Promise<number> {
+    let next = this.#open(await this.#postgres.ask(select));
+    if (since === 0 && next.revision < this.#revision) {
+      await this.#writeAgain();
+      next = this.#open(await this.#postgres.ask(select));
+    } else if (since > 0 && next.revision <= this.#revision) return this.#revision;
     try {
-      hold(next, parseConfig(next.stored));
+      this.#hold(next, parseConfig(next.stored));
     } catch (thrown) {
       // A server of a newer version has set a key that this one does not know.
-      fault = `The config in the database has an error for this version: ${asProxyError(thrown).message}`;
-      listener?.refused(fault);
+      this.#fault = `The config in the database has an error for this version: ${asProxyError(thrown).message}`;
+      this.#listener?.refused(this.#fault);
     }
     return next.revision;
-  };
+  }
 
-  const write = async (sql: TransactionSQL, body: Stored): Promise<number> => {
-    await holdSealKey(sql, seals);
-    const sealed = seals.seal(JSON.stringify(body), aboutConfig);
+  /** A failover has lost what this server knows, such as that a key was revoked, and nobody has changed the config since. */
+  #writeAgain(): Promise<void> {
+    return this.#postgres.transact(async (sql) => {
+      await lock(sql);
+      const present = this.#open(await select(sql));
+      if (present.revision < this.#revision) await this.#write(sql, this.#stored);
+    });
+  }
+
+  async #write(sql: TransactionSQL, body: Stored): Promise<number> {
+    await holdSealKey(sql, this.#seals);
+    const sealed = this.#seals.seal(JSON.stringify(body), aboutConfig);
     const next = await announceChange(sql, "config");
-    await sql`INSERT INTO dragoman.config (sealed_body, seal_key_id, revision) VALUES (${sealed}, ${seals.keyId}, ${next})
+    await sql`INSERT INTO dragoman.config (sealed_body, seal_key_id, revision) VALUES (${sealed}, ${this.#seals.keyId}, ${next})
       ON CONFLICT (singleton) DO UPDATE SET sealed_body = excluded.sealed_body, seal_key_id = excluded.seal_key_id,
       revision = excluded.revision`;
     return next;
-  };
-
-  changes.follow("config", await read(0), read);
-  return {
-    get current() {
-      return current;
-    },
-    get stored() {
-      return stored;
-    },
-    get revision() {
-      return String(revision);
-    },
-    get fault() {
-      return fault;
-    },
-    waiting: [],
-    async change(patch, { revision: expected, check } = {}) {
-      const next = await postgres.transact(async (sql) => {
-        await lock(sql);
-        const present = readRow(await select(sql));
-        if (expected !== undefined && expected !== String(present.revision)) throw changedMeanwhile();
-        const planned = plannedChange(present.stored, patch);
-        check?.(planned.config);
-        if (Bun.deepEquals(planned.stored, present.stored)) return { ...planned, revision: present.revision };
-        return { ...planned, revision: await write(sql, planned.stored) };
-      });
-      if (next.revision > revision) hold(next, next.config);
-    },
-    reload: (): Awaitable<void> => changes.catchUp("config"),
-    follow(given) {
-      listener = given;
-    },
-    close() {},
-  };
+  }
 }

@@ -55,96 +55,112 @@ const defaultTimeoutMs = 5_000;
 const listenEvery = 500;
 
 /** Connects with the first question. */
-export function connectPostgres({ url, directUrl, lostDirect = () => {} }: PostgresOptions): Postgres {
-  const backListeners: (() => void)[] = [];
-  const pool = new CircuitBreaker({
-    open: () =>
-      new SQL(url, {
-        database: databaseOf(url),
-        max: maxConnections,
-        connectionTimeout,
-        idleTimeout: 60,
-        // A pooler gives each transaction another connection, which does not know statements that were prepared on the last one.
-        prepare: directUrl === undefined,
-      }),
-    connections: maxConnections,
-    back: () => {
-      for (const listener of backListeners) listener();
-    },
-    finishSeconds: 5,
-  });
-  const subscriptions = new Set<Subscription>();
-  let closed = false;
-  const direct = new CircuitBreaker({
-    open: () =>
-      new SQL(directUrl ?? url, {
-        database: databaseOf(directUrl ?? url),
-        max: 1,
-        connectionTimeout,
-        onclose: () => lostDirect(),
-      }),
-    connections: 1,
-    replaced: () => {
-      lostDirect();
-      for (const subscription of subscriptions) void listenAgain(subscription);
-    },
-    // The locks of the old connection are to end.
-    finishSeconds: 0,
-  });
+export const connectPostgres = (options: PostgresOptions): Postgres => new Connections(options);
 
-  const listenNow = async (subscription: Subscription): Promise<void> => {
+class Connections implements Postgres {
+  readonly #pool: CircuitBreaker;
+  readonly #direct: CircuitBreaker;
+  readonly #backListeners: (() => void)[] = [];
+  readonly #subscriptions = new Set<Subscription>();
+  #closed = false;
+
+  constructor({ url, directUrl, lostDirect = () => {} }: PostgresOptions) {
+    const common = { database: databaseOf(url), connectionTimeout };
+    // A pooler gives each transaction another connection, which does not know statements that were prepared on the last one.
+    const prepare = directUrl === undefined;
+    this.#pool = new CircuitBreaker({
+      open: () => new SQL(url, { ...common, max: maxConnections, idleTimeout: 60, prepare }),
+      connections: maxConnections,
+      back: () => {
+        for (const listener of this.#backListeners) listener();
+      },
+      finishSeconds: 5,
+    });
+    const address = directUrl ?? url;
+    this.#direct = new CircuitBreaker({
+      open: () => new SQL(address, { ...common, database: databaseOf(address), max: 1, onclose: () => lostDirect() }),
+      connections: 1,
+      replaced: () => {
+        lostDirect();
+        for (const subscription of this.#subscriptions) void this.#listenAgain(subscription);
+      },
+      // The locks of the old connection are to end.
+      finishSeconds: 0,
+    });
+  }
+
+  get sql(): SQL {
+    return this.#pool.sql;
+  }
+
+  get isAway(): boolean {
+    return this.#pool.isAway;
+  }
+
+  get silence(): number {
+    return this.#pool.silence;
+  }
+
+  ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs): Promise<T> {
+    return this.#pool.ask(question, timeoutMs);
+  }
+
+  askDirect<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs): Promise<T> {
+    return this.#direct.ask(question, timeoutMs);
+  }
+
+  transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs = defaultTimeoutMs, isChange = true): Promise<T> {
+    const question = (sql: SQL) => sql.begin((transaction) => work(transaction)) as Promise<never>;
+    return this.#pool.ask(question, timeoutMs, isChange);
+  }
+
+  async listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<() => void> {
+    const subscription: Subscription = { channel, heard, listening };
+    this.#subscriptions.add(subscription);
+    const end = () => {
+      this.#subscriptions.delete(subscription);
+      subscription.end?.();
+    };
+    try {
+      await this.#listenNow(subscription);
+    } catch (thrown) {
+      end();
+      throw isAwayError(thrown) ? databaseAway(thrown, false) : thrown;
+    }
+    return end;
+  }
+
+  whenBack(listener: () => void): void {
+    this.#backListeners.push(listener);
+  }
+
+  replaceDirect(): void {
+    this.#direct.replace();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([this.#pool.close(), this.#direct.close()]);
+  }
+
+  async #listenNow(subscription: Subscription): Promise<void> {
     const { channel, heard, listening } = subscription;
-    const begun = await direct.sql.listen(channel, heard, listening);
+    const begun = await this.#direct.sql.listen(channel, heard, listening);
     subscription.end = () => void begun.unlisten().catch(() => {}); // it ended with its connection
-  };
+  }
+
   /** Bun's client connects again by itself; this is for connections that were replaced. */
-  const listenAgain = async (wanted: Subscription): Promise<void> => {
-    const isWanted = () => subscriptions.has(wanted) && !closed;
-    for (const sql = direct.sql; sql === direct.sql && isWanted(); await Bun.sleep(listenEvery))
+  async #listenAgain(wanted: Subscription): Promise<void> {
+    const { sql } = this.#direct;
+    while (sql === this.#direct.sql && this.#subscriptions.has(wanted) && !this.#closed)
       try {
-        await listenNow(wanted);
+        await this.#listenNow(wanted);
         return;
       } catch {
         // The database is away, which the next question reports.
+        await Bun.sleep(listenEvery);
       }
-  };
-
-  return {
-    get sql() {
-      return pool.sql;
-    },
-    get isAway() {
-      return pool.isAway;
-    },
-    get silence() {
-      return pool.silence;
-    },
-    ask: (question, timeoutMs = defaultTimeoutMs) => pool.ask(question, timeoutMs),
-    askDirect: (question, timeoutMs = defaultTimeoutMs) => direct.ask(question, timeoutMs),
-    transact: (work, timeoutMs = defaultTimeoutMs, isChange = true) =>
-      pool.ask((sql) => sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs, isChange),
-    async listen(channel, heard, listening) {
-      const subscription: Subscription = { channel, heard, listening };
-      subscriptions.add(subscription);
-      const end = () => {
-        subscriptions.delete(subscription);
-        subscription.end?.();
-      };
-      try {
-        await listenNow(subscription);
-      } catch (thrown) {
-        end();
-        throw isAwayError(thrown) ? databaseAway(thrown, false) : thrown;
-      }
-      return end;
-    },
-    whenBack: (listener) => void backListeners.push(listener),
-    replaceDirect: () => direct.replace(),
-    async close() {
-      closed = true;
-      await Promise.all([pool.close(), direct.close()]);
-    },
-  };
+  }
 }
 
 interface Subscription {

@@ -4,30 +4,33 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import type { AccountStore } from "../accounts/account-store";
 import { openMemorySignIns, type SignInStore } from "../accounts/sign-in-store";
+import type { LedgerOptions } from "../budgets/ledger";
 import type { Environment } from "../config/environment";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
 import type { Entry } from "../history/entry";
+import type { HistoryOptions } from "../history/history";
 import { openAccessTokens } from "../keys/access-tokens";
 import type { Logins } from "../keys/logins";
 import type { Members } from "../keys/members";
 import { type EndedSessions, PageSessions } from "../keys/page-sessions";
 import type { Team } from "../keys/team";
-import { runningHere } from "../live/running-requests";
+import type { InFlight } from "../live/in-flight";
+import { type RunningRequests, runningHere } from "../live/running-requests";
 import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
-import type { Stores } from "../stores";
+import type { PageState, Stores } from "../stores";
 import { TeamAccountSync } from "./account-sync";
 import { TeamAccounts } from "./accounts";
-import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
+import { TeamAffinity } from "./affinity";
 import { isAwayError } from "./away";
 import { Changes } from "./changes";
-import { openPostgresConfig } from "./config";
+import { TeamConfig } from "./config";
 import { connectPostgres, type Postgres } from "./connection";
 import { type DiskQueues, diskQueueName, openDiskQueues } from "./disk-queue";
 import { openEndedSessions } from "./ended-sessions";
-import { openPostgresHistory, type PostgresHistory } from "./history";
+import { TeamHistory } from "./history";
 import { Leases } from "./leases";
 import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
@@ -94,7 +97,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     if (follow) await requireOwnConnection(postgres);
     await migrate(postgres);
     await agreeOnKey(postgres, seals);
-    const config = await openPostgresConfig(postgres, seals, changes);
+    const config = await TeamConfig.open(postgres, seals, changes);
     logger = createLogger(() => config.current.logLevel);
     const accounts = await TeamAccounts.open(parts);
     const tokens = openAccessTokens(() => seals.derived("access tokens"));
@@ -110,7 +113,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const useLogger = (given: Logger) => {
       logger = given;
     };
-    return storesOf(environment, parts, {
+    return new TeamStores(environment, parts, {
       config,
       accounts,
       members,
@@ -141,112 +144,152 @@ interface Opened {
   useLogger(logger: Logger): void;
 }
 
-function storesOf(environment: Environment, parts: StoreParts, opened: Opened): PostgresStores {
-  const { home, databaseGraceMs: graceMs = defaultGraceMs } = environment;
-  const { postgres, seals, changes } = parts;
-  const { config, accounts, replica, sync } = opened;
-  const id = replica?.id ?? crypto.randomUUID();
-  const isLeader = () => replica?.isLeader ?? false;
-  const warn = (sentence: string) => parts.logger().warn(sentence);
-  let queues: DiskQueues | undefined;
-  const openedQueues = () => {
-    queues ??= openDiskQueues(join(home, diskQueueName), warn);
-    return queues;
-  };
-  const team: Team = {
-    get servers() {
-      return postgres.isAway ? undefined : replica?.servers;
-    },
-    get isDatabaseAway() {
-      return postgres.isAway;
-    },
-    get silence() {
-      return postgres.silence;
-    },
-    waiting: () => ({
-      requests: queues?.queue("request").size ?? 0,
-      settlements: queues?.queue("settlement").size ?? 0,
-    }),
-  };
-  let history: PostgresHistory | undefined;
-  let ledger: TeamLedger | undefined;
-  let affinity: PostgresAffinity | undefined;
-  let running: TeamRunning | undefined;
-  return {
-    postgres,
-    seals,
-    openConfig: () => config,
-    openAccounts(logger) {
-      opened.useLogger(logger);
-      return accounts;
-    },
-    openHistory(options) {
-      // A limit that nobody has set would keep a team's history of a day.
-      const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
-      const openQueue = () => openedQueues().queue<Entry>("request");
-      history = openPostgresHistory({ ...options, maxRows, postgres, openQueue, isLeader });
-      return history;
-    },
-    openLedger(options) {
-      const openQueue = () => openedQueues().queue<Settlement[]>("settlement");
-      const { monotonic } = options;
-      const openLeases = (unsettled: () => boolean) =>
-        new Leases({ ...parts, replica: id, graceMs, unsettled, monotonic });
-      ledger = new TeamLedger({ ...options, postgres, changes, replica: id, openLeases, openQueue });
-      return ledger;
-    },
-    openAffinity() {
-      affinity = openPostgresAffinity(postgres, warn);
-      return affinity;
-    },
-    openRunning(inFlight) {
-      // A command that ends at once serves nothing, and asks nobody.
-      if (!replica) return runningHere(inFlight);
-      running = new TeamRunning({ ...parts, inFlight, replica: replica.id });
-      return running;
-    },
-    openSentNotices: () => postgresSentNotices(postgres),
-    openLines: () => replica && postgresLines(postgres, replica.id),
-    openSignIns: () => opened.signIns ?? openMemorySignIns(),
-    openPageState(now) {
-      const { ended, members } = opened;
-      const { adminToken } = environment;
-      if (!ended) return openMemoryPageState(now);
-      const keys = { keyWith: (digest: Uint8Array) => members.keyWith(digest), catchUp: () => changes.catchUp("keys") };
-      return {
-        sessions: new PageSessions({ secrets: () => seals.derived("page sessions"), now, adminToken, ended, keys }),
-        changeKeys: () => seals.derived("config changes"),
-        formSecrets: { current: () => seals.derived("form tokens"), lifetimeMs: formTokenMs },
-      };
-    },
-    members: opened.members,
-    logins: opened.logins,
-    team,
-    accountSync: sync,
-    get isolation() {
-      return postgres.isAway && postgres.silence > graceMs ? isolated(graceMs) : undefined;
-    },
-    get isLeader() {
-      return isLeader();
-    },
-    async close() {
-      const written = Promise.all([
-        running?.leave(),
-        history?.finish(),
-        ledger?.finish(),
-        affinity?.flush(),
-        sync?.flush(),
-      ]);
-      await Promise.race([written, Bun.sleep(finishMs)]);
-      const isWaiting = team.waiting().settlements > 0;
-      queues?.close();
-      affinity?.close();
-      sync?.close();
-      changes.close();
-      await replica?.close(isWaiting);
-      await postgres.close();
-    },
-  };
+/** A store is opened when it is asked for: a command that ends at once needs few of them. */
+class TeamStores implements PostgresStores {
+  readonly postgres: Postgres;
+  readonly seals: Seals;
+  readonly members: Members;
+  readonly logins: Logins | undefined;
+  readonly accountSync: TeamAccountSync | undefined;
+  readonly team: Team;
+  readonly #environment: Environment;
+  readonly #parts: StoreParts;
+  readonly #opened: Opened;
+  readonly #replicaId: string;
+  readonly #graceMs: number;
+  #queues: DiskQueues | undefined;
+  #history: TeamHistory | undefined;
+  #ledger: TeamLedger | undefined;
+  #affinity: TeamAffinity | undefined;
+  #running: TeamRunning | undefined;
+
+  constructor(environment: Environment, parts: StoreParts, opened: Opened) {
+    this.#environment = environment;
+    this.#parts = parts;
+    this.#opened = opened;
+    this.#replicaId = opened.replica?.id ?? crypto.randomUUID();
+    this.#graceMs = environment.databaseGraceMs ?? defaultGraceMs;
+    this.postgres = parts.postgres;
+    this.seals = parts.seals;
+    this.members = opened.members;
+    this.logins = opened.logins;
+    this.accountSync = opened.sync;
+    const sizeOf = (name: "request" | "settlement") => this.#queues?.queue(name).size ?? 0;
+    this.team = {
+      get servers() {
+        return parts.postgres.isAway ? undefined : opened.replica?.servers;
+      },
+      get isDatabaseAway() {
+        return parts.postgres.isAway;
+      },
+      get silence() {
+        return parts.postgres.silence;
+      },
+      waiting: () => ({ requests: sizeOf("request"), settlements: sizeOf("settlement") }),
+    };
+  }
+
+  openConfig(): ConfigStore {
+    return this.#opened.config;
+  }
+
+  openAccounts(logger: Logger): AccountStore {
+    this.#opened.useLogger(logger);
+    return this.#opened.accounts;
+  }
+
+  openHistory(options: HistoryOptions): TeamHistory {
+    const { config } = this.#opened;
+    // A limit that nobody has set would keep a team's history of a day.
+    const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
+    const openQueue = () => this.#diskQueues().queue<Entry>("request");
+    const isLeader = () => this.isLeader;
+    this.#history = new TeamHistory({ ...options, maxRows, postgres: this.postgres, openQueue, isLeader });
+    return this.#history;
+  }
+
+  openLedger(options: LedgerOptions): TeamLedger {
+    const { postgres, changes } = this.#parts;
+    const { monotonic } = options;
+    const common = { replica: this.#replicaId, postgres, changes };
+    const openQueue = () => this.#diskQueues().queue<Settlement[]>("settlement");
+    const openLeases = (unsettled: () => boolean) =>
+      new Leases({ ...this.#parts, ...common, graceMs: this.#graceMs, unsettled, monotonic });
+    this.#ledger = new TeamLedger({ ...options, ...common, openLeases, openQueue });
+    return this.#ledger;
+  }
+
+  openAffinity(): TeamAffinity {
+    this.#affinity = new TeamAffinity(this.postgres, this.#warn);
+    return this.#affinity;
+  }
+
+  openRunning(inFlight: InFlight): RunningRequests {
+    const { replica } = this.#opened;
+    // A command that ends at once serves nothing, and asks nobody.
+    if (!replica) return runningHere(inFlight);
+    this.#running = new TeamRunning({ ...this.#parts, inFlight, replica: replica.id });
+    return this.#running;
+  }
+
+  openSentNotices() {
+    return postgresSentNotices(this.postgres);
+  }
+
+  openLines() {
+    const { replica } = this.#opened;
+    return replica && postgresLines(this.postgres, replica.id);
+  }
+
+  openSignIns(): SignInStore {
+    return this.#opened.signIns ?? openMemorySignIns();
+  }
+
+  openPageState(now: () => number): PageState {
+    const { ended, members } = this.#opened;
+    if (!ended) return openMemoryPageState(now);
+    const { adminToken } = this.#environment;
+    const { changes, seals } = this.#parts;
+    const keys = { keyWith: (digest: Uint8Array) => members.keyWith(digest), catchUp: () => changes.catchUp("keys") };
+    return {
+      sessions: new PageSessions({ secrets: () => seals.derived("page sessions"), now, adminToken, ended, keys }),
+      changeKeys: () => seals.derived("config changes"),
+      formSecrets: { current: () => seals.derived("form tokens"), lifetimeMs: formTokenMs },
+    };
+  }
+
+  get isolation(): ProxyError | undefined {
+    const { isAway, silence } = this.postgres;
+    return isAway && silence > this.#graceMs ? isolated(this.#graceMs) : undefined;
+  }
+
+  get isLeader(): boolean {
+    return this.#opened.replica?.isLeader ?? false;
+  }
+
+  async close(): Promise<void> {
+    const { replica, sync } = this.#opened;
+    const written = Promise.all([
+      this.#running?.leave(),
+      this.#history?.finish(),
+      this.#ledger?.finish(),
+      this.#affinity?.flush(),
+      sync?.flush(),
+    ]);
+    await Promise.race([written, Bun.sleep(finishMs)]);
+    const isWaiting = this.team.waiting().settlements > 0;
+    for (const part of [this.#queues, this.#affinity, sync, this.#parts.changes]) part?.close();
+    await replica?.close(isWaiting);
+    await this.postgres.close();
+  }
+
+  readonly #warn = (sentence: string): void => this.#parts.logger().warn(sentence);
+
+  /** What waits on this machine's disk for the database. */
+  #diskQueues(): DiskQueues {
+    this.#queues ??= openDiskQueues(join(this.#environment.home, diskQueueName), this.#warn);
+    return this.#queues;
+  }
 }
 
 const isolated = (graceMs: number) =>

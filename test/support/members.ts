@@ -41,11 +41,11 @@ export async function addMember(
 
 /** Saves accounts in the database, as sign-ins do. @param member The id of the member whose they are; missing for the owner's. */
 export async function saveAccounts(
-  { openAccounts }: PostgresStores,
+  stores: PostgresStores,
   accounts: readonly DemoAccount[],
   member?: string,
 ): Promise<void> {
-  const store = openAccounts(createLogger(() => "error"));
+  const store = stores.openAccounts(createLogger(() => "error"));
   for (const { login, githubToken } of accounts) {
     const mode = githubToken.startsWith("gho_") ? "direct" : "exchange";
     const signedIn = { login, host: "github.com", app: "vscode", githubToken, addedAt: Date.now() } as const;

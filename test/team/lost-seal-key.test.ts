@@ -11,9 +11,9 @@ describeWithDatabases("a lost seal key", (postgres) => {
   test("costs config and tokens; members, keys, limits and the history stay", async () => {
     const accounts = individuals("anna-demo");
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
-    const anna = await withTeamStores(team, async ({ members, ...stores }) => {
-      const added = await addMember({ members, ...stores }, team, "anna", accounts);
-      await members.setLimits("anna", { models: ["gpt-*"], keyDays: 90 });
+    const anna = await withTeamStores(team, async (stores) => {
+      const added = await addMember(stores, team, "anna", accounts);
+      await stores.members.setLimits("anna", { models: ["gpt-*"], keyDays: 90 });
       return added;
     });
     const headers = { authorization: `Bearer ${anna.key}` };
