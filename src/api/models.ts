@@ -14,6 +14,7 @@ import { messagesProvider } from "../relay/target";
 import { autoId } from "../upstream/copilot/auto-model";
 import { allModels } from "../upstream/models/all-models";
 import type { CurrentModels } from "../upstream/models/catalogue";
+import { codexCatalogue } from "../upstream/models/codex-catalogue";
 import type { Model } from "../upstream/models/model";
 import { aliasOf, findListed, findModel } from "../upstream/models/model-name";
 import { listedModel } from "../upstream/models/model-view";
@@ -29,8 +30,9 @@ export async function listModels(
   app: Scope,
   request: Request,
   key: ClientKey | undefined,
-  { limit, after_id }: z.infer<ReturnType<typeof modelsQuery>>,
+  { limit, after_id, client_version }: z.infer<ReturnType<typeof modelsQuery>>,
 ): Promise<Response> {
+  if (client_version !== undefined) return listCodexModels(app, key);
   const { current, page, hasMore } = await usablePage(app, key, limit, { name: "after_id", id: after_id });
   const all = page.map((model) => listedModel(model, app.config.current));
   const forClaudeCode = () =>
@@ -45,6 +47,12 @@ export async function listModels(
     },
     { headers: freshness(current) },
   );
+}
+
+/** For Codex, which says its version: all models in its own form. */
+async function listCodexModels(app: Scope, key: ClientKey | undefined): Promise<Response> {
+  const { current, page } = await usablePage(app, key, undefined, { name: "after_id", id: undefined });
+  return Response.json(codexCatalogue(page, app.config.current), { headers: freshness(current) });
 }
 
 /**

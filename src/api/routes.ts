@@ -172,7 +172,7 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "POST", path: embeddingsPaths.client, access: models, dialect: "chat", about: "Embeddings of a text or an array of texts, as floats or base64.",
     reads: embeddingsBody, response: () => z.looseObject({}), errors: upstreamErrors, reference: references.embeddings,
     handle: ({ app, request, caller }) => embed(app, request, caller, openaiEmbeddings) }),
-  endpoint({ method: "GET", path: modelsPath, access: models, dialect: "chat", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes.",
+  endpoint({ method: "GET", path: modelsPath, access: models, dialect: "chat", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes, and Codex its own form.",
     query: modelsQuery, response: modelListSchema, errors: upstreamErrors,
     handle: ({ app, request, caller, query }) => isGoogleClient(request) ? listGoogleModels(app, caller.key, readClientQuery(request.url, googleModelsQuery())) : listModels(app, request, caller.key, query) }),
   endpoint({ method: "GET", path: `${modelsPath}/:id`, access: models, dialect: "chat", about: "One model. The id may have any form that a request may use.",

@@ -73,6 +73,7 @@ export const modelsQuery = lazy(() =>
       .optional()
       .describe("Models on a page; all when missing."),
     after_id: z.string().optional().describe("The page begins after this model."),
+    client_version: z.string().optional().describe("Codex says its version: it gets all models in its own form."),
   }),
 );
 

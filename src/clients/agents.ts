@@ -106,6 +106,14 @@ const claudeCode: Client = {
   },
 };
 
+const codexSwitches: readonly Switch[] = [
+  {
+    path: ["features", "api_key_model_discovery"],
+    value: true,
+    does: "Lists your models in /model with their real limits; without it, Codex warns and sends requests twice as large.",
+  },
+];
+
 /** Its built-in provider takes the address from a separate key. */
 function addressOfCodex({
   model_provider = "openai",
@@ -142,13 +150,17 @@ const codex: Client = {
       return [{ says: isOurs ? says : says + older, overrides: true }];
     },
   },
-  setUp({ url, key, models, model = models.gpt }) {
+  switches: codexSwitches,
+  setUp({ url, key = noKey, models, model = models.gpt }) {
     const provider = {
-      name: "dragoman",
+      // By this name Codex lets the server summarize a long conversation, and not the model in words (0.169).
+      name: "OpenAI",
       base_url: `${url}/v1`,
+      model_catalog_url: `${url}/v1/models`,
       wire_api: "responses",
       supports_websockets: true,
-      ...(key !== undefined && { experimental_bearer_token: key }),
+      // Without a token it does not read the list of models.
+      experimental_bearer_token: key,
     };
     const window = windowOf(model);
     return {
@@ -158,10 +170,11 @@ const codex: Client = {
         { path: ["model"], value: model.id },
         ...(window === undefined ? [] : [{ path: ["model_context_window"], value: window }]),
         { path: ["model_provider"], value: "dragoman" },
+        ...codexSwitches.map(({ path, value }) => ({ path, value })),
         { path: ["model_providers", "dragoman"], value: provider },
       ],
       command: "codex",
-      note: "Newer versions ignore OPENAI_BASE_URL. A profile that names another provider takes precedence: `codex --profile work` reads work.config.toml beside this file. Codex 0.134 and later does not start if config.toml has a `profile` key, as older versions wrote it.",
+      note: "The provider is called OpenAI because Codex uses its server's compaction only with a provider of that name; no request goes there. Newer versions ignore OPENAI_BASE_URL. A profile that names another provider takes precedence: `codex --profile work` reads work.config.toml beside this file. Codex 0.134 and later does not start if config.toml has a `profile` key, as older versions wrote it.",
     };
   },
 };

@@ -64,13 +64,23 @@ export function editSettings(format: SettingsFormat, text: string, edits: readon
   if (Bun.deepEquals(wanted, before)) return text;
   const [mark, body] = text.startsWith(byteOrderMark) ? [byteOrderMark, text.slice(1)] : ["", text];
   const changed = due.filter(({ path, value }) => !Bun.deepEquals(settingAt(before, path), value));
-  const after = mark + formats[format].edit(body, changed, wanted);
+  const after = mark + edited(format, body, changed, wanted);
   if (!saysSame(format, after, wanted))
     throw new ProxyError(
       "conflict",
       "it is written in a way that dragoman cannot edit without touching other settings; add the printed settings yourself",
     );
   return after;
+}
+
+/** The text after the edits; that before them if one of them makes a text that cannot be read. */
+function edited(format: SettingsFormat, text: string, edits: readonly Edit[], wanted: object): string {
+  try {
+    return formats[format].edit(text, edits, wanted);
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) return text;
+    throw thrown;
+  }
 }
 
 function saysSame(format: SettingsFormat, text: string, wanted: object): boolean {

@@ -33,7 +33,7 @@ function withoutLargeIntegers(text: string): string {
 
 const isLarge = (value: bigint) => BigInt.asIntN(64, value) === value && !Number.isSafeInteger(Number(value));
 
-/** Edits keys before the first table, and whole tables. */
+/** Edits keys before the first table or in the table that has them, and whole tables. */
 export function editToml(text: string, edits: readonly Edit[]): string {
   return edits.reduce((now, { path, value }) => {
     const names = path as string[];
@@ -57,6 +57,13 @@ function putKey(text: string, path: string[], value: unknown): string {
   const statements = read(text);
   const found = keyOf(statements, path);
   if (found) return withValue(text, found, value);
+  const parent = path.slice(0, -1);
+  const isParent = ({ path: own }: { path: string[] }) => isSame(own.slice(0, parent.length), parent);
+  if (
+    parent.length > 0 &&
+    !statements.some((each) => each.kind === "key" && !isInTable(statements, each) && isParent(each))
+  )
+    return putInTable(text, statements, path, value);
   const eol = lineEnding(text);
   const line = `${path.map(key).join(".")} = ${print(value)}${eol}`;
   const firstTable = statements.findIndex(({ kind }) => kind === "table");
@@ -70,6 +77,20 @@ function putKey(text: string, path: string[], value: unknown): string {
   return `${text.slice(0, at)}${line}${eol}${text.slice(at)}`;
 }
 
+/** Whether a table begins before the key. */
+const isInTable = (statements: Statement[], { start }: Statement): boolean =>
+  statements.some((each) => each.kind === "table" && each.start < start);
+
+/** Adds a key to its table, after the keys that this has; a table that is missing is added at the end. */
+function putInTable(text: string, statements: Statement[], path: string[], value: unknown): string {
+  const [parent, name] = [path.slice(0, -1), path.at(-1)!];
+  const at = statements.findIndex((each) => each.kind === "table" && isSame(each.path, parent));
+  if (at < 0) return withTable(text, parent, { [name]: value });
+  const next = statements.findIndex((each, later) => later > at && each.kind === "table");
+  const { end } = statements.at(next < 0 ? -1 : next - 1)!;
+  return `${ended(text.slice(0, end))}${key(name)} = ${print(value)}${lineEnding(text)}${text.slice(end)}`;
+}
+
 const keyOf = (statements: Statement[], path: string[]) =>
   statements.find((statement) => statement.kind === "key" && isSame(statement.path, path));
 
@@ -80,21 +101,24 @@ const withValue = (text: string, { valueStart, valueEnd }: Statement, value: unk
 function putTable(text: string, path: string[], value: Record<string, unknown>): string {
   const inline = keyOf(read(text), path);
   if (inline) return withValue(text, inline, value);
-  const eol = lineEnding(text);
-  const lines = [
-    `[${path.map(key).join(".")}]`,
-    ...Object.entries(value).map(([name, item]) => `${key(name)} = ${print(item)}`),
-  ];
-  const table = lines.map((line) => line + eol).join("");
   const old = tablesIn(text).filter(({ path: own }) => isSame(own.slice(0, path.length), path));
-  if (old.length === 0) return `${ended(text)}${text.trim() === "" ? "" : eol}${table}`;
+  if (old.length === 0) return withTable(text, path, value);
   const [first, ...others] = old;
   const changes: TextEdit[] = [
-    { start: first!.start, end: first!.end, text: table },
+    { start: first!.start, end: first!.end, text: tableText(path, value, lineEnding(text)) },
     ...others.map(({ start, end }) => ({ start, end, text: "" })),
   ];
   return applyEdits(text, changes);
 }
+
+/** The text with a further table at its end. */
+const withTable = (text: string, path: string[], value: Record<string, unknown>): string =>
+  `${ended(text)}${text.trim() === "" ? "" : lineEnding(text)}${tableText(path, value, lineEnding(text))}`;
+
+const tableText = (path: string[], value: Record<string, unknown>, eol: string): string =>
+  [`[${path.map(key).join(".")}]`, ...Object.entries(value).map(([name, item]) => `${key(name)} = ${print(item)}`)]
+    .map((line) => line + eol)
+    .join("");
 
 /** Removes a key or a table, with everything below it. */
 function takeOut(text: string, path: string[]): string {

@@ -6,6 +6,7 @@ import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
 import type { ClientKey } from "../keys/client-keys";
 import { autoId, autoModel, isAutoName } from "../upstream/copilot/auto-model";
+import { codexAliases } from "../upstream/models/codex-catalogue";
 import { googleAliases } from "../upstream/models/google-names";
 import type { Model } from "../upstream/models/model";
 import { aliasOf, findListed, findModel } from "../upstream/models/model-name";
@@ -30,7 +31,10 @@ export interface AskedModel {
 }
 
 /** Names of a dialect's own vendor that clients use though no account lists them. */
-const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = { gemini: googleAliases };
+const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = {
+  gemini: googleAliases,
+  responses: codexAliases,
+};
 
 /** Of a provider any model can be named, because its list may be incomplete. @throws ProxyError as {@link findModel}. */
 export async function findNamedModel(

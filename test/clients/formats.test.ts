@@ -24,7 +24,11 @@ function check(format: Format, text: string): void {
   const called = clientOf(agents[format]).file!.destinations(now, {});
   expect(called.map(({ address }) => address)).toContain(format === "json" ? place.url : `${place.url}/v1`);
   for (const [name, value] of Object.entries(before))
-    if (!["env", "model", "models", "model_provider", "model_context_window", "model_providers"].includes(name))
+    if (
+      !["env", "model", "models", "model_provider", "model_context_window", "model_providers", "features"].includes(
+        name,
+      )
+    )
       expect(now[name]).toEqual(value);
   expect(now).toMatchObject(kept[format](before));
   // Comments stand in their order, and nothing else was written anew.
@@ -299,6 +303,12 @@ describe("TOML", () => {
     ["only tables", "# remark 1\n\n# remark 2\n[a]\nb = 1\n"],
     ["a dragoman by hand", '[model_providers.dragoman]\nname = "x"\nenv_key = "NOT_SET"\n\n# remark 1\n[tui]\na = 1'],
     ["a dragoman on one line", '[model_providers]\ndragoman = { name = "x" }\n'],
+    ["features", "[features]\na = true # remark 1\n\n# remark 2\n[tui]\nb = 1\n"],
+    ["features without an end of line", "[features]\r\na = true # remark 1"],
+    ["no feature yet", "[features]\n# remark 1\n[tui]\nb = 1\n"],
+    ["a feature with settings", "[features.other]\na = true # remark 1\n"],
+    ["features by their whole names", "features.a = true # remark 1\n[tui]\nb = 1\n"],
+    ["the feature, turned off", "[features]\napi_key_model_discovery = false # remark 1\na = true\n"],
   ])("%s", (_, text) => check("toml", text));
 
   test.each([
@@ -333,7 +343,7 @@ describe("TOML", () => {
 
   test("keys stand before the tables, and remarks stay with theirs", () => {
     expect(put("toml", "# head\n\n# of a\n[a]\nb = 1\n")).toStartWith(
-      '# head\n\nmodel = "gpt-5.4"\nmodel_context_window = 272000\nmodel_provider = "dragoman"\n\n# of a\n[a]\nb = 1\n\n[model_providers.dragoman]\n',
+      '# head\n\nmodel = "gpt-5.4"\nmodel_context_window = 272000\nmodel_provider = "dragoman"\n\n# of a\n[a]\nb = 1\n\n[features]\napi_key_model_discovery = true\n\n[model_providers.dragoman]\n',
     );
   });
 

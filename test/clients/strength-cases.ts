@@ -42,7 +42,50 @@ export async function* strengths(installed: Installed, isWanted: (tool: Tool) =>
     yield await worksUnasked("autoModeModel allows", installed, "1: allow");
     yield await worksUnasked("autoModeModel blocks", installed, "1: block: it is not wanted");
   }
+  if (isWanted(tools.codex)) {
+    for (const id of ["gpt-5.4", "claude-sonnet-4.6", "gemini-3.8-flash"]) yield await knowsModel(id, installed);
+    yield await compacts(installed);
+  }
 }
+
+/** Options of Codex for one run. A witness takes no WebSocket. */
+const codexOptions = (...options: string[]) =>
+  ["model_providers.dragoman.supports_websockets=false", ...options].flatMap((option) => ["-c", option]);
+
+/** With the list of its models Codex knows them, and sends less. */
+async function knowsModel(model: string, installed: Installed): Promise<Strength> {
+  const tool = tools.codex;
+  const connected = await visit({ tool, model, args: codexOptions() }, installed);
+  const off = codexOptions("features.api_key_model_discovery=false");
+  const without = await visit({ tool, model, args: off }, installed);
+  const faults: string[] = [];
+  const [listed, ...more] = connected.sent.filter(({ path }) => path.startsWith("/v1/models?client_version="));
+  if (listed?.status !== 200 || more.length > 1) faults.push(`it asked for the list ${more.length + 1} times`);
+  if (/(?:fallback model metadata|Model metadata for)/.test(connected.said)) faults.push("it does not know the model");
+  if (connected.first.bytes * 1.5 > without.first.bytes) faults.push("its request is not smaller");
+  if (connected.ended === undefined) faults.push("it did not end");
+  if (connected.sent.some(({ status }) => status !== 200)) faults.push("a request failed");
+  return {
+    ...{ tool, model, name: "model list", faults, said: connected.said },
+    measured: `first request: ${amount(without)} without the list, ${amount(connected)} as connected`,
+  };
+}
+
+/** The server makes the summary, and the conversation goes on with it. The demo forgets its task then, so the run is ended. */
+async function compacts(installed: Installed): Promise<Strength> {
+  const tool = tools.codex;
+  const args = codexOptions("model_auto_compact_token_limit=1000");
+  const { sent, said } = await visit({ tool, model: "gpt-5.4", args, timeoutMs: 12_000 }, installed);
+  const asked = sent.findIndex(({ body }) => body.includes('"compaction_trigger"'));
+  const faults: string[] = [];
+  if (asked < 0) faults.push("it did not ask for a summary");
+  if (asked >= 0 && sent[asked]!.status !== 200) faults.push(`its request ended with ${sent[asked]!.status}`);
+  if (asked >= 0 && !sent.slice(asked + 1).some(({ body }) => body.includes('"type":"compaction"')))
+    faults.push("the summary is not in the next request");
+  return { tool, model: "", name: "compaction by the server", faults, said };
+}
+
+const amount = ({ first: { bytes, tokens } }: Visit) => `${bytes} bytes, about ${tokens} tokens`;
 
 interface Visit extends Seen {
   sent: Sent[];
@@ -58,6 +101,7 @@ interface Asked {
   env?: Record<string, string>;
   atHome?(home: string): Promise<void>;
   config?: object;
+  timeoutMs?: number;
   /** Prepares the upstream. */
   prepare?(proxy: RunningProxy): void;
 }
@@ -71,7 +115,7 @@ async function visit({ model: id, config, prepare, ...asked }: Asked, installed:
   const offered: ClientModel[] = clientModels(z.object({ data: z.array(clientModelSource()) }).parse(list).data);
   const model = offered.find((each) => each.id === id)!;
   const judges = config !== undefined && "autoModeModel" in config;
-  const meeting = { task, ...asked, model, offered, judges, url: witness.url, words: /$^/, timeoutMs: within };
+  const meeting = { task, timeoutMs: within, ...asked, model, offered, judges, url: witness.url, words: /$^/ };
   const seen = await meet(meeting, installed);
   const first = witness.sent.find(({ method, path }) => method === "POST" && !path.includes("count_tokens"));
   const body = JSON.parse(first?.body ?? "{}");
@@ -99,7 +143,6 @@ async function searchesTools(model: string, installed: Installed): Promise<Stren
   const hints = connected.sent.filter(({ headers }) => headers.has("x-claude-code-request-class"));
   const asked = connected.sent.filter(({ path }) => path.startsWith("/v1/messages?"));
   if (asked.length === 0 || hints.length !== asked.length) faults.push(`${hints.length} requests had hint headers`);
-  const amount = ({ first: { bytes, tokens } }: Visit) => `${bytes} bytes, about ${tokens} tokens`;
   return {
     ...{ tool, model, name: `${mcpTools} MCP tools`, faults, said: connected.said },
     measured: `first request: ${amount(without)} with all tools, ${amount(connected)} as connected`,
@@ -172,7 +215,7 @@ const scriptedMessage = {
 if (import.meta.main) {
   const only = process.argv.slice(2);
   const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
-  const wanted = [tools.claudeCode].filter(isWanted);
+  const wanted = [tools.claudeCode, tools.codex].filter(isWanted);
   const installed = await install(wanted.map(({ npm }) => npm));
   for await (const { tool, model, name, faults, measured, said } of strengths(installed, isWanted)) {
     console.log(

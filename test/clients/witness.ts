@@ -22,12 +22,19 @@ export function startWitness(to: string): Witness {
     idleTimeout: 0,
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
-      const body = await request.text();
+      const bytes = await request.bytes();
       const { method, headers } = request;
+      const body = new TextDecoder().decode(
+        headers.get("content-encoding") === "zstd" ? Bun.zstdDecompressSync(bytes) : bytes,
+      );
       const passed = new Headers(headers);
       passed.delete("host");
       passed.set("accept-encoding", "identity");
-      const answer = await fetch(to + pathname + search, { method, headers: passed, body: body || undefined });
+      const answer = await fetch(to + pathname + search, {
+        method,
+        headers: passed,
+        body: bytes.length > 0 ? bytes : undefined,
+      });
       sent.push({ method, path: pathname + search, headers, body, status: answer.status });
       return new Response(answer.body, { status: answer.status, headers: answer.headers });
     },
