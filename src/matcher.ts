@@ -4,8 +4,9 @@
  * client's API, and who may ask, what is read and what the documents say are columns of our route tables: its parsers, guards,
  * derived values and schemas would be a second place for each of them.
  */
-import { Elysia } from "elysia";
+import type { Elysia } from "elysia";
 import { ProxyError } from "./errors";
+import { lazy } from "./lazy";
 import { pathOfUrl } from "./net/in/params";
 
 /** A row of a route table. */
@@ -28,7 +29,26 @@ export function matcherOf<Row extends Route>(
   rows: readonly Row[],
   { answer, miss, fail }: Answers<Row>,
 ): (request: Request) => Response | Promise<Response> {
-  const elysia = new Elysia({ handler: { standardHostname: false }, strictPath: true }).onError(
+  // Loaded with the first request for another path: it and what it brings along take a seventh of a start.
+  const router = lazy(async () => routerOf(rows, (await import("elysia")).Elysia, { answer, miss, fail }));
+  const fixed = new Map(rows.filter(isFixed).map((row) => [`${row.method} ${row.path}`, row]));
+  return async (request) => {
+    const row = fixed.get(`${request.method} ${pathOfUrl(request.url)}`);
+    if (row === undefined) return (await router()).handle(request);
+    try {
+      return await answer(row, request, noParams);
+    } catch (thrown) {
+      return fail(thrown, request);
+    }
+  };
+}
+
+function routerOf<Row extends Route>(
+  rows: readonly Row[],
+  Router: typeof Elysia,
+  { answer, miss, fail }: Answers<Row>,
+) {
+  const elysia = new Router({ handler: { standardHostname: false }, strictPath: true }).onError(
     async ({ error, code, request }) => {
       if (code !== "NOT_FOUND") return fail(error, request);
       try {
@@ -43,16 +63,7 @@ export function matcherOf<Row extends Route>(
     elysia.route(row.method, row.path, ({ request, params }) => answer(row, request, params ?? {}), { parse: "none" });
   for (const [path, same] of Map.groupBy(rows, (row) => row.path))
     elysia.all(path, ({ request }) => miss(request, same), { parse: "none" });
-  const fixed = new Map(rows.filter(isFixed).map((row) => [`${row.method} ${row.path}`, row]));
-  return async (request) => {
-    const row = fixed.get(`${request.method} ${pathOfUrl(request.url)}`);
-    if (row === undefined) return elysia.handle(request);
-    try {
-      return await answer(row, request, noParams);
-    } catch (thrown) {
-      return fail(thrown, request);
-    }
-  };
+  return elysia;
 }
 
 const isFixed = ({ path }: Route): boolean => !/[:*]/.test(path);

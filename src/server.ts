@@ -1,6 +1,5 @@
 /** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
-import { websocket } from "elysia/ws";
 import { encodeAdminError, isAdmin, isAdminApi } from "./admin/admin-path";
 import { clientAnswers, closestRow, methodsAt, nearestPath } from "./api/client-answers";
 import { clientGroup } from "./api/routes";
@@ -107,8 +106,13 @@ export function listen(app: Server, port: number, binding: Binding = { address: 
   };
 }
 
-/** Elysia's, which calls the socket's own handlers. Its type lacks one of Bun's binary types. */
-const socketEvents = websocket as unknown as Bun.WebSocketHandler<SocketHandlers>;
+/** Each socket has its own handlers. Elysia's are the same, but loading them would bring all of Elysia into each start. */
+const socketEvents: Bun.WebSocketHandler<SocketHandlers> = {
+  open: (socket) => socket.data.open(socket),
+  message: (socket, message) => socket.data.message(socket, message),
+  drain: (socket) => socket.data.drain(socket),
+  close: (socket, code, reason) => socket.data.close(socket, code, reason),
+};
 
 /** Units are bytes and seconds. */
 const socketLimits = {

@@ -1,6 +1,6 @@
 /** The open WebSockets of clients: how many there are, what they remember, and how they end when the process stops. */
 
-/** What Elysia's websocket handler calls with the events of a socket. */
+/** What the listener calls with the events of a socket. */
 export interface SocketHandlers {
   open(socket: ServerSocket): void;
   /** Text as it was sent, or the bytes of a binary message. */
