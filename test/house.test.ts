@@ -33,10 +33,10 @@ test("the demo imports nothing of src, and one line of src imports the demo", ()
   expect(importsWhere((from, to) => isDemo(from) !== isDemo(to))).toEqual(["cli/start/start.ts → demo/demo.ts"]);
 });
 
-test("the relay names no member as the wire spells it: only dialects/ and upstream/ do", async () => {
+test("the relay and its tools name no member as the wire spells it: only dialects/ and upstream/ do", async () => {
   const spoken = /\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|'[^'\n]*'|`[^`]*`/g;
   // `request-log.ts` fills the columns of the history, whose names are written like that too.
-  const own = files.filter((file) => file.startsWith("relay/") && file !== "relay/request-log.ts");
+  const own = files.filter((file) => /^(?:relay|server-tools)\//.test(file) && file !== "relay/request-log.ts");
   const wire = await Promise.all(
     own.map(async (file) => {
       const code = (await Bun.file(join(source, file)).text()).replace(spoken, "");

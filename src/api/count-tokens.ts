@@ -9,8 +9,8 @@ import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "
 import { withTimeLimit } from "../net/time-limit";
 import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
-import { type PlannedRequest, planTools, promptOf } from "../relay/prompt";
 import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvider } from "../relay/target";
+import { type PlannedRequest, planTools, promptOf } from "../server-tools/plan";
 import { countExactly } from "../tokens/token-counter";
 import { autoId } from "../upstream/copilot/auto-model";
 import type { CountedRequest } from "../upstream/copilot/copilot-counter";

@@ -33,7 +33,7 @@ export const entries = [
   "src/main.ts",
   "src/tokens/tokenizer-worker.ts",
   "src/history/reader-worker.ts",
-  "src/relay/server-tools/text-worker.ts",
+  "src/server-tools/text-worker.ts",
 ];
 
 /** Names under which our own files stand in every executable. */

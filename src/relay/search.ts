@@ -10,11 +10,12 @@ import {
 } from "../dialects/responses/search-commands";
 import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
 import { bodyLimit, readJson } from "../net/in/request-body";
+import type { ToolContext } from "../server-tools/context";
+import { serverTools } from "../server-tools/tools";
 import { longestModelName } from "../upstream/models/model-name";
 import type { RelayParts } from "./parts";
 import { openRequest } from "./running-request";
-import type { ToolContext } from "./server-tools/run";
-import { serverTools } from "./server-tools/tools";
+import { toolContext } from "./searches";
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
 export async function search(parts: RelayParts, request: Request, caller: KeyedCaller): Promise<Response> {
@@ -28,7 +29,7 @@ export async function search(parts: RelayParts, request: Request, caller: KeyedC
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
     if (!parts.searchEngine() && !parts.catalogue.presentModels()) await parts.catalogue.models();
-    const found = await Promise.all(lookups.map((lookup) => lookUp({ parts, running }, lookup, offer)));
+    const found = await Promise.all(lookups.map((lookup) => lookUp(toolContext(parts, running), lookup, offer)));
     record.markFirstByte();
     running.end(200);
     return Response.json(encodeSearchAnswer(found, maxLength));
@@ -50,7 +51,7 @@ async function lookUp(
   const call = { id: crypto.randomUUID(), tool: "web-search" as const, input: { query } };
   const output = await run(context, call, { ...offer, ...limits });
   // A client that has gone needs no answer.
-  context.running.controller.signal.throwIfAborted();
+  context.signal.throwIfAborted();
   return { title, output };
 }
 

@@ -9,16 +9,18 @@ import { shownNatively } from "../dialects/native-search";
 import type { ResponseBody } from "../net/out/body";
 import type { SseFrame } from "../net/stream/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream/stream";
+import { openLoop } from "../server-tools/open-loop";
+import type { ServerToolPlan } from "../server-tools/plan";
 import { concealedError } from "./conceal";
 import type { Exchange } from "./exchange";
+import type { RelayParts } from "./parts";
 import { PassedReply } from "./passthrough";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
-import { openLoop, type ServerToolPlan } from "./server-tools/open-loop";
-import type { ToolParts } from "./server-tools/run";
-import { fullUnused, streamUnused } from "./server-tools/unused";
+import { toolContext } from "./searches";
 import { needsStream, type Target, whoOf } from "./target";
+import { fullUnused, streamUnused } from "./unused-tools";
 import {
   type Answer,
   type Reading,
@@ -38,7 +40,7 @@ type TranslationTarget = Target & { dialect: Dialect };
 interface TranslationTools {
   /** What is sent in place of the client's tools. */
   plan?: ServerToolPlan;
-  parts: ToolParts;
+  parts: RelayParts;
   /** Sends the request for a further answer, after tools have run here. */
   send(turn: EncodedTurn, stream: boolean): Promise<ResponseBody>;
   /** Reads the rough count of the prompt that was begun, once it is there. */
@@ -139,7 +141,7 @@ class TranslatedReply implements UpstreamReply {
 
 interface Loop {
   plan: ServerToolPlan;
-  parts: ToolParts;
+  parts: RelayParts;
   /** Asks the upstream to go on. */
   ask(conversation: Conversation): Promise<{ body: ResponseBody } & Pick<EncodedTurn, "restore">>;
 }
@@ -188,11 +190,13 @@ class LoopedReply implements UpstreamReply {
     const { plan, parts, ask } = this.loop;
     const { codec, running, whole } = reply.exchange;
     const goOn = async (conversation: Conversation, events: Sink<ReplyEvent>) => {
+      running.askAgain();
       const { body, restore } = await ask(conversation);
       return { body, bytes: reply.bytesInto({}, events, restore) };
     };
     const events = reply.counted(codec.facts.joinsTexts ? separateTexts(next) : next);
-    return openLoop({ parts, offered: plan, running, whole, ask: goOn }, first.body, read, events);
+    const context = () => ({ ...toolContext(parts, running), whole });
+    return openLoop({ offered: plan, context, ask: goOn }, first.body, read, events);
   }
 }
 

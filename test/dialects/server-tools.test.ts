@@ -2,11 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
-import { citationsIn } from "../../src/dialects/hub/citations";
 import type { Part, Turn } from "../../src/dialects/hub/conversation";
 import { goOn, offerFunctions } from "../../src/dialects/hub/server-offers";
 import { asFunctionCalls, outputText } from "../../src/dialects/hub/server-turns";
 import { findingsIn } from "../../src/dialects/web-search";
+import { citationsIn } from "../../src/server-tools/citations";
 import { ableModel } from "../support/facts";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests in several dialects

@@ -1,6 +1,6 @@
 /** Limits and ids of tools that run while the model answers: each belongs to one tool, and to one call. */
 import { describe, expect, test } from "bun:test";
-import { isAllowedPage } from "../../src/relay/server-tools/web-search";
+import { isAllowedPage } from "../../src/server-tools/web-search";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in several dialects

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { searchTools } from "../../src/relay/server-tools/tool-search";
+import { searchTools } from "../../src/server-tools/tool-search";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects

@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { codecs } from "../../src/dialects/codecs";
-import { documentsIn } from "../../src/dialects/hub/citations";
 import type { Turn } from "../../src/dialects/hub/conversation";
 import { outputText } from "../../src/dialects/hub/server-turns";
 import { isPublicAddress } from "../../src/net/address";
 import { publicInternet, type Reach, readPublicPage } from "../../src/net/out/public-page";
-import { ServerToolLoop } from "../../src/relay/server-tools/loop";
-import { runWebFetch } from "../../src/relay/server-tools/web-fetch";
+import { documentsIn } from "../../src/server-tools/citations";
+import { ServerToolLoop } from "../../src/server-tools/loop";
+import { runWebFetch } from "../../src/server-tools/web-fetch";
 import { startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies
@@ -214,7 +214,7 @@ describe("for the model", () => {
   const person = (text: string): Turn => ({ role: "user", parts: [{ kind: "text", text }] });
   const fetched = (url: unknown, turns: Turn[], offer: object = {}) =>
     runWebFetch(
-      { parts: { now: Date.now }, running: { controller: new AbortController() }, turns: () => turns },
+      { parts: { now: Date.now }, signal: new AbortController().signal, turns: () => turns },
       { id: "1", tool: "web-fetch", input: { url } },
       { tool: "web-fetch", ...offer },
       reach(),

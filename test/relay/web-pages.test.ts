@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import type { Turn } from "../../src/dialects/hub/conversation";
-import { runWebFetch } from "../../src/relay/server-tools/web-fetch";
+import { runWebFetch } from "../../src/server-tools/web-fetch";
 
 let web: ReturnType<typeof Bun.serve>;
 /** What the next page is. */
@@ -22,7 +22,7 @@ const person = (text: string): Turn => ({ role: "user", parts: [{ kind: "text", 
 
 async function fetched(text: string, url = `${address()}/a`) {
   const output = await runWebFetch(
-    { parts: { now: Date.now }, running: { controller: new AbortController() }, turns: () => [person(text)] },
+    { parts: { now: Date.now }, signal: new AbortController().signal, turns: () => [person(text)] },
     { id: "1", tool: "web-fetch", input: { url } },
     { tool: "web-fetch" },
     { resolve: async () => ["127.0.0.1"], permits: () => true },

@@ -17,7 +17,7 @@ import { offerFunctions } from "../../src/dialects/hub/server-offers";
 import { packSignature } from "../../src/dialects/hub/signature";
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
-import { serverTools } from "../../src/relay/server-tools/tools";
+import { serverTools } from "../../src/server-tools/tools";
 import { ableModel } from "./facts";
 import { geminiReader } from "./gemini-reply";
 import { pixel } from "./scenarios";

@@ -3,14 +3,14 @@
  * than 50 ms. What is measured is the thread's own work, the least of eight.
  */
 import { describe, expect, test } from "bun:test";
-import { citationsIn, quotesIn } from "../../../src/dialects/hub/citations";
 import { parseWithSource } from "../../../src/json";
 import { matchesPattern } from "../../../src/keys/client-keys";
 import { createLogger } from "../../../src/logger";
 import { editMembers } from "../../../src/net/json/json-edit";
 import { skeletonOf } from "../../../src/net/json/json-skeleton";
 import { redact } from "../../../src/relay/redact";
-import { isAllowedPage } from "../../../src/relay/server-tools/web-search";
+import { citationsIn, quotesIn } from "../../../src/server-tools/citations";
+import { isAllowedPage } from "../../../src/server-tools/web-search";
 import { imageTokens } from "../../../src/tokens/image-size";
 import { refusedParam } from "../../../src/upstream/copilot/unsupported-params";
 import { hostileTexts, mostHeldMs, workOf } from "../../support/held";

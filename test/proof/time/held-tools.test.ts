@@ -1,8 +1,8 @@
 /** A promise in time: a page of the web, and a search of tools, hold the thread that serves everybody for less than 50 ms. */
 import { afterAll, expect, test } from "bun:test";
 import type { Turn } from "../../../src/dialects/hub/conversation";
-import { searchTools } from "../../../src/relay/server-tools/tool-search";
-import { runWebFetch } from "../../../src/relay/server-tools/web-fetch";
+import { searchTools } from "../../../src/server-tools/tool-search";
+import { runWebFetch } from "../../../src/server-tools/web-fetch";
 import { hostileTexts, longestHeld, mostHeldMs } from "../../support/held";
 import { leastOf } from "../../support/least";
 
@@ -22,7 +22,7 @@ const address = `http://site.example:${web.port}`;
 function fetched(text: string) {
   const turn: Turn = { role: "user", parts: [{ kind: "text", text }] };
   return runWebFetch(
-    { parts: { now: Date.now }, running: { controller: new AbortController() }, turns: () => [turn] },
+    { parts: { now: Date.now }, signal: new AbortController().signal, turns: () => [turn] },
     { id: "1", tool: "web-fetch", input: { url: `${address}/a` } },
     { tool: "web-fetch" },
     { resolve: async () => ["127.0.0.1"], permits: () => true },

@@ -1,8 +1,8 @@
 /** The tools that dragoman runs: which function stands for each, and how it runs. */
-import type { FunctionTool } from "../../dialects/hub/conversation";
-import type { ServerToolName, ServerToolOffer } from "../../dialects/hub/server-tools";
-import { largestGroups } from "../../dialects/hub/tools";
-import type { ToolParts, ToolRun } from "./run";
+import type { FunctionTool } from "../dialects/hub/conversation";
+import type { ServerToolName, ServerToolOffer } from "../dialects/hub/server-tools";
+import { largestGroups } from "../dialects/hub/tools";
+import type { ToolParts, ToolRun } from "./context";
 import { maxFound } from "./tool-match";
 import { maySearchTools, searchTools } from "./tool-search";
 import { runWebFetch } from "./web-fetch";

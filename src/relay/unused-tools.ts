@@ -2,14 +2,14 @@
  * The reply beside a tool that runs here, for a client of the upstream's own dialect: until the model uses a tool, the client
  * gets the upstream's bytes, as if there were no such tool. Only then is it written anew.
  */
-import type { ClientSink } from "../../dialects/codecs";
-import type { ReplyEvent } from "../../dialects/hub/reply";
-import { isObject, notJson, parseWithSource } from "../../json";
-import type { SseFrame } from "../../net/stream/sse";
-import type { Sink, Stage } from "../../net/stream/stream";
-import { concealedFrame } from "../conceal";
-import type { PassedReply } from "../passthrough";
-import { type Answer, readFrames } from "../upstream-call";
+import type { ClientSink } from "../dialects/codecs";
+import type { ReplyEvent } from "../dialects/hub/reply";
+import { isObject, notJson, parseWithSource } from "../json";
+import type { SseFrame } from "../net/stream/sse";
+import type { Sink, Stage } from "../net/stream/stream";
+import { concealedFrame } from "./conceal";
+import type { PassedReply } from "./passthrough";
+import { type Answer, readFrames } from "./upstream-call";
 
 /**
  * A full reply.

@@ -1,6 +1,6 @@
 /** The web pages that a text of a reply refers to. */
-import type { Part, Turn } from "./conversation";
-import type { Citation, WebDocument, WebPage } from "./server-tools";
+import type { Part, Turn } from "../dialects/hub/conversation";
+import type { Citation, WebDocument, WebPage } from "../dialects/hub/server-tools";
 
 /** The pages that a text refers to: each address of one of them that it contains, with the link around it. */
 export function citationsIn(text: string, pages: readonly WebPage[]): Citation[] {

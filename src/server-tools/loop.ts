@@ -2,10 +2,9 @@
  * Tools that run while the model answers. The model has functions in their place. When it has called some, they run here,
  * and the upstream is asked to go on; the client gets all of that as one reply.
  */
-import { citationsIn, quotesIn } from "../../dialects/hub/citations";
-import type { Turn } from "../../dialects/hub/conversation";
-import type { Block, ReplyEvent, Usage } from "../../dialects/hub/reply";
-import { collectTurns } from "../../dialects/hub/reply-turns";
+
+import type { Turn } from "../dialects/hub/conversation";
+import type { Block, ReplyEvent, Usage } from "../dialects/hub/reply";
 import type {
   Citation,
   ServerToolCall,
@@ -14,9 +13,11 @@ import type {
   ServerToolOutput,
   WebDocument,
   WebPage,
-} from "../../dialects/hub/server-tools";
-import { isObject, parseJson } from "../../json";
-import type { Sink } from "../../net/stream/stream";
+} from "../dialects/hub/server-tools";
+import { isObject, parseJson } from "../json";
+import type { Sink } from "../net/stream/stream";
+import { citationsIn, quotesIn } from "./citations";
+import { collectTurns } from "./reply-turns";
 
 /** How often a tool may run for one reply where the client sets no limit. */
 const defaultMaxUses = 5;

@@ -1,7 +1,7 @@
 /** A page of the web as text. What it takes depends on the page: it runs in a thread of its own (`text-work.ts`). */
 import { isUtf8 } from "node:buffer";
-import { beginningOf } from "../../beginning";
-import type { PublicPage } from "../../net/out/public-page";
+import { beginningOf } from "../beginning";
+import type { PublicPage } from "../net/out/public-page";
 
 /** Characters. */
 const longestTitle = 300;

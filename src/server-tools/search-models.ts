@@ -1,24 +1,12 @@
-/** Searches the web with a model of the upstream that does so by itself. The search has a row of its own. */
-import { upstreamPaths } from "../../api-paths";
-import { codecs } from "../../dialects/codecs";
-import type { ServerToolOffer, WebFindings } from "../../dialects/hub/server-tools";
-import { findingsIn, searchConversation } from "../../dialects/web-search";
-import { asProxyError, ProxyError } from "../../errors";
-import { hourMs } from "../../format";
-import { isObject, notJson, parseWithSource } from "../../json";
-import { type CallResponse, readText } from "../../net/out/body";
-import { singleLimit } from "../../net/out/clock";
-import type { Model } from "../../upstream/models/model";
-import { findModel } from "../../upstream/models/model-name";
-import { sendWithFailover } from "../failover";
-import { BrokenReply } from "../respond";
-import type { RunningRequest } from "../running-request";
-import type { Target } from "../target";
-import { type ToolContext, type ToolParts, toolFacts } from "./run";
-
-/** Milliseconds that a search may take. */
-const timeoutMs = 90_000;
-const maxReplyBytes = 4 * 1024 * 1024;
+/** Searches the web with a model of the upstream that does so by itself. */
+import { codecs } from "../dialects/codecs";
+import type { ServerToolOffer, WebFindings } from "../dialects/hub/server-tools";
+import { findingsIn, searchConversation } from "../dialects/web-search";
+import { asProxyError, ProxyError } from "../errors";
+import { hourMs } from "../format";
+import type { Model } from "../upstream/models/model";
+import { findModel } from "../upstream/models/model-name";
+import type { ToolContext, ToolParts, ToolTarget } from "./context";
 
 type CatalogueParts = Pick<ToolParts, "catalogue" | "config">;
 
@@ -58,7 +46,7 @@ const canSearch = ({ kind, enabled, dialects, vendor }: Model): boolean =>
 /** Whether the model that answers searches by itself. An engine that the owner has chosen goes before. */
 export function maySearchNatively(
   { catalogue, config, now, searchEngine }: CatalogueParts & Pick<ToolParts, "now" | "searchEngine">,
-  { model, provider }: Pick<Target, "model" | "provider">,
+  { model, provider }: Pick<ToolTarget, "model" | "provider">,
 ): boolean {
   if (provider || !config.current.useResponsesApiWebSearch || searchEngine()) return false;
   return canSearch(model) && (refusingModels(catalogue).get(model.id) ?? 0) <= now();
@@ -97,13 +85,13 @@ export async function searchWithModel(
 }
 
 /** The models to ask. A search that none can run has a row too, which says why. */
-function knownModels({ parts, running }: ToolContext): Model[] {
+function knownModels({ parts, searches }: ToolContext): Model[] {
   try {
     const models = searchModels(parts).slice(0, maxModels);
     if (models.length > 0) return models;
     throw noModel();
   } catch (thrown) {
-    throw running.openChild("web_search").fail(thrown);
+    throw searches.failed(thrown);
   }
 }
 
@@ -118,9 +106,8 @@ const notSearchedCode = "not_searched";
 const isRefusal = ({ kind, details }: ProxyError): boolean =>
   kind === "invalid_request" || details.code === notSearchedCode;
 
-/** One search, with a row of its own. */
-async function askModel(
-  { parts, running }: ToolContext,
+function askModel(
+  { searches }: ToolContext,
   model: Model,
   query: string,
   offer: ServerToolOffer,
@@ -128,46 +115,10 @@ async function askModel(
   const effort = model.supports.efforts.includes("low") ? "low" : undefined;
   const conversation = searchConversation(query, offer, { model: model.id, effort });
   const { body } = codecs.responses.encodeRequest(conversation, model, { webSearch: true });
-  const text = JSON.stringify(body);
-  const own = running.openChild("web_search");
-  const target: Target = { model, upstreamModel: model, dialect: "responses", endpoint: upstreamPaths.responses };
-  own.record.setRequest({ bytes: Buffer.from(text), body, model: model.id, stream: false });
-  own.record.setTarget(target, toolFacts);
-  try {
-    const findings = await sendWithFailover(parts, {
-      target,
-      outgoing: {
-        path: target.endpoint,
-        body: text,
-        intent: "conversation-agent",
-        initiator: toolFacts.initiator,
-        vision: false,
-        headers: {},
-        limits: singleLimit(timeoutMs),
-        preferredAccount: running.account,
-      },
-      running: own,
-      accept: (response) => readFindings(response, own),
-    });
-    own.end(200);
+  return searches.byModel(model, body, (events) => {
+    const findings = findingsIn(events);
+    if (!findings)
+      throw new ProxyError("upstream", "The model answered without a web search.", { code: notSearchedCode });
     return findings;
-  } catch (thrown) {
-    throw own.fail(thrown);
-  }
-}
-
-async function readFindings(response: CallResponse, running: RunningRequest): Promise<WebFindings> {
-  const { record } = running;
-  const json = parseWithSource(await readText(response, maxReplyBytes));
-  if (!isObject(json)) throw notJson("GitHub Copilot's answer");
-  const events = codecs.responses.decodeReply(json);
-  record.markFirstByte();
-  // The request that the search runs for counts it.
-  for (const event of events) if (event.type !== "block-start") running.addEvent(event);
-  const failure = events.find((event) => event.type === "error");
-  if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
-  const findings = findingsIn(events);
-  if (!findings)
-    throw new ProxyError("upstream", "The model answered without a web search.", { code: notSearchedCode });
-  return findings;
+  });
 }

@@ -1,6 +1,6 @@
 /** What the model has said, as turns of a conversation, so that it can be asked to go on. */
-import type { Part, Turn } from "./conversation";
-import type { Block, BlockEnd, ReplyEvent } from "./reply";
+import type { Part, Turn } from "../dialects/hub/conversation";
+import type { Block, BlockEnd, ReplyEvent } from "../dialects/hub/reply";
 
 /** Collects the events of a reply. */
 export function collectTurns() {

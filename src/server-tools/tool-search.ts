@@ -1,7 +1,7 @@
 /** Runs a search of tools: in their names, their descriptions and the names of their arguments. */
-import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../dialects/hub/server-tools";
-import { isObject } from "../../json";
-import type { ToolParts } from "./run";
+import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../dialects/hub/server-tools";
+import { isObject } from "../json";
+import type { ToolParts } from "./context";
 import { runTextTask, TextWorkError } from "./text-work";
 
 /** Characters, as Anthropic documents it for its own search. */

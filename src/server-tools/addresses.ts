@@ -1,7 +1,7 @@
 /** Which addresses stand in a conversation: only they are read. */
 
-import type { Part, Turn } from "../../dialects/hub/conversation";
-import { type LongText, readUnmarked } from "../../net/json/json-skeleton";
+import type { Part, Turn } from "../dialects/hub/conversation";
+import { type LongText, readUnmarked } from "../net/json/json-skeleton";
 
 /** Characters of an address as it is written. */
 const longestWritten = 2_000;

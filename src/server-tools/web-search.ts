@@ -1,10 +1,9 @@
 /** Runs a web search: the query goes to an engine, and its pages are held to the client's limits. */
-import type { ServerToolCall, ServerToolError, ServerToolOffer, WebFindings } from "../../dialects/hub/server-tools";
-import { asProxyError, type ErrorKind } from "../../errors";
-import { matchesPattern } from "../../keys/client-keys";
-import { hasSearchModel, searchWithModel } from "./model-engine";
-import { searchWithEngine } from "./other-engine";
-import type { ToolContext, ToolParts, ToolRun } from "./run";
+import type { ServerToolCall, ServerToolError, ServerToolOffer, WebFindings } from "../dialects/hub/server-tools";
+import { asProxyError, type ErrorKind } from "../errors";
+import { matchesPattern } from "../keys/client-keys";
+import type { ToolContext, ToolParts, ToolRun } from "./context";
+import { hasSearchModel, searchWithModel } from "./search-models";
 
 /** Characters. */
 const longestQuery = 1000;
@@ -30,7 +29,7 @@ export const maySearch = (parts: ToolParts): boolean =>
 async function search(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebFindings> {
   const engine = context.parts.searchEngine();
   if (!engine) return await searchWithModel(context, query, offer);
-  return { pages: await searchWithEngine(context, engine, query, offer) };
+  return { pages: await context.searches.byEngine(engine, query, offer) };
 }
 
 /** All others are `unavailable`. */

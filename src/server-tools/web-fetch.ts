@@ -1,16 +1,11 @@
 /** Reads a web page for the model: only one whose address stands in the conversation, as text. */
 
-import { beginningOf } from "../../beginning";
-import type {
-  ServerToolCall,
-  ServerToolError,
-  ServerToolOffer,
-  ServerToolOutput,
-} from "../../dialects/hub/server-tools";
-import { asProxyError } from "../../errors";
-import { PageError, type Reach, readPublicPage } from "../../net/out/public-page";
+import { beginningOf } from "../beginning";
+import type { ServerToolCall, ServerToolError, ServerToolOffer, ServerToolOutput } from "../dialects/hub/server-tools";
+import { asProxyError } from "../errors";
+import { PageError, type Reach, readPublicPage } from "../net/out/public-page";
 import { isGiven } from "./addresses";
-import type { ToolContext } from "./run";
+import type { ToolContext } from "./context";
 import { runTextTask } from "./text-work";
 import { isAllowedPage } from "./web-search";
 
@@ -21,18 +16,12 @@ const longestWritten = 12 * longestUrl;
 const longestText = 200_000;
 const charactersPerToken = 4;
 
-/** What a page's reading needs of the request. */
-interface FetchParts {
-  parts: Pick<ToolContext["parts"], "now">;
-  running: { controller: AbortController };
-}
-
 /**
  * A failure becomes an error that client and model can read; it never ends the reply.
  * @param reach Tests name their own servers.
  */
 export async function runWebFetch(
-  context: Pick<ToolContext, "turns" | "whole"> & FetchParts,
+  context: Pick<ToolContext, "signal" | "turns" | "whole"> & { parts: Pick<ToolContext["parts"], "now"> },
   { input }: ServerToolCall,
   offer: ServerToolOffer,
   reach?: Reach,
@@ -46,7 +35,7 @@ export async function runWebFetch(
   if (!(await isGiven(url, context.turns?.() ?? [], context.whole))) return failed("url_not_in_prior_context");
   try {
     const page = await readPublicPage(url, {
-      signal: context.running.controller.signal,
+      signal: context.signal,
       reach,
       check(next) {
         if (!isAllowedPage(next.href, offer))
