@@ -41,7 +41,7 @@ describe("its model list", () => {
     expect(models.map(({ slug }) => slug)).toEqual([...chats, "codex-auto-review"]);
     expect(models.find(({ slug }) => slug === "gpt-5.4")).toMatchObject({
       ...{ display_name: "GPT-5.4", visibility: "list", context_window: 272_000, default_reasoning_level: "medium" },
-      ...{ description: "250/1500 credits per 1 M in/out · 272K prompt", apply_patch_tool_type: "freeform" },
+      ...{ description: "250/1,500 credits per M in/out · 272K prompt", apply_patch_tool_type: "freeform" },
     });
     const efforts = (id: string) =>
       models.find(({ slug }) => slug === id)!.supported_reasoning_levels.map(({ effort }) => effort);
