@@ -3,7 +3,8 @@ import { beginningOf } from "./beginning";
 import { lazy } from "./lazy";
 
 /** Milliseconds. */
-export const hourMs = 3_600_000;
+export const minuteMs = 60_000;
+export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
 /** Making one loads the tables of all languages. */

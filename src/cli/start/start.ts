@@ -101,6 +101,8 @@ export async function start(options: StartOptions): Promise<number> {
     announce({ app, listening, telemetry: telemetry?.summary }, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
+    // A demo that an editor or a script starts has its history to itself.
+    if (demo && !isChild(options)) void import("./demo-past").then(({ givePast }) => givePast(app));
     if (app.team) void import("./upkeep").then(({ keepAccountsKnown }) => keepAccountsKnown(app));
     void followUpdates(app, options);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
@@ -126,6 +128,8 @@ async function trustedProxiesOf({ trustProxy }: StartOptions) {
   }
 }
 
+const isChild = ({ json, stdinLifetime, parentPid }: StartOptions) => json || stdinLifetime || parentPid !== undefined;
+
 /** Loaded only for the demo: most starts do not need it. */
 async function openDemo() {
   const { startDemo } = await import("../../demo/demo");
@@ -134,13 +138,12 @@ async function openDemo() {
 
 /** Only for a server that a person has started, of a build that knows where its releases are. */
 async function followUpdates(app: App, options: StartOptions): Promise<void> {
-  const { json, stdinLifetime, parentPid, noUpdateNotice, demo } = options;
+  const { noUpdateNotice, demo } = options;
   if (buildStamp.repository === undefined) return;
   const { followReleases, mayLook } = await import("../update/notice");
   const { releaseSource } = await import("../update/releases");
-  const isChild = json || stdinLifetime || parentPid !== undefined;
   const source = releaseSource(app.environment);
-  if (source && mayLook(process.env, { isChild, noNotice: noUpdateNotice, demo }))
+  if (source && mayLook(process.env, { isChild: isChild(options), noNotice: noUpdateNotice, demo }))
     followReleases(app, source, installationOf().kind);
 }
 

@@ -86,8 +86,8 @@ function RunningNow({ count: running, gap }: RunningCount): Markup {
 
 const DemoNote = () => (
   <p class="note info">
-    <strong>DEMO.</strong> Responses come from a simulated upstream on this machine. Accounts, models and prices are
-    fictional, nothing is charged, and no data leaves this machine.
+    <strong>DEMO.</strong> Responses come from a simulated upstream on this machine. Accounts, models, prices and the
+    requests of the last two weeks are made up, nothing is charged, and no data leaves this machine.
   </p>
 );
 

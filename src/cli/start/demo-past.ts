@@ -1,0 +1,367 @@
+/**
+ * Two weeks of history for the demo, made up from a seed, so that its pages show what they are for: days and nights of work,
+ * prompts with subagents, cold caches, failures. The demo and its pages say that it is made up.
+ */
+import type { App } from "../../app";
+import { dayMs, hourMs, minuteMs } from "../../format";
+import type { Entry } from "../../history/entry";
+import { costOf } from "../../upstream/models/price";
+
+interface PastModel {
+  id: string;
+  /** The client's name for it, if that is another one. */
+  asked?: string;
+  units: number;
+  /** AI credits for a million tokens. */
+  input: number;
+  cachedInput: number;
+  /** Missing where writing to the cache costs nothing more. */
+  cacheWrite?: number;
+  output: number;
+}
+
+const opus: PastModel = {
+  id: "claude-opus-4.6",
+  asked: "claude-opus-4-6",
+  units: 3,
+  ...{ input: 500, cachedInput: 50, cacheWrite: 625, output: 2_500 },
+};
+const sonnet: PastModel = {
+  id: "claude-sonnet-4.6",
+  asked: "claude-sonnet-4-6",
+  units: 1,
+  ...{ input: 300, cachedInput: 30, cacheWrite: 375, output: 1_500 },
+};
+const haiku: PastModel = {
+  id: "claude-haiku-4.5",
+  asked: "claude-haiku-4-5",
+  units: 0.33,
+  ...{ input: 100, cachedInput: 10, cacheWrite: 125, output: 500 },
+};
+const codex: PastModel = { id: "gpt-5.3-codex", units: 1, input: 175, cachedInput: 17, output: 1_400 };
+const gpt: PastModel = { id: "gpt-5.4", units: 1, input: 250, cachedInput: 25, output: 1_500 };
+const gemini: PastModel = { id: "gemini-3.1-pro-preview", units: 1, input: 200, cachedInput: 20, output: 1_200 };
+
+interface Tool {
+  client: string;
+  dialect: Entry["client_dialect"];
+  path: string;
+  endpoint: string;
+  models: PastModel[];
+  /** For titles, topics and subagents. */
+  small?: PastModel;
+  /** Tokens of its system prompt and tools. */
+  head: number;
+  key: string | null;
+  account: string;
+  projects: string[];
+  /** Hours of the day at which its sessions may begin, by the clock of this machine. */
+  hours: number[];
+  /** Sessions on a day of the week; on a weekend a third of them. */
+  sessions: number;
+}
+
+const tools: Tool[] = [
+  {
+    client: "claude-cli/2.1.330",
+    ...{ dialect: "messages", path: "/v1/messages", endpoint: "/v1/messages" },
+    models: [sonnet, sonnet, opus],
+    small: haiku,
+    head: 17_400,
+    ...{ key: "laptop", account: "octo-demo", projects: ["web-shop", "web-shop", "billing"] },
+    ...{ hours: [9, 10, 11, 13, 14, 15, 16, 17], sessions: 4 },
+  },
+  {
+    client: "codex_cli_rs/0.169.0",
+    ...{ dialect: "responses", path: "/v1/responses", endpoint: "/responses" },
+    models: [codex, codex, gpt],
+    head: 9_800,
+    ...{ key: "laptop", account: "plus-demo", projects: ["billing", "infra"] },
+    ...{ hours: [9, 11, 14, 16, 21], sessions: 2 },
+  },
+  {
+    client: "opencode/1.18.33",
+    ...{ dialect: "chat", path: "/v1/chat/completions", endpoint: "/chat/completions" },
+    models: [gemini, gpt],
+    head: 12_100,
+    ...{ key: "desktop", account: "plus-demo", projects: ["notes"] },
+    ...{ hours: [19, 20, 21, 22], sessions: 1 },
+  },
+  {
+    client: "codex_exec/0.169.0",
+    ...{ dialect: "responses", path: "/v1/responses", endpoint: "/responses" },
+    models: [codex],
+    head: 9_800,
+    ...{ key: "ci", account: "work-demo", projects: ["web-shop"] },
+    ...{ hours: [2], sessions: 1 },
+  },
+];
+
+const days = 14;
+/** After so long without a request the upstream has dropped a prompt. */
+const coldAfterMs = 5 * minuteMs;
+
+/** Numbers that look random and are always the same (mulberry32). */
+function openNumbers(seed: number) {
+  let state = seed;
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  return {
+    next,
+    /** A whole number of this range, its ends included. */
+    between: (from: number, to: number) => from + Math.floor(next() * (to - from + 1)),
+    pick: <Value>(values: readonly Value[]): Value => values[Math.floor(next() * values.length)]!,
+    hex: (digits: number) => Array.from({ length: digits }, () => Math.floor(next() * 16).toString(16)).join(""),
+  };
+}
+type Numbers = ReturnType<typeof openNumbers>;
+
+/** How a request ended that did not go well. */
+type Trouble = Partial<Entry> & { tries?: { account?: string; status: number; error?: string }[] };
+
+const troubles: { share: number; trouble: Trouble }[] = [
+  {
+    share: 0.012,
+    trouble: {
+      tries: [
+        { status: 429, error: "rate_limited" },
+        { account: "work-demo", status: 200 },
+      ],
+    },
+  },
+  {
+    share: 0.006,
+    trouble: {
+      ...{ http_status: 503, error_type: "overloaded", stop_reason: null },
+      error_message: "The upstream is overloaded. Try again in a moment.",
+      tries: [{ status: 503, error: "overloaded" }],
+    },
+  },
+  {
+    share: 0.006,
+    trouble: { http_status: 499, error_type: "cancelled", stop_reason: null, error_message: "The client went away." },
+  },
+];
+
+/**
+ * @param now Wall clock, ms. The past ends a few minutes before it.
+ * @returns The oldest first; the same for the same minute.
+ */
+export function pastOf(now: number): Entry[] {
+  const numbers = openNumbers(20_261_123);
+  const rows: Entry[] = [];
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  for (let day = days; day >= 0; day -= 1) {
+    const start = midnight - day * dayMs;
+    const isWeekend = [0, 6].includes(new Date(start).getDay());
+    for (const tool of tools) {
+      const count = isWeekend && tool.key !== "ci" ? Math.floor(tool.sessions / 3) : tool.sessions;
+      for (let session = 0; session < count; session += 1)
+        rows.push(
+          ...sessionOf(tool, start + numbers.pick(tool.hours) * hourMs + numbers.between(0, 3_000) * 1_000, numbers),
+        );
+    }
+  }
+  return rows
+    .filter((row) => row.started_at_ms + row.duration_ms < now - 3 * minuteMs)
+    .sort((one, other) => one.started_at_ms + one.duration_ms - other.started_at_ms - other.duration_ms);
+}
+
+/** One conversation: prompts of a person, and what the tool does for each. */
+function sessionOf(tool: Tool, startedAt: number, numbers: Numbers): Entry[] {
+  const rows: Entry[] = [];
+  const session = numbers.hex(16);
+  const model = numbers.pick(tool.models);
+  const isNight = tool.key === "ci";
+  let at = startedAt;
+  let context = tool.head;
+  let cached = 0;
+  let lastAt = 0;
+  for (let prompts = isNight ? 1 : numbers.between(2, 6); prompts > 0; prompts -= 1) {
+    const common = { session };
+    const ask = (part: Partial<Entry>, used: PastModel, tokens: { input: number; cached: number }) => {
+      const row = rowOf(tool, used, numbers, { started_at_ms: at, ...common, ...part }, tokens);
+      rows.push(row);
+      return row;
+    };
+    const steps = numbers.between(2, isNight ? 16 : 11);
+    for (let step = 0; step < steps; step += 1) {
+      const isFirst = step === 0;
+      const idle = lastAt === 0 ? 0 : at - lastAt;
+      const isCold = idle > coldAfterMs;
+      context += isFirst ? numbers.between(60, 900) : numbers.between(300, 4_200);
+      if (context > 150_000) {
+        const compacted = ask({ initiator: "agent" }, model, { input: context, cached });
+        at += compacted.duration_ms + 300;
+        context = tool.head + numbers.between(3_000, 6_000);
+        cached = tool.head;
+      }
+      const row = ask(
+        {
+          initiator: isFirst && !isNight ? "user" : "agent",
+          initiator_reason: isFirst ? "the last message is a person's" : "the last message has tool results",
+          cache_miss: isCold ? "expired" : null,
+        },
+        model,
+        { input: context, cached: isCold ? 0 : cached },
+      );
+      cached = row.error_type === null ? context : cached;
+      context += row.output_tokens ?? 0;
+      lastAt = at + row.duration_ms;
+      at = lastAt + numbers.between(200, 2_500);
+      if (!isFirst || !tool.small) continue;
+      ask({ initiator: "agent" }, tool.small, { input: numbers.between(350, 900), cached: 0 });
+      if (numbers.next() < 0.3) at = subagents(tool, numbers, { at, common, rows });
+    }
+    // A person reads, thinks, has lunch.
+    at += numbers.next() < 0.15 ? numbers.between(6, 40) * minuteMs : numbers.between(20, 200) * 1_000;
+  }
+  return rows;
+}
+
+/** @returns When the last of them has ended. */
+function subagents(
+  tool: Tool,
+  numbers: Numbers,
+  { at, common, rows }: { at: number; common: Partial<Entry>; rows: Entry[] },
+): number {
+  let end = at;
+  for (let agents = numbers.between(1, 3); agents > 0; agents -= 1) {
+    let moment = at + agents * 150;
+    let input = 6_200;
+    let cached = 0;
+    for (let steps = numbers.between(2, 6); steps > 0; steps -= 1) {
+      const part = { started_at_ms: moment, ...common, initiator: "agent" };
+      const row = rowOf(tool, tool.small!, numbers, part, { input, cached });
+      rows.push(row);
+      cached = input;
+      input += numbers.between(800, 5_000);
+      moment += row.duration_ms + 400;
+    }
+    end = Math.max(end, moment);
+  }
+  return end;
+}
+
+function rowOf(
+  tool: Tool,
+  model: PastModel,
+  numbers: Numbers,
+  part: Partial<Entry> & Pick<Entry, "started_at_ms">,
+  tokens: { input: number; cached: number },
+): Entry {
+  const output = numbers.between(40, 900);
+  const chance = numbers.next();
+  const { tries = [{ status: 200 }], ...ends } = troubleAt(chance) ?? {};
+  const isServed = ends.error_type === undefined;
+  const firstByte = numbers.between(380, 1_700) + (tokens.input - tokens.cached) / 60;
+  const duration = Math.round(firstByte + output * numbers.between(9, 16));
+  const written = model.cacheWrite === undefined ? undefined : tokens.input - tokens.cached;
+  const usage = { input: tokens.input, output, cachedInput: tokens.cached, cacheWrite: written };
+  const { input, cachedInput, cacheWrite, output: perOutput, units } = model;
+  const price = {
+    premium: true,
+    units,
+    tokens: { input, cachedInput, cacheWrite, cacheWriteHour: undefined, output: perOutput, per: 1_000_000 },
+  };
+  const cost = costOf(price, usage, part.initiator === "user");
+  const account = tries.at(-1)?.account ?? tool.account;
+  const attempts = tries.map(({ account: tried = tool.account, ...answer }) => ({
+    account: tried,
+    ...answer,
+    ms: Math.round(firstByte / tries.length),
+  }));
+  return {
+    request_id: crypto.randomUUID(),
+    duration_ms: duration,
+    first_byte_ms: isServed ? Math.round(firstByte) : null,
+    path: tool.path,
+    client_dialect: tool.dialect,
+    upstream_dialect: tool.dialect,
+    upstream_endpoint: tool.endpoint,
+    account_id: account,
+    account_key: `github.com/${account}`,
+    client_model: model.asked ?? model.id,
+    upstream_model: model.id,
+    stream: 1,
+    initiator_reason: null,
+    initiator: "agent",
+    attempts: JSON.stringify(attempts),
+    http_status: 200,
+    stop_reason: "end_turn",
+    error_type: null,
+    error_message: null,
+    client_name: tool.client,
+    session: null,
+    cache_miss: null,
+    input_tokens: isServed ? tokens.input : null,
+    output_tokens: isServed ? output : null,
+    cached_tokens: isServed ? tokens.cached : null,
+    cache_write_tokens: isServed ? (written ?? null) : null,
+    reasoning_tokens: null,
+    tokens_estimated: 0,
+    nano_credits: isServed ? cost.nanoCredits : null,
+    premium_units: isServed ? cost.premiumUnits : null,
+    fixups: "[]",
+    dropped: "[]",
+    key_name: tool.key,
+    member: null,
+    searches: null,
+    parent_id: null,
+    waited_for: null,
+    waits_until_ms: null,
+    waited_ms: null,
+    fallbacks: null,
+    auto: null,
+    ...ends,
+    ...part,
+  };
+}
+
+function troubleAt(chance: number): Trouble | undefined {
+  let below = 0;
+  return troubles.find(({ share }) => {
+    below += share;
+    return chance < below;
+  })?.trouble;
+}
+
+/**
+ * Gives the demo its past, a budget of which four fifths are used, and an account that cools down. A demo that has a history
+ * already keeps what it has.
+ */
+export async function givePast(app: App): Promise<void> {
+  if ((await app.history.count()) > 0) return;
+  const now = app.now();
+  const rows = pastOf(now);
+  for (const row of rows) app.history.add(row);
+  await app.history.flush();
+  await useBudget(app, rows);
+  const limited = app.accounts.find(({ key }) => key.endsWith("/plus-demo"));
+  limited?.setState({
+    name: "cooling",
+    reason: "Too many requests; made up for the demo.",
+    until: now + 20 * minuteMs,
+  });
+}
+
+async function useBudget({ budgets, config, now }: App, rows: readonly Entry[]): Promise<void> {
+  const today = new Date(now());
+  const month = Date.UTC(today.getUTCFullYear(), today.getUTCMonth());
+  const nanoCredits = rows
+    .filter(({ started_at_ms }) => started_at_ms >= month)
+    .reduce((sum, { nano_credits }) => sum + (nano_credits ?? 0), 0);
+  if (config.current.budgets.length > 0 || nanoCredits === 0) return;
+  const limit = Math.max(1, Math.round(nanoCredits / 1e9 / 0.8));
+  const budget = { name: "Everything", scope: {}, unit: "credits", limit, per: "month", then: "warn" } as const;
+  await config.change({ budgets: [{ ...budget, warn: [0.5, 0.8], cut: false, since: new Date(month).toISOString() }] });
+  const amounts = { nanoCredits, premiumUnits: null };
+  const subject = { account: null, session: null, member: null, key: null, model: "", client: null };
+  const reservation = await budgets.reserve(subject, amounts);
+  if (reservation && !(reservation instanceof Error))
+    budgets.settle(reservation, { model: "", expected: amounts, real: amounts });
+}

@@ -1,0 +1,66 @@
+/** The past of the demo: made up from a seed, plausible, given once. */
+import { describe, expect, test } from "bun:test";
+import { givePast, pastOf } from "../../src/cli/start/demo-past";
+import { dayMs, minuteMs } from "../../src/format";
+import { startProxy } from "../support/proxy";
+
+const now = new Date(2026, 10, 18, 16, 40).getTime();
+
+describe("the rows of the demo's past", () => {
+  const rows = pastOf(now);
+  const withoutIds = (all: typeof rows) => all.map(({ request_id: _, ...row }) => row);
+
+  test("are the same for the same moment, in the order in which they ended, each with an id of its own", () => {
+    expect(withoutIds(pastOf(now))).toEqual(withoutIds(rows));
+    const ends = rows.map((row) => row.started_at_ms + row.duration_ms);
+    expect(ends.toSorted((one, other) => one - other)).toEqual(ends);
+    expect(new Set(rows.map(({ request_id }) => request_id)).size).toBe(rows.length);
+  });
+
+  test("fill two weeks, and end a few minutes before now", () => {
+    const days = new Set(rows.map(({ started_at_ms }) => new Date(started_at_ms).toDateString()));
+    expect(days.size).toBe(15);
+    expect(rows[0]!.started_at_ms).toBeGreaterThan(now - 16 * dayMs);
+    expect(rows.at(-1)!.started_at_ms + rows.at(-1)!.duration_ms).toBeLessThan(now - 3 * minuteMs);
+    expect(rows.length).toBeGreaterThan(1_000);
+  });
+
+  test("have people and nights, failures, a next account, and caches that went cold", () => {
+    const count = (passes: (row: (typeof rows)[number]) => boolean) => rows.filter(passes).length;
+    expect(count(({ initiator }) => initiator === "user")).toBeGreaterThan(100);
+    expect(count(({ started_at_ms }) => new Date(started_at_ms).getHours() === 2)).toBeGreaterThan(50);
+    expect(count(({ error_type }) => error_type !== null)).toBeGreaterThan(10);
+    expect(count(({ attempts }) => JSON.parse(attempts).length > 1)).toBeGreaterThan(10);
+    expect(count(({ cache_miss }) => cache_miss === "expired")).toBeGreaterThan(10);
+    for (const row of rows) {
+      expect(row.cached_tokens ?? 0).toBeLessThanOrEqual(row.input_tokens ?? 0);
+      expect(row.error_type === null).toBe(row.nano_credits !== null);
+    }
+  });
+});
+
+test("the demo gets its past once, a budget of which four fifths are used, and an account that cools down", async () => {
+  await using proxy = await startProxy({
+    accounts: ["octo-demo", "plus-demo"],
+    config: { retentionDays: 365 },
+    clock: { now: () => now, monotonic: () => performance.now() },
+  });
+  await givePast(proxy.app);
+  const count = proxy.history.count();
+  expect(count).toBe(pastOf(now).length);
+  const [state] = await proxy.app.budgets.overview();
+  expect(state!.used / state!.budget.limit).toBeCloseTo(0.8, 2);
+  expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([
+    ["octo-demo", "ready"],
+    ["plus-demo", "cooling"],
+  ]);
+  const answer = await proxy.post("/v1/chat/completions", {
+    model: "gpt-5-mini",
+    messages: [{ role: "user", content: "Hi" }],
+  });
+  expect(answer.status).toBe(200);
+  await answer.text();
+  await givePast(proxy.app);
+  proxy.history.flush();
+  expect(proxy.history.count()).toBe(count + 1);
+});
