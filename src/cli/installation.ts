@@ -2,7 +2,17 @@
 import { realpathSync } from "node:fs";
 
 /** `source`: a clone of the repository. `bunx`: a copy that is only kept for a while. */
-export const installationKinds = ["executable", "brew", "winget", "container", "npm", "bun", "bunx", "source"] as const;
+export const installationKinds = [
+  "executable",
+  "brew",
+  "scoop",
+  "winget",
+  "container",
+  "npm",
+  "bun",
+  "bunx",
+  "source",
+] as const;
 export type InstallationKind = (typeof installationKinds)[number];
 
 export interface Installation {
@@ -26,6 +36,7 @@ interface Process {
 const executables: [RegExp, InstallationKind][] = [
   [/[\\/]Cellar[\\/]/, "brew"],
   [/[\\/]WinGet[\\/]Packages[\\/]/i, "winget"],
+  [/[\\/]scoop[\\/]apps[\\/]dragoman[\\/]/i, "scoop"],
 ];
 const scripts: [RegExp, InstallationKind][] = [
   [/[\\/]bunx-[^\\/]*[\\/]|[\\/]_npx[\\/]/, "bunx"],

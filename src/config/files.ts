@@ -67,6 +67,17 @@ function foreignIn(path: string): string | undefined {
   return readdirSync(place).find((name) => !ownNames.test(name) && !ofFileSystems.has(name));
 }
 
+/** Deletes the data folder and all in it. @throws ProxyError `permission` if it holds anything that is not dragoman's */
+export function removeDataFolder(path: string): void {
+  const other = foreignIn(path);
+  if (other !== undefined)
+    throw new ProxyError(
+      "permission",
+      `The folder ${path} is not dragoman's alone (${other}), so nothing in it was removed. Delete what you do not need yourself.`,
+    );
+  rmSync(path, { recursive: true });
+}
+
 const notItsOwn = (path: string, other: string) =>
   new ProxyError(
     "permission",

@@ -257,7 +257,7 @@ test("every other installation is told its own command, and is left alone", asyn
     const { code, text } = await updated({ installation: { kind, command: [path] } });
     expect([kind, code]).toEqual([kind, 0]);
     expect(text).toMatch(
-      /brew upgrade|winget upgrade|new image|npm install -g|bun add -g|bunx dragoman@latest|git pull/,
+      /brew upgrade|scoop update|winget upgrade|new image|npm install -g|bun add -g|bunx dragoman@latest|git pull/,
     );
     unchanged();
   }

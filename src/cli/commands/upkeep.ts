@@ -40,6 +40,13 @@ export const upkeepCommands = {
       options: { check: flag("Check for an update without installing it"), yes },
       run: async (given) => (await import("../update/update")).update(given),
     }),
+    command({
+      name: "uninstall",
+      about: "Remove the service, the settings in tools and this program; say what stays",
+      brief: "Take it off this machine",
+      options: { yes, purge: flag("Remove config, accounts and history too") },
+      run: async (given) => (await import("../uninstall")).uninstall(given),
+    }),
   ],
 };
 

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles, isClientId } from "../../clients/index";
 import { unifiedDiff } from "../../clients/settings-file/diff";
-import { undoSettings } from "../../clients/settings-file/undo";
 import { writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
 import { clientStatus } from "../../clients/status";
@@ -21,6 +20,7 @@ import { modelsOf, type Offer, pick } from "./models";
 import { freeModel, probe, probeCost } from "./probe";
 import { maskSecrets } from "./redact";
 import { orRevoke, person, placeOf, sayIfOpen, takesKeysOf } from "./tools";
+import { undoFiles } from "./undo";
 
 interface ConnectOptions {
   environment: Environment;
@@ -205,25 +205,8 @@ async function undo({ client: id, environment, force, yes }: ConnectOptions): Pr
   const files = filesOf(id, [], person()).map((each) => placeOf(id, each, environment));
   const question = `Restore ${files.map(({ path }) => shortened(path)).join(" and ")} as before dragoman wrote there?`;
   if (!(await mayRemove(question, yes, "Nothing was changed."))) return 1;
-  let isUndone = false;
-  // The settings file goes last: its folder goes with it.
-  for (const place of files.toReversed()) {
-    const undone = await undoSettings(place, force);
-    if (!undone) continue;
-    isUndone = true;
-    const path = shortened(undone.file);
-    say(
-      {
-        restored: `${path} is restored to what it was before dragoman wrote to it.`,
-        "taken out": `dragoman's settings are removed from ${path}; other changes made there since then are kept.`,
-        removed: `${path} is removed: dragoman had created it.`,
-        "as it was": `${path} is already what it was before dragoman wrote to it.`,
-      }[undone.state],
-    );
-    if (undone.kept) say(`The changed file is kept in ${shortened(undone.kept)}.`);
-  }
-  if (!isUndone) say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
-  else await sayOwnKey(id, environment);
+  if (await undoFiles(files, force)) await sayOwnKey(id, environment);
+  else say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
   return 0;
 }
 

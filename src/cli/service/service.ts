@@ -114,6 +114,13 @@ function notReady(manager: ServiceManager): number {
   return 1;
 }
 
+/** The files of an installed service; none if none is installed. */
+export function serviceFiles(environment: Environment): string[] {
+  const manager = managerFor(process.platform);
+  const places = placesOf(environment);
+  return manager && isInstalled(manager, places) ? manager.paths(places).filter((path) => existsSync(path)) : [];
+}
+
 /** Stops the service and removes its files. The data folder stays. */
 export async function serviceUninstall({ environment, yes }: { environment: Environment; yes: boolean }) {
   const manager = requireManager();

@@ -34,6 +34,7 @@ export interface UpdateOptions {
 /** What to do where dragoman cannot replace itself. */
 const advice: Record<Exclude<InstallationKind, "executable">, string> = {
   brew: "Homebrew installed it. Run: brew upgrade dragoman",
+  scoop: "Scoop installed it. Run: scoop update dragoman",
   winget: "winget installed it. Run: winget upgrade dragoman",
   container: "It runs in a container. Get the new image, and start a container of it with the same volume.",
   npm: "npm installed it. Run: npm install -g dragoman@latest",

@@ -1,6 +1,6 @@
 /** Keeps a copy of a client's file, as it was before dragoman wrote to it, in the data folder until it is restored. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import {
@@ -91,6 +91,14 @@ export function findBackup(folder: string, id: string, file: string): { path: st
     "conflict",
     `dragoman wrote to several files of this client: ${all.map(({ backup }) => backup.file).join(", ")}. Set the environment variable that locates its settings to the one you mean, then try again.`,
   );
+}
+
+/** The clients' files that dragoman has written to. @param home The data folder; it is not changed. */
+export function writtenFiles(home: string): string[] {
+  const folder = join(home, "connect");
+  if (!existsSync(folder)) return [];
+  const names = readdirSync(folder).filter((name) => /-[0-9a-f]{12}\.json$/.test(name));
+  return names.flatMap((name) => readBackup(join(folder, name))?.file ?? []).sort();
 }
 
 /** The target of the client's file if it is a link. @throws ProxyError if it cannot be resolved */

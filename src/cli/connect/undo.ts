@@ -1,0 +1,30 @@
+/** Restores the settings files of clients, and says what became of each. */
+import { type Undone, undoSettings } from "../../clients/settings-file/undo";
+import type { SettingsFile } from "../../clients/settings-file/write";
+import { say, shortened } from "../terminal";
+
+/**
+ * @param files Of one client, its settings file first.
+ * @param force Also undoes settings of dragoman that were changed since.
+ * @returns False if dragoman has written to none of them.
+ * @throws ProxyError `conflict` if `force` is needed
+ */
+export async function undoFiles(files: readonly SettingsFile[], force: boolean): Promise<boolean> {
+  let isUndone = false;
+  // The settings file goes last: its folder goes with it.
+  for (const place of files.toReversed()) {
+    const undone = await undoSettings(place, force);
+    if (!undone) continue;
+    isUndone = true;
+    say(sentences[undone.state](shortened(undone.file)));
+    if (undone.kept) say(`The changed file is kept in ${shortened(undone.kept)}.`);
+  }
+  return isUndone;
+}
+
+const sentences: Record<Undone["state"], (path: string) => string> = {
+  restored: (path) => `${path} is restored to what it was before dragoman wrote to it.`,
+  "taken out": (path) => `dragoman's settings are removed from ${path}; other changes made there since then are kept.`,
+  removed: (path) => `${path} is removed: dragoman had created it.`,
+  "as it was": (path) => `${path} is already what it was before dragoman wrote to it.`,
+};

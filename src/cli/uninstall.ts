@@ -1,0 +1,123 @@
+/** `dragoman uninstall`: takes dragoman off this machine, and says what it removes and what stays. */
+import { existsSync, rmSync } from "node:fs";
+import { clientIds, filesOf } from "../clients/index";
+import { writtenFiles } from "../clients/settings-file/backup";
+import type { Environment } from "../config/environment";
+import { removeDataFolder } from "../config/files";
+import { asProxyError, ProxyError } from "../errors";
+import { person, placeOf } from "./connect/tools";
+import { undoFiles } from "./connect/undo";
+import { type Installation, type InstallationKind, installationOf } from "./installation";
+import { recordedIn } from "./running-server";
+import { serviceFiles, serviceUninstall } from "./service/service";
+import { atTerminal, confirm, interrupted, say, shortened } from "./terminal";
+import { UsageError } from "./usage-error";
+
+interface UninstallOptions {
+  environment: Environment;
+  /** Do not ask. */
+  yes: boolean;
+  /** Remove the data folder too. */
+  purge: boolean;
+  /** By default: of this program. */
+  installation?: Installation;
+}
+
+/** How to remove a copy that a package manager, or somebody else, keeps. */
+const advice: Record<Exclude<InstallationKind, "executable">, string> = {
+  brew: "Homebrew installed the program. Run: brew uninstall dragoman",
+  winget: "winget installed the program. Run: winget uninstall dragoman",
+  scoop: "Scoop installed the program. Run: scoop uninstall dragoman",
+  container: "The program is in a container. Remove the container, and its volume for the data.",
+  npm: "npm installed the program. Run: npm uninstall -g dragoman",
+  bun: "Bun installed the program. Run: bun remove -g dragoman",
+  bunx: "The program is a temporary copy of bunx or npx; nothing is installed.",
+  source: "The program runs from a clone of its repository. Delete that folder.",
+};
+
+/** @returns The exit code: 1 if something is left that should go. @throws ProxyError while a server of this folder runs */
+export async function uninstall(options: UninstallOptions): Promise<number> {
+  const { environment, yes, purge } = options;
+  const { kind, command } = options.installation ?? installationOf();
+  const program = kind === "executable" ? command[0] : undefined;
+  const service = serviceFiles(environment);
+  if (service.length === 0) requireStopped(environment);
+  sayPlan({ service, settings: writtenFiles(environment.home), program, purge, home: environment.home });
+  if (!yes && !(await agreed())) {
+    say("Nothing was removed.");
+    return 1;
+  }
+  if (service.length > 0) await serviceUninstall({ environment, yes: true });
+  if (!(await undoAll(environment))) {
+    say("", "The rest stays until these are undone. Then run `dragoman uninstall` again.");
+    return 1;
+  }
+  if (purge && existsSync(environment.home)) {
+    removeDataFolder(environment.home);
+    say(`${shortened(environment.home)} is removed.`);
+  }
+  say(program === undefined ? advice[kind as keyof typeof advice] : removeProgram(program));
+  say("If your shell loads `dragoman completion` at its start, remove that line.");
+  return 0;
+}
+
+interface Plan {
+  service: readonly string[];
+  settings: readonly string[];
+  program: string | undefined;
+  purge: boolean;
+  home: string;
+}
+
+function sayPlan({ service, settings, program, purge, home }: Plan): void {
+  const data = `${shortened(home)}: config, accounts with their tokens, history`;
+  const removed = [
+    ...service.map((path) => `the service, ${shortened(path)}`),
+    ...settings.map((path) => `dragoman's settings in ${shortened(path)}`),
+    ...(program === undefined ? [] : [`the program, ${shortened(program)}`]),
+    ...(purge ? [data] : []),
+  ];
+  const kept = [
+    ...(purge ? [] : [`${data} (--purge removes it too)`]),
+    "the permission that you gave at GitHub, until you revoke it in GitHub's settings",
+  ];
+  if (removed.length > 0) say("This removes:", ...removed.map((line) => `  ${line}`));
+  say("This stays:", ...kept.map((line) => `  ${line}`), "");
+}
+
+async function agreed(): Promise<boolean> {
+  if (!atTerminal()) throw new UsageError("Nobody can be asked here. Add --yes to agree in advance.");
+  return confirm("Uninstall dragoman?", false, interrupted());
+}
+
+/** @throws ProxyError: the server would go on with what is removed here */
+function requireStopped(environment: Environment): void {
+  const [running] = recordedIn(environment);
+  if (running)
+    throw new ProxyError(
+      "conflict",
+      `A dragoman server runs at ${running.url} (process ${running.pid}). Stop it first.`,
+    );
+}
+
+/** @returns False if some settings could not be undone; each is named. */
+async function undoAll(environment: Environment): Promise<boolean> {
+  let isDone = true;
+  for (const id of clientIds)
+    try {
+      await undoFiles(
+        filesOf(id, [], person()).map((file) => placeOf(id, file, environment)),
+        false,
+      );
+    } catch (thrown) {
+      say(asProxyError(thrown).message);
+      isDone = false;
+    }
+  return isDone;
+}
+
+function removeProgram(path: string): string {
+  if (process.platform === "win32") return `Windows cannot remove a program that runs. Delete ${path} yourself.`;
+  rmSync(path);
+  return `${shortened(path)} is removed.`;
+}

@@ -1,0 +1,97 @@
+/** `dragoman uninstall`: undoes what dragoman wrote elsewhere, and removes nothing that it has not named. */
+import { expect, test } from "bun:test";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
+import { atTerminal } from "../support/terminal";
+import { type Github, scriptedGithub } from "./bench";
+
+const source = join(import.meta.dir, "../../src");
+
+/** Two tools are set up: one had a file before, one had none. */
+async function connected(github: Github): Promise<{ claude: string; codex: string }> {
+  github.signIn("octo-demo");
+  const [claude, codex] = [join(github.home, ".claude", "settings.json"), join(github.home, ".codex", "config.toml")];
+  mkdirSync(join(github.home, ".claude"));
+  writeFileSync(claude, '{\n  "theme": "dark"\n}\n');
+  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
+  await server.ready();
+  for (const tool of ["claude-code", "codex"])
+    expect((await inProcess(["connect", tool, "--write"], github.env)).code).toBe(0);
+  expect([readFileSync(claude, "utf8").includes("ANTHROPIC_BASE_URL"), existsSync(codex)]).toEqual([true, true]);
+  server.process.kill("SIGTERM");
+  await server.exited;
+  return { claude, codex };
+}
+
+test("the settings of every tool are as before, the accounts stay, and the output names both", async () => {
+  await using github = scriptedGithub();
+  const { claude, codex } = await connected(github);
+  const { code, stderr } = await inProcess(["uninstall", "--yes"], github.env);
+  expect([code, readFileSync(claude, "utf8"), existsSync(codex)]).toEqual([0, '{\n  "theme": "dark"\n}\n', false]);
+  expect(github.logins()).toEqual(["octo-demo"]);
+  for (const part of ["~/.claude/settings.json", "~/.codex/config.toml", "This stays:", "--purge", "GitHub's settings"])
+    expect(stderr).toContain(part);
+});
+
+test("--purge removes the data folder, but none that holds something of somebody else", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  const other = join(github.data, "notes.txt");
+  writeFileSync(other, "mine");
+  const refused = await inProcess(["uninstall", "--yes", "--purge"], github.env);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("notes.txt")]);
+  expect([github.logins(), existsSync(other)]).toEqual([["octo-demo"], true]);
+  await Bun.file(other).delete();
+  expect((await inProcess(["uninstall", "--yes", "--purge"], github.env)).code).toBe(0);
+  expect(existsSync(github.data)).toBe(false);
+});
+
+test("settings that were changed since stay, with the data, until they are undone", async () => {
+  await using github = scriptedGithub();
+  const { claude, codex } = await connected(github);
+  const changed = readFileSync(claude, "utf8").replace(
+    /"ANTHROPIC_AUTH_TOKEN": "[^"]*"/,
+    '"ANTHROPIC_AUTH_TOKEN": "x"',
+  );
+  writeFileSync(claude, changed);
+  const { code, stderr } = await inProcess(["uninstall", "--yes", "--purge"], github.env);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("dragoman connect claude-code --undo --force")]);
+  expect([readFileSync(claude, "utf8"), existsSync(codex), existsSync(github.data)]).toEqual([changed, false, true]);
+});
+
+test("nothing is removed while a server runs, nor if nobody agrees", async () => {
+  await using github = scriptedGithub();
+  const { claude } = await connected(github);
+  const before = readFileSync(claude, "utf8");
+  expect(await inProcess(["uninstall"], github.env)).toMatchObject({ code: 2 });
+  {
+    await using terminal = atTerminal(["uninstall"], github.env, github.home);
+    await terminal.shows("[y/N]");
+    terminal.type("\n");
+    expect(await terminal.exited).toBe(1);
+    expect(terminal.screen()).toContain("Nothing was removed.");
+  }
+  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
+  await server.ready();
+  expect((await inProcess(["uninstall", "--yes"], github.env)).stderr).toContain("Stop it first.");
+  expect(readFileSync(claude, "utf8")).toBe(before);
+});
+
+test.skipIf(process.platform === "win32")("an executable of its own is deleted", async () => {
+  await using github = scriptedGithub();
+  const program = join(github.home, "dragoman");
+  copyFileSync("/bin/sh", program);
+  chmodSync(program, 0o755);
+  // In a process of its own: with the home folder of whoever runs this, their own service would be removed.
+  const script = `
+    const { uninstall } = await import(${JSON.stringify(join(source, "cli/uninstall.ts"))});
+    const { readEnvironment } = await import(${JSON.stringify(join(source, "config/environment.ts"))});
+    const installation = { kind: "executable", command: [${JSON.stringify(program)}] };
+    process.exit(await uninstall({ environment: readEnvironment(process.env), yes: true, purge: false, installation }));`;
+  const env = { ...github.env, PATH: process.env.PATH };
+  const ended = Bun.spawnSync([process.execPath, "-e", script], { env, stderr: "pipe" });
+  expect([ended.exitCode, ended.stderr.toString()]).toEqual([0, expect.stringContaining("~/dragoman is removed.")]);
+  expect(existsSync(program)).toBe(false);
+});
