@@ -6,7 +6,7 @@ import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openMemoryAccountStore, savedDemoAccount } from "./accounts/memory-account-store";
 import { OwnAccounts } from "./accounts/own-accounts";
 import type { SignInSteps } from "./accounts/sign-in";
-import { openSignIns } from "./accounts/sign-ins";
+import { SignIns } from "./accounts/sign-ins";
 import { WaitingRoom } from "./accounts/waiting-room";
 import { type AdminAuth, type App, type Limits, limitsFor, listLimits, type Scope } from "./app";
 import { BoundedMap } from "./bounded-map";
@@ -186,7 +186,7 @@ class RunningApp extends Foundation implements App {
     path: this.environment.tokenFactorsFile,
     ...{ logger: this.logger, now: this.now, monotonic: this.monotonic },
   });
-  readonly signIns = openSignIns({
+  readonly signIns = new SignIns({
     hosts: this.#saved.hosts,
     store: this.accountStore,
     kept: this.stores.openSignIns(),

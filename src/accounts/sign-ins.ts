@@ -16,18 +16,6 @@ import {
   type WaitingSignIn,
 } from "./sign-in-store";
 
-export interface SignIns {
-  /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already, or have begun */
-  begin(wanted: { host: string | undefined; app: SignInApp; member?: string }): Promise<BegunSignIn>;
-  /** @throws ProxyError as `SignInStore.find` */
-  find(id: string): Awaitable<BegunSignIn | undefined>;
-  /** Those of one member, or of the owner (null), that wait for a person. */
-  waiting(member: string | null): BegunSignIn[];
-  /** @returns False if there is no such sign-in. @throws ProxyError as `SignInStore.cancel` */
-  cancel(id: string): Awaitable<boolean>;
-  close(): void;
-}
-
 export interface SignInsOptions {
   hosts(name?: string): Hosts;
   version: string;
@@ -53,89 +41,109 @@ interface Course {
   show: SignInSteps["show"];
 }
 
-export function openSignIns(options: SignInsOptions): SignIns {
-  const { hosts, version, store, kept, logger, now, sleep } = options;
-  const running = new Map<string, AbortController>();
+export class SignIns {
+  readonly #options: SignInsOptions;
+  readonly #running = new Map<string, AbortController>();
   /** Those that have no code yet, by their id: whose they are. */
-  const starting = new Map<string, string | null>();
-  const startingOf = (wanted: string | null) => [...starting.values()].filter((member) => member === wanted);
+  readonly #starting = new Map<string, string | null>();
+
+  constructor(options: SignInsOptions) {
+    this.#options = options;
+    options.kept.follow({
+      stop: (id) => this.#running.get(id)?.abort(),
+      resume: (waiting) => this.#resume(waiting),
+    });
+  }
+
+  /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already, or have begun */
+  async begin(wanted: { host: string | undefined; app: SignInApp; member?: string | undefined }): Promise<BegunSignIn> {
+    const { app, member = null } = wanted;
+    const { hosts, kept, now } = this.#options;
+    const starting = [...this.#starting.values()].filter((other) => other === member).length;
+    if (kept.waiting(member).length + starting >= maxWaiting) throw tooManySignIns();
+    if (member !== null && kept.recent(member) + starting >= maxRecent) throw tooManyRecent();
+    const { promise, resolve, reject } = Promise.withResolvers<BegunSignIn>();
+    const id = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
+    const place = hosts(wanted.host);
+    const show: SignInSteps["show"] = async (code, device) => {
+      const expiresAt = now() + code.expiresIn * 1000;
+      const begun = { id, host: place.name, app: app.name, member, code, expiresAt };
+      const isHere = await kept.add({ ...begun, device });
+      this.#starting.delete(id);
+      resolve({ ...begun, state: { name: "waiting" } });
+      if (!isHere) this.#running.get(id)?.abort();
+    };
+    this.#starting.set(id, member);
+    void this.#run({ id, place, app, member, show }, reject);
+    return promise;
+  }
+
+  /** @throws ProxyError as `SignInStore.find` */
+  find(id: string): Awaitable<BegunSignIn | undefined> {
+    return this.#options.kept.find(id);
+  }
+
+  /** Those of one member, or of the owner (null), that wait for a person. */
+  waiting(member: string | null): BegunSignIn[] {
+    return this.#options.kept.waiting(member);
+  }
+
+  /** @returns False if there is no such sign-in. @throws ProxyError as `SignInStore.cancel` */
+  cancel(id: string): Awaitable<boolean> {
+    return this.#options.kept.cancel(id);
+  }
+
+  close(): void {
+    for (const controller of this.#running.values()) controller.abort();
+    this.#options.kept.close();
+  }
+
+  #resume({ id, host, app, member, device, expiresAt }: WaitingSignIn): void {
+    const { hosts, logger, now } = this.#options;
+    this.#running.get(id)?.abort();
+    logger.info(`A sign-in at ${host} that another server began goes on here.`);
+    const expiresIn = Math.max(0, (expiresAt - now()) / 1_000);
+    const left = { ...device, expiresIn };
+    void this.#run({ id, place: hosts(host), app: signInApp(app), member, device: left, show() {} });
+  }
+
+  /** @param early Called with the error if the sign-in ends before it is kept. */
+  async #run(course: Course, early?: (thrown: unknown) => void): Promise<void> {
+    const { id } = course;
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    try {
+      await this.#complete(course, controller.signal);
+    } catch (thrown) {
+      if (this.#starting.has(id)) early?.(thrown);
+      else if (!controller.signal.aborted)
+        await this.#options.kept.settle(id, { name: "failed", reason: asProxyError(thrown).message });
+    } finally {
+      this.#starting.delete(id);
+      if (this.#running.get(id) === controller) this.#running.delete(id);
+    }
+  }
 
   /** Runs the sign-in up to the saved account. */
-  async function complete({ id, place, app, member, device, show }: Course, signal: AbortSignal): Promise<void> {
+  async #complete({ id, place, app, member, device, show }: Course, signal: AbortSignal): Promise<void> {
+    const { version, store, kept, logger, sleep, saved: refresh, account } = this.#options;
     // Most servers never need it.
     const { completeSignIn } = await import("./complete-sign-in");
     const accounts: Pick<AccountStore, "prepare" | "add"> = {
       prepare: (host) => store.prepare(host),
-      async add(account) {
+      async add(added) {
         if (!(await kept.isMine(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
-        return store.add(account);
+        return store.add(added);
       },
     };
     const steps = { hosts: place, version, app, show, device, signal, sleep };
     const { saved, outcome } = await completeSignIn(steps, accounts, member ?? undefined);
-    options.saved();
+    refresh();
     logger.info(`${saved.login} at ${saved.host} was signed in on a page or by the admin API.`);
     const accountKey = accountKeyOf(saved);
-    const fault = await faultOf(options.account(accountKey));
+    const fault = await faultOf(account(accountKey));
     await kept.settle(id, { name: "done", login: saved.login, accountKey, outcome, fault });
   }
-
-  /** @param early Called with the error if the sign-in ends before it is kept. */
-  async function run(course: Course, early?: (thrown: unknown) => void): Promise<void> {
-    const { id } = course;
-    const controller = new AbortController();
-    running.set(id, controller);
-    try {
-      await complete(course, controller.signal);
-    } catch (thrown) {
-      if (starting.has(id)) early?.(thrown);
-      else if (!controller.signal.aborted)
-        await kept.settle(id, { name: "failed", reason: asProxyError(thrown).message });
-    } finally {
-      starting.delete(id);
-      if (running.get(id) === controller) running.delete(id);
-    }
-  }
-
-  kept.follow({
-    stop: (id) => running.get(id)?.abort(),
-    resume({ id, host, app, member, device, expiresAt }: WaitingSignIn) {
-      running.get(id)?.abort();
-      logger.info(`A sign-in at ${host} that another server began goes on here.`);
-      const expiresIn = Math.max(0, (expiresAt - now()) / 1_000);
-      void run({ id, place: hosts(host), app: signInApp(app), member, device: { ...device, expiresIn }, show() {} });
-    },
-  });
-
-  return {
-    begin({ host, app, member = null }: { host: string | undefined; app: SignInApp; member?: string | null }) {
-      if (kept.waiting(member).length + startingOf(member).length >= maxWaiting)
-        return Promise.reject(tooManySignIns());
-      if (member !== null && kept.recent(member) + startingOf(member).length >= maxRecent)
-        return Promise.reject(tooManyRecent());
-      const { promise, resolve, reject } = Promise.withResolvers<BegunSignIn>();
-      const id = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
-      const place = hosts(host);
-      const show: SignInSteps["show"] = async (code, device) => {
-        const expiresAt = now() + code.expiresIn * 1000;
-        const begun = { id, host: place.name, app: app.name, member, code, expiresAt };
-        const isHere = await kept.add({ ...begun, device });
-        starting.delete(id);
-        resolve({ ...begun, state: { name: "waiting" } });
-        if (!isHere) running.get(id)?.abort();
-      };
-      starting.set(id, member);
-      void run({ id, place, app, member, show }, reject);
-      return promise;
-    },
-    find: (id) => kept.find(id),
-    waiting: (member) => kept.waiting(member),
-    cancel: (id) => kept.cancel(id),
-    close() {
-      for (const controller of running.values()) controller.abort();
-      kept.close();
-    },
-  };
 }
 
 /** Whether the new account can use Copilot: its first token is asked for. */

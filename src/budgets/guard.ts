@@ -70,116 +70,158 @@ interface Options {
   warn(sentence: string): void;
 }
 
-export function openBudgetGuard({ config, openLedger, isWaiting = false, members, now, warn }: Options): BudgetGuard {
-  let opened: Ledger | undefined;
-  let known: { of: object; budgets: readonly Budget[] } | undefined;
+export const openBudgetGuard = (options: Options): BudgetGuard => new Guard(options);
 
-  const budgets = () => {
-    if (known?.of !== config.current) known = { of: config.current, budgets: budgetsOf(config.current) };
-    return known.budgets;
-  };
-  const ledger = () => {
-    if (opened) return opened;
-    opened = openLedger();
-    opened.followUsedUp?.((used) => {
-      const entries = [...running.keys()].flatMap((reservation) => reservation.entries);
-      const entry = entries.find((each) => isSameAmount(each, { key: used }));
-      if (entry) void afterwards(() => cutExceeded([entry], () => {}));
-    });
-    return opened;
-  };
-  /** A failure after a request has ended must not fail the request. */
-  const afterwards = (write: () => Awaitable<void>): Awaitable<void> =>
-    recovered(write, (thrown) =>
-      warn(`The budget ledger could not be written, so a request is missing in it: ${sentenceOf(thrown)}`),
-    );
-
+class Guard implements BudgetGuard {
+  readonly #options: Options;
+  #opened: Ledger | undefined;
+  #known: { of: object; budgets: readonly Budget[] } | undefined;
   /** Model → the real cost of its requests by the estimate. */
-  const ratios = new BoundedMap<string, number>(maxModels);
+  readonly #ratios = new BoundedMap<string, number>(maxModels);
   /** The running requests that a budget with `cut` may end. */
-  const running = new Map<Reservation, { subject: Subject; stop: (why: ProxyError) => void }>();
-  const learn = (model: string, expected: Amounts, real: Amounts) => {
+  readonly #running = new Map<Reservation, { subject: Subject; stop: (why: ProxyError) => void }>();
+  readonly overview: BudgetViews["overview"];
+  readonly holders: BudgetViews["holders"];
+  readonly statesOfMember: BudgetViews["statesOfMember"];
+  readonly emptyState: BudgetViews["emptyState"];
+
+  constructor(options: Options) {
+    this.#options = options;
+    const { members, now } = options;
+    const views = openBudgetViews({ budgets: () => this.budgets, ledger: () => this.#ledger(), members, now });
+    this.overview = views.overview;
+    this.holders = views.holders;
+    this.statesOfMember = views.statesOfMember;
+    this.emptyState = views.emptyState;
+    if (options.isWaiting) this.#ledger();
+  }
+
+  get budgets(): readonly Budget[] {
+    const { current } = this.#options.config;
+    if (this.#known?.of !== current) this.#known = { of: current, budgets: budgetsOf(current) };
+    return this.#known.budgets;
+  }
+
+  expect(model: string, { nanoCredits, premiumUnits }: Amounts): Amounts {
+    const ratio = this.#ratios.get(model) ?? 1;
+    return { nanoCredits: nanoCredits === null ? null : Math.ceil(nanoCredits * ratio), premiumUnits };
+  }
+
+  reserve(
+    subject: Subject,
+    expected: Amounts,
+    stop?: (why: ProxyError) => void,
+  ): Awaitable<Reservation | ProxyError | undefined> {
+    if (this.budgets.length === 0) return undefined;
+    const result = orUnable(() => this.#ledger().reserve(this.budgets, subject, expected));
+    return whenKnown(result, (known) => this.#granted(known, subject, stop));
+  }
+
+  settle(reservation: Reservation, { model, expected, real }: SettledRequest): void {
+    this.#running.delete(reservation);
+    this.#learn(model, expected, real);
+    void this.#afterwards(() =>
+      whenKnown(this.#ledger().settle(reservation, real), () =>
+        this.#cutExceeded(reservation.entries, ({ key }) => this.#ledger().tellUsedUp?.(key)),
+      ),
+    );
+  }
+
+  release(reservation: Reservation): Awaitable<void> {
+    this.#running.delete(reservation);
+    return this.#afterwards(() => this.#ledger().release(reservation));
+  }
+
+  remaining(subject: Subject): Awaitable<string | undefined> {
+    const shown = (states: BudgetState[]) =>
+      remainingOf(states.filter((state) => mayKnow(state, subject))) || undefined;
+    // The answer to the request is there already, and is given without the header while the ledger is away.
+    return recovered(
+      () => whenKnown(this.#ledger().states(this.budgets, subject), shown),
+      () => undefined,
+    );
+  }
+
+  limits(key: Pick<ClientKey, "name" | "member">): boolean {
+    return this.budgets.some((budget) => binds(budget, key, this.memberOf(key.member)));
+  }
+
+  memberOf(id: string | null): Pick<Member, "id" | "name"> | null {
+    return id === null ? null : { id, name: this.#options.members?.find(id)?.name ?? "" };
+  }
+
+  close(): void {
+    this.#opened?.close();
+  }
+
+  #ledger(): Ledger {
+    if (this.#opened) return this.#opened;
+    this.#opened = this.#options.openLedger();
+    this.#opened.followUsedUp?.((used) => {
+      const entries = [...this.#running.keys()].flatMap((reservation) => reservation.entries);
+      const entry = entries.find((each) => isSameAmount(each, { key: used }));
+      if (entry) void this.#afterwards(() => this.#cutExceeded([entry], () => {}));
+    });
+    return this.#opened;
+  }
+
+  /** A failure after a request has ended must not fail the request. */
+  #afterwards(write: () => Awaitable<void>): Awaitable<void> {
+    return recovered(write, (thrown) =>
+      this.#options.warn(
+        `The budget ledger could not be written, so a request is missing in it: ${sentenceOf(thrown)}`,
+      ),
+    );
+  }
+
+  #learn(model: string, expected: Amounts, real: Amounts): void {
     if (!expected.nanoCredits || real.nanoCredits === null) return;
-    const before = ratios.get(model) ?? 1;
+    const before = this.#ratios.get(model) ?? 1;
     const observed = before * (real.nanoCredits / expected.nanoCredits);
-    ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
-  };
+    this.#ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
+  }
+
   /** @param tell Called with what is used up: other servers run requests too. */
-  const cutExceeded = (
-    entries: readonly LedgerEntry[],
-    tell: (usedUp: LedgerEntry) => Awaitable<void>,
-  ): Awaitable<void> => {
+  #cutExceeded(entries: readonly LedgerEntry[], tell: (usedUp: LedgerEntry) => Awaitable<void>): Awaitable<void> {
     const cutting = entries.filter(({ budget: { cut, per } }) => cut && per !== "session");
     if (cutting.length === 0) return;
-    return whenKnown(ledger().read(cutting), (states) => {
-      const usedUp = cutting.filter((_, at) => states[at]!.used >= states[at]!.budget.limit);
-      for (const entry of usedUp) {
-        const state = states[cutting.indexOf(entry)]!;
-        for (const [other, { subject, stop }] of running)
-          if (other.entries.some((each) => isSameAmount(each, entry)))
-            stop(exceededError(state, now(), mayKnow(state, subject)));
-        void afterwards(() => tell(entry));
+    return whenKnown(this.#ledger().read(cutting), (states) => {
+      for (const [at, entry] of cutting.entries()) {
+        const state = states[at]!;
+        if (state.used < state.budget.limit) continue;
+        this.#stopAll(entry, state);
+        void this.#afterwards(() => tell(entry));
       }
     });
-  };
-  const granted = (result: ReserveResult, subject: Subject, stop?: (why: ProxyError) => void) => {
+  }
+
+  /** Ends the running requests that count for an amount which is used up. */
+  #stopAll(entry: LedgerEntry, state: BudgetState): void {
+    for (const [{ entries }, { subject, stop }] of this.#running)
+      if (entries.some((each) => isSameAmount(each, entry)))
+        stop(exceededError(state, this.#options.now(), mayKnow(state, subject)));
+  }
+
+  /** @throws ProxyError `quota`, unless another account may have an amount left. */
+  #granted(
+    result: ReserveResult,
+    subject: Subject,
+    stop: ((why: ProxyError) => void) | undefined,
+  ): Reservation | ProxyError | undefined {
     if ("exceeded" in result) {
+      const { now } = this.#options;
       const { exceeded } = result;
       const error = exceededError(exceeded, now(), mayKnow(exceeded, subject));
       const { resetsAt } = exceeded;
       if (resetsAt !== null) error.details.untilReady = () => Math.max(0, resetsAt - now());
-      // Another account may have an amount left.
       if (exceeded.budget.scope.account === undefined && exceeded.holder?.kind !== "account") throw error;
       return error;
     }
     const { reservation } = result;
     if (reservation.entries.length === 0) return undefined;
-    if (stop) running.set(reservation, { subject, stop });
+    if (stop) this.#running.set(reservation, { subject, stop });
     return reservation;
-  };
-  const memberOf: BudgetGuard["memberOf"] = (id) => (id === null ? null : { id, name: members?.find(id)?.name ?? "" });
-
-  if (isWaiting) ledger();
-  return {
-    get budgets() {
-      return budgets();
-    },
-    expect(model, { nanoCredits, premiumUnits }) {
-      const ratio = ratios.get(model) ?? 1;
-      return { nanoCredits: nanoCredits === null ? null : Math.ceil(nanoCredits * ratio), premiumUnits };
-    },
-    reserve(subject, expected, stop) {
-      if (budgets().length === 0) return undefined;
-      const result = orUnable(() => ledger().reserve(budgets(), subject, expected));
-      return whenKnown(result, (known) => granted(known, subject, stop));
-    },
-    settle(reservation, { model, expected, real }) {
-      running.delete(reservation);
-      learn(model, expected, real);
-      void afterwards(() =>
-        whenKnown(ledger().settle(reservation, real), () =>
-          cutExceeded(reservation.entries, ({ key }) => ledger().tellUsedUp?.(key)),
-        ),
-      );
-    },
-    release(reservation) {
-      running.delete(reservation);
-      return afterwards(() => ledger().release(reservation));
-    },
-    remaining(subject) {
-      const shown = (states: BudgetState[]) =>
-        remainingOf(states.filter((state) => mayKnow(state, subject))) || undefined;
-      // The answer to the request is there already, and is given without the header while the ledger is away.
-      return recovered(
-        () => whenKnown(ledger().states(budgets(), subject), shown),
-        () => undefined,
-      );
-    },
-    limits: (key) => budgets().some((budget) => binds(budget, key, memberOf(key.member))),
-    ...openBudgetViews({ budgets, ledger, members, now }),
-    memberOf,
-    close: () => opened?.close(),
-  };
+  }
 }
 
 /** The owner may know everything. */

@@ -121,7 +121,7 @@ export function openLedger(path: string, options: LedgerOptions): LocalLedger {
   let identity: string | undefined;
   const sound = (): LocalLedger => {
     identity ??= fileIdentity(path);
-    ledger ??= openLedgerFile(path, options);
+    ledger ??= new LedgerFile(path, options);
     identity ??= fileIdentity(path);
     return ledger;
   };
@@ -164,95 +164,133 @@ export function openLedger(path: string, options: LedgerOptions): LocalLedger {
   };
 }
 
-function openLedgerFile(path: string, { now, warn }: LedgerOptions): LocalLedger {
-  const prepare = (opened: Database) => void opened.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
-  const database = openDatabase(path, { migrations, content, prepare, warn });
-  const selectUsed = database.query<{ amount: number; unknown: number }, [string, string, number]>(
-    "SELECT amount, unknown FROM used WHERE budget = ? AND holder = ? AND start = ?",
-  );
-  const selectReserved = database.query<{ amount: number }, [string, string, number]>(
-    "SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE budget = ? AND holder = ? AND start = ?",
-  );
-  const expire = database.query<null, [number, number]>(
-    "DELETE FROM reservations WHERE expires_at_ms <= ? OR expires_at_ms > ?",
-  );
-  const insert = database.query<null, [string, string, string, number, number, number]>(
-    "INSERT INTO reservations (id, budget, holder, start, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)",
-  );
-  const remove = database.query<null, [string]>("DELETE FROM reservations WHERE id = ?");
-  const add = database.query<null, [string, string, number, number, number, number]>(
-    `INSERT INTO used (budget, holder, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, unknown = unknown + excluded.unknown,
-     changed_at_ms = excluded.changed_at_ms`,
-  );
+const insertUsed = "INSERT INTO used (budget, holder, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)";
+type UsedValues = [budget: string, holder: string, start: number, amount: number, unknown: number, changedAt: number];
 
-  const takeOver = database.query<null, [string, string, number, number, number, number]>(
-    `INSERT INTO used (budget, holder, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET amount = max(amount, excluded.amount), unknown = max(unknown, excluded.unknown)`,
-  );
+/** The file as it was opened; after damage another one is opened. */
+class LedgerFile implements LocalLedger {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #statements: ReturnType<typeof statementsOf>;
 
-  const readEntry = (entry: LedgerEntry): BudgetState => {
-    const { amount: used = 0, unknown = 0 } = selectUsed.get(...entry.key) ?? {};
-    return stateOf(entry, { used, unknown, reserved: selectReserved.get(...entry.key)!.amount }, now());
-  };
+  constructor(path: string, { now, warn }: LedgerOptions) {
+    const prepare = (opened: Database) =>
+      void opened.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
+    this.#database = openDatabase(path, { migrations, content, prepare, warn });
+    this.#now = now;
+    this.#statements = statementsOf(this.#database);
+  }
 
-  /** Reservations that end later than a new one were made before the clock was set back. */
-  const dropExpired = () => expire.run(now(), now() + reservationLifetime);
+  reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): ReserveResult {
+    const entries = entriesFor(budgets, subject, this.#now());
+    if (entries.length === 0) return { reservation: { id: "", entries } };
+    return this.#inTransaction(() => this.#reserve(entries, amounts, subject));
+  }
 
-  const reserve = database.transaction((entries: readonly LedgerEntry[], amounts: Amounts, subject: Subject) => {
-    dropExpired();
-    const exceeded = entries.map(readEntry).find((state) => exceeds(state, amountIn(state.budget, amounts), subject));
+  settle({ id, entries }: Reservation, amounts: Amounts): void {
+    if (entries.length === 0) return;
+    this.#inTransaction(() => {
+      for (const { budget, key } of entries) {
+        const amount = amountIn(budget, amounts);
+        this.#statements.add.run(...key, storedAmount(budget, amount), amount === null ? 1 : 0, this.#now());
+      }
+      this.#statements.remove.run(id);
+    });
+  }
+
+  release({ id, entries }: Reservation): void {
+    if (entries.length > 0) this.#statements.remove.run(id);
+  }
+
+  states(budgets: readonly Budget[], subject: Subject): BudgetState[] {
+    return this.read(entriesFor(budgets, subject, this.#now()));
+  }
+
+  read(entries: readonly LedgerEntry[]): BudgetState[] {
+    this.#dropExpired();
+    return entries.map((entry) => this.#stateOf(entry));
+  }
+
+  holders(budget: Budget, query: HolderQuery): HolderPage {
+    this.#dropExpired();
+    return readHolders(this.#database, budget, query, this.#now());
+  }
+
+  periods(): UsedPeriod[] {
+    const rows = this.#database
+      .query<Omit<UsedPeriod, "key"> & { budget: string; holder: string; start: number }, []>(
+        "SELECT budget, holder, start, amount, unknown FROM used",
+      )
+      .all();
+    return rows.map(({ budget, holder, start, amount, unknown }) => ({
+      key: [budget, holder, start],
+      amount,
+      unknown,
+    }));
+  }
+
+  takeOver(periods: readonly UsedPeriod[]): void {
+    this.#inTransaction(() => {
+      for (const { key, amount, unknown } of periods)
+        this.#statements.takeOver.run(...key, amount, unknown, this.#now());
+    });
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #inTransaction<T>(work: () => T): T {
+    return this.#database.transaction(work).immediate();
+  }
+
+  #reserve(entries: readonly LedgerEntry[], amounts: Amounts, subject: Subject): ReserveResult {
+    this.#dropExpired();
+    const exceeded = entries
+      .map((entry) => this.#stateOf(entry))
+      .find((state) => exceeds(state, amountIn(state.budget, amounts), subject));
     if (exceeded) return { exceeded };
     const id = crypto.randomUUID();
+    const until = this.#now() + reservationLifetime;
     for (const { budget, key } of entries)
-      insert.run(id, ...key, storedAmount(budget, amountIn(budget, amounts)), now() + reservationLifetime);
+      this.#statements.insert.run(id, ...key, storedAmount(budget, amountIn(budget, amounts)), until);
     return { reservation: { id, entries } };
-  });
+  }
 
-  const settle = database.transaction(({ id, entries }: Reservation, amounts: Amounts) => {
-    for (const { budget, key } of entries) {
-      const amount = amountIn(budget, amounts);
-      add.run(...key, storedAmount(budget, amount), amount === null ? 1 : 0, now());
-    }
-    remove.run(id);
-  });
+  #stateOf(entry: LedgerEntry): BudgetState {
+    const { amount: used = 0, unknown = 0 } = this.#statements.used.get(...entry.key) ?? {};
+    const reserved = this.#statements.reserved.get(...entry.key)!.amount;
+    return stateOf(entry, { used, unknown, reserved }, this.#now());
+  }
 
-  return {
-    reserve(budgets, subject, amounts) {
-      const entries = entriesFor(budgets, subject, now());
-      return entries.length === 0 ? { reservation: { id: "", entries } } : reserve.immediate(entries, amounts, subject);
-    },
-    settle(reservation, amounts) {
-      if (reservation.entries.length > 0) settle.immediate(reservation, amounts);
-    },
-    release({ id, entries }) {
-      if (entries.length > 0) remove.run(id);
-    },
-    states(budgets, subject) {
-      dropExpired();
-      return entriesFor(budgets, subject, now()).map(readEntry);
-    },
-    read(entries) {
-      dropExpired();
-      return entries.map(readEntry);
-    },
-    holders(budget, query) {
-      dropExpired();
-      return readHolders(database, budget, query, now());
-    },
-    periods: () =>
-      database
-        .query<Omit<UsedPeriod, "key"> & { budget: string; holder: string; start: number }, []>(
-          "SELECT budget, holder, start, amount, unknown FROM used",
-        )
-        .all()
-        .map(({ budget, holder, start, amount, unknown }) => ({ key: [budget, holder, start], amount, unknown })),
-    takeOver: database.transaction((periods: readonly UsedPeriod[]) => {
-      for (const { key, amount, unknown } of periods) takeOver.run(...key, amount, unknown, now());
-    }).immediate,
-    close: () => database.close(),
-  };
+  /** Reservations that end later than a new one were made before the clock was set back. */
+  #dropExpired(): void {
+    this.#statements.expire.run(this.#now(), this.#now() + reservationLifetime);
+  }
 }
+
+const statementsOf = (database: Database) => ({
+  used: database.query<{ amount: number; unknown: number }, [string, string, number]>(
+    "SELECT amount, unknown FROM used WHERE budget = ? AND holder = ? AND start = ?",
+  ),
+  reserved: database.query<{ amount: number }, [string, string, number]>(
+    "SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE budget = ? AND holder = ? AND start = ?",
+  ),
+  expire: database.query<null, [number, number]>(
+    "DELETE FROM reservations WHERE expires_at_ms <= ? OR expires_at_ms > ?",
+  ),
+  insert: database.query<null, [string, string, string, number, number, number]>(
+    "INSERT INTO reservations (id, budget, holder, start, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)",
+  ),
+  remove: database.query<null, [string]>("DELETE FROM reservations WHERE id = ?"),
+  add: database.query<null, UsedValues>(
+    `${insertUsed} ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, unknown = unknown + excluded.unknown,
+     changed_at_ms = excluded.changed_at_ms`,
+  ),
+  takeOver: database.query<null, UsedValues>(
+    `${insertUsed} ON CONFLICT DO UPDATE SET amount = max(amount, excluded.amount), unknown = max(unknown, excluded.unknown)`,
+  ),
+});
 
 function readHolders(
   database: Database,

@@ -18,7 +18,7 @@ import { nextPeriods } from "./sqlite-rollup";
 import type { Dimension, Group, Statistics } from "./statistics";
 import { openSteadyClock } from "./steady-clock";
 import { noTotals, type Totals } from "./totals";
-import { openWriteBehind } from "./write-behind";
+import { WriteBehind } from "./write-behind";
 
 export type { Entry, Row } from "./entry";
 export type { Filters } from "./filters";
@@ -107,7 +107,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
       if (hours.length > 0) await read("addUp", now());
     },
   });
-  const queue = openWriteBehind<Entry>({
+  const queue = new WriteBehind<Entry>({
     warn,
     now,
     write(entries) {

@@ -1,19 +1,4 @@
 /** Writes rows later than the requests that they describe, so that a slow or broken disk delays no request. */
-export interface WriteBehind<T> {
-  /** Queues a row. It is written after this turn of the event loop, or with others a moment later. Never throws, never waits. */
-  add(row: T): void;
-  /** Writes all queued rows now; true when none is left. */
-  flush(): boolean;
-  /** The last write failed, and rows are queued. */
-  readonly degraded: boolean;
-  /** How many rows are queued. */
-  readonly length: number;
-  /** Rows are queued so that they share a transaction with later ones. */
-  readonly gathering: boolean;
-  /** Writes all queued rows; later rows are ignored. */
-  close(): void;
-}
-
 export interface WriteBehindOptions<T> {
   /** Writes all of the rows, or throws and writes none of them. */
   write(rows: T[]): void;
@@ -32,85 +17,98 @@ const retryMs = 1_000;
 const intervalMs = 50;
 
 /** Rows that could not be written are tried again every second. Rows for which the queue has no room are lost and counted. */
-export function openWriteBehind<T>({ write, warn, now }: WriteBehindOptions<T>): WriteBehind<T> {
-  const queued: T[] = [];
-  let turn: NodeJS.Immediate | undefined;
-  let later: NodeJS.Timeout | undefined;
-  let writtenAt = Number.NEGATIVE_INFINITY;
-  let retry: NodeJS.Timeout | undefined;
-  let degraded = false;
-  let closed = false;
-  let lost = 0;
-  let warnedAt = Number.NEGATIVE_INFINITY;
+export class WriteBehind<T> {
+  readonly #options: WriteBehindOptions<T>;
+  readonly #queued: T[] = [];
+  #turn: NodeJS.Immediate | undefined;
+  #later: NodeJS.Timeout | undefined;
+  #writtenAt = Number.NEGATIVE_INFINITY;
+  #retry: NodeJS.Timeout | undefined;
+  #degraded = false;
+  #closed = false;
+  #lost = 0;
+  #warnedAt = Number.NEGATIVE_INFINITY;
 
-  const schedule = () => {
-    if (degraded || turn || later) return;
-    const waitMs = writtenAt + intervalMs - performance.now();
-    if (waitMs <= 0) turn = setImmediate(takeTurn);
-    else later = setTimeout(takeTurn, waitMs);
-  };
+  constructor(options: WriteBehindOptions<T>) {
+    this.#options = options;
+  }
 
-  const takeTurn = () => {
-    turn = undefined;
-    later = undefined;
+  /** Queues a row. It is written after this turn of the event loop, or with others a moment later. Never throws, never waits. */
+  add(row: T): void {
+    if (this.#closed) return;
+    if (this.#queued.length < maxQueued) this.#queued.push(row);
+    else this.#lost += 1;
+    this.#schedule();
+  }
+
+  /** Writes all queued rows now; true when none is left. */
+  flush(): boolean {
+    while (this.#queued.length) if (!this.#writeSome()) return false;
+    return true;
+  }
+
+  /** The last write failed, and rows are queued. */
+  get degraded(): boolean {
+    return this.#degraded;
+  }
+
+  /** How many rows are queued. */
+  get length(): number {
+    return this.#queued.length;
+  }
+
+  /** Rows are queued so that they share a transaction with later ones. */
+  get gathering(): boolean {
+    return this.#later !== undefined;
+  }
+
+  /** Writes all queued rows; later rows are ignored. */
+  close(): void {
+    this.#closed = true;
+    this.flush();
+    clearImmediate(this.#turn);
+    clearTimeout(this.#later);
+    clearTimeout(this.#retry);
+  }
+
+  #schedule(): void {
+    if (this.#degraded || this.#turn || this.#later) return;
+    const waitMs = this.#writtenAt + intervalMs - performance.now();
+    if (waitMs <= 0) this.#turn = setImmediate(this.#takeTurn);
+    else this.#later = setTimeout(this.#takeTurn, waitMs);
+  }
+
+  readonly #takeTurn = (): void => {
+    this.#turn = undefined;
+    this.#later = undefined;
     // Other work has its turn between two transactions.
-    if (writeSome() && queued.length) turn = setImmediate(takeTurn);
+    if (this.#writeSome() && this.#queued.length) this.#turn = setImmediate(this.#takeTurn);
   };
 
-  const writeSome = (): boolean => {
+  #writeSome(): boolean {
     try {
-      if (queued.length) write(queued.slice(0, maxRowsPerTransaction));
+      if (this.#queued.length) this.#options.write(this.#queued.slice(0, maxRowsPerTransaction));
     } catch (error) {
-      fail(error);
+      this.#fail(error);
       return false;
     }
-    queued.splice(0, maxRowsPerTransaction);
-    writtenAt = performance.now();
-    degraded = false;
+    this.#queued.splice(0, maxRowsPerTransaction);
+    this.#writtenAt = performance.now();
+    this.#degraded = false;
     return true;
-  };
+  }
 
-  const fail = (error: unknown) => {
-    degraded = true;
-    clearTimeout(retry);
-    retry = closed ? undefined : setTimeout(takeTurn, retryMs).unref();
-    if (now() - warnedAt < 60_000) return;
-    warnedAt = now();
-    const lostText = lost ? ` and ${lost} are lost` : "";
+  #fail(error: unknown): void {
+    const { now, warn } = this.#options;
+    this.#degraded = true;
+    clearTimeout(this.#retry);
+    this.#retry = this.#closed ? undefined : setTimeout(this.#takeTurn, retryMs).unref();
+    if (now() - this.#warnedAt < 60_000) return;
+    this.#warnedAt = now();
+    const lost = this.#lost ? ` and ${this.#lost} are lost` : "";
     const reason = error instanceof Error ? error.message : String(error);
     warn(
-      `The request history cannot be written (${reason}); ${queued.length} entries wait${lostText}. Requests are not affected.`,
+      `The request history cannot be written (${reason}); ${this.#queued.length} entries wait${lost}. Requests are not affected.`,
     );
-  };
-
-  const flush = () => {
-    while (queued.length) if (!writeSome()) return false;
-    return true;
-  };
-
-  return {
-    add(row) {
-      if (closed) return;
-      if (queued.length < maxQueued) queued.push(row);
-      else lost += 1;
-      schedule();
-    },
-    flush,
-    get degraded() {
-      return degraded;
-    },
-    get length() {
-      return queued.length;
-    },
-    get gathering() {
-      return later !== undefined;
-    },
-    close() {
-      closed = true;
-      flush();
-      clearImmediate(turn);
-      clearTimeout(later);
-      clearTimeout(retry);
-    },
-  };
+  }
 }

@@ -107,6 +107,7 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
         "accountAffinity",
         "autoModeModel",
         "autoWhenOnly",
+        "claudeCodeSettings",
         "fallbacks",
         "freeModelRouting",
         "longestWaitMinutes",
