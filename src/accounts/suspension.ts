@@ -16,12 +16,6 @@ export const isSuspensionAnswer = (status: number, text: string): boolean =>
 /** Error codes of a suspension, compared by their beginning. */
 export const suspensionCodes = /^(?:spammy|(?:account_)?suspended|abuse|access_revoked|programmatic_token)/;
 
-const permissionWords = /permission|forbidden|unauthorized|authentication/i;
-
-/** The same for an error in a stream, which has no status: the code reports it, or is about permissions while the message reports it. */
-export const isSuspensionEvent = (code: string, message: string): boolean =>
-  suspensionWords.test(code) || (permissionWords.test(code) && suspensionWords.test(message));
-
 const code = "account_suspended";
 
 export const isSuspension = (thrown: unknown): boolean => thrown instanceof ProxyError && thrown.details.code === code;

@@ -5,7 +5,7 @@ import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type CallResponse, readStart } from "../net/out/body";
 import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/copilot/failure";
-import { statusOf } from "../upstream/copilot/failure-rows";
+import { statusOf } from "../upstream/copilot/failure-match";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { bodyRemedies, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
 import type { RelayParts } from "./parts";

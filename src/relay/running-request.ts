@@ -1,6 +1,6 @@
 /** One request while it runs: what can stop it, what it holds, and its end, with which its row is written. */
 import type { Account } from "../accounts/account";
-import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
+import { suspensionReason } from "../accounts/suspension";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
@@ -10,6 +10,7 @@ import type { InFlightHandle } from "../live/in-flight";
 import { describeCause } from "../logger";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { pathOfUrl } from "../net/in/params";
+import { isSuspensionEvent } from "../upstream/copilot/failure-match";
 import { clientClosed, errorForClient } from "./client-error";
 import type { RelayParts } from "./parts";
 import { rememberMaker } from "./references";

@@ -5,7 +5,7 @@ import { differencesIn, shape } from "../../src/json-shape";
 import { jsonOf, readSse } from "../../src/net/stream/sse";
 import { openDrift } from "../../src/upstream/changes/drift";
 import { isKnownHeader } from "../../src/upstream/changes/known-names";
-import { isKnownCode } from "../../src/upstream/copilot/failure-rows";
+import { isKnownCode } from "../../src/upstream/copilot/failure-match";
 import { copilotStreams } from "../support/copilot-streams";
 import { type DriftWay, drifted } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readBrokenReply, readFailure, upstreamErrorIn } from "../../src/upstream/copilot/failure";
-import { rowOf, rows, statuses, statusOf } from "../../src/upstream/copilot/failure-rows";
+import { isSuspensionEvent, rowOf, statuses, statusOf } from "../../src/upstream/copilot/failure-match";
+import { rows } from "../../src/upstream/copilot/failure-rows";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
 const read = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -91,59 +92,10 @@ describe("codes before words", () => {
     expect(read(429, { error: { message } }).account?.name).toBe(state as "cooling");
   });
 
-  /** One failure for each row, in the order of the table. */
-  const samples: [status: number, code: string, message: string, param?: string][] = [
-    [401, "", "input item ID does not belong to this connection"],
-    [400, "invalid_encrypted_content", "It is."],
-    [400, "string_above_max_length", "It is.", "input[2].id"],
-    [400, "invalid_request_body", "Encrypted content item_id did not match the target item id."],
-    [400, "bad_request", "Invalid Copilot-Session-Token"],
-    [400, "invalid_function_parameters", "Invalid schema for function 'f': …"],
-    [400, "invalid_request_body", "Invalid schema for function 'f': '\\p{L}' is not a 'regex'."],
-    [400, "context_length_exceeded", "It is."],
-    [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
-    [400, "model_not_supported", 'model "m" is not accessible via the /chat/completions endpoint'],
-    [400, "model_not_supported", "It is not."],
-    [400, "model_not_available_for_integrator", "It is not."],
-    [400, "", 'The requested model is not available for integrator "x". Available models: [a].'],
-    [400, "no_available_model_endpoints", "It is not."],
-    [400, "", "no endpoints available for this model under your current plan and policies"],
-    [403, "spammy_user", "Flagged."],
-    [401, "", "Your account was suspended"],
-    [401, "", "unauthorized: Personal Access Token does not have Copilot Requests permission"],
-    [400, "", "Personal Access Tokens are not supported for this endpoint"],
-    [401, "session_expired", "It has."],
-    [401, "", "unauthorized: token expired"],
-    [402, "free_quota_exceeded", "Used up."],
-    [402, "overage_limit_reached", "Used up."],
-    [402, "additional_spend_limit_reached", "Spent."],
-    [402, "billing_not_configured", "Used up."],
-    [402, "quota_exceeded", "Used up."],
-    [429, "quota_exceeded", "Used up."],
-    [403, "", "You exceeded your quota."],
-    [403, "rate_limited", "Slow."],
-    [403, "", "API rate limit exceeded for user ID 1"],
-    [403, "", "access to this endpoint is forbidden"],
-    [403, "new_code", "It is not allowed."],
-    [413, "", "Request Entity Too Large"],
-    [421, "", "Misdirected Request"],
-    [422, "", "filtered"],
-    [429, "user_global_rate_limited", "Slow."],
-    [429, "user_weekly_rate_limited", "Slow."],
-    [429, "user_model_rate_limited", "Slow."],
-    [429, "model_overloaded", "Slow."],
-    [429, "extension_blocked", "Slow."],
-    [429, "rate_limited", "Slow."],
-    [429, "", "Slow."],
-    [466, "", "too old"],
-    [499, "", "closed"],
-  ];
-
-  test("each row can be reached, and none by its place alone", () => {
-    const reached = samples.map(([status, code, message, param]) => rowOf(status, { code, message, param })!);
-    expect(reached.map((row) => rows.indexOf(row))).toEqual(rows.map((_, at) => at));
-    for (const [status, code, message, param] of samples) {
-      const meant = rowOf(status, { code, message, param })!;
+  test("each row is reached by its example, and none by its place alone", () => {
+    for (const meant of rows) {
+      const [status, code, message, param] = meant.example;
+      expect([meant.example, rowOf(status, { code, message, param }) === meant]).toEqual([meant.example, true]);
       const rivals = rows.filter(
         (row) =>
           row.status.includes(status) &&
@@ -154,6 +106,21 @@ describe("codes before words", () => {
       expect(rivals.length).toBeLessThanOrEqual(1);
     }
   });
+});
+
+test.each([
+  ["spammy_user", "Flagged.", true],
+  ["go_http_client_blocked", "It is.", true],
+  ["permission_error", "Your account was suspended.", true],
+  ["http_forbidden", "Blocked for abuse.", true],
+  ["unauthorized", "access_revoked", true],
+  ["permission_error", "Not allowed.", false],
+  // The words of a message count only where the code is about permissions.
+  ["api_error", "Your account was suspended.", false],
+  ["invalid_request_error", "The word suspended is not allowed.", false],
+  ["", "Your account was suspended.", false],
+])("whether a stream says that the account is suspended: %s, %s", (code, message, isSuspended) => {
+  expect(isSuspensionEvent(code, message)).toBe(isSuspended);
 });
 
 describe("an error with status 200", () => {
@@ -188,7 +155,9 @@ describe("an error with status 200", () => {
     ["", 502],
   ])("%s", (code, status) => {
     expect(statusOf(code)).toBe(status);
-    expect(statuses.filter(([pattern]) => pattern.test(code)).length).toBe(status === 502 ? 0 : 1);
+    const byRow = rows.filter((row) => row.stream !== undefined && row.code!.test(code)).length;
+    const byCode = statuses.filter(([pattern]) => pattern.test(code)).length;
+    expect([byRow > 1, byCode > 1, byRow + byCode > 0]).toEqual([false, false, status !== 502]);
   });
 
   test("means what an answer with that status would have meant", () => {

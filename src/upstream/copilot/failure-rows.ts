@@ -1,69 +1,8 @@
-/** What each error answer of GitHub Copilot means, as a table: matched by its code, else by its message, else by its status. */
+/** What each error answer of GitHub Copilot means, as a table. `failure-match.ts` finds the row of an answer. */
 import { suspensionCodes, suspensionStatuses, suspensionWords } from "../../accounts/suspension";
 import { personalTokenReason, personalTokenWords } from "../../accounts/token-exchange";
 import { contextWords } from "../../dialects/hub/context-limit";
-import type { ErrorKind } from "../../errors";
-
-export interface FailureRow {
-  status: number[];
-  /** Matches the error's code. GitHub appends `:plan` to some, so only the beginning is compared. */
-  code?: RegExp;
-  /** Matches the field named by the error, in addition to `code`. */
-  param?: RegExp;
-  /**
-   * Matches the message. Beside `code` both must match, and such a row goes before those that match the code alone: some
-   * codes say less than their text. Without `code` it counts if no row of this status matches the code.
-   */
-  words?: RegExp;
-  /** What to try; nothing when missing. `renew-session` sends the request again even if the session stays the same. */
-  remedy?: "refresh-session" | "renew-session" | "relearn-host" | "next-account" | "repair" | "fit-tools";
-  /** The new state of the account. */
-  state?: "cooling" | "exhausted" | "failed";
-  /** What the state applies to: this model only, or all premium models; the whole account when missing. */
-  scope?: "model" | "premium";
-  /** Upper limit for the wait that the answer asks for, in seconds; a day when missing. */
-  maxWait?: number;
-  /** The state ends when a person changes a setting at GitHub, which no answer tells in advance. */
-  untilRaised?: boolean;
-  /**
-   * The account was refused the model, by a word that GitHub also has for a client that the account's organization does
-   * not allow. `model`: the account does not have this model, whatever its list says.
-   */
-  denies?: "model" | "right";
-  /** No account is used until a person has acted. */
-  suspended?: boolean;
-  kind?: ErrorKind;
-  /** The status the client gets instead of the upstream's. */
-  clientStatus?: number;
-  /** The code the client gets instead of the upstream's. */
-  clientCode?: string;
-  /** The reason, appended to the upstream's message; `{until}` becomes ` until <time>` if that is known. */
-  sentence?: string;
-  /** What to do. */
-  hint?: string;
-}
-
-export interface UpstreamError {
-  code: string;
-  message: string;
-  param?: string;
-  /** The body is a page for a browser, as something on the way to GitHub answers it. Its words are not read. */
-  isPage?: boolean;
-}
-
-/** The row of an error: matched by its code and message, else by its code, else by its message, else by its status alone. */
-export function rowOf(status: number, { code, message, param = "", isPage }: UpstreamError): FailureRow | undefined {
-  const all = rows.filter((row) => row.status.includes(status));
-  const words = isPage ? undefined : message;
-  const hasWords = (row: FailureRow) => words !== undefined && row.words?.test(words) === true;
-  const hasCode = (row: FailureRow) => row.code?.test(code) === true && (row.param?.test(param) ?? true);
-  return (
-    all.find((row) => hasCode(row) && hasWords(row)) ??
-    all.find((row) => hasCode(row) && row.words === undefined) ??
-    all.find((row) => row.code === undefined && hasWords(row)) ??
-    all.find((row) => row.code === undefined && row.words === undefined)
-  );
-}
+import type { FailureRow } from "./failure-row";
 
 /** Seconds. */
 export const daySeconds = 86_400;
@@ -137,14 +76,33 @@ const suspended = {
 } as const;
 
 /** Codes of limits that hold for every account and model alike. */
-export const ofEveryModel = /^(?:integration_rate_limited|extension_blocked)/;
+export const ofEveryModel = /^(?:integration_rate_limit|extension_blocked)/;
 
 export const rows: readonly FailureRow[] = [
   // Items made by another account. A 401 here does not mean that this account's token is bad.
-  { status: [400, 401], words: /does not belong to this connection/i, ...replayed },
-  { status: [400], code: /^invalid_encrypted_content/, ...replayed },
-  { status: [400], code: /^string_above_max_length/, param: /^input\[\d+\]\.id$/, ...replayed },
   {
+    example: [401, "", "input item ID does not belong to this connection"],
+    status: [400, 401],
+    words: /does not belong to this connection/i,
+    ...replayed,
+  },
+  {
+    example: [400, "invalid_encrypted_content", "It is."],
+    status: [400],
+    code: /^invalid_encrypted_content/,
+    stream: 400,
+    ...replayed,
+  },
+  {
+    example: [400, "string_above_max_length", "It is.", "input[2].id"],
+    status: [400],
+    code: /^string_above_max_length/,
+    stream: 400,
+    param: /^input\[\d+\]\.id$/,
+    ...replayed,
+  },
+  {
+    example: [400, "invalid_request_body", "Encrypted content item_id did not match the target item id."],
     status: [400],
     words:
       /item_id did not match|input\[\d+\]\.id'?: string too long|invalid `(?:signature|data)` in `(?:redacted_)?thinking`/i,
@@ -152,21 +110,40 @@ export const rows: readonly FailureRow[] = [
   },
   // The session token of Auto has ended, or belongs to another account. The status is not known (texts seen 2026-03).
   {
+    example: [400, "bad_request", "Invalid Copilot-Session-Token"],
     status: [400, 401, 403],
     words: /copilot-session-token/i,
     kind: "upstream",
     clientStatus: 502,
     clientCode: "auto_token_refused",
   },
-  { status: [400], code: /^invalid_function_parameters/, ...refusedSchema },
   {
+    example: [400, "invalid_function_parameters", "Invalid schema for function 'f': …"],
+    status: [400],
+    code: /^invalid_function_parameters/,
+    ...refusedSchema,
+  },
+  {
+    example: [400, "invalid_request_body", "Invalid schema for function 'f': '\\p{L}' is not a 'regex'."],
     status: [400],
     words: /invalid schema for function|input_schema does not support|input_schema\.type: field required/i,
     ...refusedSchema,
   },
-  { status: [400], code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/, ...tooLong },
-  { status: [400, 413], words: contextWords, ...tooLong },
   {
+    example: [400, "context_length_exceeded", "It is."],
+    status: [400],
+    code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/,
+    stream: 400,
+    ...tooLong,
+  },
+  {
+    example: [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
+    status: [400, 413],
+    words: contextWords,
+    ...tooLong,
+  },
+  {
+    example: [400, "model_not_supported", 'model "m" is not accessible via the /chat/completions endpoint'],
     // Seen with both codes in Copilot's CLI, 2026-08: the text is right.
     status: [400],
     code: /^(?:unsupported_api_for_model|model_not_supported)/,
@@ -176,46 +153,107 @@ export const rows: readonly FailureRow[] = [
     sentence: "GitHub's model list names this endpoint for the model, and GitHub does not serve it there.",
     hint: "The list is read again within ten minutes; use another model until then.",
   },
-  { status: [400], code: /^model_not_supported/, ...lacksModel, clientCode: "model_not_found" },
-  { status: [400], code: /^model_not_available_for_integrator/, ...otherIntegrators },
-  { status: [400], words: /not available for integrator/i, ...otherIntegrators },
-  { status: [400], code: /^no_available_model_endpoints/, ...noEndpoints },
-  { status: [400], words: /no endpoints available for this model/i, ...noEndpoints },
-  { status: suspensionStatuses, code: suspensionCodes, ...suspended },
-  { status: suspensionStatuses, words: suspensionWords, ...suspended },
   {
+    example: [400, "model_not_supported", "It is not."],
+    status: [400],
+    code: /^model_not_supported/,
+    stream: 400,
+    ...lacksModel,
+    clientCode: "model_not_found",
+  },
+  {
+    example: [400, "model_not_available_for_integrator", "It is not."],
+    status: [400],
+    code: /^model_not_available_for_integrator/,
+    stream: 400,
+    ...otherIntegrators,
+  },
+  {
+    example: [400, "", 'The requested model is not available for integrator "x". Available models: [a].'],
+    status: [400],
+    words: /not available for integrator/i,
+    ...otherIntegrators,
+  },
+  {
+    example: [400, "no_available_model_endpoints", "It is not."],
+    status: [400],
+    code: /^no_available_model_endpoints/,
+    stream: 400,
+    ...noEndpoints,
+  },
+  {
+    example: [400, "", "no endpoints available for this model under your current plan and policies"],
+    status: [400],
+    words: /no endpoints available for this model/i,
+    ...noEndpoints,
+  },
+  {
+    example: [403, "spammy_user", "Flagged."],
+    status: suspensionStatuses,
+    code: suspensionCodes,
+    stream: 403,
+    ...suspended,
+  },
+  {
+    example: [401, "", "Your account was suspended"],
+    status: suspensionStatuses,
+    words: suspensionWords,
+    ...suspended,
+  },
+  {
+    example: [401, "", "unauthorized: Personal Access Token does not have Copilot Requests permission"],
     status: [401],
     words: /Personal Access Token does not have Copilot Requests permission/i,
     ...refusedToken,
     sentence: "Sign in again, on the page Accounts or with `dragoman auth`.",
   },
-  { status: [400, 403], words: personalTokenWords, ...refusedToken, sentence: personalTokenReason },
+  {
+    example: [400, "", "Personal Access Tokens are not supported for this endpoint"],
+    status: [400, 403],
+    words: personalTokenWords,
+    ...refusedToken,
+    sentence: personalTokenReason,
+  },
   // Seen in VS Code's client over WebSockets, 2026-10.
   {
+    example: [401, "session_expired", "It has."],
     status: [400, 401, 403],
     code: /^session_expired/,
+    stream: 401,
     remedy: "renew-session",
     kind: "upstream",
     clientStatus: 502,
     sentence: "A new session was refused too; try again in a moment.",
   },
-  { status: [401], remedy: "refresh-session", kind: "no_account", clientStatus: 503 },
   {
+    example: [401, "", "unauthorized: token expired"],
+    status: [401],
+    remedy: "refresh-session",
+    kind: "no_account",
+    clientStatus: 503,
+  },
+  {
+    example: [402, "free_quota_exceeded", "Used up."],
     status: [402, 403, 429],
     code: /^free_/,
+    stream: 402,
     ...usedUp,
     sentence: "The free plan's share is used up{until}.",
   },
   {
+    example: [402, "overage_limit_reached", "Used up."],
     status: [402, 403, 429],
     code: /^overage_limit/,
+    stream: 402,
     ...usedUp,
     sentence: "The budget for use beyond the plan is spent{until}; it is set at https://github.com/settings/billing.",
   },
   {
+    example: [402, "additional_spend_limit_reached", "Spent."],
     // VS Code's client, 2026-10: a person raises the budget on the page, a seat's admin does it for the seat.
     status: [402, 403, 429],
     code: /^additional_spend/,
+    stream: 402,
     ...usedUp,
     clientCode: "additional_spend_limit_reached",
     untilRaised: true,
@@ -224,17 +262,26 @@ export const rows: readonly FailureRow[] = [
     hint: freeMayWork,
   },
   {
+    example: [402, "billing_not_configured", "Used up."],
     status: [402, 403, 429],
     code: /^billing_not/,
+    stream: 402,
     ...usedUp,
     sentence: "Use beyond the plan needs billing to be set up at https://github.com/settings/billing.",
   },
-  { status: [402], ...quotaIsUsedUp },
-  { status: [403, 429], code: /^(?:insufficient_)?quota/, ...quotaIsUsedUp },
-  { status: [403, 429], words: quotaWords, ...quotaIsUsedUp },
-  { status: [403], code: /rate_limit/, ...slowDown },
-  { status: [403], words: /rate limit/i, ...slowDown },
+  { example: [402, "quota_exceeded", "Used up."], status: [402], ...quotaIsUsedUp },
   {
+    example: [429, "quota_exceeded", "Used up."],
+    status: [403, 429],
+    code: /^(?:insufficient_)?quota/,
+    stream: 402,
+    ...quotaIsUsedUp,
+  },
+  { example: [403, "", "You exceeded your quota."], status: [403, 429], words: quotaWords, ...quotaIsUsedUp },
+  { example: [403, "rate_limited", "Slow."], status: [403], code: /rate_limit/, ...slowDown },
+  { example: [403, "", "API rate limit exceeded for user ID 1"], status: [403], words: /rate limit/i, ...slowDown },
+  {
+    example: [403, "", "access to this endpoint is forbidden"],
     // Clients that an organization does not allow hear the same, or nothing at all (oh-my-pi, 2026-09).
     status: [403],
     words: /^$|not authorized to use this Copilot feature|access to this endpoint is forbidden/i,
@@ -243,45 +290,79 @@ export const rows: readonly FailureRow[] = [
     clientCode: "model_not_allowed",
     sentence: enableFirst,
   },
-  { status: [403], ...noRight, sentence: enableFirst },
-  { status: [413], kind: "too_large", sentence: "Large images are the usual reason: send fewer or smaller ones." },
-  { status: [421], remedy: "relearn-host", kind: "upstream", clientStatus: 502 },
-  { status: [422], kind: "invalid_request", clientStatus: 400, clientCode: "content_filter" },
+  { example: [403, "new_code", "It is not allowed."], status: [403], ...noRight, sentence: enableFirst },
   {
+    example: [413, "", "Request Entity Too Large"],
+    status: [413],
+    kind: "too_large",
+    sentence: "Large images are the usual reason: send fewer or smaller ones.",
+  },
+  {
+    example: [421, "", "Misdirected Request"],
+    status: [421],
+    remedy: "relearn-host",
+    kind: "upstream",
+    clientStatus: 502,
+  },
+  {
+    example: [422, "", "filtered"],
+    status: [422],
+    kind: "invalid_request",
+    clientStatus: 400,
+    clientCode: "content_filter",
+  },
+  {
+    example: [429, "user_global_rate_limited", "Slow."],
     status: [429],
     code: /^user_global/,
+    stream: 429,
     ...slowDown,
     sentence: "This limit holds for the whole account, whatever the model{until}.",
   },
   {
+    example: [429, "user_weekly_rate_limited", "Slow."],
     status: [429],
     code: /^user_weekly/,
+    stream: 429,
     ...slowDown,
     maxWait: 7 * daySeconds,
     sentence: "This limit holds for the whole account, whatever the model{until}.",
   },
   {
+    example: [429, "user_model_rate_limited", "Slow."],
     status: [429],
     code: /^user_model/,
+    stream: 429,
     ...slowDown,
     scope: "model",
     sentence: "This limit holds for this model only{until}; another one may work at once.",
   },
   {
+    example: [429, "model_overloaded", "Slow."],
     status: [429],
     code: /^model_overloaded/,
+    stream: 429,
     kind: "rate_limit",
     sentence: "Another account would not help; another model may.",
   },
   {
+    example: [429, "extension_blocked", "Slow."],
     status: [429],
     code: ofEveryModel,
+    stream: 429,
     kind: "rate_limit",
     sentence: "This limit holds for every account and model alike{until}: only waiting helps.",
   },
-  { status: [429], code: /^(?:rate_limit|agent_mode_limit|too_many_requests)/, ...limited },
-  { status: [429], ...limited },
   {
+    example: [429, "rate_limited", "Slow."],
+    status: [429],
+    code: /^(?:rate_limit|agent_mode_limit|too_many_requests)/,
+    stream: 429,
+    ...limited,
+  },
+  { example: [429, "", "Slow."], status: [429], ...limited },
+  {
+    example: [466, "", "too old"],
     status: [466],
     kind: "upstream",
     clientStatus: 502,
@@ -289,45 +370,5 @@ export const rows: readonly FailureRow[] = [
     sentence:
       'dragoman is too old for this upstream: update it, or set "upstreamHeaders": {"x-github-api-version": "<newer>"} in config.json.',
   },
-  { status: [499], kind: "upstream", clientStatus: 502 },
+  { example: [499, "", "closed"], status: [499], kind: "upstream", clientStatus: 502 },
 ];
-
-/**
- * The status for an error that arrives in the body of a 200. Types are those of Anthropic's documentation of errors,
- * codes those of Copilot and of OpenAI.
- */
-export const statusOf = (code: string): number => statuses.find(([pattern]) => pattern.test(code))?.[1] ?? 502;
-
-/** No code matches two rows. */
-export const statuses: readonly [code: RegExp, status: number][] = [
-  [/^overloaded/, 529],
-  [
-    /^(?:rate_limit|user_(?:global|weekly|model)_rate_limit|integration_rate_limit|agent_mode_limit|too_many_requests|model_overloaded|extension_blocked)/,
-    429,
-  ],
-  [/^(?:(?:insufficient_)?quota|free_|overage_limit|additional_spend|billing_)/, 402],
-  [/^content_(?:filter|policy)/, 422],
-  [
-    /^(?:bad_request|invalid_(?:request|prompt|encrypted|image|value|type)|context_length|model_max_prompt|string_above|un(?:supported|known|recognized)_|missing_|off_topic|previous_response_not_found|model_not_supported|model_not_available|no_available_model|websocket_connection_limit)/,
-    400,
-  ],
-  [/^(?:authentication_error|unauthorized|session_expired)/, 401],
-  [/^(?:permission|forbidden)/, 403],
-  [suspensionCodes, 403],
-  [/^not_found/, 404],
-  [/^user_request_timeout/, 408],
-  [/^request_too_large/, 413],
-  [/^timeout/, 504],
-  [/^(?:api_error|server_error|internal_(?:server_)?error)/, 500],
-  [/^(?:service_unavailable|upstream_provider_rate_limit)/, 503],
-];
-
-/** Codes and types of errors that need no row of their own; from Copilot's clients and the vendors' documentation. */
-const otherCodes =
-  /^(?:decoder_error|failed_precondition|image_|invalid_function_parameters|json_|model_(?:not_found|pending)|not_supported|payload_too_large|tool_|unprocessable|upstream_)/;
-
-/** Whether an upstream's error code or type has been seen before. */
-export const isKnownCode = (code: string): boolean =>
-  otherCodes.test(code) ||
-  statuses.some(([pattern]) => pattern.test(code)) ||
-  rows.some((row) => row.code?.test(code) ?? false);

@@ -6,7 +6,9 @@ import { type ErrorKind, ProxyError, retryHeaders } from "../../errors";
 import { zonedTime } from "../../format";
 import { isObject, parseJson } from "../../json";
 import { readRetryAfter } from "../../net/out/retry-after";
-import { daySeconds, type FailureRow, isKnownCode, rowOf, statusOf, type UpstreamError } from "./failure-rows";
+import { isKnownCode, rowOf, statusOf } from "./failure-match";
+import type { FailureRow, UpstreamError } from "./failure-row";
+import { daySeconds } from "./failure-rows";
 import { patternOf, refusedParam } from "./unsupported-params";
 
 export interface Failure {

@@ -8,7 +8,7 @@ import { editMembers } from "../../net/json/json-edit";
 import { type CallResponse, openBody } from "../../net/out/body";
 import { startClock } from "../../net/out/clock";
 import type { OutgoingCall } from "../../net/out/fetch";
-import { statusOf } from "./failure-rows";
+import { statusOf } from "./failure-match";
 import type { PooledSocket, SocketAddress, SocketPool } from "./socket-pool";
 
 export interface SocketCall extends SocketAddress, Pick<OutgoingCall, "controller" | "limits" | "who"> {
