@@ -35,6 +35,8 @@ export interface ClientCodec {
   decodeRequest(body: unknown): Conversation;
   /** The client's key for the prompt cache or its session id, if the dialect has a field for it; not validated. */
   session?(body: JsonObject): unknown;
+  /** The client's id for what a person asked, which all requests for it share, if the dialect has a field for it; not validated. */
+  promptId?(body: JsonObject): unknown;
   /** What the request names by its id in place of sending it, other than reasoning. */
   references?(body: JsonObject): ItemReference[];
 

@@ -82,7 +82,21 @@ const columns = {
   fallbacks: { sql: "TEXT", running: true },
   /** JSON of how Auto chose the model, why, and with which discount; null if the client did not ask for Auto. */
   auto: { sql: "TEXT" },
+  /** The beginning of a hash of the client's own id for a prompt, which the requests of its subagents carry too. */
+  prompt: { sql: "TEXT", running: true, label: "Prompt" },
+  /** What the request was for: a word of `requestKinds`; null if the client does not say. */
+  kind: { sql: "TEXT", running: true, label: "Kind" },
+  /** The client's name for a kind of subagent: `Explore`, `Plan`. */
+  agent_type: { sql: "TEXT", running: true, label: "Agent type" },
+  /** What the client was working on: a name that its owner chose. */
+  project: { sql: "TEXT", running: true, label: "Project" },
+  /** How long a prompt had not been used, if the cache had dropped it meanwhile. */
+  cache_idle_ms: { sql: "INTEGER" },
 } as const satisfies Record<string, Column>;
+
+/** What a request is for. `main` is the conversation with a person; `auxiliary` are titles, topics and the like. */
+export const requestKinds = ["main", "subagent", "compaction", "auxiliary", "search", "judge"] as const;
+export type RequestKind = (typeof requestKinds)[number];
 
 interface Values {
   TEXT: string;
@@ -172,3 +186,6 @@ export const insertEntry = `INSERT INTO requests (${columnNames.join(", ")}) VAL
 export const valuesOf = (entry: Entry) => columnNames.map((name) => entry[name]);
 
 export { columns as entryColumns };
+
+/** The columns of the indexes that find the rows of a prompt, and the prompts of the newest rows. */
+export const promptIndexes = ["prompt", "id, prompt"] as const;

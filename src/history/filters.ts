@@ -8,6 +8,7 @@ export interface Filters extends Partial<Record<NameColumn, string | null>> {
   /** The first digit of a status. */
   status_class?: number;
   has_error?: boolean;
+  has_prompt?: boolean;
   from_ms?: number;
   to_ms?: number;
 }

@@ -10,6 +10,7 @@ import { type HistoryConnection, openConnection } from "./connection";
 import { cut, type Entry, type Row } from "./entry";
 import type { Filters } from "./filters";
 import type { HistoryPage } from "./page";
+import type { PromptPage } from "./prompts";
 import { countRows, openPruning } from "./prune";
 import { HistoryReader } from "./reader";
 import type { Input, Output, ReaderTasks } from "./reader-tasks";
@@ -23,6 +24,7 @@ import { WriteBehind } from "./write-behind";
 export type { Entry, Row } from "./entry";
 export type { Filters } from "./filters";
 export type { HistoryPage as Page } from "./page";
+export type { PromptPage, PromptPart, PromptSums } from "./prompts";
 export type { Dimension, Group, Statistics } from "./statistics";
 export type { Totals } from "./totals";
 
@@ -51,6 +53,8 @@ export interface History {
    * @param count Of how many sessions.
    */
   largestSessions(filters: Filters, count: number): Promise<Group[]>;
+  /** What each prompt came to, the newest first. @param cursor The `next_cursor_id` of the page before. */
+  prompts(filters: Filters, limit: number, cursor?: number): Promise<PromptPage>;
   /**
    * Removes rows that are too old or too many, in small steps, and adds up the hours that are over. Also runs a second after the start, and every hour. After
    * the clock has jumped ahead, rows become too old only when the jump has lasted for a day.
@@ -154,6 +158,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     totals: async (filters) => (await askReader("statistics", filters, [])).totals,
     statistics: (filters, by) => askReader("statistics", filters, by),
     largestSessions: (filters, count) => askReader("largestSessions", filters, count),
+    prompts: (filters, limit, cursor) => askReader("prompts", filters, limit, cursor),
     prune: pruning.run,
     get degraded() {
       return !connection.isOpen || queue.degraded;
@@ -214,6 +219,7 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     totals: async () => nothing,
     statistics: async (_filters, by) => ({ by, totals: nothing, groups: [], others: null }),
     largestSessions: async () => [],
+    prompts: async () => ({ items: [], next_cursor_id: null, has_more: false }),
     prune: async () => {},
     degraded: true,
     queued: 0,

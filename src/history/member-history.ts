@@ -26,6 +26,7 @@ export function historyOf(history: History, member: string): History {
     totals: (filters) => inTurn(() => history.totals(own(filters))),
     statistics: (filters, by, signal) => inTurn(() => history.statistics(own(filters), by, signal)),
     largestSessions: (filters, count) => inTurn(() => history.largestSessions(own(filters), count)),
+    prompts: (filters, limit, cursor) => inTurn(() => history.prompts(own(filters), limit, cursor)),
     after: refuse,
     oldest: refuse,
     prune: refuse,

@@ -1,7 +1,7 @@
 /** The schema of the history's file. */
 import type { Database } from "bun:sqlite";
 import type { Migration } from "../sqlite";
-import { columnNames, entryColumns } from "./entry";
+import { columnNames, entryColumns, promptIndexes } from "./entry";
 import { prepareRollup } from "./sqlite-rollup";
 
 /** Step 1 creates the table with all present columns. A later step is needed only to change what older files hold. */
@@ -37,5 +37,9 @@ export function prepareHistory(database: Database): void {
           if (!present.has(name)) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name].sql}`);
       })
       .immediate();
+  for (const columns of promptIndexes)
+    database.run(
+      `CREATE INDEX IF NOT EXISTS requests_${columns.replace(", ", "_")} ON requests (${columns}) WHERE prompt IS NOT NULL`,
+    );
   prepareRollup(database);
 }

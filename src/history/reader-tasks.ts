@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite";
 import type { Dimension } from "./dimensions";
 import type { Filters } from "./filters";
 import { pageOf } from "./page";
+import { promptsOf } from "./prompts";
 import { addUp, atOneMoment, nextPeriods, removeForgotten } from "./sqlite-rollup";
 import { largestSessionsOf, statisticsOf } from "./statistics";
 
@@ -13,6 +14,8 @@ export const readerTasks = {
     atOneMoment(database, (source) => largestSessionsOf(source, filters, count)),
   page: (database: Database, filters: Filters, limit: number, cursor?: number) =>
     atOneMoment(database, (source) => pageOf(source, "each.*", filters, limit, cursor)),
+  prompts: (database: Database, filters: Filters, limit: number, cursor?: number) =>
+    atOneMoment(database, (source) => promptsOf(source, filters, limit, cursor)),
   /** Adds up the hours that are over, and then the days. */
   async addUp(database: Database, now: number) {
     removeForgotten(database);

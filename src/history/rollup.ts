@@ -20,7 +20,8 @@ export const views: readonly (readonly NameColumn[])[] = [
   ["member", "key_name"],
   ["account_key", "account_id"],
   ["session", "upstream_model"],
-  nameColumns.filter((name) => name !== "session"),
+  ["project", "upstream_model"],
+  nameColumns.filter((name) => name !== "session" && name !== "prompt"),
 ];
 
 /** The lengths of the periods in hours: those of UTC, and its days. */
@@ -91,6 +92,7 @@ export const rollupColumns = (names: readonly NameColumn[]): string[] => [
   "stream smallint NOT NULL",
   "http_status bigint NOT NULL",
   "failed smallint NOT NULL",
+  "prompted smallint NOT NULL",
   ...names.map((name) => `${name} text`),
   ...sumColumns.map(({ name, added }) => `${name} ${added === "join" ? "text" : "bigint NOT NULL"}`),
 ];
@@ -102,6 +104,7 @@ export function cellsOf(dialect: Dialect, view: number, hour: number, length: Pe
     "stream",
     "http_status",
     isHour ? "CASE WHEN error_type IS NULL THEN 0 ELSE 1 END" : "failed",
+    isHour ? "CASE WHEN prompt IS NULL THEN 0 ELSE 1 END" : "prompted",
     ...views[view]!,
   ];
   const [sums, from] = isHour
@@ -125,6 +128,7 @@ export const cellColumns = (view: number): string =>
     "stream",
     "http_status",
     "failed",
+    "prompted",
     ...views[view]!,
     ...sumColumns.map(({ name }) => name),
   ].join(", ");

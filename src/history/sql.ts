@@ -18,6 +18,8 @@ export interface Dialect {
   /** The character of `durations.ts` for the bucket of a duration; null if it is null. */
   mark(column: string): string;
   join(texts: string): string;
+  /** How many members a JSON array has beyond the first one. */
+  further(column: string): string;
   /** A sum as a number of JavaScript. */
   number(expression: string): string;
   /** A whole number. */
@@ -59,13 +61,15 @@ export function conditionsOf(
   of: "rows" | "cells" = "rows",
   names: readonly NameColumn[] = filteredNames(filters),
 ): string[] {
-  const { stream, status, status_class, has_error } = filters;
+  const { stream, status, status_class, has_error, has_prompt } = filters;
   const terms: string[] = [];
   if (stream !== undefined) terms.push(`stream = ${Number(stream)}`);
   if (status !== undefined) terms.push(`http_status = ${parameters.number(status)}`);
   if (status_class !== undefined) terms.push(`http_status / 100 = ${parameters.number(status_class)}`);
   if (has_error !== undefined)
     terms.push(of === "cells" ? `failed = ${Number(has_error)}` : `error_type IS ${has_error ? "NOT NULL" : "NULL"}`);
+  if (has_prompt !== undefined)
+    terms.push(of === "cells" ? `prompted = ${Number(has_prompt)}` : `prompt IS ${has_prompt ? "NOT NULL" : "NULL"}`);
   for (const name of names) {
     const value = filters[name]!;
     terms.push(value === null ? `${name} IS NULL` : `${name} = ${parameters.text(value)}`);

@@ -26,6 +26,7 @@ export const sqlite: Dialect = {
   // A table, because the SQLite of macOS computes no logarithms.
   mark: (column) => `(SELECT mark FROM duration_marks WHERE from_ms <= ${column} ORDER BY from_ms DESC LIMIT 1)`,
   join: (texts) => `group_concat(${texts}, '')`,
+  further: (column) => `max(json_array_length(${column}) - 1, 0)`,
   number: (expression) => expression,
   rounded: (expression) => `CAST(round(${expression}) AS INTEGER)`,
 };

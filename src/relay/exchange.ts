@@ -5,6 +5,7 @@ import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
 import type { ClientConnection } from "../net/in/guard";
 import type { ReadText } from "../net/json/json-skeleton";
+import { idOf } from "./hints";
 import { type AddressMembers, type Facts, type Incoming, readFacts, readIncoming } from "./incoming";
 import type { Initiator } from "./initiator";
 import type { RequestRecord } from "./request-record";
@@ -82,9 +83,10 @@ export class Exchange {
     this.whole = incoming.skeleton?.whole;
     this.bodySession = this.codec.session?.(incoming.body);
     this.session = clientSession(request.headers, this.bodySession);
-    const facts = readFacts(this.codec, incoming, request.headers);
+    const facts = readFacts(this.codec, incoming, this.record.hints.kind);
     this.facts = { ...facts, ...(read.initiator ?? (reshape && summarized)) };
-    this.record.setSession(this.session);
+    const prompt = idOf(this.codec.promptId?.(incoming.body));
+    this.record.setSession(this.session, { prompt, kind: this.facts.kind });
   }
 
   /** The same request with the client's own body, which asks the upstream itself for a summary. */
@@ -116,4 +118,4 @@ export class Exchange {
 }
 
 /** No person asks for a summary: the client does, when the conversation has become long. */
-const summarized = { initiator: "agent", reason: "the conversation is summarized" } as const;
+const summarized = { initiator: "agent", reason: "the conversation is summarized", kind: "compaction" } as const;

@@ -2,6 +2,7 @@
 import type { ClientCodec } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
+import type { RequestKind } from "../history/entry";
 import { isObject, parseWithSource } from "../json";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { bodyText, type RequestBody, readRequestBody } from "../net/in/request-body";
@@ -81,12 +82,12 @@ export interface Facts extends Initiator {
   vision: boolean;
 }
 
+/** @param said What the client says that the request is for. */
 export function readFacts(
   codec: ClientCodec,
   { body, skeleton }: Pick<Incoming, "body" | "skeleton">,
-  headers: Headers,
+  said?: RequestKind,
 ): Facts {
   const overview = codec.overview(body);
-  const { initiator, reason } = initiatorOf(overview, headers, skeleton?.whole);
-  return { initiator, reason, vision: overview.image };
+  return { ...initiatorOf(overview, said, skeleton?.whole), vision: overview.image };
 }

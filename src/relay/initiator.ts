@@ -1,11 +1,14 @@
 /** Whether a person or the client itself made the request. The upstream bills some plans by it; the history shows it. */
 import type { Overview } from "../dialects/codecs";
+import type { RequestKind } from "../history/entry";
 import { readUnmarked } from "../net/json/json-skeleton";
 
 export interface Initiator {
   initiator: "user" | "agent";
   /** Why, for the history. */
   reason: string;
+  /** What the request is for, where its words tell it. */
+  kind?: RequestKind;
 }
 
 /**
@@ -14,15 +17,18 @@ export interface Initiator {
  *
  * opencode's request for a title stays `user`: it differs from a person's turn only in its text, "Generate a title for
  * this conversation:", which a person can write as well. `dragoman connect` gives it a model that costs no quota.
+ *
+ * @param said What the client says that the request is for. `main` tells nothing: tool results are `main` too.
  */
 export function initiatorOf(
   { last, since, isForcedTool }: Overview,
-  headers: Headers,
+  said?: RequestKind,
   whole = readUnmarked,
 ): Initiator {
   const written = since.texts.map(whole);
-  if (isForcedTool && written.some((text) => toolRequest.test(text))) return agent("a tool of the client's own");
-  if (subagentHeaders.some((name) => headers.has(name))) return agent("a subagent's request");
+  if (isForcedTool && written.some((text) => toolRequest.test(text)))
+    return { ...agent("a tool of the client's own"), kind: "search" };
+  if (said !== undefined && said !== "main") return agent(saidReasons[said]);
   if (last === "nobody") return user("there is no turn");
   if (last === "model") return user("the last turn is the model's own");
   const texts = written.filter((text) => !isClientsOwn(text));
@@ -38,8 +44,13 @@ export function initiatorOf(
 const user = (reason: string): Initiator => ({ initiator: "user", reason });
 const agent = (reason: string): Initiator => ({ initiator: "agent", reason });
 
-/** Headers of subagents' requests: Claude Code 2.1.330, Codex 0.169 and opencode 1.18.33. */
-const subagentHeaders = ["x-claude-code-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"];
+const saidReasons: Record<Exclude<RequestKind, "main">, string> = {
+  subagent: "a subagent's request",
+  compaction: "the client summarizes the conversation",
+  auxiliary: "the client's own request beside the conversation",
+  search: "a search",
+  judge: "a judgement of a tool call",
+};
 
 /** What Claude Code's WebSearch writes into its own request. The words alone could be a person's. */
 const toolRequest = /^Perform a web search for the query: /;

@@ -51,7 +51,7 @@ async function verdictsOf(
   uses: readonly ToolUse[],
   timeoutMs: number,
 ): Promise<Verdict[]> {
-  const own = running.openChild("auto_mode");
+  const own = running.openChild("auto_mode", "judge");
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const headers = new Headers(request.headers);

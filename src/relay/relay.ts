@@ -84,7 +84,7 @@ async function answered(
   }
 }
 
-const judging = { initiator: "agent", reason: "it judges the tool uses of auto mode" } as const;
+const judging = { initiator: "agent", reason: "it judges the tool uses of auto mode", kind: "judge" } as const;
 
 /**
  * One request at a provider's own path: its bytes pass unchanged, both ways.

@@ -4,10 +4,11 @@ import type { PromptHead } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { believable, type Usage } from "../dialects/hub/reply";
 import type { Entry, InFlightRequest } from "../history/entry";
-import type { CacheAddress, CachedTurn, CacheMiss } from "../upstream/cache-watch";
+import type { CacheAddress, CachedTurn, JudgedMiss } from "../upstream/cache-watch";
 import type { Losses } from "../upstream/changes/losses";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type Cost, costOf } from "../upstream/models/price";
+import type { Hints } from "./hints";
 import { type Facts, type Incoming, wholeBody } from "./incoming";
 import { redact } from "./redact";
 import type { KnownTarget } from "./target";
@@ -28,6 +29,8 @@ export interface RequestState {
   readonly member: string | null;
   /** The client's session, if it names one. Only the beginning of its hash is written down. */
   session?: string;
+  /** What the client says of the request. Only a hash of the prompt's id is written down. */
+  hints: Hints;
   /** Of a search: the request that it runs for. */
   readonly parentId?: string;
   /** Web searches that ran for the reply. */
@@ -41,7 +44,7 @@ export interface RequestState {
   target?: KnownTarget;
   facts?: Facts;
   prompt?: RecordedPrompt;
-  cacheMiss?: CacheMiss | null;
+  cacheMiss?: JudgedMiss | null;
   /** The account of the last attempt; null before the first one, and with a provider, which has none. */
   account: AttemptedAccount | null;
   /** They keep the account itself: a temporary one may learn its login later. */
@@ -138,8 +141,17 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     fallbacks: state.passedOver ? JSON.stringify(state.passedOver) : null,
     waited_for: state.wait?.why ?? null,
     waits_until_ms: state.wait?.until ?? null,
+    ...hintColumns(state),
   };
 }
+
+/** Two people's prompts are two, whatever ids their clients choose. */
+const hintColumns = ({ hints: { prompt, kind, agentType, project }, member }: RequestState) => ({
+  prompt: prompt === undefined ? null : shortHash(`prompt ${member ?? ""} ${prompt}`),
+  kind: kind ?? (prompt === undefined ? null : "main"),
+  agent_type: agentType ?? null,
+  project: project ?? null,
+});
 
 /** The model is named only where several were asked. */
 const shownAttempt = (
@@ -177,7 +189,8 @@ export function finishedRow(
     reasoning_tokens: usage.reasoning ?? null,
     tokens_estimated: refused === null && hasEstimates(state) ? 1 : 0,
     session: state.session === undefined ? null : shortHash(state.session),
-    cache_miss: state.cacheMiss ?? null,
+    cache_miss: state.cacheMiss?.reason ?? null,
+    cache_idle_ms: state.cacheMiss?.idleMs ?? null,
     nano_credits: refused ?? cost?.nanoCredits ?? null,
     premium_units: refused ?? (isServed ? (cost?.premiumUnits ?? null) : null),
     fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",

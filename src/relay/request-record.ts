@@ -3,6 +3,7 @@ import type { Changes } from "../dialects/hub/changes";
 import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
 import type { ProxyError } from "../errors";
 import type { Logger } from "../logger";
+import type { Hints } from "./hints";
 import type { Facts, Incoming } from "./incoming";
 import {
   type AttemptedAccount,
@@ -47,9 +48,16 @@ export class RequestRecord {
     this.#state.incoming = incoming;
   }
 
-  /** For budgets per session. */
-  setSession(session: string | undefined): void {
+  /** @param said What the body says. A prompt that a header names takes precedence. */
+  setSession(session: string | undefined, said: Pick<Hints, "prompt" | "kind"> = {}): void {
     this.#state.session = session;
+    const { hints } = this.#state;
+    this.#state.hints = { ...hints, prompt: hints.prompt ?? said.prompt, kind: said.kind ?? hints.kind };
+  }
+
+  /** What the client says of the request. */
+  get hints(): Hints {
+    return this.#state.hints;
   }
 
   setTarget(target: KnownTarget, facts: Facts): void {

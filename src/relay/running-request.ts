@@ -4,7 +4,7 @@ import { suspensionReason } from "../accounts/suspension";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
-import type { InFlightRequest } from "../history/entry";
+import type { InFlightRequest, RequestKind } from "../history/entry";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { InFlightHandle } from "../live/in-flight";
 import { describeCause } from "../logger";
@@ -12,6 +12,7 @@ import type { HeldBytes } from "../net/in/held-bytes";
 import { pathOfUrl } from "../net/in/params";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
 import { clientClosed, errorForClient } from "./client-error";
+import { hintsIn } from "./hints";
 import type { RelayParts } from "./parts";
 import { rememberMaker } from "./references";
 import { RequestBudget } from "./request-budget";
@@ -58,7 +59,8 @@ export function openRequest(
 ): RunningRequest {
   requireRoomFor(key?.member ?? null, parts.inFlight);
   const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
-  const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null };
+  const hints = hintsIn(request.headers);
+  const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null, hints };
   const running = new RunningRequest(parts, request, identity, dialect, errors);
   for (const fixup of connection.fixups ?? []) running.record.addFixup(fixup);
   parts.inFlight.begin(requestId, running);
@@ -91,7 +93,7 @@ export class RunningRequest implements InFlightHandle {
   constructor(
     parts: RunningParts,
     request: ClientRequest,
-    identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session">,
+    identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session" | "hints">,
     dialect: RequestState["clientDialect"],
     errors: ClientDialect,
     parent?: RequestTrace,
@@ -130,11 +132,12 @@ export class RunningRequest implements InFlightHandle {
    * Begins something that runs for this request and has a row of its own. It is stopped with this request.
    * @param path What runs: `web_search`.
    */
-  openChild(path: string): RunningRequest {
+  openChild(path: string, kind: RequestKind = "search"): RunningRequest {
     const { requestId, keyName, member, session, clientDialect } = this.#state;
     const { method, headers } = this.#request;
     const childId = `${requestId}.${++this.#children}`;
-    const identity = { requestId: childId, keyName, member, path, parentId: requestId, session };
+    const hints = { ...this.#state.hints, kind };
+    const identity = { requestId: childId, keyName, member, path, parentId: requestId, session, hints };
     const request = { method, headers, signal: this.controller.signal };
     const child = new RunningRequest(this.#parts, request, identity, clientDialect, this.#errors, this.record.trace);
     this.#parts.inFlight.begin(child.requestId, child);

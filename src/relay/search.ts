@@ -16,6 +16,7 @@ import { longestModelName } from "../upstream/models/model-name";
 import type { RelayParts } from "./parts";
 import { openRequest } from "./running-request";
 import { toolContext } from "./searches";
+import { clientSession } from "./session-id";
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
 export async function search(parts: RelayParts, request: Request, caller: KeyedCaller): Promise<Response> {
@@ -25,6 +26,7 @@ export async function search(parts: RelayParts, request: Request, caller: KeyedC
     const { bytes, body } = await readJson(request, bodyLimit, running.held);
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
+    record.setSession(clientSession(request.headers, undefined), { kind: "search" });
     record.setRequest({ bytes, body, model: beginningOf(textIn(body.model), longestModelName), stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.

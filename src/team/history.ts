@@ -5,6 +5,7 @@ import { dayMs, hourMs } from "../format";
 import type { Entry, Row } from "../history/entry";
 import type { Filters, History, HistoryOptions, Page } from "../history/history";
 import { pageOf } from "../history/page";
+import { promptsOf } from "../history/prompts";
 import type { Source } from "../history/sql";
 import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../history/statistics";
 import type { Totals } from "../history/totals";
@@ -89,6 +90,10 @@ export class TeamHistory implements History {
 
   largestSessions(filters: Filters, count: number): ReturnType<History["largestSessions"]> {
     return this.#askOnce((source) => largestSessionsOf(source, filters, count));
+  }
+
+  prompts(filters: Filters, limit: number, cursor?: number): ReturnType<History["prompts"]> {
+    return this.#askOnce((source) => promptsOf(source, filters, limit, cursor));
   }
 
   async prune(): Promise<void> {

@@ -1,7 +1,7 @@
 /** The steps that lead to the present schema of the database, which the files of `schema/` describe. */
 import type { TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
-import { columnNames, entryColumns, nameColumns } from "../history/entry";
+import { columnNames, entryColumns, nameColumns, promptIndexes } from "../history/entry";
 import { rollupColumns } from "../history/rollup";
 import type { Postgres } from "./connection";
 import ledger from "./schema/ledger.sql" with { type: "text" };
@@ -120,8 +120,12 @@ async function addColumns(sql: TransactionSQL): Promise<void> {
   };
   for (const name of await missingOf("requests", columnNames))
     await sql.unsafe(`ALTER TABLE dragoman.requests ADD COLUMN ${name} ${columnType(entryColumns[name].sql)}`);
-  for (const name of await missingOf("rollup", nameColumns)) {
-    await sql.unsafe(`ALTER TABLE dragoman.rollup ADD COLUMN ${name} text`);
-    await sql.unsafe("DELETE FROM dragoman.rollup_periods");
+  for (const columns of promptIndexes)
+    await sql.unsafe(`CREATE INDEX IF NOT EXISTS requests_${columns.replace(", ", "_")}
+      ON dragoman.requests (${columns}) WHERE prompt IS NOT NULL`);
+  const definitions = new Map(rollupColumns(nameColumns).map((column) => [column.split(" ", 1)[0]!, column]));
+  for (const name of await missingOf("rollup", [...definitions.keys()])) {
+    await sql.unsafe("DELETE FROM dragoman.rollup_periods; DELETE FROM dragoman.rollup");
+    await sql.unsafe(`ALTER TABLE dragoman.rollup ADD COLUMN ${definitions.get(name)}`);
   }
 }

@@ -35,6 +35,7 @@ export const dialect: Dialect = {
     ELSE chr(least(${firstMark + bucketCount - 1}, ${firstMark + 1 + exactBelow}
       + floor(ln(${column} / ${exactBelow}.0::float8) / ${bucketGrowth}))::int) END`,
   join: (texts) => `string_agg(${texts}, '')`,
+  further: (column) => `greatest(json_array_length(${column}::json) - 1, 0)`,
   number: (expression) => `(${expression})::float8`,
   rounded: (expression) => `round(${expression})::bigint`,
 };

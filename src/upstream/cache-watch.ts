@@ -13,6 +13,7 @@ export const cacheMisses = [
   "tools",
   "system",
   "expired",
+  "expired_long",
   "shortened",
   "no_key",
   "no_marks",
@@ -40,15 +41,21 @@ export interface CachedTurn {
   hash(part: keyof PromptHead): number | bigint;
 }
 
+export interface JudgedMiss {
+  reason: CacheMiss;
+  /** How long the prompt had not been used, ms; only if that is the reason. */
+  idleMs: number | null;
+}
+
 export interface CacheWatch {
   /** Null if enough was read from the cache, or if none was expected to be there. */
-  judge(turn: CachedTurn): CacheMiss | null;
+  judge(turn: CachedTurn): JudgedMiss | null;
 }
 
 /** Tokens: upstreams do not cache shorter prompts. */
 const leastTokens = 1024;
-/** How long upstreams keep a prompt after its last use, as it was written. */
-const lifetimes = { usual: 5 * 60_000, hour: hourMs };
+/** How long upstreams keep a prompt after its last use, as it was written, ms. */
+export const lifetimes = { usual: 5 * 60_000, hour: hourMs };
 /** Of the prompt before: when less of it was read, the prompt was not found. */
 const leastShare = 0.5;
 const maxConversations = 2_000;
@@ -81,18 +88,21 @@ export function openCacheWatch(now: () => number): CacheWatch {
       const lifetime: Prompt["lifetime"] =
         turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
       const prompt: Prompt = { ...known, lifetime, account: turn.account, endedAtMs: now(), input: turn.input };
-      const miss = isFound ? null : before ? reasonOf(turn, prompt, before) : reasonOfFirst(prompt, prompts);
+      const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
+      const reason = isFound ? null : before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts);
       prompts.set(turn.model, prompt);
-      return miss;
+      return reason && { reason, idleMs: reason === "expired" || reason === "expired_long" ? idleMs : null };
     },
   };
 }
 
-function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt): CacheMiss {
+/** Another lifetime would have kept what `expired`, and none keeps what `expired_long`. */
+function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt, idleMs: number): CacheMiss {
   if (before.account !== prompt.account) return "account";
   if (before.tools !== prompt.tools) return "tools";
   if (before.system !== prompt.system) return "system";
-  if (prompt.endedAtMs - turn.durationMs - before.endedAtMs > lifetimes[before.lifetime]) return "expired";
+  if (idleMs > lifetimes.hour) return "expired_long";
+  if (idleMs > lifetimes[before.lifetime]) return "expired";
   if (turn.input < before.input) return "shortened";
   if (turn.address === "no key") return "no_key";
   return turn.address === "marks" && turn.cached + turn.written === 0 ? "no_marks" : "unknown";

@@ -83,6 +83,7 @@ const secretsOf = (person: Person): string[] => [
 /** Ids for a path's parameter, by the route. */
 const idsOf = (route: Route, person: Person): string[] => {
   if (!/\/:/.test(route.path)) return [""];
+  if (/\/prompts\/:id/.test(route.path)) return [person.row.prompt!];
   if (/\/sign-ins?\/:id/.test(route.path)) return [person.signIn.id];
   if (/\/(requests|live)\/:/.test(route.path)) return [person.row.request_id, person.running];
   if (/\/keys\/:name/.test(route.path)) return [keyOf(person)];
@@ -168,6 +169,10 @@ describeWithDatabases("a member of a team", (postgres) => {
         path: `/v1/${tag}`,
         upstream_endpoint: `/${tag}`,
         session: `${tag}-session`,
+        prompt: `${tag}-prompt`,
+        kind: "subagent",
+        agent_type: `${tag}-agent`,
+        project: `${tag}-project`,
         cache_miss: "tools",
         input_tokens: 10_000,
         cached_tokens: 0,

@@ -25,6 +25,7 @@ export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchan
       dropped.forEach(addTo(recorded.dropped));
     },
     conceal: String,
+    hints: {},
     setSession() {},
     get isOver() {
       return recorded.events.at(-1)?.type === "finish";

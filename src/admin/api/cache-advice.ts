@@ -27,9 +27,14 @@ export const cacheAdvice: Record<CacheMiss, Advice> = {
       "A client that puts the time, a token count or the state of a repository into the system prompt pays for the whole conversation in each turn. Such text belongs at the end of the newest message.",
   },
   expired: {
-    changed: "More time passed than the cache keeps a prompt.",
+    changed: "More time passed than the cache keeps a prompt, but less than an hour.",
     advice:
       'The cache keeps a prompt for five minutes after its last use. After a break the whole prompt is paid once. Claude keeps it for an hour where a client asks for that and the config has `promptCache` at "1h", for twice the price of writing it.',
+  },
+  expired_long: {
+    changed: "More than an hour passed.",
+    advice:
+      "No cache keeps a prompt that long: the whole prompt is paid once. Begin a new conversation after a long break.",
   },
   shortened: {
     changed: "The conversation became shorter.",

@@ -84,10 +84,10 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
   };
 }
 
-type Prices = ReadonlyMap<string, Price>;
+export type Prices = ReadonlyMap<string, Price>;
 
 /** None if the list of models cannot be read: shares are known without it. */
-async function pricesOf({ billedPrices, catalogue }: Scope): Promise<Prices> {
+export async function pricesOf({ billedPrices, catalogue }: Scope): Promise<Prices> {
   const models = await catalogue.models().catch(() => []);
   return new Map(models.map((model) => [model.id, billedPrices.priceOf(model)]));
 }
@@ -120,7 +120,8 @@ function sumOf(groups: Group[], prices: Prices): Sums {
   };
 }
 
-function savingOf({ key }: Group, prices: Prices, cached: number, written: number): number | null {
+/** Null if the model's price is unknown. */
+export function savingOf({ key }: Pick<Group, "key">, prices: Prices, cached: number, written: number): number | null {
   if (cached === 0 && written === 0) return 0;
   const price = prices.get(key.upstream_model ?? "");
   return price ? cacheSaving(price, cached, written) : null;

@@ -37,6 +37,7 @@ const filters = {
     .transform((text) => Number(text[0]))
     .optional(),
   has_error: yesOrNo.optional(),
+  has_prompt: yesOrNo.optional(),
   stream: yesOrNo.optional(),
   from_ms: time.optional(),
   to_ms: time.optional(),
@@ -101,7 +102,7 @@ export const queries = {
 };
 
 /** The filters as a query that reads back as the same. */
-export function writeFilters({ stream, has_error, status_class, ...rest }: Filters): URLSearchParams {
+export function writeFilters({ stream, has_error, has_prompt, status_class, ...rest }: Filters): URLSearchParams {
   const names = nameColumns.flatMap((column) => {
     const value = rest[column];
     return value === undefined ? [] : [[column, formatName(value)] as const];
@@ -111,6 +112,7 @@ export function writeFilters({ stream, has_error, status_class, ...rest }: Filte
     ...Object.fromEntries(names),
     status_class: status_class && `${status_class}xx`,
     has_error: has_error === undefined ? undefined : Number(has_error),
+    has_prompt: has_prompt === undefined ? undefined : Number(has_prompt),
     stream: stream === undefined ? undefined : Number(stream),
   };
   const query = new URLSearchParams();

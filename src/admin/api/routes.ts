@@ -46,6 +46,7 @@ import {
 } from "./members";
 import { describeInstance } from "./meta";
 import { forgetField, modelItems } from "./models";
+import { listPrompts, promptPageSchema } from "./prompts";
 import { dimensionWords, queries } from "./query";
 import { listRequests } from "./requests";
 import {
@@ -127,6 +128,9 @@ export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "GET", path: "/api/admin/requests/:requestId", role: "member", about: "One request, running or ended.",
     response: requestSchema, errors: ["not_found"],
     handle: ({ app, params }) => getRequest(app, params.requestId) }),
+  endpoint({ method: "GET", path: "/api/admin/prompts", role: "member", about: "What each prompt came to, with its subagents and why: the newest first, 50 or `limit` (at most 200), continued with `cursor_id`, filtered as requests are. Clients name their prompts by ids; those that do not are added up in `without_prompt`.",
+    query: queries.requests, response: promptPageSchema,
+    handle: ({ app, query: { limit, cursor_id, ...filters } }) => listPrompts(app, filters, limit, cursor_id) }),
   endpoint({ method: "GET", path: "/api/admin/totals", role: "member", about: "The totals of all matching requests: success, tokens, cost, times. Unknown values are counted separately.",
     query: queries.filters, response: totalsSchema,
     handle: ({ app, query }) => app.history.totals(query) }),

@@ -29,6 +29,8 @@ import {
 import { forgetFromPage, modelsPage } from "./models/page";
 import { overviewPage } from "./overview/page";
 import { type MenuFor, PageServer, type ShowPage } from "./page-server";
+import { promptsPage } from "./prompts/page";
+import { promptPage } from "./prompts/prompt";
 import { cancelFromPage, requestPage } from "./request/page";
 import { exportFromPage, requestsPage, streamRequests } from "./requests/page";
 import { curlFromPage, tryPage } from "./try/page";
@@ -50,6 +52,8 @@ export const pageRoutes: PageRoute[] = [
   { method: "GET", path: "/admin/requests/live", role: "member", show: streamRequests },
   { method: "GET", path: "/admin/requests/:id", role: "member", show: requestPage },
   { method: "POST", path: "/admin/requests/:id/cancel", role: "member", show: cancelFromPage },
+  { method: "GET", path: "/admin/prompts", role: "member", title: "Prompts", show: promptsPage },
+  { method: "GET", path: "/admin/prompts/:id", role: "member", show: promptPage },
   { method: "GET", path: "/admin/accounts", role: "member", title: "Accounts", show: accountsPage },
   { method: "POST", path: "/admin/accounts/sign-in", role: "member", show: beginFromPage },
   { method: "GET", path: "/admin/accounts/sign-in/:id", role: "member", show: signInPage },

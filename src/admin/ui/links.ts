@@ -7,6 +7,12 @@ export function requestsPath(filters: Filters = {}, more: Record<string, string 
   return withQuery("/admin/requests", { ...Object.fromEntries(writeFilters(filters)), ...more });
 }
 
+/** The page of prompts with filters. */
+export const promptsPath = (filters: Filters = {}): string =>
+  withQuery("/admin/prompts", Object.fromEntries(writeFilters(filters)));
+
+export const promptPath = (prompt: string) => `/admin/prompts/${encodeURIComponent(prompt)}`;
+
 export const requestPath = (requestId: string) => `/admin/requests/${encodeURIComponent(requestId)}`;
 
 export const memberPath = (name: string) => `/admin/members/${encodeURIComponent(name)}`;

@@ -176,13 +176,16 @@ function sessionOf(tool: Tool, startedAt: number, numbers: Numbers): Entry[] {
   const rows: Entry[] = [];
   const session = numbers.hex(16);
   const model = numbers.pick(tool.models);
+  const project = numbers.pick(tool.projects);
   const isNight = tool.key === "ci";
   let at = startedAt;
   let context = tool.head;
   let cached = 0;
   let lastAt = 0;
   for (let prompts = isNight ? 1 : numbers.between(2, 6); prompts > 0; prompts -= 1) {
-    const common = { session };
+    // opencode names no prompts.
+    const named = tool.client.startsWith("opencode") ? {} : { prompt: numbers.hex(12), kind: "main" };
+    const common: Partial<Entry> = { session, project, ...named };
     const ask = (part: Partial<Entry>, used: PastModel, tokens: { input: number; cached: number }) => {
       const row = rowOf(tool, used, numbers, { started_at_ms: at, ...common, ...part }, tokens);
       rows.push(row);
@@ -195,7 +198,7 @@ function sessionOf(tool: Tool, startedAt: number, numbers: Numbers): Entry[] {
       const isCold = idle > coldAfterMs;
       context += isFirst ? numbers.between(60, 900) : numbers.between(300, 4_200);
       if (context > 150_000) {
-        const compacted = ask({ initiator: "agent" }, model, { input: context, cached });
+        const compacted = ask({ initiator: "agent", kind: "compaction" }, model, { input: context, cached });
         at += compacted.duration_ms + 300;
         context = tool.head + numbers.between(3_000, 6_000);
         cached = tool.head;
@@ -205,6 +208,7 @@ function sessionOf(tool: Tool, startedAt: number, numbers: Numbers): Entry[] {
           initiator: isFirst && !isNight ? "user" : "agent",
           initiator_reason: isFirst ? "the last message is a person's" : "the last message has tool results",
           cache_miss: isCold ? "expired" : null,
+          cache_idle_ms: isCold ? idle : null,
         },
         model,
         { input: context, cached: isCold ? 0 : cached },
@@ -214,7 +218,7 @@ function sessionOf(tool: Tool, startedAt: number, numbers: Numbers): Entry[] {
       lastAt = at + row.duration_ms;
       at = lastAt + numbers.between(200, 2_500);
       if (!isFirst || !tool.small) continue;
-      ask({ initiator: "agent" }, tool.small, { input: numbers.between(350, 900), cached: 0 });
+      ask({ initiator: "agent", kind: "auxiliary" }, tool.small, { input: numbers.between(350, 900), cached: 0 });
       if (numbers.next() < 0.3) at = subagents(tool, numbers, { at, common, rows });
     }
     // A person reads, thinks, has lunch.
@@ -235,7 +239,7 @@ function subagents(
     let input = 6_200;
     let cached = 0;
     for (let steps = numbers.between(2, 6); steps > 0; steps -= 1) {
-      const part = { started_at_ms: moment, ...common, initiator: "agent" };
+      const part = { started_at_ms: moment, ...common, initiator: "agent", kind: "subagent", agent_type: "Explore" };
       const row = rowOf(tool, tool.small!, numbers, part, { input, cached });
       rows.push(row);
       cached = input;
@@ -298,6 +302,11 @@ function rowOf(
     client_name: tool.client,
     session: null,
     cache_miss: null,
+    cache_idle_ms: null,
+    prompt: null,
+    kind: null,
+    agent_type: null,
+    project: null,
     input_tokens: isServed ? tokens.input : null,
     output_tokens: isServed ? output : null,
     cached_tokens: isServed ? tokens.cached : null,

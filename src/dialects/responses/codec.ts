@@ -1,4 +1,5 @@
 /** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
+import { isObject } from "../../json";
 import type { Codec } from "../codec";
 import { streamsOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
@@ -36,6 +37,8 @@ export const responses: Codec = {
   repairRequest: repairForeignItems,
   repairTools,
   session: sessionOf,
+  // Codex 0.169: a turn of a subagent has the root turn's id too (seen from the client itself, 2026-11).
+  promptId: ({ client_metadata: of }) => (isObject(of) ? (of.root_turn_id ?? of.turn_id) : undefined),
   references,
   offersServerTools,
   replyContext,

@@ -57,7 +57,7 @@ export function chipsOf({
   url,
   now,
   names,
-}: RequestsView): { name: string; value: string; without: string }[] {
+}: Pick<RequestsView, "filters" | "url" | "now" | "names">): { name: string; value: string; without: string }[] {
   const chips: { name: string; value: string; without: string }[] = [];
   const add = (name: string, value: string, ...params: string[]) => {
     const query = new URLSearchParams(url.searchParams);

@@ -1,0 +1,207 @@
+/** What prompts came to in the admin API, and why: made of sums alone, because no content is kept. */
+import { z } from "zod";
+import type { Scope } from "../../app";
+import { formatCredits, formatUnits, percent, plural, span } from "../../format";
+import { requestKinds } from "../../history/entry";
+import type { Filters, PromptPart, PromptSums } from "../../history/history";
+import type { CacheMiss } from "../../upstream/cache-watch";
+import { type Prices, pricesOf, savingOf } from "./cache";
+
+const count = z.number().int();
+const maybe = z.number().nullable();
+const text = z.string().nullable();
+const time = count.describe("Unix time, ms.");
+
+const cost = {
+  request_count: count,
+  nano_credits: maybe.describe("Billionths of an AI credit; null if no cost is known."),
+  premium_units: maybe,
+};
+
+const partSchema = z.object({
+  kind: z.enum(requestKinds).nullable(),
+  agent_type: text.describe("The client's name for a kind of subagent."),
+  ...cost,
+});
+
+export const promptSchema = z
+  .object({
+    prompt: z.string().describe("The beginning of a hash of the client's id: a filter of requests."),
+    started_at_ms: time,
+    duration_ms: count.describe("From the first request's start to the last one's end."),
+    client_name: text,
+    project: text,
+    session: text,
+    key_name: text,
+    member: text,
+    models: z.array(z.string()),
+    ...cost,
+    unknown_cost_count: count.describe("Requests of which no cost is known."),
+    input_tokens: maybe,
+    output_tokens: maybe,
+    cached_tokens: maybe,
+    parts: z.array(partSchema).describe("What of it went where, the largest first. They add up to the whole."),
+    cold: z
+      .object({
+        request_count: count,
+        idle_ms: maybe.describe("How long the cache had waited, if it had gone cold."),
+        lost_nano_credits: maybe.describe("At most: what reading all of that input from the cache would have saved."),
+      })
+      .describe("The turns that were not found in the cache."),
+    failed: z.object({ ...cost, retry_count: count.describe("Further calls for requests, failed or not.") }),
+    why: z.string().describe("Its largest reasons, in a sentence."),
+  })
+  .meta({ id: "Prompt" });
+export type Prompt = z.output<typeof promptSchema>;
+
+export const promptPageSchema = z.object({
+  items: z.array(promptSchema),
+  next_cursor_id: count.nullable(),
+  has_more: z.boolean(),
+  without_prompt: z
+    .object(cost)
+    .describe("Matching requests whose client names no prompt: what they belong to is unknown."),
+});
+
+export async function listPrompts(
+  app: Scope,
+  filters: Filters,
+  limit: number,
+  cursor?: number,
+): Promise<z.output<typeof promptPageSchema>> {
+  const [page, others, prices] = await Promise.all([
+    app.history.prompts(filters, limit, cursor),
+    app.history.totals({ ...filters, has_prompt: false }),
+    pricesOf(app),
+  ]);
+  const { request_count, nano_credits, premium_units } = others;
+  return {
+    ...page,
+    items: page.items.map((sums) => promptOf(sums, prices)),
+    without_prompt: { request_count, nano_credits, premium_units },
+  };
+}
+
+function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, prices: Prices): Prompt {
+  const cold = parts.filter((part) => part.cache_miss !== null);
+  const byKind = Map.groupBy(parts, ({ kind, agent_type }) => `${kind} ${agent_type}`);
+  const costs = [...byKind.values()].map((alike) => ({
+    kind: alike[0]!.kind,
+    agent_type: alike[0]!.agent_type,
+    ...costOf(alike),
+  }));
+  const failed = parts.filter((part) => part.failed);
+  const prompt = {
+    ...names,
+    started_at_ms,
+    duration_ms: ended_at_ms - started_at_ms,
+    models: [...new Set(parts.flatMap(({ upstream_model }) => upstream_model ?? []))].sort(),
+    ...costOf(parts),
+    unknown_cost_count: parts.reduce(
+      (sum, { unknown }) => sum + Math.min(unknown.nano_credits, unknown.premium_units),
+      0,
+    ),
+    input_tokens: added(parts, "input_tokens"),
+    output_tokens: added(parts, "output_tokens"),
+    cached_tokens: added(parts, "cached_tokens"),
+    parts: costs.sort((one, other) => amountOf(other) - amountOf(one) || other.request_count - one.request_count),
+    cold: {
+      request_count: requestsIn(cold),
+      idle_ms: cold.reduce<number | null>((most, part) => largest(most, part.cache_idle_ms), null),
+      lost_nano_credits: sumKnown(cold.map((part) => lostIn(part, prices))),
+    },
+    failed: { ...costOf(failed), retry_count: parts.reduce((sum, part) => sum + part.retry_count, 0) },
+  };
+  return { ...prompt, why: whyOf(prompt, parts, prices) };
+}
+
+const costOf = (parts: PromptPart[]) => ({
+  request_count: requestsIn(parts),
+  nano_credits: added(parts, "nano_credits"),
+  premium_units: rounded(added(parts, "premium_units")),
+});
+const requestsIn = (parts: PromptPart[]) => parts.reduce((sum, { request_count }) => sum + request_count, 0);
+const added = (parts: PromptPart[], name: "nano_credits" | "premium_units" | (`${string}_tokens` & keyof PromptPart)) =>
+  sumKnown(parts.map((part) => part[name] as number | null));
+const sumKnown = (values: (number | null)[]) =>
+  values.reduce<number | null>((sum, value) => (value === null ? sum : (sum ?? 0) + value), null);
+/** Units are stored in millionths. */
+const rounded = (units: number | null) => units && Math.round(units * 1e6) / 1e6;
+const largest = (one: number | null, other: number | null) =>
+  one === null || other === null ? (one ?? other) : Math.max(one, other);
+
+type Cost = Pick<Prompt, "nano_credits" | "premium_units">;
+/** For shares: credits, or premium requests where nothing is charged in credits. */
+const amountOf = ({ nano_credits, premium_units }: Cost): number => nano_credits || (premium_units ?? 0);
+
+/** What reading the input from the cache would have saved, at most; null if the price is unknown. */
+const lostIn = ({ upstream_model, input_tokens, cached_tokens }: PromptPart, prices: Prices): number | null =>
+  savingOf({ key: { upstream_model } }, prices, Math.max(0, (input_tokens ?? 0) - (cached_tokens ?? 0)), 0);
+
+/** A share that a sentence does not mention. */
+const leastShare = 0.05;
+const maxClauses = 3;
+
+/** The parts by their share, and what of them was lost without the cache or failed. */
+function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[], prices: Prices): string {
+  const inCredits = Boolean(prompt.nano_credits);
+  const total = amountOf(prompt);
+  if (prompt.nano_credits === null && prompt.premium_units === null) return "What it cost is not known.";
+  if (total === 0) return "It cost nothing.";
+  const amount = (cost: Cost) =>
+    inCredits ? `${formatCredits(cost.nano_credits ?? 0)} credits` : `${formatUnits(cost.premium_units ?? 0)} premium`;
+  const shareOf = (cost: Cost) => (inCredits ? (cost.nano_credits ?? 0) : (cost.premium_units ?? 0)) / total;
+  const reasons = prompt.parts.map((part) => {
+    const share = shareOf(part);
+    return { share, words: `${share === 1 ? "all of it" : percent(share)} ${placeOf(part)}` };
+  });
+  const lost = inCredits
+    ? parts
+        .filter((part) => part.cache_miss !== null)
+        .map((part) => ({ part, nano: lostIn(part, prices) ?? 0 }))
+        .sort((one, other) => other.nano - one.nano)
+    : [];
+  if (lost[0]) {
+    const nano = lost.reduce((sum, each) => sum + each.nano, 0);
+    const cost = { nano_credits: nano, premium_units: null };
+    reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(lost[0].part)}` });
+  }
+  if (prompt.failed.request_count > 0)
+    reasons.push({
+      share: shareOf(prompt.failed),
+      words: `${amount(prompt.failed)} in ${plural(prompt.failed.request_count, "request")} that failed`,
+    });
+  const said = reasons
+    .sort((one, other) => other.share - one.share)
+    .filter(({ share }, at) => at === 0 || share >= leastShare)
+    .slice(0, maxClauses)
+    .map(({ words }) => words)
+    .join("; ");
+  return `${said[0]!.toUpperCase()}${said.slice(1)}.`;
+}
+
+type Part = Prompt["parts"][number];
+
+const places: Record<NonNullable<Part["kind"]>, (part: Part) => string> = {
+  main: () => "in the conversation itself",
+  subagent: ({ agent_type, request_count }) =>
+    `in ${agent_type === null ? "" : `${agent_type} `}subagents (${plural(request_count, "request")})`,
+  compaction: ({ request_count }) => `in ${request_count === 1 ? "a compaction" : `${request_count} compactions`}`,
+  auxiliary: () => "in the client's own requests beside the conversation",
+  search: ({ request_count }) => `in ${plural(request_count, "search", "searches")}`,
+  judge: () => "in judging tool calls",
+};
+const placeOf = (part: Part): string => (part.kind ? places[part.kind](part) : "in requests of unknown kind");
+
+const coldReasons: Partial<Record<CacheMiss, string>> = {
+  model: "the model changed",
+  account: "another account served",
+  tools: "the tools changed",
+  system: "the system prompt changed",
+  shortened: "the conversation became shorter",
+};
+
+function coldReason({ cache_miss, cache_idle_ms }: PromptPart): string {
+  if (cache_idle_ms !== null) return `the cache had gone cold after ${span(cache_idle_ms)}`;
+  return coldReasons[cache_miss as CacheMiss] ?? "the cache did not have the prompt";
+}

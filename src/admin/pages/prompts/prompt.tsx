@@ -1,0 +1,171 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** One prompt: why it cost what it did, what of it went where, and its requests side by side. */
+import { ProxyError } from "../../../errors";
+import { duration, formatCount, plural } from "../../../format";
+import { listPrompts, type Prompt } from "../../api/prompts";
+import { listRequests, type ShownEntry } from "../../api/requests";
+import { Stretch } from "../../ui/chart";
+import { Credits, Duration, Moment, Tokens, Value } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { Page } from "../../ui/layout";
+import { promptsPath, requestPath, requestsPath } from "../../ui/links";
+import { Head, Pair } from "../../ui/lists";
+import type { PageContext } from "../../ui/page-context";
+import { CostOf, Status } from "../requests/rows";
+
+/** Requests that are drawn; the page Requests has all. */
+const mostDrawn = 200;
+
+export async function promptPage({ app, frame, params }: PageContext): Promise<Markup> {
+  const filters = { prompt: params.id ?? "" };
+  const [{ items }, requests] = await Promise.all([
+    listPrompts(app, filters, 1),
+    listRequests(app, filters, mostDrawn),
+  ]);
+  const [prompt] = items;
+  if (!prompt)
+    throw new ProxyError(
+      "not_found",
+      "No prompt with this ID is in the history. It may have been deleted after the retention period, or the ID may be wrong.",
+    );
+  const drawn = requests.items.toSorted((one, other) => one.started_at_ms - other.started_at_ms);
+  return (
+    <Page
+      frame={frame}
+      title="Prompt"
+      current="/admin/prompts"
+      aside={
+        <p class="under">
+          <Value of={prompt.client_name ?? "no name"} max={40} /> ·{" "}
+          <Moment at={prompt.started_at_ms} now={app.now()} seconds={true} /> · <CostOf of={prompt} />
+        </p>
+      }
+    >
+      <p class="lead">{prompt.why}</p>
+      <div class="columns">
+        <section class="card" aria-labelledby="requests">
+          <h2 id="requests">
+            <a href={requestsPath(filters)}>{plural(prompt.request_count, "request")}</a> in{" "}
+            {duration(prompt.duration_ms)}
+          </h2>
+          <Waterfall prompt={prompt} requests={drawn} />
+          {requests.has_more && <p class="soft">The newest {formatCount(drawn.length)} are shown.</p>}
+        </section>
+        <div>
+          <Parts prompt={prompt} />
+          <Facts prompt={prompt} />
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+const Waterfall = ({ prompt, requests }: { prompt: Prompt; requests: ShownEntry[] }) => (
+  <ol class="timeline">
+    {requests.map((item) => {
+      const from = item.started_at_ms - prompt.started_at_ms;
+      const tone = item.error_type === null ? (item.kind === "main" ? "good" : "flow") : "bad";
+      return (
+        <li class={tone}>
+          <div class="step">
+            <a href={requestPath(item.request_id)}>{nameOf(item)}</a>
+            <span class="num soft">+ {duration(Math.max(0, from))}</span>
+          </div>
+          <Stretch from={from} to={from + item.duration_ms} whole={prompt.duration_ms} tone={tone} />
+          <div class="text">
+            <Value of={item.upstream_model ?? item.client_model} max={40} /> · <Duration of={item.duration_ms} /> ·{" "}
+            <CostOf of={item} />
+            {item.cache_miss !== null && " · not found in the cache"}
+            {item.error_type !== null && (
+              <>
+                {" "}
+                · <Status item={item} />
+              </>
+            )}
+          </div>
+        </li>
+      );
+    })}
+  </ol>
+);
+
+const kindNames: Record<string, string> = {
+  main: "Conversation",
+  subagent: "Subagent",
+  compaction: "Compaction",
+  auxiliary: "Beside the conversation",
+  search: "Search",
+  judge: "Judgement",
+};
+const nameOf = ({ kind, agent_type }: Pick<Prompt["parts"][number], "agent_type"> & { kind: string | null }): string =>
+  `${kindNames[kind ?? ""] ?? "Unknown"}${agent_type === null ? "" : `: ${agent_type}`}`;
+
+const Parts = ({ prompt }: { prompt: Prompt }) => (
+  <section class="card" aria-labelledby="parts">
+    <h2 id="parts">Where it went</h2>
+    <table>
+      <caption class="hidden">The cost by kind of request</caption>
+      <Head columns={["Kind"]} numbers={["Requests", "Cost"]} />
+      <tbody>
+        {prompt.parts.map((part) => (
+          <tr>
+            <th scope="row">{nameOf(part)}</th>
+            <td class="right num">{formatCount(part.request_count)}</td>
+            <td class="right">
+              <CostOf of={part} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+    {prompt.unknown_cost_count > 0 && (
+      <p class="soft">The cost of {plural(prompt.unknown_cost_count, "request")} is not known.</p>
+    )}
+  </section>
+);
+
+const Facts = ({ prompt: { cold, failed, ...prompt } }: { prompt: Prompt }) => (
+  <section class="card" aria-labelledby="facts">
+    <h2 id="facts">Besides</h2>
+    <dl class="pairs">
+      <Pair name="Not found in the cache">
+        {cold.request_count === 0 ? (
+          "none"
+        ) : (
+          <>
+            {plural(cold.request_count, "request")}, for at most <Credits of={cold.lost_nano_credits} /> credits
+          </>
+        )}
+      </Pair>
+      <Pair name="Failed">
+        {failed.request_count === 0 ? (
+          "none"
+        ) : (
+          <>
+            {plural(failed.request_count, "request")}, for <CostOf of={failed} />
+          </>
+        )}
+      </Pair>
+      <Pair name="Repeated calls">{formatCount(failed.retry_count)}</Pair>
+      <Pair name="Tokens">
+        <Tokens of={prompt.input_tokens} /> in, <Tokens of={prompt.cached_tokens} /> of them cached;{" "}
+        <Tokens of={prompt.output_tokens} /> out
+      </Pair>
+      <Pair name="Models">{prompt.models.join(", ")}</Pair>
+      {prompt.project !== null && (
+        <Pair name="Project">
+          <a href={promptsPath({ project: prompt.project })}>
+            <Value of={prompt.project} />
+          </a>
+        </Pair>
+      )}
+      {prompt.session !== null && (
+        <Pair name="Session">
+          <a href={promptsPath({ session: prompt.session })}>
+            <code>{prompt.session}</code>
+          </a>
+        </Pair>
+      )}
+    </dl>
+  </section>
+);

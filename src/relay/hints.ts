@@ -1,0 +1,63 @@
+/** What clients say of a request in its headers: which prompt it belongs to, what it is for, and in which project. Never content. */
+import { ProxyError } from "../errors";
+import type { RequestKind } from "../history/entry";
+
+export interface Hints {
+  /** The client's own id for what a person asked. The requests of subagents carry it too. */
+  prompt?: string;
+  kind?: RequestKind;
+  /** The client's name for a kind of subagent. */
+  agentType?: string;
+  project?: string;
+}
+
+/**
+ * Headers of Claude Code 2.1.330, which sends them with CLAUDE_CODE_GATEWAY_HINT_HEADERS=1: seen from the client itself,
+ * 2026-11. A compaction that a person asks for has a class and no prompt.
+ */
+const [promptHeader, classHeader, agentTypeHeader] = [
+  "x-claude-code-prompt-id",
+  "x-claude-code-request-class",
+  "x-claude-code-agent-type",
+];
+const kindsOfClasses = new Map<string, RequestKind>([
+  ["main", "main"],
+  ["subagent", "subagent"],
+  ["workflow", "subagent"],
+  ["compaction", "compaction"],
+  ["auxiliary", "auxiliary"],
+]);
+
+/** Headers of subagents' requests: Claude Code 2.1.330, Codex 0.169 and opencode 1.18.33. */
+const subagentHeaders = ["x-claude-code-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"];
+
+/** The header of dragoman's own that names a project. */
+export const projectHeader = "x-dragoman-project";
+/** What a project may be called: it is shown, and stands in addresses. */
+export const projectName = /^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,63}$/u;
+
+/** @throws ProxyError `invalid_request` if the project has no name that can be shown. */
+export function hintsIn(headers: Headers): Hints {
+  const project = headers.get(projectHeader) ?? undefined;
+  if (project !== undefined && !projectName.test(project))
+    throw new ProxyError(
+      "invalid_request",
+      `\`${projectHeader}\` must be at most 64 letters, digits, spaces and ._@+-, and begin with a letter or digit.`,
+    );
+  const agentType = headers.get(agentTypeHeader) ?? "";
+  return {
+    prompt: idOf(headers.get(promptHeader)),
+    kind: kindIn(headers),
+    agentType: /^[A-Za-z][\w-]{0,47}$/.test(agentType) ? agentType : undefined,
+    project,
+  };
+}
+
+function kindIn(headers: Headers): RequestKind | undefined {
+  const kind = kindsOfClasses.get(headers.get(classHeader) ?? "");
+  return kind ?? (subagentHeaders.some((name) => headers.has(name)) ? "subagent" : undefined);
+}
+
+/** An id in a header or a body; not validated but for its length. */
+export const idOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value.slice(0, 256) : undefined;
