@@ -1,4 +1,5 @@
 /** `dragoman doctor`: runs every check, changes nothing, and says how to fix what failed. */
+import { clientIds, isClientId } from "../clients/index";
 import { type Environment, homeFolder } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { secretsIn } from "../config/secrets";
@@ -9,7 +10,7 @@ import { withTimeLimit } from "../net/time-limit";
 import { checkAccess } from "./checks/access";
 import { checkAccounts } from "./checks/accounts";
 import { about, type Check, type CheckContext, type Finding } from "./checks/check";
-import { checkClients } from "./checks/clients";
+import { checkClient, checkClients } from "./checks/clients";
 import { checkDatabase } from "./checks/database";
 import { checkConfig, checkFolder, checkHistory } from "./checks/files";
 import { checkFallbacks, checkProviders } from "./checks/models";
@@ -33,6 +34,8 @@ export interface DoctorOptions {
   yes: boolean;
   /** AI credits or premium requests that the looks of a report may cost if nobody is asked. */
   budget?: string;
+  /** Look at this client's settings only. */
+  client?: string;
   /** Write a report to this file; true: to one with a name of its own. */
   report?: string | true;
 }
@@ -61,7 +64,7 @@ const timeoutMs = 10_000;
 
 /** @returns The exit code: 1 if a check failed. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const { version, environment, port, json, deep, yes, budget, report } = options;
+  const { version, environment, port, json, deep, yes, budget, report, client } = options;
   const { enterpriseHost } = environment;
   const most = budgetFrom(budget);
   const logger = quietLogger(environment);
@@ -70,7 +73,8 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const redact = redaction(home, logger);
   const platform = `${process.platform} ${process.arch}, Bun ${Bun.version}`;
   const began = performance.now();
-  const running = checks.map(([name, check]) => runCheck(name, check, context));
+  const wanted: typeof checks = client === undefined ? checks : [["clients", clientCheck(client)]];
+  const running = wanted.map(([name, check]) => runCheck(name, check, context));
   const findings: Finding[] = [];
   const names: string[] = [];
   const add = ({ name, state, message, todo, privateNames = [] }: Finding) => {
@@ -95,6 +99,13 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   if (json) printJson({ version, platform, checks: findings });
   else print(`\n${summaryOf(findings)} (${duration(performance.now() - began)})`);
   return findings.some(({ state }) => state === "fail") ? 1 : 0;
+}
+
+/** @throws UsageError for an unknown client */
+function clientCheck(name: string): Check {
+  if (!isClientId(name))
+    throw new UsageError(`There is no client \`${name}\`. Known clients: ${clientIds.join(", ")}.`);
+  return (subject) => checkClient(name, subject);
 }
 
 function budgetFrom(text: string | undefined): number | undefined {

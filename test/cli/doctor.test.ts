@@ -596,3 +596,29 @@ test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])("%j is wr
   const { code, stdout } = await inProcess(args);
   expect([code, stdout]).toEqual([2, ""]);
 });
+
+test("of one client it says row by row what is on, what is off, and what turns it on", async () => {
+  await using github = scriptedGithub();
+  const port = freePort();
+  const ask = async (name: string) => {
+    const words = ["doctor", "--json", "--client", name, "--port", String(port)];
+    const { code, stdout, stderr } = await inProcess(words, github.env);
+    return { code, stderr, checks: stdout === "" ? [] : (JSON.parse(stdout) as Report).checks };
+  };
+  const absent = await ask("claude-code");
+  expect(absent.checks).toEqual([expect.objectContaining({ state: "warn", todo: expect.stringContaining("--write") })]);
+  const env = { ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}`, ENABLE_TOOL_SEARCH: "true" };
+  mkdirSync(join(github.home, ".claude"));
+  writeFileSync(join(github.home, ".claude", "settings.json"), JSON.stringify({ env }));
+  const { checks } = await ask("claude-code");
+  const stateOf = (text: string) => checks.find(({ message }) => message.includes(text))?.state;
+  expect(new Set(checks.map(({ name }) => name))).toEqual(new Set(["Claude Code"]));
+  expect(stateOf("points to dragoman")).toBe("ok");
+  expect(stateOf("ENABLE_TOOL_SEARCH is on.")).toBe("ok");
+  expect(stateOf("lacks CLAUDE_CODE_GATEWAY_HINT_HEADERS.")).toBe("warn");
+  expect(stateOf("lacks CLAUDE_CODE_AUTO_MODE_SERVER.")).toBe("warn");
+  expect(await ask("nothing")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Known clients: claude-code"),
+  });
+});

@@ -19,6 +19,26 @@ export async function checkClients(subject: CheckContext): Promise<Finding[]> {
   ];
 }
 
+/** Everything about one client, row by row: what is on, what is off, and what turns it on. */
+export async function checkClient(id: ClientId, subject: CheckContext): Promise<Finding[]> {
+  const { home, env } = subject;
+  const { name, file, switches = [] } = clientOf(id);
+  const client = about(name);
+  if (!file)
+    return [
+      client.ok(
+        `It has no settings file. \`dragoman connect ${id}\` prints what to set, \`dragoman run ${id}\` starts it so.`,
+      ),
+    ];
+  const status = clientStatus(id, { home, env, url: addressOf(subject) });
+  if (status.state === "absent")
+    return [client.warn("There is no settings file.", `To set it up, run: dragoman connect ${id} --write`)];
+  const found = await findingsOf(id, status, subject);
+  const isHere = status.state === "here" || status.state === "overridden";
+  const on = isHere ? switches.filter((each) => !status.off?.includes(each)) : [];
+  return [...found, ...on.map(({ path, does }) => client.ok(`${path.at(-1)} is on. ${does}`))];
+}
+
 async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckContext): Promise<Finding[]> {
   const { state, file, fault, caveats = [], off = [] } = status;
   const url = addressOf(subject);

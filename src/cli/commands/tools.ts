@@ -24,6 +24,20 @@ const connect = command({
   run: async (given) => (await import("../connect/connect")).connectFrom(given),
 });
 
+const run = command({
+  name: "run",
+  argument: "[...tool]",
+  values: async () => (await import("../../clients/index")).clientIds,
+  about: "Start a tool that uses dragoman this one time, and a server if none runs; what follows -- goes to the tool",
+  brief: "Start a tool, write nothing",
+  options: {
+    model: text("<id>", "The model to use, instead of the newest that suits the tool"),
+    key: text("<key>", "The client key to use"),
+    demo: flag("If no server runs: start the demo, which needs no account"),
+  },
+  run: async (given) => (await import("../run-tool")).runTool(given),
+});
+
 const keyCommands = [
   command({
     name: "key add",
@@ -91,5 +105,5 @@ const budgetCommands = [
   }),
 ];
 
-export const toolCommands = { title: "Tools", commands: [connect] };
+export const toolCommands = { title: "Tools", commands: [connect, run] };
 export const limitCommands = { title: "Limits", commands: [...keyCommands, ...budgetCommands] };

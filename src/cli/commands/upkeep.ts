@@ -15,6 +15,9 @@ export const upkeepCommands = {
         deep: flag(
           "Ask each endpoint of Copilot once and compare its answers with what is known; says first what it costs",
         ),
+        client: text("<name>", "Say only of this client what is on, what is off and what turns it on", {
+          values: async () => (await import("../../clients/index")).clientIds,
+        }),
         yes: flag("With --deep: do not ask for confirmation"),
         report: optional(
           "[file]",

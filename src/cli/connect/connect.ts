@@ -130,7 +130,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
 const judgeSchema = z.object({ config: z.object({ autoModeModel: z.string().optional() }) });
 
 /** Whether the server judges auto mode's tool uses. One whose config is not shown here is taken not to. */
-async function hasJudge(server: RunningServer): Promise<boolean> {
+export async function hasJudge(server: RunningServer): Promise<boolean> {
   const answer = await askAsOwner(server, "/api/admin/config");
   return answer !== undefined && (readAs(judgeSchema, answer, server).config.autoModeModel ?? "off") !== "off";
 }

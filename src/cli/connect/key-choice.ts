@@ -59,6 +59,28 @@ export async function keyToPrint(
   return { key: keyPlaceholder };
 }
 
+/**
+ * The key that was given, one that is known here, or the one in the tool's own file; undefined if the server needs none.
+ * @throws ProxyError if none of them is accepted
+ */
+export async function keyToRun(
+  id: ClientId,
+  server: RunningServer,
+  store: KeyStore,
+  given: string | undefined,
+): Promise<string | undefined> {
+  if (given !== undefined) return acceptedOf(given, server, store);
+  if (await store.accepts(undefined)) return undefined;
+  const known = await knownKey(server);
+  if (known) return known.value;
+  const { keys = [] } = clientStatus(id, { ...person(), url: server.url });
+  for (const { value } of keys) if (await store.accepts(value)) return value;
+  throw new ProxyError(
+    "authentication",
+    `The server asks for a client key, and none is known here: give one with --key. \`dragoman key add ${id}\` makes one.`,
+  );
+}
+
 /** A key of the config or the environment that the server accepts. Says so if a restart will replace it. */
 async function knownKey(server: RunningServer): Promise<KnownKey | undefined> {
   const known = await acceptedKey(server);
