@@ -1,6 +1,7 @@
 /** Calls to GitHub Copilot over a WebSocket, where there is one; over HTTP otherwise. */
 import type { CallResponse } from "../../net/out/body";
 import { callOut, type OutgoingCall } from "../../net/out/fetch";
+import { openingHeaders } from "./headers";
 import { callOverSocket, SocketBroken, type SocketCall } from "./socket-call";
 import { openSocketPool } from "./socket-pool";
 
@@ -18,16 +19,11 @@ type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quo
   body: string | Uint8Array;
 };
 
-/** Headers of a single request; a socket serves several, and the initiator is in the message. */
-const requestHeaders = new Set(["accept", "accept-encoding", "content-type", "x-initiator"]);
-
 export function openCopilotSockets(pool = openSocketPool()): CopilotSockets {
   return {
     async call(call, out) {
       const { limits, controller, who } = out;
-      const shared = Object.entries(out.headers).filter(([name]) => !requestHeaders.has(name));
-      // A later request may hold an image. The header is harmless without one.
-      const headers = { ...Object.fromEntries(shared), "copilot-vision-request": "true" };
+      const headers = openingHeaders(out.headers);
       const body = textOf(call.body);
       let { initiator } = call;
       let overHttp = out;

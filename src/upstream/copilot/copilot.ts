@@ -5,6 +5,7 @@ import type { ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/out/body";
 import { type CallOptions, callOut, type OutgoingCall } from "../../net/out/fetch";
 import type { CopilotSockets } from "./copilot-sockets";
+import type { OwnHeaders } from "./headers";
 
 export interface Copilot {
   /** One call with one account's session. @throws ProxyError `upstream`, `timeout` */
@@ -50,7 +51,7 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
   return {
     close: () => void sockets?.then((open) => open.close()),
     call(session, call) {
-      const headers: Record<string, string> = {
+      const own: OwnHeaders = {
         authorization: `Bearer ${session.token}`,
         accept: "*/*",
         // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
@@ -62,12 +63,13 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
         "copilot-integration-id": integration,
       };
       if (session.mode === "exchange") {
-        headers["editor-version"] = product;
-        headers["editor-plugin-version"] = product;
+        own["editor-version"] = product;
+        own["editor-plugin-version"] = product;
       }
-      if (call.body !== undefined) headers["content-type"] = "application/json";
-      if (call.initiator) headers["x-initiator"] = call.initiator;
-      if (call.vision) headers["copilot-vision-request"] = "true";
+      if (call.body !== undefined) own["content-type"] = "application/json";
+      if (call.initiator) own["x-initiator"] = call.initiator;
+      if (call.vision) own["copilot-vision-request"] = "true";
+      const headers = own as Record<string, string>;
       if (call.headers) Object.assign(headers, call.headers);
       Object.assign(headers, ownHeaders());
       const resent =

@@ -1,5 +1,6 @@
 /** Open WebSockets to the upstream. One serves one request at a time, and then waits for the next of its session. */
 import { proxyFor } from "../../net/out/proxy";
+import { identityOf } from "./headers";
 
 /** A socket that is open and idle, or in use by one request. */
 export interface PooledSocket {
@@ -103,9 +104,8 @@ export function openSocketPool(limits: Partial<SocketPoolLimits> = {}): SocketPo
   };
 }
 
-/** Sockets with the same name are opened alike. The request id is that of the first request. */
-const nameOf = (url: string, { "x-request-id": _, ...headers }: Record<string, string>): string =>
-  JSON.stringify([url, headers]);
+/** Sockets with the same name are opened alike. */
+const nameOf = (url: string, headers: Record<string, string>): string => `${url} ${identityOf(headers)}`;
 
 class OpenSocket implements PooledSocket {
   isUsed = false;
