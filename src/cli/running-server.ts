@@ -19,6 +19,8 @@ export interface RunningServer {
   /** Why the keys of the config could not be read, in a sentence. */
   configFault?: string;
   adminToken?: string;
+  /** It runs elsewhere, and this machine is signed in there as a member: `dragoman login`. */
+  isElsewhere?: true;
 }
 
 export interface KnownKey {
@@ -129,7 +131,7 @@ export const noAcceptedKey = (server: RunningServer): ProxyError =>
  */
 export async function askAsOwner(server: RunningServer, path: string): Promise<unknown> {
   const response = await callServer(server, { path });
-  if (server.adminToken !== undefined || (response.status !== 401 && response.status !== 403))
+  if ((server.adminToken !== undefined && !server.isElsewhere) || (response.status !== 401 && response.status !== 403))
     return answerIn(response, server, path);
   response.body.cancel();
   return undefined;

@@ -80,11 +80,12 @@ const claudeCode: Client = {
       })),
   },
   switches: claudeCodeSwitches,
-  setUp({ url, key = noKey, models, model = models.claude, judges = false }) {
+  asksForKey: true,
+  setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
     const variables = {
       ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
+      ...(keyCommand === undefined ? { ANTHROPIC_AUTH_TOKEN: key } : { CLAUDE_CODE_API_KEY_HELPER_TTL_MS: "1800000" }),
       ANTHROPIC_MODEL: anthropicId(model.id),
       ...namedDefault("OPUS", models.opus),
       ...namedDefault("SONNET", models.claude),
@@ -97,7 +98,10 @@ const claudeCode: Client = {
     };
     return {
       model,
-      edits: Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
+      edits: [
+        ...(keyCommand === undefined ? [] : [{ path: ["apiKeyHelper"], value: keyCommand }]),
+        ...Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
+      ],
       variables,
       programs: [],
       command: "claude",

@@ -13,6 +13,8 @@ export interface Connection {
   /** The client key, if the server requires one. */
   key?: string;
   models: Choice;
+  /** The command that prints a key, for a client that asks for it again and again; in place of `key`. */
+  keyCommand?: string;
   /** The model to use instead of the client's default. */
   model?: ClientModel;
   /** The server judges the tool uses of auto mode: its config names an `autoModeModel`. */
@@ -86,6 +88,8 @@ export interface Client {
   };
   /** What `connect` turns on besides. */
   switches?: readonly Switch[];
+  /** It runs a command for its key. */
+  asksForKey?: true;
   setUp(place: Connection): ClientSetup;
 }
 

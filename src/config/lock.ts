@@ -4,18 +4,19 @@
  */
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
+import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 
 /** Milliseconds. The work under the lock takes a few. */
 const timeoutMs = 5_000;
 
 /**
- * Runs `work` while no other process holds the lock. `work` must be synchronous: opening and closing the file again in the
- * same process would release the lock.
+ * Runs `work` while no other process holds the lock. `work` is synchronous in a process that takes the lock
+ * more than once: opening and closing the file again would release it.
  * @param path A file only for the lock; created if missing, and never removed.
  * @throws ProxyError `conflict` if another process holds the lock for too long; the system's own error if the file cannot be locked.
  */
-export async function withLock<T>(path: string, work: () => T): Promise<T> {
+export async function withLock<T>(path: string, work: () => Awaitable<T>): Promise<T> {
   closeSync(openSync(path, "a", 0o600));
   const deadline = performance.now() + timeoutMs;
   for (;;) {
@@ -26,7 +27,7 @@ export async function withLock<T>(path: string, work: () => T): Promise<T> {
       continue;
     }
     try {
-      return work();
+      return await work();
     } finally {
       lock.close();
     }

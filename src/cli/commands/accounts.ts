@@ -42,6 +42,20 @@ export const accountCommands = {
       },
     }),
     command({
+      name: "login",
+      argument: "<address>",
+      about: "Sign this machine in to a team elsewhere, as a member of it",
+      brief: "Sign in to a team elsewhere",
+      run: async (given) => (await import("../login")).login(given),
+    }),
+    command({
+      name: "logout",
+      argument: "[address]",
+      about: "Sign this machine out of a team, and revoke its key there",
+      brief: "Sign out of a team",
+      run: async (given) => (await import("../login")).logout(given),
+    }),
+    command({
       name: "usage",
       about: "Show the remaining quota of each account",
       brief: "What is left of each account",

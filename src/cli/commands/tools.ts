@@ -16,6 +16,10 @@ const connect = command({
     yes: flag("With --undo: do not ask", "y"),
     model: text("<id>", "The model to use, instead of the newest that suits the client"),
     key: text("<key>", "The client key to use, instead of a new one named after the client"),
+    from: text(
+      "<address>",
+      "Set it up for a team that this machine is signed in to, instead of the server that runs here",
+    ),
     shell: text("<name>", "Print commands for this shell: bash, fish, powershell or cmd", {
       values: async () => (await import("../../clients/shells")).shellNames,
     }),
@@ -56,6 +60,12 @@ const keyCommands = [
     about: "List the client keys; a key itself is never shown",
     options: { json: flag("Print JSON, as GET /api/admin/keys returns it") },
     run: async (given) => (await import("../key")).keyLs(given),
+  }),
+  command({
+    name: "key print",
+    about: "Print a key of a team that this machine is signed in to, which renews itself",
+    options: { from: text("<address>", "The address of the team; it may be left out if there is only one") },
+    run: async ({ environment, from }) => (await import("../login")).printKey({ environment, address: from }),
   }),
   command({
     name: "key rm",

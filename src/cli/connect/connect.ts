@@ -30,6 +30,8 @@ interface ConnectOptions {
   shell: Shell;
   /** The client key to write or print. */
   key?: string;
+  /** The address of a team that this machine is signed in to, in place of the server that runs here. */
+  from?: string;
   /** Make a test call even if the model is not free. */
   test: boolean;
   force: boolean;
@@ -42,12 +44,13 @@ interface ConnectArguments extends Record<"print" | "write" | "undo" | "force" |
   client?: string;
   model?: string;
   key?: string;
+  from?: string;
   shell?: string;
 }
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
 export async function connectFrom(given: ConnectArguments): Promise<number> {
-  const { environment, client, model, key, shell, test, force, yes } = given;
+  const { environment, client, model, key, from, shell, test, force, yes } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
@@ -59,7 +62,17 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
   }
   const id = clientNamed(client);
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
-  const options = { environment, client: id, model, key, test, force, yes, shell: shell ?? usualShell(process.env) };
+  const options = {
+    environment,
+    client: id,
+    model,
+    key,
+    from,
+    test,
+    force,
+    yes,
+    shell: shell ?? usualShell(process.env),
+  };
   return action === "undo" ? undo(options) : point(options, action);
 }
 
@@ -104,22 +117,28 @@ const states = {
 
 async function point(options: ConnectOptions, action: "print" | "write"): Promise<number> {
   const client = clientOf(options.client);
-  const server = requireServer(options.environment);
+  const { from } = options;
+  const server = from
+    ? await (await import("../login")).signedInServer(options.environment, from)
+    : requireServer(options.environment);
   if (server.demo) say(demoNotice, "");
   const models = await modelsOf(server);
   const model = options.model === undefined ? undefined : pick(options.model, models.offered);
   const store = keyStoreOf(options.environment, server);
   const judges = await hasJudge(server);
+  // A tool that asks for its key gets one that renews itself; any other gets a key of its own.
+  const keyCommand = from && client.asksForKey ? `dragoman key print --from ${server.url}` : undefined;
+  const renewed: KeyChoice | undefined = keyCommand ? { key: server.keys[0]?.value } : undefined;
   const settingsFor = ({ key }: KeyChoice) =>
-    client.setUp({ url: server.url, key, models: models.choice, model, judges });
+    client.setUp({ url: server.url, key, models: models.choice, model, judges, keyCommand });
   if (action === "print" || !client.file) {
-    const choice = await keyToPrint(options.client, server, store, options.key);
+    const choice = renewed ?? (await keyToPrint(options.client, server, store, options.key));
     const setup = settingsFor(choice);
     printSetup(options, setup, server);
     if (action === "write") throw new UsageError(`${client.name} has no settings file: set the lines above yourself.`);
     return options.test ? test(options, { server, setup, models, choice }) : 0;
   }
-  const choice = await keyToWrite(options.client, server, store, options.key);
+  const choice = renewed ?? (await keyToWrite(options.client, server, store, options.key));
   const setup = settingsFor(choice);
   await orRevoke(choice.created, store, () => write(options, { server, setup, choice }));
   const code = await test(options, { server, setup, models, choice });

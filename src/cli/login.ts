@@ -1,0 +1,227 @@
+/**
+ * `dragoman login`, `logout` and `key print --from`: signs this machine in to a team elsewhere by the device flow (RFC 8628), and
+ * gives its tools keys that last an hour and renew themselves.
+ */
+import { join } from "node:path";
+import { z } from "zod";
+import { gatewayPaths } from "../api-paths";
+import type { Environment } from "../config/environment";
+import { ensurePrivateFolder, readPrivate, writePrivate } from "../config/files";
+import { withLock } from "../config/lock";
+import { ProxyError } from "../errors";
+import { parseJson } from "../json";
+import { isLoopbackUrl } from "../net/address";
+import { readText } from "../net/out/body";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
+import { openBrowser } from "./open-browser";
+import type { RunningServer } from "./running-server";
+import { atTerminal, bold, countdown, interrupted, print, say } from "./terminal";
+import { UsageError } from "./usage-error";
+
+interface LoginOptions {
+  environment: Environment;
+  /** `https://dragoman.example` */
+  address?: string;
+}
+
+const savedLogin = z.object({
+  address: z.string(),
+  member: z.string(),
+  accessToken: z.string(),
+  refreshToken: z.string(),
+  /** Timestamp, ms. */
+  expiresAt: z.number(),
+});
+type SavedLogin = z.infer<typeof savedLogin>;
+
+const begunSchema = z.object({
+  device_code: z.string().min(1),
+  user_code: z.string().regex(/^[\w-]{4,40}$/),
+  verification_uri: z.url(),
+  verification_uri_complete: z.url().optional(),
+  expires_in: z.number().positive().max(3_600),
+  interval: z.number().min(0).max(60).default(5),
+});
+
+const tokensSchema = z.object({
+  access_token: z.string().min(1),
+  refresh_token: z.string().min(1),
+  expires_in: z.number().positive(),
+  email: z.string().default("a member"),
+});
+
+/** Milliseconds before its end at which a key is renewed. */
+const renewBefore = 5 * 60_000;
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
+
+/** Signs in, and prints what tools can do with it. */
+export async function login({ environment, address: given }: LoginOptions): Promise<number> {
+  const address = addressOf(given);
+  const begun = begunSchema.parse(await post(address, gatewayPaths.device, { surface: "dragoman login" }));
+  if (new URL(begun.verification_uri).origin !== address)
+    throw new ProxyError("upstream", `${address} leads to another address for the sign-in, which is not trusted.`);
+  const page = begun.verification_uri_complete ?? begun.verification_uri;
+  const opened = atTerminal() && openBrowser(page) ? "Your browser opens" : "Open";
+  say(`${opened} ${bold(page)}`, `and confirm the code ${bold(begun.user_code)}, if the page shows the same one.`, "");
+  const stop = atTerminal()
+    ? countdown(begun.expires_in, (left) => `Waiting: ${left} left; press Ctrl-C to cancel.`)
+    : () => {};
+  try {
+    const tokens = await untilConfirmed(address, begun, interrupted());
+    await change(environment, (all) => [...all.filter((each) => each.address !== address), savedOf(address, tokens)]);
+    stop();
+    say(`Signed in at ${address} as ${bold(tokens.email)}.`);
+    say(`\`dragoman connect <tool> --write --from ${address}\` sets a tool up with it.`);
+    return 0;
+  } finally {
+    stop();
+  }
+}
+
+async function untilConfirmed(address: string, begun: z.infer<typeof begunSchema>, signal: AbortSignal) {
+  const deadline = performance.now() + begun.expires_in * 1_000;
+  let seconds = begun.interval;
+  while (performance.now() < deadline) {
+    await Bun.sleep(seconds * 1_000);
+    signal.throwIfAborted();
+    const answer = await ask(address, gatewayPaths.token, { grant_type: deviceGrant, device_code: begun.device_code });
+    if (answer.ok) return tokensSchema.parse(answer.json);
+    if (answer.error === "slow_down") seconds += 5;
+    else if (answer.error !== "authorization_pending") throw refusedBy(address, answer.error);
+  }
+  throw refusedBy(address, "expired_token");
+}
+
+/** Signs out, at the server too. */
+export async function logout({ environment, address: given }: LoginOptions): Promise<number> {
+  const { address, refreshToken } = loginAt(environment, given);
+  await change(environment, (all) => all.filter((each) => each.address !== address));
+  const answer = await ask(address, gatewayPaths.revoke, { token: refreshToken }).catch(() => undefined);
+  say(
+    answer?.ok
+      ? `Signed out at ${address}: its key is revoked.`
+      : `Signed out here. ${address} could not be told: revoke the key on its page Keys.`,
+  );
+  return 0;
+}
+
+/** Prints a key that is good for some minutes at least, and nothing else, on stdout: for settings such as `apiKeyHelper`. */
+export async function printKey({ environment, address }: LoginOptions): Promise<number> {
+  print((await currentLogin(environment, address)).accessToken);
+  return 0;
+}
+
+/** The server that this machine is signed in to, as commands call it. @throws UsageError, ProxyError */
+export async function signedInServer(environment: Environment, given: string): Promise<RunningServer> {
+  const { address, accessToken } = await currentLogin(environment, given);
+  const keys: RunningServer["keys"] = [{ value: accessToken, from: "the settings" }];
+  return { url: address, pid: 0, demo: false, keys, adminToken: accessToken, isElsewhere: true };
+}
+
+/** The login, renewed if its key ends soon. One process renews at a time: a refresh token is good once. */
+async function currentLogin(environment: Environment, given: string | undefined): Promise<SavedLogin> {
+  const known = loginAt(environment, given);
+  if (known.expiresAt - Date.now() > renewBefore) return known;
+  return withLock(lockOf(environment), async () => {
+    const present = loginAt(environment, known.address);
+    if (present.expiresAt - Date.now() > renewBefore) return present;
+    const { address, refreshToken } = present;
+    const answer = await ask(address, gatewayPaths.token, { grant_type: "refresh_token", refresh_token: refreshToken });
+    if (!answer.ok) throw refusedBy(address, answer.error);
+    const renewed = savedOf(address, tokensSchema.parse(answer.json));
+    write(environment, [...read(environment).filter((each) => each.address !== address), renewed]);
+    return renewed;
+  });
+}
+
+const savedOf = (address: string, tokens: z.infer<typeof tokensSchema>): SavedLogin => ({
+  address,
+  member: tokens.email,
+  accessToken: tokens.access_token,
+  refreshToken: tokens.refresh_token,
+  expiresAt: Date.now() + tokens.expires_in * 1_000,
+});
+
+/** @throws UsageError if the address is not one, or not https. */
+function addressOf(given: string | undefined): string {
+  if (given === undefined) throw new UsageError("Name the address, such as https://dragoman.example.");
+  const url = URL.parse(/^https?:/i.test(given) ? given : `https://${given}`);
+  if (!url || url.username || url.password) throw new UsageError(`${given} is not an address.`);
+  if (url.protocol !== "https:" && !isLoopbackUrl(url.href))
+    throw new UsageError(`${url.origin} is not encrypted: use https. Only this machine's own addresses may be http.`);
+  return url.origin;
+}
+
+/** @param given May be left out where there is only one. */
+function loginAt(environment: Environment, given: string | undefined): SavedLogin {
+  const all = read(environment);
+  const address = given === undefined ? undefined : addressOf(given);
+  const found =
+    address === undefined ? (all.length === 1 ? all[0] : undefined) : all.find((each) => each.address === address);
+  if (found) return found;
+  throw new UsageError(
+    address === undefined && all.length > 1
+      ? `Name the address: ${all.map((each) => each.address).join(", ")}.`
+      : `This machine is not signed in${address === undefined ? "" : ` at ${address}`}. Run \`dragoman login ${address ?? "<address>"}\`.`,
+  );
+}
+
+const fileOf = ({ home }: Environment) => join(home, "logins.json");
+const lockOf = ({ home }: Environment) => join(home, "logins.lock");
+const maxBytes = 256 * 1024;
+
+function read(environment: Environment): SavedLogin[] {
+  const text = readPrivate(fileOf(environment), maxBytes);
+  const saved = z.array(savedLogin).safeParse(text === undefined ? [] : parseJson(text));
+  if (saved.success) return saved.data;
+  throw new ProxyError("conflict", `${fileOf(environment)} cannot be read: remove it, and sign in again.`);
+}
+
+const write = (environment: Environment, all: readonly SavedLogin[]) =>
+  writePrivate(fileOf(environment), `${JSON.stringify(all, null, 2)}\n`);
+
+async function change(environment: Environment, next: (all: SavedLogin[]) => SavedLogin[]): Promise<void> {
+  ensurePrivateFolder(environment.home, say);
+  await withLock(lockOf(environment), () => write(environment, next(read(environment))));
+}
+
+interface OauthAnswer {
+  ok: boolean;
+  json: unknown;
+  error: string;
+}
+
+const oauthError = z.object({ error: z.string() });
+
+async function ask(address: string, path: string, fields: Record<string, string>): Promise<OauthAnswer> {
+  const response = await callOut(address + path, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded", "user-agent": "dragoman" },
+    body: new URLSearchParams(fields).toString(),
+    limits: singleLimit(15_000),
+    who: address,
+  });
+  const json = parseJson((await readText(response, 64 * 1024)) || "null");
+  const failed = oauthError.safeParse(json);
+  return { ok: response.ok, json, error: failed.success ? failed.data.error : `status ${response.status}` };
+}
+
+async function post(address: string, path: string, fields: Record<string, string>): Promise<unknown> {
+  const answer = await ask(address, path, fields);
+  if (answer.ok) return answer.json;
+  throw refusedBy(address, answer.error);
+}
+
+const reasons: Record<string, string> = {
+  access_denied: "somebody denied the sign-in on the page",
+  expired_token: "nobody confirmed the code in time: run `dragoman login` again",
+  invalid_grant: "the sign-in has ended, or its member was removed: run `dragoman login` again",
+  slow_down: "too many sign-ins wait there: try again in some minutes",
+};
+
+const refusedBy = (address: string, error: string) =>
+  new ProxyError(
+    "authentication",
+    `${address} refused: ${reasons[error] ?? error.replace(/[\p{C}\s]+/gu, " ").slice(0, 200)}.`,
+  );

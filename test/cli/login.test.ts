@@ -1,0 +1,110 @@
+/** `dragoman login`, `key print`, `connect --from` and `logout`, against a team elsewhere. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { program } from "../support/command";
+import { browserOf, toolAt } from "../support/device-login";
+import type { TestMember } from "../support/members";
+import { quickest } from "../support/quickest";
+import { describeWithDatabases } from "../support/shared-postgres";
+import { startTeamApp, type TeamApp } from "../support/team-app";
+import { until } from "../support/until";
+
+describeWithDatabases("this machine as a member of a team elsewhere", (postgres) => {
+  let server: TeamApp;
+  let anna: TestMember;
+  let home: string;
+  beforeAll(async () => {
+    server = await startTeamApp(postgres);
+    anna = await server.addMember("anna", "anna-octo");
+    home = mkdtempSync(join(quickest(), "dragoman-login-"));
+    mkdirSync(join(home, ".claude"));
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    rmSync(home, { recursive: true, force: true });
+  });
+  const file = () => join(home, "data", "logins.json");
+  const saved = () => JSON.parse(readFileSync(file(), "utf8"));
+
+  function dragoman(...args: string[]) {
+    const env = { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data") };
+    return Bun.spawn([...program, ...args], { cwd: home, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  }
+  async function said(child: ReturnType<typeof dragoman>) {
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    return { out: out.trim(), err, code };
+  }
+  const runs = (...args: string[]) => said(dragoman(...args));
+
+  async function signIn() {
+    const child = dragoman("login", server.url);
+    let err = "";
+    const reading = (async () => {
+      for await (const piece of child.stderr) err += new TextDecoder().decode(piece);
+    })();
+    await until(() => /[B-Z]{4}-[B-Z]{4}/.test(err), "the code is shown");
+    await (await browserOf(server, anna.key)).decide(/[B-Z]{4}-[B-Z]{4}/.exec(err)![0]);
+    expect(await child.exited).toBe(0);
+    await reading;
+    return err;
+  }
+
+  test("who is not signed in is told how; an address without TLS is refused", async () => {
+    expect(await runs("key", "print")).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("dragoman login"),
+    });
+    expect(await runs("login", "http://team.example")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("use https"),
+    });
+  });
+
+  test("after `login`, `key print` prints a key that spends the member's accounts, and the file is private", async () => {
+    const err = await signIn();
+    expect(err).toContain(`Signed in at ${server.url} as anna`);
+    expect(statSync(file()).mode & 0o077).toBe(0);
+    const { out, code } = await runs("key", "print", "--from", server.url);
+    expect(code).toBe(0);
+    expect((await toolAt(server).ask(out)).status).toBe(200);
+  }, 30_000);
+
+  test("a key that ends soon is renewed, by one of several processes at a time", async () => {
+    const before = saved();
+    writeFileSync(file(), JSON.stringify([{ ...before[0], expiresAt: Date.now() + 1_000 }]), { mode: 0o600 });
+    const printed = await Promise.all([1, 2, 3].map(() => runs("key", "print")));
+    expect(printed.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(new Set(printed.map(({ out }) => out)).size).toBe(1);
+    expect(printed[0]!.out).not.toBe(before[0].accessToken);
+    expect(saved()[0].refreshToken).not.toBe(before[0].refreshToken);
+    expect((await toolAt(server).ask(printed[0]!.out)).status).toBe(200);
+  }, 30_000);
+
+  test("`connect --from` gives Claude Code the command for its key, and other tools a key of their own", async () => {
+    const claude = await runs("connect", "claude-code", "--write", "--from", server.url);
+    expect(claude.code).toBe(0);
+    const settings = JSON.parse(readFileSync(join(home, ".claude/settings.json"), "utf8"));
+    expect(settings.apiKeyHelper).toBe(`dragoman key print --from ${server.url}`);
+    expect(settings.env).toMatchObject({ ANTHROPIC_BASE_URL: server.url });
+    expect(settings.env.ANTHROPIC_AUTH_TOKEN).toBeUndefined();
+    const codex = await runs("connect", "codex", "--write", "--from", server.url);
+    expect(codex).toMatchObject({ code: 0 });
+    expect(server.stores.members.clientKeysOf(anna.id).map(({ name }) => name)).toContain("anna/codex");
+  }, 60_000);
+
+  test("after `logout` the key is refused, and nothing is left", async () => {
+    const { accessToken } = saved()[0];
+    expect(await runs("logout")).toMatchObject({ code: 0, err: expect.stringContaining("its key is revoked") });
+    expect(saved()).toEqual([]);
+    expect((await toolAt(server).ask(accessToken)).status).toBe(401);
+  }, 30_000);
+
+  test("a member who was removed is told so when the key would be renewed", async () => {
+    await signIn();
+    await server.stores.members.remove("anna");
+    writeFileSync(file(), JSON.stringify([{ ...saved()[0], expiresAt: 0 }]), { mode: 0o600 });
+    expect(await runs("key", "print")).toMatchObject({ code: 1, out: "", err: expect.stringContaining("was removed") });
+  }, 30_000);
+});
