@@ -1,7 +1,7 @@
 /** Same dialect: the client's bytes go up and the upstream's bytes come down, changed by the named fixups only, or not at all. */
 
 import { type Codec, codecs, type ReplyContext, type TranslationOptions } from "../dialects/codecs";
-import { cutReply, invalidEventCode } from "../dialects/hub/block-lifecycle";
+import { cutReply } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
@@ -117,25 +117,18 @@ export class PassedReply implements UpstreamReply {
   collect(answer: Answer) {
     const { codec, context, running } = this;
     const { record } = running;
-    const collector = codec.collectStream(record.addFixup);
-    let last: ReplyEvent | undefined;
-    const decoder = codec.decodeStream(context)({
+    let error: ReplyError | undefined;
+    const events: Sink<ReplyEvent> = {
       push(event) {
-        last = event;
+        if (event.type === "error") error = event;
         running.addEvent(event);
       },
       end() {},
-    });
-    const bytes = readFrames(answer, {
-      push(frame) {
-        if (last?.type === "finish" || last?.type === "error") return;
-        collector.push(frame);
-        decoder.push(frame);
-      },
-      end: () => decoder.end(),
-    });
+    };
+    const collector = codec.collectStream(record.addFixup, events, context);
+    const bytes = readFrames(answer, collector);
     const text = () => {
-      if (last?.type === "error") throw new BrokenReply(last, record.earlyError === undefined);
+      if (error) throw new BrokenReply(error, record.earlyError === undefined);
       return JSON.stringify(this.#fix(collector.body()));
     };
     return { body: answer.body, bytes, text };
@@ -144,27 +137,20 @@ export class PassedReply implements UpstreamReply {
   stages(answer: Answer, out: Sink<SseFrame>) {
     const { codec, context, running } = this;
     const { addFixup, conceal } = running.record;
-    const client = codec.fixStream(context, addFixup)(out);
-    // A reply that the decoder cannot follow must not end as if it were complete.
-    let error: ReplyError | undefined;
-    const reader = codec.decodeStream(context)({
+    let hasFailed = false;
+    const events: Sink<ReplyEvent> = {
       push(event) {
-        if (event.type === "error") error = event;
+        hasFailed ||= event.type === "error";
         running.addEvent(event);
       },
       end() {},
-    });
-    const bytes = readFrames(answer, {
-      push(frame) {
-        reader.push(frame);
-        if (error?.code === invalidEventCode) client.fail(error);
-        else client.push(error ? concealedFrame(frame, conceal) : frame);
-      },
-      end() {
-        reader.end();
-        client.end();
-      },
-    });
+    };
+    const passed: Sink<SseFrame> = {
+      push: (frame) => out.push(hasFailed ? concealedFrame(frame, conceal) : frame),
+      end: () => out.end(),
+    };
+    const client = codec.fixStream(context, addFixup, events)(passed);
+    const bytes = readFrames(answer, client);
     return { body: answer.body, bytes, client };
   }
 }

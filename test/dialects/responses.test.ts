@@ -1291,6 +1291,14 @@ describe("a stream passed through", () => {
     expect(jsonOf(out[1] ?? {})).toMatchObject({ response: { error: { code: "upstream_bad_event" } } });
   });
 
+  test("an event whose name is another one gets the name of its type", () => {
+    const fixups: string[] = [];
+    const [first, last] = sse(created, completed);
+    const out = fixup([first!, { ...last!, event: "response.complet" }], fixups);
+    expect(out.map(({ event }) => event)).toEqual(["response.created", "response.completed"]);
+    expect(fixups).toEqual(["event-name"]);
+  });
+
   test("an error before the response began arrives as it is", () => {
     const frames = sse({ type: "error", code: "x", message: "y", param: null, sequence_number: 0 });
     expect(fixup(frames)).toEqual(frames);

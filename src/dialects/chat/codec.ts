@@ -1,12 +1,14 @@
 /** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
 import type { Codec } from "../codec";
+import { streamsOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
-import { collectStream } from "./collect";
-import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
+import { CollectedChat } from "./collect";
+import { fixReply, fixRequest, PassedChat, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
+import { ChatNormalizer } from "./normalize";
 import { overview, promptHead } from "./overview";
-import { decodeReply, decodeStream } from "./reply-reader";
+import { ChunkReader, decodeReply } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairRequest, repairTools } from "./rules";
@@ -37,9 +39,12 @@ export const chat: Codec = {
   decodeReply,
   encodeReply,
   fixReply,
-  decodeStream,
+  ...streamsOf({
+    normalize: (next, report, context) => new ChatNormalizer(next, report, context),
+    read: (next) => new ChunkReader(next),
+    pass: (next, report, context) => new PassedChat(next, report, context),
+    collect: () => new CollectedChat(),
+  }),
   encodeStream,
-  fixStream,
-  collectStream,
   encodeError,
 };

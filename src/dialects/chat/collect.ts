@@ -1,36 +1,29 @@
 /** Collects a streamed chat completion into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf } from "../../net/stream/sse";
-import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omit } from "../hub/json";
-import { type CallNumbers, callNumbers, callPieceIn } from "./calls";
+import type { WireEvent } from "../hub/upstream-stream";
+import { callPieceIn } from "./calls";
 import { textFields } from "./thinking";
 
 /** Merges every field of every chunk: text and lists are joined, of other fields the last value wins. */
-export function collectStream(onFixup: (fixup: string) => void): Collector {
-  const choices = new Map<number, Choice>();
-  let members: JsonObject = {};
-  return {
-    push(frame) {
-      const chunk = frame.data && frame.data !== "[DONE]" ? jsonOf(frame) : undefined;
-      if (!isObject(chunk)) return;
-      // A chunk without an id is Azure's content-filter notice, not part of the reply.
-      const isOfReply = chunk.id !== "" || Object.keys(members).length === 0;
-      const present = Object.entries(chunk).filter(
-        ([key, value]) => !ofChunk.has(key) && value != null && value !== "",
-      );
-      if (isOfReply) members = { ...members, ...Object.fromEntries(present) };
-      if (!Array.isArray(chunk.choices)) return;
-      for (const choice of chunk.choices) if (isObject(choice)) addTo(choices, choice, chunk.id, onFixup);
-    },
-    end() {},
-    body: () => ({
-      ...members,
-      object: "chat.completion",
-      choices: [...choices].sort(([one], [other]) => one - other).map(([, choice]) => whole(choice)),
-    }),
-  };
+export class CollectedChat {
+  readonly #choices = new Map<number, Choice>();
+  #members: JsonObject = {};
+
+  read({ json: chunk }: WireEvent): void {
+    // A chunk without an id is Azure's content-filter notice, not part of the reply.
+    const isOfReply = chunk.id !== "" || Object.keys(this.#members).length === 0;
+    const present = Object.entries(chunk).filter(([key, value]) => !ofChunk.has(key) && value != null && value !== "");
+    if (isOfReply) this.#members = { ...this.#members, ...Object.fromEntries(present) };
+    if (!Array.isArray(chunk.choices)) return;
+    for (const choice of chunk.choices) if (isObject(choice)) addTo(this.#choices, choice);
+  }
+
+  body(): JsonObject {
+    const choices = [...this.#choices].sort(([one], [other]) => one - other).map(([, choice]) => whole(choice));
+    return { ...this.#members, object: "chat.completion", choices };
+  }
 }
 
 /** Fields that belong to a chunk and not to the reply. */
@@ -39,20 +32,16 @@ const ofChunk = new Set(["object", "choices", "obfuscation"]);
 interface Choice {
   members: JsonObject;
   message: JsonObject;
-  numbers: CallNumbers;
   calls: Map<number, JsonObject>;
 }
 
-function addTo(
-  choices: Map<number, Choice>,
-  { delta, ...members }: JsonObject,
-  replyId: unknown,
-  onFixup: (fixup: string) => void,
-): void {
+function addTo(choices: Map<number, Choice>, { delta, ...members }: JsonObject): void {
   const index = numberIn(members.index) ?? 0;
-  const choice = choices.get(index) ?? begun(onFixup);
+  const choice: Choice = choices.get(index) ?? { members: {}, message: {}, calls: new Map() };
   choices.set(index, choice);
   const logprobs = grown(choice.members.logprobs, members.logprobs);
+  // Of choices that are one reply, a later one may finish with `stop`.
+  if (choice.members.finish_reason === "tool_calls") delete members.finish_reason;
   const present = Object.entries(members).filter(([key, value]) => value != null || !(key in choice.members));
   choice.members = {
     ...choice.members,
@@ -67,19 +56,10 @@ function addTo(
     else if (piece != null || before === undefined) choice.message[key] = grown(before, piece);
   }
   if (Array.isArray(delta.tool_calls))
-    for (const piece of choice.numbers.fix(delta.tool_calls, replyId) ?? [])
-      if (isObject(piece)) addCall(choice, piece);
+    for (const piece of delta.tool_calls) if (isObject(piece)) addCall(choice, piece);
 }
 
 const callsOnly = new Set(["tool_calls"]);
-
-/** Calls of a full reply have no index, so only an added id counts as a fixup. */
-const begun = (onFixup: (fixup: string) => void): Choice => ({
-  members: {},
-  message: {},
-  numbers: callNumbers((fixup) => void (fixup === "tool-id" && onFixup(fixup))),
-  calls: new Map(),
-});
 
 function addCall({ calls }: Choice, { index, ...piece }: JsonObject): void {
   const number = numberIn(index) ?? 0;

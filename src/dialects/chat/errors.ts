@@ -3,7 +3,7 @@ import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import { invalidEventCode } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
-import type { ReplyError } from "../hub/reply";
+import type { ReplyFailure } from "../hub/reply";
 
 /** The error for a chunk that cannot be read. */
 export const invalidEvent = {
@@ -24,7 +24,7 @@ export const gaveUp = {
 } as const;
 
 /** The upstream's error, in any of its three forms. */
-export function errorIn(chunk: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
+export function errorIn(chunk: JsonObject): ReplyFailure | undefined {
   const errors = chunk.copilot_errors;
   const error = chunk.error || (Array.isArray(errors) ? errors[0] : undefined);
   if (!error) return undefined;
@@ -38,6 +38,6 @@ export function errorIn(chunk: JsonObject): Pick<ReplyError, "code" | "message">
 }
 
 /** The error as a frame: clients recognize a chunk with `error`, and a stream without `[DONE]` as incomplete. */
-export function errorFrame({ code, message }: Pick<ReplyError, "code" | "message">): SseFrame {
+export function errorFrame({ code, message }: ReplyFailure): SseFrame {
   return jsonFrame({ error: { message, type: "upstream_error", param: null, code } });
 }

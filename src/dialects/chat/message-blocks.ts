@@ -2,108 +2,100 @@
 import { isObject } from "../../json";
 import type { ReplyWriter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
+import { textIn } from "../hub/json";
 import type { Block } from "../hub/reply";
-import { callQueue } from "./call-queue";
+import { CallQueue } from "./call-queue";
 import { thoughtIn } from "./thinking";
 
 /**
  * Writes the deltas of a message as blocks in sequence: text that arrives during a call waits until the call ends, and
  * a signature goes to the thinking it belongs to.
  */
-export function messageWriter(writer: ReplyWriter, failCall: () => void) {
-  let opaque: string | undefined;
+export class MessageReader {
+  readonly #calls: CallQueue;
+  #signature: string | undefined;
   /** Text that arrived during a call's input: it is written after the call. */
-  let late: { key: string; block: Block; text: string }[] = [];
-  let hasContent = false;
-  let isRefused = false;
+  #late: { key: string; block: Block; text: string }[] = [];
+  #isRefused = false;
 
-  const writeText = (key: string, block: Block, text: string) => {
-    if (!calls.mayGoOn) {
-      open(key, block);
-      writer.delta(text);
-      return;
+  constructor(
+    private readonly writer: ReplyWriter,
+    failCall: () => void,
+  ) {
+    const closeText = () => {
+      this.close();
+      this.writeSignature();
+    };
+    this.#calls = new CallQueue({ writer, closeText, fail: failCall });
+  }
+
+  get hasCalls(): boolean {
+    return this.#calls.count > 0;
+  }
+
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  read(delta: JsonObject): void {
+    this.addText("thinking", { kind: "thinking" }, thoughtIn(delta));
+    const signature = textIn(delta.reasoning_opaque);
+    if (signature !== "") {
+      this.#signature = signature;
+      if (this.writer.openKey === "thinking") this.closeAll();
     }
-    const last = late.at(-1);
-    if (last?.key === key) last.text += text;
-    else late.push({ key, block, text });
-  };
+    this.addText("text", { kind: "text" }, textIn(delta.content));
+    const refusal = textIn(delta.refusal);
+    this.#isRefused ||= refusal !== "";
+    this.addText("refusal", { kind: "text", refusal: true }, refusal);
+    if (Array.isArray(delta.tool_calls))
+      for (const piece of delta.tool_calls) if (isObject(piece)) this.#calls.add(piece);
+  }
 
-  const open = (key: string, block: Block) => {
-    if (writer.openKey === key) return;
-    closeAll();
-    if (block.kind !== "thinking") writeSignature();
-    hasContent = true;
-    writer.open(key, block);
-  };
+  end(): void {
+    this.closeAll();
+    this.writeSignature();
+  }
+
+  private addText(key: string, block: Block, text: string): void {
+    if (text === "") return;
+    const last = this.#late.at(-1);
+    if (!this.#calls.mayGoOn) {
+      this.open(key, block);
+      this.writer.delta(text);
+    } else if (last?.key === key) last.text += text;
+    else this.#late.push({ key, block, text });
+  }
+
+  private open(key: string, block: Block): void {
+    if (this.writer.openKey === key) return;
+    this.closeAll();
+    if (block.kind !== "thinking") this.writeSignature();
+    this.writer.open(key, block);
+  }
 
   /** Closes the open text or thinking block; thinking takes its signature, if it has arrived. */
-  const close = () => {
-    if (writer.openKey === "thinking" && opaque !== undefined) {
-      writer.close({ signature: { dialect: "chat", value: opaque } });
-      opaque = undefined;
-    } else writer.close();
-  };
+  private close(): void {
+    const hasSignature = this.writer.openKey === "thinking" && this.#signature !== undefined;
+    this.writer.close(hasSignature ? { signature: { dialect: "chat", value: this.#signature! } } : {});
+    if (hasSignature) this.#signature = undefined;
+  }
 
   /** Closes the open block and all calls, then writes the text that waited for them. */
-  const closeAll = () => {
-    close();
-    calls.end();
-    const waited = late;
-    late = [];
-    for (const { key, block, text } of waited) {
-      writer.open(key, block);
-      writer.delta(text);
-      close();
+  private closeAll(): void {
+    this.close();
+    this.#calls.end();
+    for (const { key, block, text } of this.#late.splice(0)) {
+      this.writer.open(key, block);
+      this.writer.delta(text);
+      this.close();
     }
-  };
+  }
 
   /** Writes a remaining signature as an empty thinking block: it arrived late, or the thinking is not shown. */
-  const writeSignature = () => {
-    if (opaque === undefined) return;
-    writer.open("thinking", { kind: "thinking" });
-    close();
-  };
-
-  const calls = callQueue({
-    writer,
-    closeText() {
-      close();
-      writeSignature();
-      hasContent = true;
-    },
-    fail: failCall,
-  });
-
-  return {
-    /** @param isFull Whether it is the message of a full reply, not a delta. */
-    write(delta: JsonObject, isFull: boolean, replyId: string) {
-      const thought = thoughtIn(delta);
-      if (thought !== "") writeText("thinking", { kind: "thinking" }, thought);
-      if (typeof delta.reasoning_opaque === "string" && delta.reasoning_opaque !== "") {
-        opaque = delta.reasoning_opaque;
-        if (writer.openKey === "thinking") closeAll();
-      }
-      if (typeof delta.content === "string" && delta.content !== "") writeText("text", { kind: "text" }, delta.content);
-      if (typeof delta.refusal === "string" && delta.refusal !== "") {
-        isRefused = true;
-        writeText("refusal", { kind: "text", refusal: true }, delta.refusal);
-      }
-      if (Array.isArray(delta.tool_calls)) for (const piece of delta.tool_calls) calls.piece(piece, isFull, replyId);
-      else if (isObject(delta.function_call)) calls.piece({ index: 0, function: delta.function_call }, false, replyId);
-    },
-    end() {
-      closeAll();
-      writeSignature();
-    },
-    get hasCalls() {
-      return calls.count > 0;
-    },
-    get isRefused() {
-      return isRefused;
-    },
-    /** Whether it has content, and no call with incomplete input. */
-    get isComplete() {
-      return (hasContent || calls.count > 0) && calls.isWhole;
-    },
-  };
+  private writeSignature(): void {
+    if (this.#signature === undefined) return;
+    this.writer.open("thinking", { kind: "thinking" });
+    this.close();
+  }
 }

@@ -9,7 +9,6 @@ import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, Codec, ReplyContext } from "../codec";
 import { cutReply, invalidEventCode } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
-import { dedupe } from "./dedupe";
 import type { ReplyError, ReplyEvent, ReplyFailure } from "./reply";
 
 export type UpstreamEvent =
@@ -57,6 +56,10 @@ export abstract class Normalizer implements Sink<SseFrame> {
     this.next.end();
   }
 
+  protected get ended(): boolean {
+    return this.#ended;
+  }
+
   protected abstract readEvent(json: JsonObject, frame: SseFrame): void;
 
   protected abstract readMark(data: "" | "[DONE]", frame: SseFrame): void;
@@ -81,7 +84,7 @@ export abstract class Normalizer implements Sink<SseFrame> {
 }
 
 /** Passes a normalized stream on to a client of its dialect, with the edits that only such a client needs. */
-export abstract class PassedReply implements ClientSink<UpstreamEvent> {
+export abstract class PassedStream implements ClientSink<UpstreamEvent> {
   #ended = false;
 
   constructor(
@@ -138,14 +141,16 @@ interface EventReader {
 interface StreamParts {
   normalize(next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext): Normalizer;
   read(next: Sink<ReplyEvent>, context: ReplyContext): EventReader;
-  pass(next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext): PassedReply;
+  pass(next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext): PassedStream;
   collect(): { read(event: WireEvent): void; body(): JsonObject };
 }
 
 const plainContext: ReplyContext = { model: "", usage: true, replies: 1 };
 
-/** The fixups of a stream that its full reply shows. */
-const shownInFull: ReadonlySet<string> = new Set(["block-start", "tool-id", "empty-output"]);
+/** The fixups of a stream's form, which the full reply made of it does not show. */
+const ofStreams: ReadonlySet<string> = new Set([
+  ...["foreign-event", "error-event", "empty-data", "done-event", "tool-index", "item-ids", "response-id"],
+]);
 
 /** The three ways of an upstream's stream: it is translated, passed on, or collected into a full reply. */
 export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fixStream" | "collectStream"> {
@@ -166,7 +171,7 @@ export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fix
       (next) =>
         parts.normalize(reading(next, context), () => {}, context),
     fixStream: (context, onFixup, events) => (next) => {
-      const report = dedupe(onFixup);
+      const report = once(onFixup);
       const client = parts.pass(next, report, context);
       /** A reply that cannot be read must not end as if it were complete. */
       let unread: ReplyError | undefined;
@@ -213,7 +218,7 @@ export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fix
           },
           end: () => reader.end(),
         },
-        dedupe((fixup) => void (shownInFull.has(fixup) && onFixup(fixup))),
+        once((fixup) => void (ofStreams.has(fixup) || onFixup(fixup))),
         context,
       );
       return {
@@ -222,5 +227,15 @@ export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fix
         body: () => collector.body(),
       };
     },
+  };
+}
+
+/** Reports each name once: a fixup that a stream needs in every frame counts as one. */
+function once(report: ReportFixup): ReportFixup {
+  const seen = new Set<string>();
+  return (name) => {
+    if (seen.has(name)) return;
+    seen.add(name);
+    report(name);
   };
 }

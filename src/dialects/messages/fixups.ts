@@ -8,7 +8,7 @@ import { omit, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { ReplyEvent, ReplyFailure } from "../hub/reply";
 import { asFixup } from "../hub/rules";
-import { frameOf, PassedReply, type ReportFixup, type WireEvent } from "../hub/upstream-stream";
+import { frameOf, PassedStream, type ReportFixup, type WireEvent } from "../hub/upstream-stream";
 import { errorFrame } from "./errors";
 import { pingFrame } from "./reply-writer";
 import { applyProviderRules, applyRules } from "./rules";
@@ -34,7 +34,7 @@ export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonO
 }
 
 /** A stream on its way to a Messages client. */
-export class PassedMessage extends PassedReply {
+export class PassedMessage extends PassedStream {
   #open: { index: unknown; isText: boolean } | undefined;
 
   constructor(

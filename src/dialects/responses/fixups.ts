@@ -8,7 +8,7 @@ import { countIn, omit } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { ReplyFailure } from "../hub/reply";
 import { asFixup } from "../hub/rules";
-import { frameOf, PassedReply, type ReportFixup, type WireEvent } from "../hub/upstream-stream";
+import { frameOf, PassedStream, type ReportFixup, type WireEvent } from "../hub/upstream-stream";
 import { inOrder } from "./normalize";
 import { applyProviderRules, applyRules, refuseStored } from "./rules";
 
@@ -58,7 +58,7 @@ function fixResponse(response: JsonObject, context: ReplyContext, report: Report
 // ── Stream ──
 
 /** A stream on its way to a Responses client. */
-export class PassedResponse extends PassedReply {
+export class PassedResponse extends PassedStream {
   /** The response of the first event that has one. */
   #created: JsonObject | undefined;
   readonly #done = new Map<number, JsonObject>();
@@ -91,7 +91,8 @@ export class PassedResponse extends PassedReply {
       this.report("sequence-number");
       fixed = { ...fixed, sequence_number: number + this.#inserted };
     }
-    this.next.push(frameOf(frame, fixed));
+    if (frame.event && frame.event !== type) this.report("event-name");
+    this.next.push(frameOf(frame, fixed, frame.event && type));
   }
 
   protected writeError({ code, message }: ReplyFailure): void {

@@ -154,7 +154,7 @@ const descriptions: Record<string, string> = {
   "bill-chunk": "The upstream’s cost report was removed.",
   "data-field": "An error was sent in the format of the stream.",
   "block-start": "The missing start of a text block was added to the stream.",
-  "event-name": "Event names were added, which some clients require.",
+  "event-name": "Names of events were added or corrected: some clients go by them.",
   "foreign-event": "An event that clients do not know was removed.",
   "error-event": "An error in the stream was converted to the client’s format.",
   "usage-field": "Missing usage fields were added, which strict clients require.",

@@ -1,0 +1,113 @@
+/** Brings an upstream's stream into the grammar of OpenAI's Chat Completions API. */
+import { isObject, numberIn } from "../../json";
+import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
+import type { ReplyContext } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { JsonObject } from "../hub/conversation";
+import { omit, textIn } from "../hub/json";
+import { Normalizer, type ReportFixup, type UpstreamEvent } from "../hub/upstream-stream";
+import { CallNumbers } from "./calls";
+import { errorIn, gaveUp, invalidEvent } from "./errors";
+import { hasText } from "./thinking";
+
+/** Its events are of the types `chunk`, `error` (a chunk with an error) and `done`, for `[DONE]`. */
+export class ChatNormalizer extends Normalizer {
+  /** The calls of each of the replies (of `n`), by its index. */
+  readonly #calls = new Map<unknown, CallNumbers>();
+  /** The replies that have a role, by their index. */
+  readonly #withRole = new Set<unknown>();
+  /** The replies that have ended, by the upstream's index. */
+  readonly #finished = new Set<unknown>();
+  #hasContent = false;
+  #last: JsonObject = {};
+  #id = "";
+
+  constructor(
+    next: Sink<UpstreamEvent>,
+    report: ReportFixup,
+    private readonly context: ReplyContext,
+  ) {
+    super(next, report, invalidEvent);
+  }
+
+  protected readEvent(chunk: JsonObject, frame: SseFrame) {
+    if (chunk.error) return this.emit("error", chunk, frame, true);
+    const failure = errorIn(chunk);
+    if (failure) return this.fail(failure);
+    this.#id = textIn(chunk.id) || this.#id;
+    this.#last = chunk;
+    const choices = Array.isArray(chunk.choices) ? this.fixChoices(chunk.choices) : undefined;
+    if (!this.ended) this.emit("chunk", choices ? { ...chunk, choices } : chunk, frame);
+  }
+
+  /** The standard of event streams ignores an event with empty data, but clients parse it and fail. */
+  protected readMark(data: "" | "[DONE]", frame: SseFrame) {
+    if (data === "") return this.report("empty-data");
+    const reason = this.#finished.size === 0 ? this.missingReason() : undefined;
+    if (this.#finished.size === 0 && !reason) return this.fail(cutReply);
+    if (reason && this.context.replies === 1) {
+      this.report("finish-reason");
+      const { usage: _, copilot_usage: __, ...chunk } = this.#last;
+      const last = { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: reason }] };
+      this.emit("chunk", last, jsonFrame(last));
+    }
+    this.emit("done", {}, frame, true);
+  }
+
+  protected override cut() {
+    if (this.#finished.size < this.context.replies) return this.fail(cutReply);
+    // The reply is complete, but some clients wait for `[DONE]`.
+    this.report("done-event");
+    this.emit("done", {}, { data: "[DONE]" }, true);
+  }
+
+  /** Claude may omit the finish reason. Undefined if the reply is not complete. */
+  private missingReason(): "stop" | "tool_calls" | undefined {
+    const calls = this.#calls.get(0);
+    if (!this.#hasContent || calls?.areComplete === false) return undefined;
+    return calls ? "tool_calls" : "stop";
+  }
+
+  /** Undefined if none had to change. */
+  private fixChoices(choices: unknown[]): unknown[] | undefined {
+    const fixed = choices.map((choice) => (isObject(choice) ? this.fixChoice(choice) : choice));
+    if (!this.ended && choices.some((choice) => isObject(choice) && choice.finish_reason === "error"))
+      this.fail(gaveUp);
+    return fixed.some((choice, at) => choice !== choices[at]) ? fixed : undefined;
+  }
+
+  /** Claude's text and each of its calls come as separate choices, although one was asked for. */
+  private fixChoice(choice: JsonObject): JsonObject {
+    const index = numberIn(choice.index);
+    if (typeof choice.finish_reason === "string") this.#finished.add(index);
+    const isNumbered = index === 0 || (this.context.replies > 1 && index !== undefined);
+    if (!isNumbered) this.report("split-choices");
+    const fixed = isNumbered ? choice : { ...choice, index: 0 };
+    if (!isObject(choice.delta)) return fixed;
+    this.#hasContent ||= hasText(choice.delta);
+    const delta = this.withCalls(this.withRole(choice.delta, fixed.index), fixed.index);
+    return delta === choice.delta ? fixed : { ...fixed, delta };
+  }
+
+  /** OpenAI's SDK rejects a reply without a role. */
+  private withRole(delta: JsonObject, index: unknown): JsonObject {
+    if (this.#withRole.has(index)) return delta;
+    this.#withRole.add(index);
+    if (textIn(delta.role) !== "") return delta;
+    this.report("role");
+    return { role: "assistant", ...omit(delta, roleAlone) };
+  }
+
+  private withCalls(delta: JsonObject, index: unknown): JsonObject {
+    if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return delta;
+    this.#hasContent = true;
+    const calls = this.#calls.get(index) ?? new CallNumbers(this.report);
+    this.#calls.set(index, calls);
+    const pieces = calls.fix(delta.tool_calls, this.#id);
+    if (!pieces && !this.ended) this.fail(invalidEvent);
+    return pieces === delta.tool_calls ? delta : { ...delta, tool_calls: pieces };
+  }
+}
+
+const roleAlone = new Set(["role"]);
