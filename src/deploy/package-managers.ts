@@ -1,9 +1,10 @@
 /**
- * What Homebrew and winget need to know of a release, written beside its files by the release workflow:
- * `package-managers.ts <tag> <address of the repository> <folder>`. The folder has SHA256SUMS.
+ * What Homebrew, Scoop and winget need to know of a release, and its install scripts, written beside its files by the
+ * release workflow: `package-managers.ts <tag> <address of the repository> <folder>`. The folder has SHA256SUMS.
  */
 import { join } from "node:path";
 import { description } from "../../package.json";
+import { powershellInstaller, shellInstaller } from "./install-scripts";
 import { type Target, targets } from "./targets";
 
 export interface ReleaseFacts {
@@ -18,12 +19,17 @@ export interface ReleaseFacts {
 export const readSums = (text: string): Map<string, string> =>
   new Map([...text.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, sum, name]) => [name!, sum!]));
 
-function fileOf({ version, repository, sums }: ReleaseFacts, { name, format }: Target) {
+/** The file of a release for a machine. @throws Error if the release has none */
+export function fileOf({ version, repository, sums }: ReleaseFacts, { name, format }: Target) {
   const file = `dragoman-${version}-${name}${format === "pe" ? ".exe" : ""}`;
   const sha256 = sums.get(file);
   if (sha256 === undefined) throw new Error(`SHA256SUMS has no ${file}.`);
   return { url: `${repository}/releases/download/v${version}/${file}`, sha256 };
 }
+
+/** The files of all machines, by the names of the targets. */
+export const filesOf = (facts: ReleaseFacts) =>
+  Object.fromEntries(targets.map((target) => [target.name, fileOf(facts, target)]));
 
 const targetOf = (name: string) => targets.find((each) => each.name === name)!;
 
@@ -67,6 +73,27 @@ ${systems.join("\n")}
   end
 end
 `;
+}
+
+/** `dragoman.json`, for a bucket of Scoop's: https://github.com/ScoopInstaller/Scoop/wiki/App-Manifests, read 2026-11. */
+export function scoopManifest(facts: ReleaseFacts): string {
+  const { url, sha256 } = fileOf(facts, targetOf("windows-x64"));
+  const anyVersion = (text: string) => text.replaceAll(facts.version, "$version");
+  const manifest = {
+    version: facts.version,
+    description: short,
+    homepage: facts.repository,
+    license: "MIT",
+    // Scoop saves the file under the name behind the #.
+    architecture: { "64bit": { url: `${url}#/dragoman.exe`, hash: sha256 } },
+    bin: "dragoman.exe",
+    checkver: "github",
+    autoupdate: {
+      architecture: { "64bit": { url: `${anyVersion(url)}#/dragoman.exe` } },
+      hash: { url: "$baseurl/SHA256SUMS" },
+    },
+  };
+  return `${JSON.stringify(manifest, null, 4)}\n`;
 }
 
 const manifestVersion = "1.6.0";
@@ -117,6 +144,12 @@ if (import.meta.main) {
   if (!/^v\d/.test(tag) || !folder) throw new Error("package-managers.ts <tag> <address of the repository> <folder>");
   const sums = readSums(await Bun.file(join(folder, "SHA256SUMS")).text());
   const facts = { version: tag.slice(1), repository, sums };
-  await Bun.write(join(folder, "dragoman.rb"), formula(facts));
-  for (const [name, text] of Object.entries(wingetManifests(facts))) await Bun.write(join(folder, name), text);
+  const files: Record<string, string> = {
+    "dragoman.rb": formula(facts),
+    "dragoman.json": scoopManifest(facts),
+    "install.sh": shellInstaller(facts, filesOf(facts)),
+    "install.ps1": powershellInstaller(facts, filesOf(facts)),
+    ...wingetManifests(facts),
+  };
+  for (const [name, text] of Object.entries(files)) await Bun.write(join(folder, name), text);
 }

@@ -94,7 +94,14 @@ describe("the release workflow's step", () => {
   test("writes all of them beside the files", () => {
     expect(write("v1.2.3", repository, folder).exitCode).toBe(0);
     expect(readdirSync(folder).sort()).toEqual(
-      ["SHA256SUMS", "dragoman.rb", ...Object.keys(wingetManifests(facts))].sort(),
+      [
+        "SHA256SUMS",
+        "dragoman.rb",
+        "dragoman.json",
+        "install.sh",
+        "install.ps1",
+        ...Object.keys(wingetManifests(facts)),
+      ].sort(),
     );
     expect(readFileSync(join(folder, "dragoman.rb"), "utf8")).toBe(formula(facts));
   });

@@ -52,7 +52,15 @@ describe.each(names.map((name, index) => [name, workflows[index]!] as const))("%
     const writing = Object.entries(jobs).flatMap(([name, job]) =>
       Object.entries(job.permissions ?? {}).flatMap(([right, how]) => (how === "write" ? [`${name}: ${right}`] : [])),
     );
-    const needed = ["build: id-token", "build: attestations", "publish: contents", "npm: id-token", "image: packages"];
+    const needed = [
+      "build: id-token",
+      "build: attestations",
+      "publish: contents",
+      "npm: id-token",
+      "image: packages",
+      "publish: pages",
+      "publish: id-token",
+    ];
     expect(writing.filter((right) => !needed.includes(right))).toEqual([]);
   });
 

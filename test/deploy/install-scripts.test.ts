@@ -1,0 +1,137 @@
+/** The install scripts of a release: `install.sh` is run against a release on loopback. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { powershellInstaller, shellInstaller } from "../../src/deploy/install-scripts";
+import { filesOf, scoopManifest } from "../../src/deploy/package-managers";
+import { targets } from "../../src/deploy/targets";
+
+const program = "#!/bin/sh\necho 1.2.3\n";
+let served = program;
+let host: Bun.Server<undefined>;
+let folder: string;
+beforeAll(() => {
+  host = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(served) });
+});
+afterAll(() => host.stop(true));
+beforeEach(() => {
+  served = program;
+  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  return () => rmSync(folder, { recursive: true, force: true });
+});
+
+const sum = Bun.SHA256.hash(program, "hex");
+const facts = () => ({
+  version: "1.2.3",
+  repository: `http://127.0.0.1:${host.port}/someone/dragoman`,
+  sums: new Map(
+    targets.map(({ name, format }) => [`dragoman-1.2.3-${name}${format === "pe" ? ".exe" : ""}`, sum] as const),
+  ),
+});
+
+/** As `curl … | sh` runs it. @param tools Programs that stand in front of the others on the PATH. */
+async function install(script: string, tools: Record<string, string> = {}) {
+  const bin = join(folder, "tools");
+  mkdirSync(bin);
+  for (const [name, text] of Object.entries(tools)) writeFileSync(join(bin, name), text, { mode: 0o755 });
+  const child = Bun.spawn(["sh"], {
+    stdin: Buffer.from(script),
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { HOME: folder, PATH: [bin, process.env.PATH].join(delimiter) },
+  });
+  const [code, stdout, stderr] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code, stdout, stderr };
+}
+
+const installed = () => join(folder, ".local/bin/dragoman");
+const noGh = { gh: "#!/bin/sh\nexit 1\n" };
+
+describe.skipIf(process.platform === "win32")("install.sh", () => {
+  test("puts the verified file into the person's own folder, and says what it did and what comes next", async () => {
+    const { code, stdout, stderr } = await install(shellInstaller(facts(), filesOf(facts())), noGh);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect([readFileSync(installed(), "utf8"), statSync(installed()).mode & 0o777]).toEqual([program, 0o755]);
+    expect(readdirSync(join(folder, ".local/bin"))).toEqual(["dragoman"]);
+    for (const part of ["checksum is right", "attestation was not verified", installed(), "PATH", "dragoman auth"])
+      expect(stdout).toContain(part);
+  });
+
+  test("leaves nothing behind if the checksum is wrong, or the script ends too early", async () => {
+    served = "something else";
+    const script = shellInstaller(facts(), filesOf(facts()));
+    const { code, stderr } = await install(script, noGh);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("checksum of the file is wrong")]);
+    expect(readdirSync(join(folder, ".local/bin"))).toEqual([]);
+    rmSync(join(folder, "tools"), { recursive: true });
+    served = program;
+    expect((await install(script.slice(0, script.lastIndexOf("main")), noGh)).stdout).toBe("");
+    expect(existsSync(installed())).toBe(false);
+  });
+
+  test.each([
+    [0, 0, "Its checksum and its attestation are right."],
+    [1, 1, "its attestation is wrong"],
+  ])("asks gh for the attestation where it is signed in (it ends with %d)", async (verdict, code, said) => {
+    const gh = `#!/bin/sh\n[ "$1" = auth ] && exit 0\n[ "$1 $2 $4 $5" = "attestation verify --repo someone/dragoman" ] || exit 9\nexit ${verdict}\n`;
+    const ended = await install(shellInstaller(facts(), filesOf(facts())), { gh });
+    expect([ended.code, ended.stdout + ended.stderr, existsSync(installed())]).toEqual([
+      code,
+      expect.stringContaining(said),
+      code === 0,
+    ]);
+  });
+
+  test("knows each system that has an executable, and passes the checks of the tools that are here", () => {
+    const script = shellInstaller(facts(), filesOf(facts()));
+    for (const { name } of targets)
+      expect([name, script.includes(`${name}) `)]).toEqual([name, !name.startsWith("win")]);
+    for (const [tool, ...args] of [
+      ["dash", "-n"],
+      ["bash", "--posix", "-n"],
+      ["shellcheck", "-"],
+    ] as const)
+      if (Bun.which(tool))
+        expect([tool, Bun.spawnSync([tool, ...args], { stdin: Buffer.from(script) }).exitCode]).toEqual([tool, 0]);
+  });
+});
+
+test("install.ps1 verifies the file of Windows before it is moved, and is PowerShell", () => {
+  const script = powershellInstaller(facts(), filesOf(facts()));
+  const file = filesOf(facts())["windows-x64"]!;
+  const order = [file.url, file.sha256.toUpperCase(), "attestation verify", "Move-Item"].map((part) =>
+    script.indexOf(part),
+  );
+  expect(order).toEqual(order.toSorted((one, other) => one - other));
+  expect(order[0]).toBeGreaterThan(0);
+  const pwsh = Bun.which("pwsh");
+  const read = "[void][scriptblock]::Create([Console]::In.ReadToEnd())";
+  if (pwsh) expect(Bun.spawnSync([pwsh, "-c", read], { stdin: Buffer.from(script) }).exitCode).toBe(0);
+});
+
+test("Scoop's manifest has the executable of Windows under its name, and finds that of a later version", () => {
+  const manifest = JSON.parse(scoopManifest(facts()));
+  const { url, sha256 } = filesOf(facts())["windows-x64"]!;
+  expect(manifest).toMatchObject({
+    version: "1.2.3",
+    license: "MIT",
+    bin: "dragoman.exe",
+    architecture: { "64bit": { url: `${url}#/dragoman.exe`, hash: sha256 } },
+  });
+  const later = manifest.autoupdate.architecture["64bit"].url.replaceAll("$version", "1.2.3");
+  expect(later).toBe(`${url}#/dragoman.exe`);
+});
