@@ -2,7 +2,7 @@
  * Where requests wait for a limit to end: in the order in which they came, and let out few at a time, so that they do not run
  * into the next limit together. Bounded in number and in the bytes of their bodies.
  */
-import type { ProxyError } from "../errors";
+import { ProxyError } from "../errors";
 
 /** A request that waits. */
 export interface Waiter {
@@ -58,6 +58,8 @@ const defaultLimits: WaitingLimits = { all: 1_000, ofMember: 200, bytes: 256 * 1
 const lookEvery = 250;
 /** Milliseconds between two reports of who still waits here. */
 const keepEvery = 5_000;
+/** Callers that only wait to hear when a limit ends. */
+const maxLooking = 500;
 /** Requests of a line that are let out at a time, at most. */
 const maxWindow = 32;
 
@@ -88,6 +90,7 @@ export class WaitingRoom {
   #bytes = 0;
   #timer: Timer | undefined;
   #keptAt = 0;
+  #looking = 0;
   #stopped: (() => ProxyError) | undefined;
 
   constructor(options: WaitingRoomOptions) {
@@ -135,6 +138,25 @@ export class WaitingRoom {
       throw thrown;
     } finally {
       waiter.signal.removeEventListener("abort", abort);
+    }
+  }
+
+  /**
+   * Looks at a limit until it has ended, without a place in a line.
+   * @returns Milliseconds that are left of it then: 0 if it has ended; undefined if a person must act.
+   * @throws ProxyError `rate_limit` if too many look; the reason of the signal.
+   */
+  async look(untilReady: () => number | undefined, forMs: number, signal: AbortSignal): Promise<number | undefined> {
+    if (this.#looking >= maxLooking) throw tooManyLook();
+    this.#looking += 1;
+    try {
+      for (const deadline = performance.now() + forMs; ; await Bun.sleep(lookEvery)) {
+        signal.throwIfAborted();
+        const left = untilReady();
+        if (!left || this.#stopped || performance.now() >= deadline) return left;
+      }
+    } finally {
+      this.#looking -= 1;
     }
   }
 
@@ -244,5 +266,10 @@ export class WaitingRoom {
     if (shared) entry.telling = entry.telling.then(() => work(shared)).catch((thrown) => warn(untold, thrown));
   }
 }
+
+const tooManyLook = () =>
+  new ProxyError("rate_limit", `${maxLooking} callers wait already to hear when they are served; try again later.`, {
+    headers: { "retry-after": "10" },
+  });
 
 const untold = "Other servers could not be told which requests wait here.";

@@ -145,6 +145,40 @@ function quotaNotices(
   );
 }
 
+/** Milliseconds for which a person's accounts must have been limited for their return to be worth a notice. */
+const longLimit = 5 * 60_000;
+/** Milliseconds for which such a notice is tried. */
+const tellFor = 10 * 60_000;
+
+/** Since when none of a person's accounts could serve for a limit, and since when one can again. Times are timestamps. */
+export type Limits = Map<string | null, { since: number; endedAt?: number }>;
+
+/** Limits that have ended: whoever waited may go on. @param limits What was found before; it is brought up to date. */
+export function returnNotices(limits: Limits, { accounts, nameOf }: NoticedAccounts, now: number): Notice[] {
+  for (const [member, own] of Map.groupBy(accounts, (account) => account.member)) {
+    const known = limits.get(member);
+    const isLimited = own.every(({ state }) => state.name === "exhausted" || state.name === "cooling");
+    if (isLimited && (!known || known.endedAt !== undefined)) limits.set(member, { since: now });
+    else if (!isLimited && known && known.endedAt === undefined)
+      if (own.some(({ state }) => state.name === "ready"))
+        // One whose accounts need a person is told of that.
+        limits.set(member, { ...known, endedAt: now });
+      else limits.delete(member);
+  }
+  return [...limits].flatMap(([member, { since, endedAt }]) => {
+    if (endedAt === undefined) return [];
+    const name = member === null ? undefined : nameOf(member);
+    if (now - endedAt > tellFor || endedAt - since < longLimit || (member !== null && name === undefined)) {
+      limits.delete(member);
+      return [];
+    }
+    const whose = name === undefined ? "" : ` for ${name}`;
+    const words = `No account could serve since ${zonedTime(since, now)}. Requests are served again${whose}.`;
+    const [told] = notice(`ready ${member ?? "owner"} ${since}`, "account", "info", `Ready again${whose}`, words);
+    return [name === undefined ? told! : { ...told!, member: name }];
+  });
+}
+
 /** Notices about members that are sent one by one; more of them at once become one. */
 const maxOfMembers = 5;
 /** Members' notices that are named in one. */

@@ -19,8 +19,10 @@ import {
   budgetNotices,
   gathered,
   isFailing,
+  type Limits,
   lossNotices,
   type Notice,
+  returnNotices,
   upstreamNotices,
   watchedMs,
 } from "./conditions";
@@ -85,6 +87,8 @@ export function openNotices({
   /** Timestamp of the first failure, while the upstream fails. */
   let failingSince: number | undefined;
 
+  const limits: Limits = new Map();
+
   const nameOf = (member: string) => members?.find(member)?.name;
 
   /** Each channel that is on, with what it does. */
@@ -140,9 +144,11 @@ export function openNotices({
     ]);
     const recent = { count: all.request_count, failed: failed.request_count, firstAt: all.first_at_ms };
     failingSince = isFailing(recent, at) ? (failingSince ?? recent.firstAt ?? at) : undefined;
+    const noticed = { accounts: accounts(), thresholds: config.current.notices.accounts, nameOf };
     return [
       ...budgetNotices(await statesOf(budgets), at),
-      ...accountNotices({ accounts: accounts(), thresholds: config.current.notices.accounts, nameOf }, at),
+      ...accountNotices(noticed, at),
+      ...returnNotices(limits, noticed, at),
       ...(failingSince === undefined ? [] : upstreamNotices(failingSince, at)),
       ...lossNotices(losses.current, at),
     ];

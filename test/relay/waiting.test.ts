@@ -222,3 +222,18 @@ test("a budget that waits holds requests until its next period", async () => {
   expect((await answer).status).toBe(200);
   expect(sent(proxy)).toEqual(["one", "two"]);
 });
+
+test("GET /wait answers when the model can be served again, or says when after its time", async () => {
+  await using proxy = await startProxy();
+  const ask = async (query: string) => (await fetch(`${proxy.url}/wait?${query}`)).json();
+  expect(await ask("model=gpt-4.1")).toEqual({ model: "gpt-4.1", ready: true, ready_at: null });
+  limitFor(proxy, 60_000);
+  expect(await ask("model=gpt-4.1&seconds=0")).toMatchObject({ ready: false, ready_at: expect.any(String) });
+  const answer = ask("seconds=30");
+  await Bun.sleep(100);
+  free(proxy);
+  expect(await answer).toEqual({ model: null, ready: true, ready_at: null });
+  expect(await fetch(`${proxy.url}/wait?model=no-such-model`)).toMatchObject({ status: 404 });
+  proxy.app.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
+  expect(await (await fetch(`${proxy.url}/wait`)).text()).toContain("Revoked.");
+});
