@@ -32,7 +32,7 @@ import type { TrustedProxies } from "./net/in/trusted-proxies";
 import { openNotices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
 import type { Stores } from "./stores";
-import { openTokenCounts } from "./tokens/token-counts";
+import { TokenCounts } from "./tokens/token-counts";
 import { openTokenizer } from "./tokens/tokenizer";
 import { openCacheWatch } from "./upstream/cache-watch";
 import { openDrift } from "./upstream/changes/drift";
@@ -180,7 +180,7 @@ class RunningApp extends Foundation implements App {
   readonly isOurOwn = this.providers.isOurOwn;
 
   readonly tokenizer = openTokenizer();
-  readonly tokenCounts = openTokenCounts({
+  readonly tokenCounts = new TokenCounts({
     config: () => this.config.current,
     tokenizer: this.tokenizer,
     path: this.environment.tokenFactorsFile,

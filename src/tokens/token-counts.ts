@@ -19,7 +19,7 @@ import {
   predict,
   type TokenFactor,
 } from "./token-factor";
-import { mergeFactors, saveFactors, saveFactorsNow, type TokenFactors } from "./token-factor-file";
+import { FactorFile, type TokenFactors } from "./token-factor-file";
 import type { Tokenizer } from "./tokenizer";
 
 export interface TokenCount {
@@ -35,31 +35,6 @@ export interface Prompt {
   conversation(): Conversation | undefined;
   /** Missing if no text is marked. */
   whole?: ReadText;
-}
-
-export interface TokenCounts {
-  /**
-   * @param model The upstream's id; its factor is used if enough is known.
-   * @param whole As {@link Prompt.whole}.
-   * @throws Error if the tokenizer cannot be run.
-   */
-  count(conversation: Conversation, model?: string, whole?: Prompt["whole"]): Promise<TokenCount>;
-  /**
-   * Starts a rough count that nothing waits for.
-   * @returns Reads what is known by now; undefined for a prompt that cannot be decoded.
-   */
-  beginCount(prompt: Prompt, model: string): () => number | undefined;
-  /** An estimate by the prompt's length alone; undefined if it cannot be decoded. */
-  roughly(prompt: Prompt, model: string): number | undefined;
-  /**
-   * Learns from one exchange, unless there was another one a moment ago.
-   * @param reported The input tokens that the upstream reported, if it did.
-   * @returns Resolves when that is done; whether anything was learnt.
-   */
-  learn(model: string, prompt: Prompt, reported: number | undefined): Promise<boolean>;
-  /** What was learnt of a model, and whether it is used already. */
-  factorOf(model: string): (TokenFactor & { used: boolean }) | undefined;
-  close(): void;
 }
 
 interface TokenCountsOptions {
@@ -93,100 +68,124 @@ const charactersPerToken = 4;
 /** Characters that wait for the worker, above which no rough count is begun: it would come too late. */
 const maxBacklog = 2_000_000;
 
-/** Milliseconds. */
-const saveAfter = 2_000;
-const saveEvery = 60_000;
-
-export function openTokenCounts(options: TokenCountsOptions): TokenCounts {
-  const { config, tokenizer, path, now, monotonic } = options;
-  const factors: TokenFactors = new Map();
-  mergeFactors(factors, path);
-  const file = openFile(factors, options);
-  let isLearning = false;
-  let nextAt = Number.NEGATIVE_INFINITY;
+export class TokenCounts {
+  readonly #options: TokenCountsOptions;
+  readonly #factors: TokenFactors = new Map();
+  readonly #file: FactorFile;
   /** When a model's factor was last refreshed. */
-  const refreshedAt = new Map<string, number>();
+  readonly #refreshedAt = new Map<string, number>();
+  #isLearning = false;
+  #nextAt = Number.NEGATIVE_INFINITY;
 
-  const used = (model: string | undefined): TokenFactor | undefined => {
-    const factor = model === undefined ? undefined : factors.get(model);
-    return config().tokenCalibration && factor && factor.exchanges >= enoughExchanges ? factor : undefined;
-  };
+  constructor(options: TokenCountsOptions) {
+    this.#options = options;
+    this.#file = new FactorFile(this.#factors, options);
+  }
 
-  const answer = (local: LocalCount, factor: TokenFactor | undefined): TokenCount => {
-    const { tokenEstimateMultiplier: multiplier } = config();
+  /**
+   * @param model The upstream's id; its factor is used if enough is known.
+   * @param whole As {@link Prompt.whole}.
+   * @throws Error if the tokenizer cannot be run.
+   */
+  async count(conversation: Conversation, model?: string, whole?: Prompt["whole"]): Promise<TokenCount> {
+    return this.#countOf(await countLocally(promptPartsOf(conversation, whole), this.#options.tokenizer), model);
+  }
+
+  /**
+   * Starts a rough count that nothing waits for.
+   * @returns Reads what is known by now; undefined for a prompt that cannot be decoded.
+   */
+  beginCount(prompt: Prompt, model: string): () => number | undefined {
+    const { tokenizer } = this.#options;
+    let tokens: number | undefined;
+    // The request is sent first.
+    setImmediate(() => {
+      const parts = partsOf(prompt);
+      if (parts === undefined) return;
+      // The vocabulary may still be loading when the reply begins, or the worker be busy.
+      tokens = this.#countOf(byLength(parts), model).tokens;
+      if (parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
+      countRoughly(parts, tokenizer).then(
+        (local) => {
+          tokens = this.#countOf(local, model).tokens;
+        },
+        () => {}, // Without a tokenizer the estimate by length is all there is.
+      );
+    });
+    return () => tokens;
+  }
+
+  /** An estimate by the prompt's length alone; undefined if it cannot be decoded. */
+  roughly(prompt: Prompt, model: string): number | undefined {
+    const parts = partsOf(prompt);
+    return parts && this.#countOf(byLength(parts), model).tokens;
+  }
+
+  /**
+   * Learns from one exchange, unless there was another one a moment ago.
+   * @param reported The input tokens that the upstream reported, if it did.
+   * @returns Resolves when that is done; whether anything was learnt.
+   */
+  async learn(model: string, prompt: Prompt, reported: number | undefined): Promise<boolean> {
+    const { config, monotonic, now, tokenizer } = this.#options;
+    if (reported === undefined || !Number.isFinite(reported) || reported < smallestPrompt) return false;
+    if (!config().tokenCalibration || !this.#mayLearn(model)) return false;
+    const begunAt = monotonic();
+    this.#nextAt = begunAt + learnEvery;
+    const parts = partsOf(prompt);
+    if (parts === undefined || parts.length > largestLength || parts.media > reported * maxMediaShare) return false;
+    this.#isLearning = true;
+    try {
+      const local = await countLocally(parts, tokenizer);
+      const before = this.#factors.get(model) ?? newFactor(config().tokenEstimateMultiplier);
+      const factor = learnFactor(before, local, reported, Math.round(now()));
+      if (!factor) return false;
+      this.#factors.set(model, factor);
+      this.#refreshedAt.set(model, monotonic());
+      this.#file.changed();
+      return true;
+    } catch {
+      return false; // The tokenizer was closed, or could not be run: another exchange will teach as much.
+    } finally {
+      this.#isLearning = false;
+      this.#nextAt = Math.max(this.#nextAt, monotonic() + restShare * (monotonic() - begunAt));
+    }
+  }
+
+  /** What was learnt of a model, and whether it is used already. */
+  factorOf(model: string): (TokenFactor & { used: boolean }) | undefined {
+    const factor = this.#factors.get(model);
+    return factor && { ...factor, used: this.#used(model) !== undefined };
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  #used(model: string | undefined): TokenFactor | undefined {
+    const factor = model === undefined ? undefined : this.#factors.get(model);
+    const isUsed = this.#options.config().tokenCalibration && factor && factor.exchanges >= enoughExchanges;
+    return isUsed ? factor : undefined;
+  }
+
+  #countOf(local: LocalCount, model: string | undefined): TokenCount {
     const { texts, tools, fixed } = local;
+    const factor = this.#used(model);
     if (!factor) {
-      const tokens = Math.ceil((texts + tools) * multiplier + fixed);
+      const tokens = Math.ceil((texts + tools) * this.#options.config().tokenEstimateMultiplier + fixed);
       return { tokens, how: "estimate", atLeast: leastUnknown(local) };
     }
     const ownCount = predict(factor, { texts, tools, fixed: 0 });
     const tokens = Math.ceil(ownCount * (1 + marginOf(factor)) + fixed);
     return { tokens, how: "calibrated", atLeast: leastOf(factor, local) };
-  };
+  }
 
-  const mayLearn = (model: string) => {
-    const at = monotonic();
-    if (isLearning || at < nextAt) return false;
-    const isKnown = (factors.get(model)?.exchanges ?? 0) >= enoughExchanges;
-    return !isKnown || at >= (refreshedAt.get(model) ?? Number.NEGATIVE_INFINITY) + refreshEvery;
-  };
-
-  return {
-    async count(conversation, model, whole) {
-      return answer(await countLocally(promptPartsOf(conversation, whole), tokenizer), used(model));
-    },
-    beginCount(prompt, model) {
-      let tokens: number | undefined;
-      // The request is sent first.
-      setImmediate(() => {
-        const parts = partsOf(prompt);
-        if (parts === undefined) return;
-        // The vocabulary may still be loading when the reply begins, or the worker be busy.
-        tokens = answer(byLength(parts), used(model)).tokens;
-        if (parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
-        countRoughly(parts, tokenizer).then(
-          (local) => {
-            tokens = answer(local, used(model)).tokens;
-          },
-          () => {}, // Without a tokenizer the estimate by length is all there is.
-        );
-      });
-      return () => tokens;
-    },
-    roughly(prompt, model) {
-      const parts = partsOf(prompt);
-      return parts && answer(byLength(parts), used(model)).tokens;
-    },
-    async learn(model, prompt, reported) {
-      if (reported === undefined || !Number.isFinite(reported) || reported < smallestPrompt) return false;
-      if (!config().tokenCalibration || !mayLearn(model)) return false;
-      const begunAt = monotonic();
-      nextAt = begunAt + learnEvery;
-      const parts = partsOf(prompt);
-      if (parts === undefined || parts.length > largestLength || parts.media > reported * maxMediaShare) return false;
-      isLearning = true;
-      try {
-        const local = await countLocally(parts, tokenizer);
-        const before = factors.get(model) ?? newFactor(config().tokenEstimateMultiplier);
-        const factor = learnFactor(before, local, reported, Math.round(now()));
-        if (!factor) return false;
-        factors.set(model, factor);
-        refreshedAt.set(model, monotonic());
-        file.changed();
-        return true;
-      } catch {
-        return false; // The tokenizer was closed, or could not be run: another exchange will teach as much.
-      } finally {
-        isLearning = false;
-        nextAt = Math.max(nextAt, monotonic() + restShare * (monotonic() - begunAt));
-      }
-    },
-    factorOf(model) {
-      const factor = factors.get(model);
-      return factor && { ...factor, used: used(model) !== undefined };
-    },
-    close: () => file.close(),
-  };
+  #mayLearn(model: string): boolean {
+    const at = this.#options.monotonic();
+    if (this.#isLearning || at < this.#nextAt) return false;
+    const isKnown = (this.#factors.get(model)?.exchanges ?? 0) >= enoughExchanges;
+    return !isKnown || at >= (this.#refreshedAt.get(model) ?? Number.NEGATIVE_INFINITY) + refreshEvery;
+  }
 }
 
 function partsOf({ conversation, whole }: Prompt): PromptParts | undefined {
@@ -211,50 +210,4 @@ async function countRoughly(parts: PromptParts, tokenizer: Tokenizer): Promise<L
   const cut = (text: string) => (share === 1 ? text : text.slice(0, Math.ceil(text.length * share)));
   const part = await countLocally({ ...parts, texts: texts.map(cut), tools: tools.map(cut) }, tokenizer);
   return { texts: part.texts / share, tools: part.tools / share, fixed };
-}
-
-/** Writes the factors a moment after a change, and then at most once a minute. */
-function openFile(factors: TokenFactors, { path, logger, monotonic }: TokenCountsOptions) {
-  let timer: Timer | undefined;
-  let writtenAt = Number.NEGATIVE_INFINITY;
-  let isChanged = false;
-  let hasFailed = false;
-  let isClosed = false;
-
-  const failed = (thrown: unknown) => {
-    if (!hasFailed)
-      logger.warn("The learnt token factors cannot be saved; they are learnt again after a restart.", thrown);
-    hasFailed = true;
-  };
-  const save = async () => {
-    isChanged = false;
-    writtenAt = monotonic();
-    mergeFactors(factors, path);
-    await saveFactors(path, factors).catch(failed);
-    timer = undefined;
-    if (isChanged && !isClosed) schedule();
-  };
-  const schedule = () => {
-    timer ??= setTimeout(() => void save(), Math.max(saveAfter, writtenAt + saveEvery - monotonic()));
-    timer.unref();
-  };
-
-  return {
-    changed() {
-      isChanged = true;
-      if (!isClosed) schedule();
-    },
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
-      if (!isChanged) return;
-      isChanged = false;
-      try {
-        mergeFactors(factors, path);
-        saveFactorsNow(path, factors);
-      } catch (thrown) {
-        failed(thrown);
-      }
-    },
-  };
 }

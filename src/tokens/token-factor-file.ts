@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { readPrivate, writePrivate } from "../config/files";
 import { lazy } from "../lazy";
+import type { Logger } from "../logger";
 import { factorBounds, type TokenFactor } from "./token-factor";
 
 /** Factors by model id. */
@@ -75,3 +76,75 @@ export async function saveFactors(path: string, factors: TokenFactors): Promise<
 
 /** The same before the process ends. @throws The system's own error. */
 export const saveFactorsNow = (path: string, factors: TokenFactors): void => writePrivate(path, textOf(factors));
+
+/** Milliseconds. */
+const saveAfter = 2_000;
+const saveEvery = 60_000;
+
+interface FactorFileOptions {
+  path: string;
+  logger: Pick<Logger, "warn">;
+  /** A monotonic clock, ms. */
+  monotonic(): number;
+}
+
+/** Reads the factors, and writes them a moment after a change and then at most once a minute. */
+export class FactorFile {
+  readonly #factors: TokenFactors;
+  readonly #options: FactorFileOptions;
+  #timer: Timer | undefined;
+  #writtenAt = Number.NEGATIVE_INFINITY;
+  #isChanged = false;
+  #hasFailed = false;
+  #isClosed = false;
+
+  constructor(factors: TokenFactors, options: FactorFileOptions) {
+    this.#factors = factors;
+    this.#options = options;
+    mergeFactors(factors, options.path);
+  }
+
+  changed(): void {
+    this.#isChanged = true;
+    if (!this.#isClosed) this.#schedule();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    const { path } = this.#options;
+    try {
+      mergeFactors(this.#factors, path);
+      saveFactorsNow(path, this.#factors);
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  #schedule(): void {
+    const due = this.#writtenAt + saveEvery - this.#options.monotonic();
+    this.#timer ??= setTimeout(() => void this.#save(), Math.max(saveAfter, due));
+    this.#timer.unref();
+  }
+
+  async #save(): Promise<void> {
+    const { path, monotonic } = this.#options;
+    this.#isChanged = false;
+    this.#writtenAt = monotonic();
+    mergeFactors(this.#factors, path);
+    await saveFactors(path, this.#factors).catch((thrown) => this.#failed(thrown));
+    this.#timer = undefined;
+    if (this.#isChanged && !this.#isClosed) this.#schedule();
+  }
+
+  #failed(thrown: unknown): void {
+    if (!this.#hasFailed)
+      this.#options.logger.warn(
+        "The learnt token factors cannot be saved; they are learnt again after a restart.",
+        thrown,
+      );
+    this.#hasFailed = true;
+  }
+}
