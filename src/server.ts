@@ -26,6 +26,7 @@ import {
 import { pathOfUrl } from "./net/in/params";
 import { bodyLimit } from "./net/in/request-body";
 import { errorForClient } from "./relay/client-error";
+import { ofProject } from "./relay/hints";
 
 /** Where to listen. */
 export interface Binding {
@@ -158,7 +159,8 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
   );
   const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, exposed, fail));
 
-  const answer = async (request: Request, peer: string | null, connection: ClientConnection): Promise<Response> => {
+  const answer = async (sent: Request, peer: string | null, connection: ClientConnection): Promise<Response> => {
+    const request = ofProject(sent);
     const lists = currentLists();
     let requestId = "";
     let response: Response;

@@ -17,7 +17,7 @@ const holderItemSchema = lazy(() =>
     name: z
       .string()
       .nullable()
-      .describe("Of the member, key or account; of a session, its member's. Null for a removed member."),
+      .describe("Of the member, key, account or project; of a session, its member's. Null for a removed member."),
     member: z.string().nullable().describe("The member's id; null for what is the owner's."),
     session: z.string().nullable().describe("As in the history; null if the amount is not a session's."),
     limit: z.number().describe("In `unit`."),
@@ -38,6 +38,7 @@ const budgetItemSchema = lazy(() =>
       key: z.string().optional(),
       model: z.string().optional(),
       client: z.string().optional(),
+      project: z.string().optional(),
     }),
     each: z.enum(budgetHolders).optional().describe("Who has an amount of their own."),
     limits: z.record(z.string(), z.number()).optional().describe("The limits of some of them, by name."),

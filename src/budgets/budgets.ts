@@ -23,6 +23,8 @@ export interface Subject {
   isProvided?: boolean;
   /** The client's name, as in the history. */
   client: string | null;
+  /** What the client was working on; missing or null if it names no project. */
+  project?: string | null;
   /** Identifies the client's session; null if the client sent none. */
   session: string | null;
 }
@@ -51,8 +53,10 @@ export interface BudgetedMember {
 
 /** Whether a budget's scope matches a request. */
 export function matchesScope({ scope }: Budget, { member, ...subject }: Subject): boolean {
-  const values = { ...subject, member: member?.name ?? null };
-  return (["member", "account", "key", "model", "client"] as const).every((name) => passes(scope[name], values[name]));
+  const values = { ...subject, member: member?.name ?? null, project: subject.project ?? null };
+  return (["member", "account", "key", "model", "client", "project"] as const).every((name) =>
+    passes(scope[name], values[name]),
+  );
 }
 
 /** @param pattern Undefined for all values. @param value Null matches no pattern. */

@@ -72,7 +72,7 @@ export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMemb
     })),
   );
   return budgets.flatMap((budget) => {
-    const { model: _, client: __, ...scope } = budget.scope;
+    const { model: _, client: __, project: ___, ...scope } = budget.scope;
     const found = subjects.flatMap((subject) => entriesFor([{ ...budget, scope }], subject, at));
     const entries = new Map(found.map(({ holder, key }) => [key[1], entryFor(budget, holder, at)]));
     return [...entries.values()];

@@ -1,4 +1,4 @@
-/** Who has an amount of their own in a budget: a member, a client key, an account or a session. */
+/** Who has an amount of their own in a budget: a member, a client key, an account, a project or a session. */
 import type { Budget, budgetHolders } from "../config/budget-schema";
 import type { Subject } from "./budgets";
 
@@ -7,7 +7,7 @@ export type HolderKind = (typeof budgetHolders)[number] | "session";
 export interface Holder {
   kind: HolderKind;
   /**
-   * As stored: `member/<id>`, `key/<name>` or `key/<member's id>/<name>`, `account/<host>/<login>`. A session is a hash, with
+   * As stored: `member/<id>`, `key/<name>` or `key/<member's id>/<name>`, `account/<host>/<login>`, `project/<name>`. A session is a hash, with
    * `/<member's id>` for a member's. It has no name of a member, which another person may have later.
    */
   id: string;
@@ -41,6 +41,7 @@ const holders: Record<HolderKind, (subject: Subject) => Holder | undefined> = {
     if (account === null) return undefined;
     return { kind: "account", id: `account/${accountKey ?? `github.com/${account.toLowerCase()}`}`, name: account };
   },
+  project: ({ project }) => (project ? { kind: "project", id: `project/${project}`, name: project } : undefined),
   session({ session, member }) {
     if (session === null) return undefined;
     const hash = new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 32);
@@ -50,9 +51,11 @@ const holders: Record<HolderKind, (subject: Subject) => Holder | undefined> = {
 
 /** Whether an amount for which requests of a member count is this member's alone. */
 export function isOwnAmount(budget: Pick<Budget, "each" | "per" | "scope">, member: string): boolean {
-  // Names of keys begin so only if they are this member's.
+  const kind = holderKindOf(budget);
+  // Names of keys begin so only if they are this member's. Several people work on a project.
   return (
-    holderKindOf(budget) !== null || budget.scope.key?.toLowerCase().startsWith(`${member.toLowerCase()}/`) === true
+    (kind !== null && kind !== "project") ||
+    budget.scope.key?.toLowerCase().startsWith(`${member.toLowerCase()}/`) === true
   );
 }
 
@@ -91,6 +94,7 @@ export function holderIdOf(
   name: string,
   idOf: (member: string) => string | undefined,
 ): string | undefined {
+  if (kind === "project") return `project/${name}`;
   if (kind === "account") return `account/${name.includes("/") ? name : `github.com/${name}`}`;
   const [member, key] = name.split("/");
   if (kind === "key" && key === undefined) return `key/${name}`;
@@ -104,7 +108,7 @@ export const idPattern = (kind: HolderKind): string => (kind === "session" ? "_%
 /** The id of a member; null if the amount is the owner's. */
 export function memberIdOf({ kind, id }: Pick<Holder, "kind" | "id">): string | null {
   const [, first, rest] = id.split("/");
-  if (kind === "account") return null;
+  if (kind === "account" || kind === "project") return null;
   return (kind === "key" && rest === undefined ? undefined : first) ?? null;
 }
 

@@ -30,6 +30,7 @@ export function ofHolder(holder: Pick<Holder, "kind" | "name"> | null): string {
     member: ` of ${holder.name}`,
     key: ` of the key ${holder.name}`,
     account: ` of ${holder.name}`,
+    project: ` of the project ${holder.name}`,
     session: "",
   }[holder.kind];
 }

@@ -4,7 +4,7 @@ import { lazy } from "../lazy";
 
 export const budgetUnits = ["credits", "premium", "requests"] as const;
 /** Who may have an amount of their own in a budget. */
-export const budgetHolders = ["member", "key", "account"] as const;
+export const budgetHolders = ["member", "key", "account", "project"] as const;
 export const budgetPeriods = ["day", "week", "month", "session"] as const;
 
 const pattern = () => z.string().trim().min(1).max(256);
@@ -69,7 +69,14 @@ export const budgetSchema = lazy(() =>
     .strictObject({
       name: name().meta({ title: "Name" }).describe("The name in errors, notices and on the Budgets page."),
       scope: z
-        .strictObject({ member: pattern(), account: pattern(), key: pattern(), model: pattern(), client: pattern() })
+        .strictObject({
+          member: pattern(),
+          account: pattern(),
+          key: pattern(),
+          model: pattern(),
+          client: pattern(),
+          project: pattern(),
+        })
         .partial()
         .prefault({})
         .meta({ title: "Scope" })
@@ -81,7 +88,7 @@ export const budgetSchema = lazy(() =>
         .optional()
         .meta({ title: "Each" })
         .describe(
-          "Who has an amount of their own: each `member` of a team, each client `key` or each `account`. By default, all requests that count share one amount; a member whom the scope names without `*` has one.",
+          "Who has an amount of their own: each `member` of a team, each client `key`, each `account` or each `project`. By default, all requests that count share one amount; a member whom the scope names without `*` has one.",
         ),
       limits: z
         .record(pattern(), limit())

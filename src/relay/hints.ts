@@ -34,7 +34,21 @@ const subagentHeaders = ["x-claude-code-agent-id", "x-codex-parent-thread-id", "
 /** The header of dragoman's own that names a project. */
 export const projectHeader = "x-dragoman-project";
 /** What a project may be called: it is shown, and stands in addresses. */
-export const projectName = /^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,63}$/u;
+const projectName = /^[A-Za-z0-9][\w .@+-]{0,63}$/;
+/** A provider may be called `p` too. */
+const projectPath = /^(https?:\/\/[^/]+)\/p\/(?!v1\/)([^/?#]+)(\/.*)$/;
+
+/** A request to `/p/<project>/…` as one to `/…` with the header, for clients that can send no headers. */
+export function ofProject(request: Request): Request {
+  if (!request.url.includes("/p/")) return request;
+  const [, origin, written = "", rest = ""] = projectPath.exec(request.url) ?? [];
+  const project = written.replaceAll("%20", " ");
+  if (origin === undefined || !projectName.test(project)) return request;
+  const headers = new Headers(request.headers);
+  headers.set(projectHeader, project);
+  const { method, body, signal } = request;
+  return new Request(origin + rest, { method, headers, body, signal });
+}
 
 /** @throws ProxyError `invalid_request` if the project has no name that can be shown. */
 export function hintsIn(headers: Headers): Hints {

@@ -93,7 +93,7 @@ export class RequestBudget {
   }
 
   #subject(): Subject {
-    const { keyName, member, target, clientName, session } = this.#state;
+    const { keyName, member, target, clientName, hints, session } = this.#state;
     return {
       member: this.#guard.memberOf(member),
       account: this.#account?.id ?? null,
@@ -102,6 +102,7 @@ export class RequestBudget {
       model: target!.model.id,
       isProvided: target!.provider !== undefined,
       client: clientName,
+      project: hints.project ?? null,
       session: session ?? null,
     };
   }

@@ -114,7 +114,7 @@ function ownerOf({ scope, each, per }: Budget, { member, key, account, session }
   return "all";
 }
 
-function limitFor({ each, limit, limits }: Budget, { member, key, account }: Subject): number {
-  const name = { member: member?.name, key, account, none: undefined }[each ?? "none"];
+function limitFor({ each, limit, limits }: Budget, { member, key, account, project }: Subject): number {
+  const name = { member: member?.name, key, account, project, none: undefined }[each ?? "none"];
   return (name && limits?.[name]) || limit;
 }

@@ -27,6 +27,7 @@ import {
   signInSchema,
 } from "./account-actions";
 import { listAccounts } from "./accounts";
+import { billOf } from "./bill";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets";
 import { cacheReport, cacheReportSchema } from "./cache";
 import { changeConfig, showConfig } from "./config";
@@ -131,6 +132,9 @@ export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "GET", path: "/api/admin/prompts", role: "member", about: "What each prompt came to, with its subagents and why: the newest first, 50 or `limit` (at most 200), continued with `cursor_id`, filtered as requests are. Clients name their prompts by ids; those that do not are added up in `without_prompt`.",
     query: queries.requests, response: promptPageSchema,
     handle: ({ app, query: { limit, cursor_id, ...filters } }) => listPrompts(app, filters, limit, cursor_id) }),
+  endpoint({ method: "GET", path: "/api/admin/bill", role: "member", about: "What matching requests cost by day, as CSV: prompts, requests, AI credits, US dollars, premium requests. With `project`, the bill of a client's work.",
+    query: queries.filters, response: () => ({ "text/csv": z.string() }),
+    handle: async ({ app, query }) => new Response(await billOf(app, query), { headers: { "cache-control": "no-store", "content-type": "text/csv; charset=utf-8", "content-disposition": 'attachment; filename="dragoman-bill.csv"' } }) }),
   endpoint({ method: "GET", path: "/api/admin/totals", role: "member", about: "The totals of all matching requests: success, tokens, cost, times. Unknown values are counted separately.",
     query: queries.filters, response: totalsSchema,
     handle: ({ app, query }) => app.history.totals(query) }),

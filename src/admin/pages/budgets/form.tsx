@@ -8,7 +8,14 @@ import { Sentence } from "../../ui/format";
 import { CardForm } from "../../ui/forms";
 import type { Frame } from "../../ui/layout";
 
-const scopeLabels = { member: "Member", account: "Account", key: "Client key", model: "Model", client: "Client" };
+const scopeLabels = {
+  member: "Member",
+  account: "Account",
+  key: "Client key",
+  model: "Model",
+  client: "Client",
+  project: "Project",
+};
 
 /** What a budget's scope may name. @param hasMembers Whether there are members. */
 export const scopesFor = (hasMembers: boolean) =>

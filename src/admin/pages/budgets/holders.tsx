@@ -67,7 +67,7 @@ export function HolderTable({ item, holders: { count, items }, now }: HoldersPro
 
 const wordOf = ({ per, each }: BudgetItem) => (per === "session" ? "session" : (each ?? "member"));
 
-const titles = { member: "Member", key: "Key", account: "Account", session: "Session" };
+const titles = { member: "Member", key: "Key", account: "Account", project: "Project", session: "Session" };
 
 /** @param share Of the limit, that is used. */
 export const toneOf = ({ warn }: BudgetItem, share: number): "good" | "warn" | "bad" =>
