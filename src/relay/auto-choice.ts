@@ -20,7 +20,7 @@ import { dearestOf } from "../upstream/models/price";
 import { affinityOf } from "./affinity-keys";
 import type { Exchange } from "./exchange";
 import { requireOwnAccount } from "./failover";
-import { whyUnfit } from "./fallback-fit";
+import { unfitReason } from "./fallback-fit";
 import { isClientsOwn } from "./initiator";
 import { modelHeader, modelInHeader } from "./model-header";
 import type { RelayParts } from "./parts";
@@ -73,7 +73,7 @@ export async function serveByAuto(
           running.passOver({ model: target!.model.id, status, why: error.message });
           continue;
         }
-        if (!target && !leadsOn(error)) throw thrown;
+        if (!target && !mayTryAnotherAccount(error)) throw thrown;
         if (target) running.passOver({ model: target.model.id, status, why: error.message });
         break;
       }
@@ -83,7 +83,7 @@ export async function serveByAuto(
 }
 
 /** Whether another account's choice may succeed. */
-const leadsOn = ({ kind, details }: ProxyError): boolean =>
+const mayTryAnotherAccount = ({ kind, details }: ProxyError): boolean =>
   kind !== "permission" && kind !== "invalid_request" && details.code !== "budget_exceeded";
 
 /** The account that keeps the conversation's choice first, then the one whose signatures it holds, then the others in order. */
@@ -135,7 +135,7 @@ async function targetOf(
   const choice = await auto.choose(account, conversation, question);
   const target = choice.model ? chosenTarget(choice, choice.model, dialect) : omittingTarget(choice, listed);
   if (choice.model) requireAutoChoice(key, choice.model.id);
-  const why = first && (await whyUnfit(parts, exchange, first, target));
+  const why = first && (await unfitReason(parts, exchange, first, target));
   if (why !== undefined)
     throw new ProxyError(
       "invalid_request",

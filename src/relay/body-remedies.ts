@@ -10,7 +10,7 @@ import type { UpstreamCall } from "./upstream-call";
 /** A body that is being sent; the remedies change it. */
 export interface SentBody {
   body: string | Uint8Array;
-  /** Of the dialect. */
+  /** Headers of the dialect. */
   headers: Record<string, string> | undefined;
   readonly outgoing: Pick<UpstreamCall, "repaired" | "fitTools" | "withoutBeta">;
   readonly record: RequestRecord;
@@ -75,7 +75,7 @@ function dropBeta(current: SentBody, param: string, beta: string): boolean {
   return true;
 }
 
-/** How many remedies are tried with one account, or one provider, for one request. */
+/** How many remedies are tried for one request with one account or provider. */
 const maxRemedies = 4;
 
 /**

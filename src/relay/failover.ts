@@ -267,9 +267,13 @@ async function sendWith<Answer>(
 /** The accounts were chosen among the person's own. This is the last look before a token is used. @throws ProxyError `internal` */
 export function requireOwnAccount({ id, member }: Account, running: RunningRequest): void {
   if (member === running.member) return;
-  throw new ProxyError("internal", "This request was not sent: it was to use an account of another person.", {
-    cause: new Error(`The account ${id} of member ${member} was chosen for a request of member ${running.member}.`),
-  });
+  throw new ProxyError(
+    "internal",
+    "This request was not sent: the account that was chosen belongs to another person.",
+    {
+      cause: new Error(`The account ${id} of member ${member} was chosen for a request of member ${running.member}.`),
+    },
+  );
 }
 
 /** With `neverOverage`, an account whose quota is not known yet is asked for it before it is charged. */

@@ -11,7 +11,7 @@ import type { ChatTarget } from "./target";
  * when that is tried.
  * @returns The end of a sentence: `it sees no images`.
  */
-export async function whyUnfit(
+export async function unfitReason(
   parts: Pick<RelayParts, "logger" | "tokenCounts">,
   exchange: Exchange,
   first: ChatTarget | undefined,

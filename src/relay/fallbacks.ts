@@ -7,7 +7,7 @@ import { isEmpty } from "../json";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
 import { findListed } from "../upstream/models/model-name";
 import type { Exchange } from "./exchange";
-import { whyUnfit } from "./fallback-fit";
+import { unfitReason } from "./fallback-fit";
 import { modelHeader, modelInHeader } from "./model-header";
 import type { RelayParts } from "./parts";
 import type { PassedOver } from "./request-log";
@@ -16,7 +16,7 @@ import type { RunningRequest } from "./running-request";
 import { type ChatTarget, chooseTarget, isAutoTarget } from "./target";
 
 /** The statuses after which another model may serve: no quota, limited, unavailable, overloaded. */
-const leading: ReadonlySet<number> = new Set([402, 429, 503, 529]);
+const statusesForFallback: ReadonlySet<number> = new Set([402, 429, 503, 529]);
 
 /** Further models that are asked for one request. */
 const maxAsked = 3;
@@ -48,7 +48,7 @@ export async function withFallbacks(
   let target = first;
   let failure = unlisted;
   if (failure) chain.passedOver.push(running.passOver({ model: name, status: null, why: failure.message }));
-  if (failure || (first && isPutOff(first, chain, running))) target = await nextTarget(parts, exchange, chain);
+  if (failure || (first && waitsForOthers(first, chain, running))) target = await nextTarget(parts, exchange, chain);
   while (target !== undefined) {
     const calls = record.attemptCount;
     try {
@@ -60,7 +60,7 @@ export async function withFallbacks(
       if (running.isStopped) throw thrown;
       const error = asProxyError(thrown);
       const isRefusedHere = target !== first && record.attemptCount === calls && error.kind === "invalid_request";
-      if (!isRefusedHere && !leadsOn(parts, error, record)) {
+      if (!isRefusedHere && !mayFallBackAfter(parts, error, record)) {
         if (target === first || error.kind === "internal" || isBlocked(parts, error)) throw thrown;
         chain.names = [];
         if (record.hasBegun) chain.cooling = [];
@@ -87,7 +87,7 @@ async function firstTarget(
     return { first: await chooseTarget(parts, incoming.model, dialect, key) };
   } catch (thrown) {
     const hasChain = Object.hasOwn(parts.config.current.fallbacks, incoming.model);
-    if (!hasChain || !(thrown instanceof ProxyError) || !leadsOn(parts, thrown, record)) throw thrown;
+    if (!hasChain || !(thrown instanceof ProxyError) || !mayFallBackAfter(parts, thrown, record)) throw thrown;
     return { failure: thrown };
   }
 }
@@ -105,15 +105,15 @@ function chainOf({ config, catalogue }: RelayParts, { model, provider }: ChatTar
 const isBlocked = ({ pool }: RelayParts, { details }: ProxyError): boolean =>
   details.code === "account_suspended" || pool.suspensionError() !== undefined;
 
-function leadsOn(parts: RelayParts, error: ProxyError, record: RequestRecord): boolean {
+function mayFallBackAfter(parts: RelayParts, error: ProxyError, record: RequestRecord): boolean {
   // A reply that had begun was generated and billed.
   if (record.hasBegun || error.kind === "internal" || isBlocked(parts, error)) return false;
   if (error.details.code === "budget_exceeded") return error.details.mayFallBack === true;
-  return leading.has(error.status);
+  return statusesForFallback.has(error.status);
 }
 
 /** A provider that fails all the time is asked only if no other model of the chain can serve. */
-function isPutOff(target: ChatTarget, chain: Chain, running: RunningRequest): boolean {
+function waitsForOthers(target: ChatTarget, chain: Chain, running: RunningRequest): boolean {
   const why = target.provider?.breaker.cooling;
   if (why === undefined || chain.names.length === 0) return false;
   chain.cooling.push(target);
@@ -160,10 +160,10 @@ async function nextTarget(parts: RelayParts, exchange: Exchange, chain: Chain): 
         ? "the limit holds for every model of GitHub Copilot"
         : isAutoTarget(target) // What it chooses is looked at then.
           ? undefined
-          : await whyUnfit(parts, exchange, chain.first, target);
+          : await unfitReason(parts, exchange, chain.first, target);
     if (why === undefined) {
       chain.asked.add(model.id);
-      if (isPutOff(target, chain, running)) continue;
+      if (waitsForOthers(target, chain, running)) continue;
       return target;
     }
     chain.passedOver.push(running.passOver({ model: model.id, status: null, why: `Not asked: ${why}.` }));

@@ -71,7 +71,7 @@ export const editIncoming = (
   skeleton ? skeleton.fill(editMembers(skeleton.text, set, remove)) : editMembers(bodyText(bytes), set, remove);
 
 /** The body without marks. */
-export function wholeBody({ bytes, body, skeleton }: Incoming): JsonObject {
+export function fullBody({ bytes, body, skeleton }: Incoming): JsonObject {
   const whole = skeleton ? parseWithSource(bodyText(bytes)) : body;
   return isObject(whole) ? whole : body;
 }

@@ -12,7 +12,7 @@ import {
 } from "../dialects/messages/safeguards";
 import { ProxyError } from "../errors";
 import type { Exchange } from "./exchange";
-import { wholeBody } from "./incoming";
+import { fullBody } from "./incoming";
 import type { RelayParts } from "./parts";
 import type { RunningRequest } from "./running-request";
 
@@ -28,7 +28,7 @@ export async function judged(
 ): Promise<Response> {
   const { autoModeModel } = config.current;
   if (autoModeModel === "off" || !checkIn(exchange.incoming.body) || !answer.ok || !answer.body) return answer;
-  const body = wholeBody(exchange.incoming);
+  const body = fullBody(exchange.incoming);
   const context = checkIn(body)?.context;
   const judge: Judge = (uses) =>
     verdictsOf(exchange, ask, judgeRequest(body, context, uses, autoModeModel), uses, limits.verdict);

@@ -23,7 +23,7 @@ export interface NamedModel {
 }
 
 export interface AskedModel {
-  /** As the client wrote it. */
+  /** The name as the client wrote it. */
   name: string;
   client: ClientDialect;
   /** It may have aliases of its own. */
@@ -36,7 +36,7 @@ const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = {
   responses: codexAliases,
 };
 
-/** Of a provider any model can be named, because its list may be incomplete. @throws ProxyError as {@link findModel}. */
+/** A client may name any model of a provider, because the list of a provider may be incomplete. @throws ProxyError as {@link findModel}. */
 export async function findNamedModel(
   parts: NamedModelParts,
   { client, key, ...asked }: AskedModel,
@@ -92,7 +92,7 @@ export async function autoNamed(parts: NamedModelParts): Promise<NamedModel> {
   return { model, upstreamModel: model };
 }
 
-/** A provider serves also while no account can. */
+/** The accounts' models; none while no account can list them, when providers still serve. */
 export async function listOrNothing({ catalogue }: NamedModelParts): Promise<Model[]> {
   try {
     return await catalogue.models();

@@ -12,7 +12,7 @@ import { streamHeaders } from "./respond";
 import type { Target } from "./target";
 
 /** A request that asks for no token, and why its answer ends. */
-interface EmptyTurn {
+interface EmptyRequest {
   conversation: Conversation;
   reason: "stop" | "length";
 }
@@ -21,7 +21,7 @@ interface EmptyTurn {
  * Undefined for a request that has to be sent.
  * @param isPassed The upstream gets the client's bytes, and decides what they ask for.
  */
-export function asksNothing(exchange: Exchange, target: Target, isPassed: boolean): EmptyTurn | undefined {
+export function asksNothing(exchange: Exchange, target: Target, isPassed: boolean): EmptyRequest | undefined {
   const { model, stream, body } = exchange.incoming;
   if (exchange.codec.isWarmUp?.(body))
     return { conversation: exchange.conversation() ?? { model, stream, turns: [], tools: [] }, reason: "stop" };
@@ -38,7 +38,7 @@ export const nothingSent: Facts = {
 };
 
 /** The empty answer, in the client's dialect. */
-export function answerNothing({ conversation, reason }: EmptyTurn, { codec, record, running }: Exchange): Response {
+export function answerNothing({ conversation, reason }: EmptyRequest, { codec, record, running }: Exchange): Response {
   const events: ReplyEvent[] = [
     { type: "start", id: "", model: conversation.model },
     { type: "usage", usage: { input: 0, output: 0 } },

@@ -100,7 +100,7 @@ function decode(text: string): string {
     .replace(/\\[nrt]|%[0-9a-f]{2}|&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi, " ");
 }
 
-/** Of a long value without spaces, such as an image, this many characters at each end are compared. */
+/** A long value without spaces, such as an image, is compared by this many characters at each end. */
 const dataEnds = 4000;
 
 /** The string values of a request, as words with one space between them; and the words in its field names. */

@@ -36,7 +36,7 @@ import {
   requireFurtherModels,
   whoOf,
 } from "./target";
-import { type EncodedTurn, translation } from "./translation";
+import { type Encoded, translation } from "./translation";
 import type { Outgoing, UpstreamCall } from "./upstream-call";
 import { orWait } from "./waiting";
 
@@ -200,8 +200,8 @@ async function serve(parts: RelayParts, exchange: Exchange, target: ChatTarget):
     : translation(exchange, target, options, {
         plan,
         parts,
-        send: (turn, stream) =>
-          sendAgain(parts, exchange, target, outgoingOf(parts, exchange, target, { ...turn, stream }, affinity)),
+        send: (encoded, stream) =>
+          sendAgain(parts, exchange, target, outgoingOf(parts, exchange, target, { ...encoded, stream }, affinity)),
         estimate: codec.facts.startsWithUsage && estimateOf(parts, prompt, target.model.id, incoming.stream),
       });
   return sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, affinity));
@@ -222,7 +222,7 @@ function outgoingOf(
   { limits }: RelayParts,
   { dialect, facts, session }: Exchange,
   target: ChatTarget,
-  call: Pick<UpstreamCall, "fitTools" | "stream"> & Omit<EncodedTurn, "restore">,
+  call: Pick<UpstreamCall, "fitTools" | "stream"> & Omit<Encoded, "restore">,
   affinity?: Affinity,
 ): Outgoing {
   const { choice, model } = target;
@@ -264,7 +264,7 @@ async function sendCall(
   return running.budget.addTo(await send(parts, { target, outgoing, running, request, accept }));
 }
 
-/** Looks at this answer for what is new in it: mostly nobody, and once a minute at one of GitHub Copilot. */
+/** Watches an answer of GitHub Copilot for what is new in it, once a minute. Undefined for all others. */
 function watchOf({ drift }: RelayParts, target: ChatTarget, call: UpstreamCall, { headers }: CallResponse) {
   const watch = isProvided(target) ? undefined : drift.watch(target.dialect, target.model.id, call.stream);
   watch?.headers(headers);

@@ -21,7 +21,7 @@ export class RequestBudget {
   #applies = false;
   #hasEnded = false;
   #account: AttemptedAccount | null | undefined;
-  /** Of the reservation. */
+  /** The model of the reservation. */
   #model: string | undefined;
   #expected: Amounts = { nanoCredits: null, premiumUnits: null };
 

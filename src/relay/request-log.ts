@@ -9,7 +9,7 @@ import type { Losses } from "../upstream/changes/losses";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type Cost, costOf } from "../upstream/models/price";
 import type { Hints } from "./hints";
-import { type Facts, type Incoming, wholeBody } from "./incoming";
+import { type Facts, fullBody, type Incoming } from "./incoming";
 import { redact } from "./redact";
 import type { KnownTarget } from "./target";
 
@@ -31,7 +31,7 @@ export interface RequestState {
   session?: string;
   /** What the client says of the request. Only a hash of the prompt's id is written down. */
   hints: Hints;
-  /** Of a search: the request that it runs for. */
+  /** The request that this one runs for, if it is a search. */
   readonly parentId?: string;
   /** Web searches that ran for the reply. */
   searches?: number;
@@ -241,7 +241,7 @@ export function recordUsage(state: RequestState, reported: Partial<Usage>, addFi
   return usage;
 }
 
-/** Of a whole reply of Copilot; a provider is another service. @param server The account that answered. */
+/** Looks for numbers that Copilot stopped reporting. A provider is another service. @param server The account that answered. */
 export function inspectUsage(state: RequestState, server: Pick<Account, "key"> | undefined, losses: Losses): void {
   const { target, error, usage } = state;
   if (!server || error || !target?.dialect) return;
@@ -311,7 +311,7 @@ export const logFields = (row: Entry): Record<string, unknown> => ({
 
 /** A text that may repeat parts of the request, without them. */
 export const withoutContent = ({ incoming, target }: RequestState, text: string): string =>
-  incoming ? redact(text, wholeBody(incoming), [incoming.model, target?.model.id ?? ""]) : text;
+  incoming ? redact(text, fullBody(incoming), [incoming.model, target?.model.id ?? ""]) : text;
 
 /** An error code or a field's name is kept as it is; anything else may repeat the request or a secret. */
 export const nameWithoutContent = (state: RequestState, name: string, scrub: (text: string) => string): string =>

@@ -4,7 +4,7 @@ import type { InFlight } from "../live/in-flight";
 
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
 const maxInFlight = 3000;
-/** Of one member, so that nobody keeps all others out. */
+/** How many one member may run, so that nobody keeps all others out. */
 const maxInFlightOfMember = 300;
 
 /**
@@ -25,6 +25,6 @@ const overloaded = () =>
 const tooManyOfMember = () =>
   new ProxyError(
     "rate_limit",
-    `${maxInFlightOfMember} of your requests are running at this server already, which is the most; try again when one has ended.`,
+    `${maxInFlightOfMember} of your requests are running at this server already, and more are not allowed; try again when one has ended.`,
     { code: "too_many_running", headers: { "retry-after": "1" } },
   );

@@ -33,7 +33,7 @@ export interface Target extends NamedModel {
   named?(model: string): Pick<Model, "id" | "price">;
 }
 
-/** Of a request for a reply. */
+/** Where a request for a reply goes. */
 export type ChatTarget = Target & { dialect: Dialect };
 
 export const isProvided = <T extends Target>(target: T): target is T & { provider: Provider } =>

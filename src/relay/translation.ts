@@ -31,7 +31,7 @@ import {
 } from "./upstream-call";
 
 /** One request to the upstream, and the way back to the client's names. */
-export interface EncodedTurn extends Pick<UpstreamCall, "body" | "headers" | "repaired" | "withoutBeta"> {
+export interface Encoded extends Pick<UpstreamCall, "body" | "headers" | "repaired" | "withoutBeta"> {
   restore: Stage<ReplyEvent, ReplyEvent>;
 }
 
@@ -42,7 +42,7 @@ interface TranslationTools {
   plan?: ServerToolPlan;
   parts: RelayParts;
   /** Sends the request for a further answer, after tools have run here. */
-  send(turn: EncodedTurn, stream: boolean): Promise<ResponseBody>;
+  send(encoded: Encoded, stream: boolean): Promise<ResponseBody>;
   /** Reads the rough count of the prompt that was begun, once it is there. */
   estimate?: () => number | undefined;
 }
@@ -61,17 +61,17 @@ export function translation(
   const isStreamed = conversation.stream || needsStream(conversation, target);
   record.addChanges(plan ?? {});
   const asked = plan?.conversation ?? conversation;
-  const plain = encodeTurn(exchange, target, options, asked, isStreamed);
+  const plain = encode(exchange, target, options, asked, isStreamed);
   const call = { who: whoOf(target), streamType: codec.streamType?.(conversation) };
   const reply = new TranslatedReply(exchange, target, plain.restore, tools?.estimate);
   if (!plan || plan.offers.size === 0) return { ...plain, ...call, stream: isStreamed, reply };
   const own = isUnchanged(plain.restore) ? ownReply(exchange, target) : undefined;
   // A reply that may go on is asked for as a stream, unless the client may get the upstream's own text.
   const stream = isStreamed || own === undefined;
-  const first = stream === isStreamed ? plain : encodeTurn(exchange, target, options, asked, stream);
+  const first = stream === isStreamed ? plain : encode(exchange, target, options, asked, stream);
   const ask = async (next: Conversation) => {
-    const turn = encodeTurn(exchange, target, options, next, true);
-    return { body: await tools.send(turn, stream), restore: turn.restore };
+    const encoded = encode(exchange, target, options, next, true);
+    return { body: await tools.send(encoded, stream), restore: encoded.restore };
   };
   return { ...first, ...call, stream, reply: new LoopedReply(reply, { ...tools, plan, ask }, own) };
 }
@@ -84,7 +84,7 @@ class TranslatedReply implements UpstreamReply {
   constructor(
     readonly exchange: Exchange,
     readonly target: TranslationTarget,
-    readonly restore: EncodedTurn["restore"],
+    readonly restore: Encoded["restore"],
     private readonly estimate: TranslationTools["estimate"],
   ) {
     const { reshape } = exchange;
@@ -143,7 +143,7 @@ interface Loop {
   plan: ServerToolPlan;
   parts: RelayParts;
   /** Asks the upstream to go on. */
-  ask(conversation: Conversation): Promise<{ body: ResponseBody } & Pick<EncodedTurn, "restore">>;
+  ask(conversation: Conversation): Promise<{ body: ResponseBody } & Pick<Encoded, "restore">>;
 }
 
 /** A reply of several answers of the upstream, with what tools did in between. */
@@ -160,10 +160,10 @@ class LoopedReply implements UpstreamReply {
     const events: ReplyEvent[] = [];
     const text = () => reply.encodeFull(events);
     if (!own || first.isStream) return { ...this.#open(first, collectInto(events)), text };
-    const unused = fullUnused(own, () => turned.hasCalled, whoOf(reply.target), first.watch);
-    const turned = this.#open(first, collectInto(events), unused.bytes);
+    const unused = fullUnused(own, () => looped.hasCalled, whoOf(reply.target), first.watch);
+    const looped = this.#open(first, collectInto(events), unused.bytes);
     const hasFailed = () => events.some(({ type }) => type === "error");
-    return { ...turned, text: () => (hasFailed() ? undefined : unused.text()) ?? text() };
+    return { ...looped, text: () => (hasFailed() ? undefined : unused.text()) ?? text() };
   }
 
   stages(first: Answer, out: Sink<SseFrame>) {
@@ -172,9 +172,9 @@ class LoopedReply implements UpstreamReply {
       const client = reply.clientStream(out);
       return { ...this.#open(first, client), client };
     }
-    const unused = streamUnused(own, () => turned.hasCalled, reply.clientStream, out, first);
-    const turned = this.#open(first, unused.writer, unused.bytes);
-    return { ...turned, client: unused.client };
+    const unused = streamUnused(own, () => looped.hasCalled, reply.clientStream, out, first);
+    const looped = this.#open(first, unused.writer, unused.bytes);
+    return { ...looped, client: unused.client };
   }
 
   /**
@@ -189,14 +189,14 @@ class LoopedReply implements UpstreamReply {
     const { reply } = this;
     const { plan, parts, ask } = this.loop;
     const { codec, running, whole } = reply.exchange;
-    const goOn = async (conversation: Conversation, events: Sink<ReplyEvent>) => {
+    const continueWith = async (conversation: Conversation, events: Sink<ReplyEvent>) => {
       running.askAgain();
       const { body, restore } = await ask(conversation);
       return { body, bytes: reply.bytesInto({}, events, restore) };
     };
     const events = reply.counted(codec.facts.joinsTexts ? separateTexts(next) : next);
     const context = () => ({ ...toolContext(parts, running), whole });
-    return openLoop({ offered: plan, context, ask: goOn }, first.body, read, events);
+    return openLoop({ offered: plan, context, ask: continueWith }, first.body, read, events);
   }
 }
 
@@ -211,19 +211,19 @@ function ownReply(exchange: Exchange, target: TranslationTarget): PassedReply | 
 }
 
 /** Whether the reply's events reach the client as they are. */
-function isUnchanged(restore: EncodedTurn["restore"]): boolean {
+function isUnchanged(restore: Encoded["restore"]): boolean {
   const probe: Sink<ReplyEvent> = { push() {}, end() {} };
   return restore(probe) === probe;
 }
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
-function encodeTurn(
+function encode(
   exchange: Exchange,
   target: TranslationTarget,
   options: TranslationOptions,
   conversation: Conversation,
   stream: boolean,
-): EncodedTurn {
+): Encoded {
   const { dialect: client, headers, incoming, record } = exchange;
   const { dialect: upstream, upstreamModel } = target;
   const codec = codecs[upstream];
@@ -241,8 +241,7 @@ function encodeTurn(
     body: written(encoded.body),
     headers: ofDialect?.headers ?? {},
     repaired: () => written(codec.repairRequest(encoded.body)),
-    withoutBeta: (beta) =>
-      withoutBeta(beta, options, (less) => encodeTurn(exchange, target, less, conversation, stream)),
+    withoutBeta: (beta) => withoutBeta(beta, options, (less) => encode(exchange, target, less, conversation, stream)),
     restore:
       client !== "responses" && upstream === "responses" ? pipe(shownNatively, adapted.restore) : adapted.restore,
   };

@@ -36,7 +36,7 @@ const isDocument = (part: Part): boolean =>
 /** What stands in quotation marks of whatever language, and is long enough to be found by its words. */
 const quotation = /["“”„«»‟]([^"“”„«»‟]{12,500})["“”«»]/g;
 const fewestWords = 3;
-/** Of one text. */
+/** How many citations one text gets at most. */
 const maxQuotations = 20;
 
 /**
@@ -66,7 +66,10 @@ export function quotesIn(text: string, documents: readonly (readonly [place: num
 
 const spaced = (text: string): string => text.replace(/\s+/g, " ");
 
-/** Where so many units of the spaced text stand in the text itself, in characters. */
+/**
+ * The place of a passage in the text, in characters.
+ * @param from Its beginning in the same text without extra spaces, in UTF-16 units, like `length`.
+ */
 function passageOf(text: string, from: number, length: number): { start: number; end: number } {
   let [units, characters, start, wasSpace] = [0, 0, -1, false];
   for (const character of text) {

@@ -24,13 +24,13 @@ const defaultMaxUses = 5;
 /** Whatever the client allows: each search is charged, and a model that repeats itself would not stop. */
 const mostUses = 50;
 /** How often the upstream is asked for one reply. */
-const maxTurns = 12;
+const maxRounds = 12;
 
 interface LoopOptions {
   /** The tools by the names of their functions. */
   tools: ReadonlyMap<string, ServerToolOffer>;
   run(call: ServerToolCall, offer: ServerToolOffer): Promise<ServerToolOutput>;
-  /** How many documents the conversation holds: the client's, and pages that were read in earlier turns. */
+  /** How many documents the conversation holds: the client's, and pages that were read before. */
   documentsBefore: number;
   next: Sink<ReplyEvent>;
 }
@@ -46,12 +46,12 @@ type Finish = Extract<ReplyEvent, { type: "finish" }>;
 /** Takes the events of the upstream's answers, one after the other, and makes one reply of them. */
 export class ServerToolLoop implements Sink<ReplyEvent> {
   readonly #options: LoopOptions;
-  readonly #said = collectTurns();
+  readonly #produced = collectTurns();
   readonly #uses = new Map<ServerToolName, number>();
   readonly #pages: WebPage[] = [];
   /** Pages that were read, with their places in the conversation. */
   readonly #documents: [place: number, WebDocument][] = [];
-  #turns = 1;
+  #rounds = 1;
   #hasStarted = false;
   #hasCalled = false;
   /** The function call that is being written. */
@@ -87,12 +87,12 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   }
 
   /** What the model has said so far, for the next answer. */
-  get said(): Turn[] {
-    return this.#said.turns();
+  get produced(): Turn[] {
+    return this.#produced.turns();
   }
 
-  /** Whether the model may call the tool again. Handed on by itself. */
-  readonly mayCall = (tool: ServerToolName): boolean => !this.#exceeded.has(tool) && this.#turns < maxTurns;
+  /** Whether the model may call the tool again. */
+  readonly mayCall = (tool: ServerToolName): boolean => !this.#exceeded.has(tool) && this.#rounds < maxRounds;
 
   /**
    * Sends the next result to the client.
@@ -106,16 +106,16 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
       if (output.kind === "pages") this.#pages.push(...output.pages);
       if (output.kind === "document")
         this.#documents.push([this.#options.documentsBefore + this.#documents.length, output.document]);
-      this.#whole({ kind: "server-result", id, tool, output, ...(isHidden ? { isHidden } : {}) });
+      this.#passComplete({ kind: "server-result", id, tool, output, ...(isHidden ? { isHidden } : {}) });
       return false;
     }
     const held = this.#held;
     if (!held) return false;
     this.#held = undefined;
     // The client has to run its own tools first.
-    const isOver = this.#hasClientCalls || this.#turns >= maxTurns;
+    const isOver = this.#hasClientCalls || this.#rounds >= maxRounds;
     if (isOver) this.#options.next.push(this.#hasClientCalls ? held : { type: "finish", reason: "pause" });
-    else this.#turns++;
+    else this.#rounds++;
     return !isOver;
   }
 
@@ -153,11 +153,11 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   }
 
   #pass(event: ReplyEvent) {
-    this.#said.push(event);
+    this.#produced.push(event);
     this.#options.next.push(event);
   }
 
-  #whole(block: Block) {
+  #passComplete(block: Block) {
     this.#pass({ type: "block-start", block });
     this.#pass({ type: "block-end" });
   }
@@ -215,11 +215,11 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     const running = this.#running;
     this.#running = [];
     if (running.length === 0) return this.#options.next.push(event);
-    const isWhole = event.reason === "tool-call" || event.reason === "stop";
+    const isComplete = event.reason === "tool-call" || event.reason === "stop";
     // After all that the model said: clients expect the result of a call next.
-    for (const { call } of running) this.#whole({ kind: "server-call", ...call });
+    for (const { call } of running) this.#passComplete({ kind: "server-call", ...call });
     // They run at the same time; their results follow in the order of the calls.
-    if (isWhole) {
+    if (isComplete) {
       this.#results = running.map(({ call, begin }) => ({ call, output: begin() }));
       this.#held = event;
       this.#before = sum(this.#before, this.#present);
@@ -227,7 +227,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
       return;
     }
     for (const { call } of running)
-      this.#whole({
+      this.#passComplete({
         kind: "server-result",
         id: call.id,
         tool: call.tool,

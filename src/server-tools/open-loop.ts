@@ -1,7 +1,7 @@
 /** The loop of tools around the upstream's answers: how their bodies become one, and when the next one is asked for. */
 import type { Conversation } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
-import { goOn, type OfferedTools } from "../dialects/hub/server-offers";
+import { continueConversation, type OfferedTools } from "../dialects/hub/server-offers";
 import type { ResponseBody } from "../net/out/body";
 import type { Sink } from "../net/stream/stream";
 import { documentsIn } from "./citations";
@@ -29,7 +29,7 @@ export function openLoop(
   read: (events: Sink<ReplyEvent>) => Sink<Uint8Array>,
   next: Sink<ReplyEvent>,
 ): Round & Pick<ServerToolLoop, "hasCalled"> {
-  const turns = () => [...offered.conversation.turns, ...loop.said];
+  const turns = () => [...offered.conversation.turns, ...loop.produced];
   const loop: ServerToolLoop = new ServerToolLoop({
     tools: offered.offers,
     documentsBefore: documentsIn(offered.conversation.turns),
@@ -41,7 +41,7 @@ export function openLoop(
     isWaiting: () => loop.isWaiting,
     async advance() {
       if (!(await loop.advance())) return undefined;
-      return ask(goOn(offered, loop.said, loop.mayCall), loop);
+      return ask(continueConversation(offered, loop.produced, loop.mayCall), loop);
     },
     signal: context().signal,
   });

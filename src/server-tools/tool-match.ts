@@ -19,7 +19,7 @@ interface ToolQuery {
 export const matchTools = ({ query, how, tools }: ToolQuery): Promise<string[] | undefined> =>
   how === "regex" ? matching(query, tools) : ranked(query, tools);
 
-/** By BM25. A tool whose name has the word comes before one that mentions it. */
+/** Ranks tools by BM25. A tool whose name has the word comes before one that mentions it. */
 async function ranked(query: string, tools: readonly SearchedTool[]): Promise<string[]> {
   const { default: MiniSearch } = await import("minisearch");
   const index = new MiniSearch<{ id: number; name: string; description: string; inputs: string }>({

@@ -203,7 +203,7 @@ function byLength({ texts, tools, fixed }: PromptParts): LocalCount {
   return { texts: tokens(texts), tools: tokens(tools), fixed };
 }
 
-/** Of a large prompt, the beginning of each text stands for all of it. */
+/** Counts the beginning of each text of a large prompt, and takes it for all of it. */
 async function countRoughly(parts: PromptParts, tokenizer: Tokenizer): Promise<LocalCount> {
   const { texts, tools, fixed, length } = parts;
   const share = Math.min(1, roughLength / length);

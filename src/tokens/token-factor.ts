@@ -94,7 +94,7 @@ export function learnFactor(
 export const predict = ({ texts, tools }: Pick<TokenFactor, "texts" | "tools">, local: LocalCount): number =>
   texts * local.texts + tools * local.tools + local.fixed;
 
-/** By what share an answer errs high, so that a client compacts too early rather than too late. */
+/** The share by which an answer errs high, so that a client compacts too early rather than too late. */
 export const marginOf = ({ error }: TokenFactor): number => clamp(error, margins);
 
 /** The fewest tokens that the model can be expected to count: three usual errors below the prediction. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import type { Part, Turn } from "../../src/dialects/hub/conversation";
-import { goOn, offerFunctions } from "../../src/dialects/hub/server-offers";
+import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
 import { asFunctionCalls, outputText } from "../../src/dialects/hub/server-turns";
 import { findingsIn } from "../../src/dialects/web-search";
 import { citationsIn } from "../../src/server-tools/citations";
@@ -152,12 +152,18 @@ describe("functions in place of tools", () => {
   test("the next answer is not forced, and ends without the function when it may not be called", () => {
     const forced = offered({ tools: [search, f], tool_choice: search });
     const said: Turn[] = [{ role: "assistant", parts: [call("1"), found("1")] }];
-    expect(goOn(forced, said, () => true)).toMatchObject({ tools: [{ name: "web_search" }, { name: "f" }] });
-    expect(goOn(forced, said, () => true)).not.toHaveProperty("toolChoice");
-    expect(goOn(forced, said, () => false).tools).toMatchObject([{ name: "f" }]);
-    expect(goOn(offered({ tools: [search] }), said, () => false)).toMatchObject({ toolChoice: "none" });
+    expect(continueConversation(forced, said, () => true)).toMatchObject({
+      tools: [{ name: "web_search" }, { name: "f" }],
+    });
+    expect(continueConversation(forced, said, () => true)).not.toHaveProperty("toolChoice");
+    expect(continueConversation(forced, said, () => false).tools).toMatchObject([{ name: "f" }]);
+    expect(continueConversation(offered({ tools: [search] }), said, () => false)).toMatchObject({ toolChoice: "none" });
     expect(
-      goOn(offered({ tools: [search, f], tool_choice: { type: "function", name: "f" } }), said, () => true),
+      continueConversation(
+        offered({ tools: [search, f], tool_choice: { type: "function", name: "f" } }),
+        said,
+        () => true,
+      ),
     ).toMatchObject({
       toolChoice: { name: "f" },
     });

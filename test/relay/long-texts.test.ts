@@ -13,7 +13,7 @@ import {
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { affinityOf } from "../../src/relay/affinity-keys";
-import { type Incoming, readIncoming, wholeBody } from "../../src/relay/incoming";
+import { fullBody, type Incoming, readIncoming } from "../../src/relay/incoming";
 import { passthrough } from "../../src/relay/passthrough";
 import { translation } from "../../src/relay/translation";
 import type { Model } from "../../src/upstream/models/model";
@@ -235,7 +235,7 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
       );
       const [outcome, plain] = [codecs[client].longTexts, undefined].map(async (places) => {
         const incoming = await readIncoming(requestFor(bytes), places);
-        expect(Bun.deepEquals(wholeBody(incoming), JSON.parse(Buffer.from(bytes).toString())), name).toBe(true);
+        expect(Bun.deepEquals(fullBody(incoming), JSON.parse(Buffer.from(bytes).toString())), name).toBe(true);
         const { body, repaired, ...others } = outcomeOf(incoming, client, upstream, models[upstream][0]!);
         const respelt = (json?: string) => json && JSON.stringify(JSON.parse(json));
         return { ...others, body: respelt(body), repaired: respelt(repaired) };

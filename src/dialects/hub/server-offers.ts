@@ -85,7 +85,7 @@ function choiceByName({ toolChoice }: Conversation, replaced: ReadonlySet<Foreig
  * @param said What the model has said, with calls and results of these tools.
  * @param mayCall Whether the model may call a tool again.
  */
-export function goOn(
+export function continueConversation(
   { conversation, offers, waiting }: OfferedTools,
   said: Turn[],
   mayCall: (tool: ServerToolName) => boolean,
