@@ -84,6 +84,11 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
   };
 }
 
+/** What the cache saved at list prices, in billionths of a credit; null if no price is known. @param groups By model, and by anything else. */
+export async function savedByCache(app: Scope, groups: Group[]): Promise<number | null> {
+  return sumOf(groups, await pricesOf(app)).saved_nano_credits;
+}
+
 export type Prices = ReadonlyMap<string, Price>;
 
 /** None if the list of models cannot be read: shares are known without it. */

@@ -7,6 +7,7 @@ import { ChoiceField, FormRow, TextField } from "../../ui/form-fields";
 import { Sentence } from "../../ui/format";
 import { CardForm } from "../../ui/forms";
 import type { Frame } from "../../ui/layout";
+import { withQuery } from "../../ui/links";
 
 const scopeLabels = {
   member: "Member",
@@ -47,6 +48,21 @@ const readLimits = (text: string) =>
     }),
   );
 
+/** What most people want; each fills in the form. One AI credit is one US cent. */
+const presets = [
+  { words: "Stop at $5 a day", name: "daily", limit: "500", unit: "credits", per: "day", then: "stop" },
+  { words: "Warn at $50 a month", name: "monthly", limit: "5000", unit: "credits", per: "month", then: "warn" },
+  {
+    words: "$10 a week for each key",
+    name: "keys",
+    limit: "1000",
+    unit: "credits",
+    per: "week",
+    then: "stop",
+    each: "key",
+  },
+];
+
 export const NewBudgetForm = ({
   frame,
   form,
@@ -58,6 +74,15 @@ export const NewBudgetForm = ({
   hasMembers: boolean;
 }) => (
   <CardForm frame={frame} to="/admin/budgets" title="New budget" submit="Add budget">
+    <ul class="presets" aria-label="Start from">
+      {presets.map(({ words, ...fields }) => (
+        <li>
+          <a class="button" href={`${withQuery("/admin/budgets", fields)}#f-name`}>
+            {words}
+          </a>
+        </li>
+      ))}
+    </ul>
     <TextField name="name" label="Name" value={form.get("name")} required />
     <TextField name="limit" label="Limit" value={form.get("limit")} type="number" min="0" step="any" required />
     <ChoiceField name="each" label="Each" choices={holderChoices(hasMembers)} chosen={form.get("each")}>

@@ -76,7 +76,7 @@ interface BudgetsProps {
   children?: Child;
 }
 
-async function budgetsMarkup({ context, form = new URLSearchParams(), children }: BudgetsProps): Promise<Markup> {
+async function budgetsMarkup({ context, form = context.url.searchParams, children }: BudgetsProps): Promise<Markup> {
   const { app, frame } = context;
   const { owner } = app;
   const items = await listBudgets(app, { limit: briefHolders, offset: 0 });

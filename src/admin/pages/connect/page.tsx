@@ -70,6 +70,11 @@ const keyPlaceholder = "YOUR_CLIENT_KEY";
 async function cards(app: Scope, url: string, key: string | undefined): Promise<Markup> {
   const now = app.now();
   const [choice, { groups }] = await Promise.all([choiceSoon(app), app.history.statistics({}, ["client_name"])]);
+  const seenOf = (id: ClientId) => groups.filter(({ key }) => clientOf(id).known.test(key.client_name ?? ""));
+  const countOf = (id: ClientId) => seenOf(id).reduce((sum, { request_count }) => sum + request_count, 0);
+  const counts = new Map(clientIds.map((id) => [id, countOf(id)]));
+  // Tools that are in use come first.
+  const ordered = clientIds.toSorted((one, other) => counts.get(other)! - counts.get(one)!);
   return (
     <>
       {!choice && (
@@ -77,8 +82,14 @@ async function cards(app: Scope, url: string, key: string | undefined): Promise<
           The model list is unavailable. Replace <code>MODEL</code> with the name of a model.
         </p>
       )}
+      <search class="picker" hidden>
+        <label class="field">
+          <span>Find a tool</span>
+          <input type="search" data-filter=".guide" placeholder="Claude Code, Zed, SDK …" />
+        </label>
+      </search>
       <div class="guides">
-        {clientIds.map((id) => (
+        {ordered.map((id) => (
           <Guide
             id={id}
             client={clientOf(id)}
@@ -87,7 +98,8 @@ async function cards(app: Scope, url: string, key: string | undefined): Promise<
               judges: app.config.current.autoModeModel !== "off",
             }}
             hasCommand={app.owner !== undefined}
-            seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
+            seen={seenOf(id)}
+            open={id === ordered[0]}
             now={now}
           />
         ))}
@@ -114,32 +126,36 @@ interface GuideProps {
   /** Whether `dragoman connect` can do it for the visitor. */
   hasCommand: boolean;
   seen: Group[];
+  open: boolean;
   now: number;
 }
 
-function Guide({ id, client, place, hasCommand, seen, now }: GuideProps): Markup {
+function Guide({ id, client, place, hasCommand, seen, open, now }: GuideProps): Markup {
   const { name, speaks } = client;
   const { note } = client.setUp(place);
   const last = Math.max(...seen.map(({ last_at_ms }) => last_at_ms ?? 0), 0);
   const newest = seen.find(({ last_at_ms }) => last_at_ms === last);
   return (
-    <article class="card guide" aria-labelledby={`guide-${id}`}>
-      <header>
-        <h2 id={`guide-${id}`}>{name}</h2>
+    <details class="card guide" name="tool" id={`guide-${id}`} open={open}>
+      <summary>
+        <h2>{name}</h2>
         {newest ? (
-          <a class="badge good" href={requestsPath({ client_name: newest.key.client_name ?? null })}>
+          <span class="badge good">
             Last seen <Ago at={last} now={now} />
-          </a>
+          </span>
         ) : (
           <span class="badge idle">Not seen yet</span>
         )}
-      </header>
+      </summary>
       <p class="soft">
         API: {speaks}
         {newest && (
           <>
             {" "}
-            · last seen as <Value of={newest.key.client_name} max={30} />
+            · last seen as{" "}
+            <a href={requestsPath({ client_name: newest.key.client_name ?? null })}>
+              <Value of={newest.key.client_name} max={30} />
+            </a>
           </>
         )}
       </p>
@@ -162,7 +178,7 @@ function Guide({ id, client, place, hasCommand, seen, now }: GuideProps): Markup
           <Sentence of={note} />
         </p>
       )}
-    </article>
+    </details>
   );
 }
 

@@ -113,8 +113,14 @@ function Catalogue({ frame, models, accounts, isOwner, now }: CatalogueProps): M
         {plural(models.length, "model")} from {plural(vendors.size, "vendor")}
         {off.length > 0 && `, ${off.length} not enabled`}
       </p>
+      <search class="picker" hidden>
+        <label class="field">
+          <span>Find a model</span>
+          <input type="search" data-filter=".models tbody tr" placeholder="opus, mini, ollama/ …" />
+        </label>
+      </search>
       {[...vendors].map(([vendor, ofVendor]) => (
-        <section class="vendor" aria-labelledby={`of-${vendor.replace(/\W+/g, "-")}`}>
+        <section class="vendor" data-hides-empty="" aria-labelledby={`of-${vendor.replace(/\W+/g, "-")}`}>
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>
             <Value of={vendor} /> {ofVendor[0]?.provider != null && <span class="badge idle">provider</span>}
           </h2>

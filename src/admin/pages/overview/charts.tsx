@@ -1,6 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The charts of the overview: usage by day and model, requests by hour, usage by client. */
 
+import { toolOf } from "../../../clients/index";
 import {
   clock,
   compact,
@@ -165,9 +166,12 @@ interface SharesProps {
   groups: Group[];
   all: Totals;
   nameOf(group: Group): string;
+  /** The names are those of clients: the versions of one tool share a row. */
+  isTool?: boolean;
 }
 
-export function Shares({ title, of, groups, all, nameOf }: SharesProps): Markup {
+export function Shares({ title, of, groups: given, all, nameOf, isTool = false }: SharesProps): Markup {
+  const groups = isTool ? byTool(given) : given.map((group) => ({ ...group, name: nameOf(group), versions: [] }));
   return (
     <>
       <h3>{title}</h3>
@@ -182,8 +186,19 @@ export function Shares({ title, of, groups, all, nameOf }: SharesProps): Markup 
               <tr>
                 <th scope="row">
                   <a href={requestsPath(group.filters)}>
-                    <Value of={nameOf(group)} max={28} />
+                    <Value of={group.name} max={28} />
                   </a>
+                  {group.versions.length > 0 && (
+                    <small>
+                      {group.versions.slice(0, 3).map(({ version, filters }, at) => (
+                        <>
+                          {at > 0 && ", "}
+                          <a href={requestsPath(filters)}>{version.slice(0, 20)}</a>
+                        </>
+                      ))}
+                      {group.versions.length > 3 && ` and ${plural(group.versions.length - 3, "more")}`}
+                    </small>
+                  )}
                 </th>
                 <td class="right num">{formatCount(group.request_count)}</td>
                 <td class="right num">
@@ -203,3 +218,37 @@ export function Shares({ title, of, groups, all, nameOf }: SharesProps): Markup 
     </>
   );
 }
+
+interface ToolGroup extends Pick<Group, "filters" | "request_count" | "nano_credits" | "cached_share"> {
+  name: string;
+  /** Those of a known tool, the most used first. */
+  versions: { version: string; filters: Group["filters"] }[];
+}
+
+/** One row a tool, with its versions; its link leads to the version that was used most. */
+function byTool(groups: Group[]): ToolGroup[] {
+  const tools = Map.groupBy(
+    groups,
+    ({ key: { client_name } }) => toolOf(client_name ?? "")?.name ?? client_name ?? "no name",
+  );
+  return [...tools]
+    .map(([name, ofTool]): ToolGroup => {
+      const known = ofTool.filter(({ cached_share }) => cached_share !== null);
+      const input = sumOf(known, "input_tokens");
+      return {
+        name,
+        filters: ofTool[0]!.filters,
+        request_count: sumOf(ofTool, "request_count"),
+        nano_credits: ofTool.some(({ nano_credits }) => nano_credits !== null) ? sumOf(ofTool, "nano_credits") : null,
+        cached_share: input === 0 ? null : sumOf(known, "cached_tokens") / input,
+        versions: ofTool.flatMap(({ key, filters }) => {
+          const version = toolOf(key.client_name ?? "")?.version;
+          return version ? [{ version, filters }] : [];
+        }),
+      };
+    })
+    .sort((one, other) => other.request_count - one.request_count);
+}
+
+const sumOf = (groups: Group[], name: "request_count" | "nano_credits" | "input_tokens" | "cached_tokens"): number =>
+  groups.reduce((sum, group) => sum + (group[name] ?? 0), 0);

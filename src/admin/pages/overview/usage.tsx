@@ -14,6 +14,7 @@ import {
   plural,
 } from "../../../format";
 import type { Filters, Totals } from "../../../history/history";
+import { savedByCache } from "../../api/cache";
 import { startOfDay, startOfHour } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -28,9 +29,11 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   const today = startOfDay(now);
   const days = Math.min(30, Math.max(7, app.config.current.retentionDays));
   const first = startOfDay(now, days - 1);
-  const [ofToday, ofWeek, ofMonth, byDay, byHour, byClient] = [
+  const weekAgo = now - 7 * dayMs;
+  const [ofToday, ofWeek, ofWeekBefore, ofMonth, byDay, byHour, byClient] = [
     await history.totals({ from_ms: today }),
-    await history.totals({ from_ms: now - 7 * dayMs }),
+    await history.totals({ from_ms: weekAgo }),
+    await history.totals({ from_ms: weekAgo - 7 * dayMs, to_ms: weekAgo - 1 }),
     await history.totals({ from_ms: now - 30 * dayMs }),
     await history.statistics({ from_ms: first }, ["day", "upstream_model"]),
     await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
@@ -40,6 +43,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   const byKey = hasKeys ? await history.statistics({ from_ms: now - 7 * dayMs }, ["key_name"]) : undefined;
   const byMember = names && (await history.statistics({ from_ms: now - 7 * dayMs }, ["member"]));
   if (ofMonth.request_count === 0) return <NothingUsed />;
+  const saved = await savedByCache(app, byDay.groups);
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
   const kept = app.config.current.retentionDays;
   return (
@@ -49,12 +53,18 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
           <Period name="Today" totals={ofToday} filters={{ from_ms: today }} />
         </li>
         <li>
-          <Period name="Last 7 days" totals={ofWeek} filters={{ from_ms: now - 7 * dayMs }} />
+          <Period
+            name="Last 7 days"
+            totals={ofWeek}
+            before={kept >= 14 ? ofWeekBefore : undefined}
+            filters={{ from_ms: weekAgo }}
+          />
         </li>
         <li>
           <Period
             name={`Last ${plural(Math.min(30, kept), "day")}`}
             totals={ofMonth}
+            saved={saved}
             filters={{ from_ms: now - 30 * dayMs }}
           />
         </li>
@@ -84,6 +94,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
             groups={byClient.groups}
             all={byClient.totals}
             nameOf={({ key }) => key.client_name ?? "no name"}
+            isTool
           />
         </div>
       </div>
@@ -125,7 +136,17 @@ const NothingUsed = () => (
   </div>
 );
 
-function Period({ name, totals, filters }: { name: string; totals: Totals; filters: Filters }): Markup {
+interface PeriodProps {
+  name: string;
+  totals: Totals;
+  /** Of the period before, to compare with. */
+  before?: Totals;
+  /** What the cache saved, in billionths of a credit; null if that is unknown. */
+  saved?: number | null;
+  filters: Filters;
+}
+
+function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
   const href = requestsPath(filters);
   return (
     <article class="card period">
@@ -155,6 +176,15 @@ function Period({ name, totals, filters }: { name: string; totals: Totals; filte
             <span class="aside soft">{dollars(totals.nano_credits)}</span>
           )}
         </Pair>
+        {before && <Compared totals={totals} before={before} />}
+        {saved != null && saved > 0 && (
+          <Pair name="Saved by cache">
+            <a class="figure" href="/admin/cache?period=month">
+              <span class="num">{formatCredits(saved)}</span>
+            </a>
+            <span class="aside soft">{dollars(saved)}, at list prices</span>
+          </Pair>
+        )}
         <Pair name="Premium requests">
           <Sum totals={totals} of="premium_units" format={formatUnits} href={href} />
         </Pair>
@@ -173,6 +203,21 @@ function Period({ name, totals, filters }: { name: string; totals: Totals; filte
         </Pair>
       </dl>
     </article>
+  );
+}
+
+/** The credits of this period beside those of the one before; nothing if one of them is unknown. */
+function Compared({ totals, before }: { totals: Totals; before: Totals }): Markup | false {
+  const [now, then] = [totals.nano_credits, before.nano_credits];
+  if (now === null || then === null || then === 0) return false;
+  const change = now / then - 1;
+  return (
+    <Pair name="The week before">
+      <span class="num">{formatCredits(then)}</span>
+      <span class="aside soft">
+        {Math.abs(change) < 0.005 ? "as much" : `now ${percent(Math.abs(change))} ${change > 0 ? "more" : "less"}`}
+      </span>
+    </Pair>
   );
 }
 

@@ -1,5 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One request: its timeline, usage, cost, the changes made to it, and its identifiers. */
+import type { Scope } from "../../../app";
 import { ProxyError } from "../../../errors";
 import { clock, day, duration, formatCount } from "../../../format";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
@@ -10,8 +11,10 @@ import { requestPath, requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { ToolName } from "../../ui/tool-name";
 import { type MemberNames, memberNamesFor } from "../member-names";
 import { Status } from "../requests/rows";
+import { adviceFor } from "./advice";
 import { modelWithin, RequestCost } from "./cost";
 import { describeFixup } from "./fixups";
 import { ParentLink, Searches, searchesOf } from "./searches";
@@ -28,6 +31,7 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
   if (found.running) return <RunningPage item={found.item} frame={frame} names={memberNamesFor(app)} now={app.now()} />;
   const { item } = found;
   const searches = await searchesOf(app, item);
+  const neighbours = await neighboursOf(app, item);
   const now = app.now();
   return {
     page: (
@@ -50,9 +54,13 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
             <p>
               <Sentence of={item.error_message ?? "The upstream gave no reason."} />
             </p>
+            <p>
+              <Sentence of={adviceFor(item)} />
+            </p>
           </section>
         )}
         <ParentLink item={item} />
+        <Neighbours {...neighbours} />
         <div class="columns">
           <section class="card" aria-labelledby="timeline">
             <h2 id="timeline">Timeline</h2>
@@ -73,6 +81,33 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
     parts: [async () => <RequestCost item={item} model={await modelWithin(app, item.upstream_model)} />],
   };
 }
+
+interface NeighbourIds {
+  older?: string;
+  newer?: string;
+}
+
+/** The rows that ended before and after this one. A member's newer row is not known: the history cannot be read upwards. */
+async function neighboursOf({ history, owner }: Scope, { id }: ShownEntry): Promise<NeighbourIds> {
+  if (id === undefined) return {};
+  const [{ items }, newer] = await Promise.all([history.list({}, 1, id), owner ? history.after(id, 1) : []]);
+  return { older: items[0]?.request_id, newer: newer[0]?.request_id };
+}
+
+const Neighbours = ({ older, newer }: NeighbourIds) => (
+  <nav class="neighbours" aria-label="Other requests">
+    {older !== undefined && (
+      <a href={requestPath(older)} rel="prev">
+        ← Previous request
+      </a>
+    )}
+    {newer !== undefined && (
+      <a href={requestPath(newer)} rel="next">
+        Next request →
+      </a>
+    )}
+  </nav>
+);
 
 export async function cancelFromPage({ app, params }: PageContext): Promise<Response> {
   const id = params.id ?? "";
@@ -203,7 +238,7 @@ function RunningPage({ item, frame, names, now }: RunningPageProps): Markup {
               </Pair>
             )}
             <Pair name="Client">
-              <Value of={item.client_name} /> at <code>{item.path.slice(0, 200)}</code>
+              <ToolName of={item.client_name} /> at <code>{item.path.slice(0, 200)}</code>
             </Pair>
             <Pair name="Model">
               <Value of={item.upstream_model ?? item.client_model} />

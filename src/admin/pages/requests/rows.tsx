@@ -9,6 +9,7 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
 import { Head } from "../../ui/lists";
+import { ToolName } from "../../ui/tool-name";
 import type { MemberNames } from "../member-names";
 import { hasOneName } from "../request/fixups";
 import { chipsOf, type RequestsView } from "./view";
@@ -51,7 +52,7 @@ export function RunningRows({ running, live: { gap, ...live }, frame, names, now
                   <Value of={names.nameOf(request.member)} max={30} /> ·{" "}
                 </>
               )}
-              <Value of={request.client_name} max={30} /> · {request.parent_id !== null && `${request.path} · `}
+              <ToolName of={request.client_name} /> · {request.parent_id !== null && `${request.path} · `}
               {request.waits_until_ms !== null ? (
                 <>
                   waits until <Moment at={request.waits_until_ms} now={now} seconds={true} /> for its turn:{" "}
@@ -136,7 +137,7 @@ function RequestRow({ item, names, hasKeys, now }: RequestRowProps): Markup {
         {notes.length > 0 && <small>{notes.join(" · ")}</small>}
       </td>
       <td class="c-client">
-        <Value of={item.client_name} max={22} />
+        <ToolName of={item.client_name} max={22} />
       </td>
       {hasKeys && (
         <td class="c-key">

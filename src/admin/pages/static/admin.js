@@ -34,6 +34,62 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
 if (document.querySelector('nav [aria-current="page"]')?.pathname === location.pathname)
   history.replaceState(history.state, "", location.href);
 
+for (const field of document.querySelectorAll("[data-filter]")) {
+  field.closest("search").hidden = false;
+  field.addEventListener("input", () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const item of document.querySelectorAll(field.dataset.filter)) {
+      const text = (item.querySelector("h2, th") ?? item).textContent.toLowerCase();
+      item.hidden = !words.every((word) => text.includes(word));
+    }
+    for (const group of document.querySelectorAll("[data-hides-empty]"))
+      group.hidden = ![...group.querySelectorAll(field.dataset.filter)].some((item) => !item.hidden);
+  });
+}
+
+const keys = {
+  "/": ["filter the list", () => document.querySelector("search input, search select")?.focus()],
+  j: ["next row", () => step(1)],
+  k: ["row before", () => step(-1)],
+  n: ["next request", () => document.querySelector('a[rel="next"]')?.click()],
+  p: ["request before", () => document.querySelector('a[rel="prev"]')?.click()],
+  "?": ["these keys", showKeys],
+};
+
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, key)) return;
+  if (target.matches("input, select, textarea, [contenteditable]") || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  keys[key][1]();
+});
+
+/** Moves the focus among the links of the rows; Enter then opens the row. */
+function step(by) {
+  const links = [...document.querySelectorAll("table.rows tbody th a")];
+  const at = links.indexOf(document.activeElement);
+  links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
+}
+
+function showKeys() {
+  const dialog = document.createElement("dialog");
+  dialog.className = "keys";
+  dialog.setAttribute("aria-label", "Keys");
+  const list = document.createElement("dl");
+  for (const [key, [what]] of [...Object.entries(keys), ["Enter", ["open the row"]]]) {
+    const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+    term.append(Object.assign(document.createElement("kbd"), { textContent: key }));
+    text.textContent = what;
+    list.append(term, text);
+  }
+  const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
+  close.addEventListener("click", () => dialog.close());
+  dialog.append(list, close);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 const live = document.getElementById("live");
 const fresh = document.querySelector("[data-count]");
 if (live?.dataset.follow) follow(live);
