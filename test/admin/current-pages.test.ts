@@ -46,6 +46,63 @@ describe("without a script", () => {
     expect(textOf(row)).toMatch(/1 request · \S+ (?:cr|pr)/);
   });
 
+  test("clients are called as people call them, and the versions of one tool share a row of the overview", async () => {
+    await using proxy = await startProxy();
+    for (const client_name of ["claude-cli/2.1.330", "claude-cli/2.1.330", "claude-cli/2.1.329", "my-script"])
+      proxy.app.history.add(entry({ started_at_ms: Date.now() - 1_000, client_name }));
+    proxy.history.flush();
+    const requests = textOf(await (await fetch(`${proxy.url}/admin/requests`)).text());
+    expect(requests).toContain("Claude Code 2.1.330");
+    expect(requests).toContain("my-script");
+    const overview = await (await fetch(`${proxy.url}/admin`)).text();
+    expect(textOf(overview)).toMatch(/Claude Code 2\.1\.330 , 2\.1\.329 3 /);
+    expect(overview).toMatch(/from_ms=\d+&amp;client_name=claude-cli%2F2\.1\.329">2\.1\.329</);
+  });
+
+  test("the overview compares the week with the one before, where the history goes back so far", async () => {
+    await using proxy = await startProxy();
+    const day = 24 * 3_600_000;
+    const spent = (daysAgo: number, nano_credits: number) =>
+      proxy.app.history.add(entry({ started_at_ms: Date.now() - daysAgo * day, nano_credits }));
+    spent(1, 3_000_000_000);
+    spent(9, 2_000_000_000);
+    proxy.history.flush();
+    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).toMatch(/The week before 2 now 50% more/);
+    await proxy.app.config.change({ retentionDays: 10 });
+    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).not.toContain("The week before");
+  });
+
+  test("a request leads to those before and after it, and one that failed says what to do", async () => {
+    await using proxy = await startProxy();
+    const ids = ["first", "second", "third"].map((name) => `req_${name}`);
+    for (const [at, request_id] of ids.entries())
+      proxy.app.history.add(
+        entry({
+          request_id,
+          started_at_ms: Date.now() - 9_000 + at,
+          error_type: at === 1 ? "overloaded_error" : null,
+          http_status: at === 1 ? 529 : 200,
+        }),
+      );
+    proxy.history.flush();
+    const page = async (id: string) => (await fetch(`${proxy.url}/admin/requests/${id}`)).text();
+    const second = await page(ids[1]!);
+    expect(second).toMatch(/href="\/admin\/requests\/req_first" rel="prev"/);
+    expect(second).toMatch(/href="\/admin\/requests\/req_third" rel="next"/);
+    expect(second).toContain("The model’s host has too much to do.".replace("’", "&#x27;"));
+    expect(await page(ids[0]!)).not.toContain('rel="prev"');
+    expect(await page(ids[2]!)).not.toContain('rel="next"');
+  });
+
+  test("a preset fills in the form of a new budget", async () => {
+    await using proxy = await startProxy();
+    const budgets = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+    const [, preset] = /<a class="button" href="([^"#]+)#f-name">Stop at \$5 a day/.exec(budgets)!;
+    const filled = await (await fetch(proxy.url + preset!.replaceAll("&amp;", "&"))).text();
+    expect(filled).toMatch(/name="limit"[^>]* value="500"/);
+    expect(filled).toMatch(/<option value="day" selected>/);
+  });
+
   test("without keys there is no column and no filter for them", async () => {
     await using proxy = await startProxy();
     await ask(proxy);
@@ -167,6 +224,42 @@ describe.skipIf(!browser)("with a script", () => {
     expect(await page.locator(".c-time").count()).toBe(rows + 2);
     await page.locator("tbody tr .c-result").first().click({ force: true });
     await page.waitForURL(/\/admin\/requests\/[\w-]+$/);
+  });
+
+  test("keys lead through the list: j and k move, Enter opens, slash filters, ? says so", async () => {
+    await using page = await open("/admin/requests");
+    const links = page.locator("tbody .c-time a");
+    await page.keyboard.press("j");
+    expect(await page.locator(":focus").getAttribute("href")).toBe(await links.nth(0).getAttribute("href"));
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    await page.keyboard.press("j");
+    const second = await links.nth(1).getAttribute("href");
+    await page.keyboard.press("?");
+    await page.locator("dialog[open]", { hasText: "next row" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("/");
+    expect(await page.locator("search :focus").count()).toBe(1);
+    // What is typed into a field is no key.
+    await page.keyboard.press("j");
+    await links.nth(1).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`**${second}`);
+  });
+
+  test("Connect opens one tool at a time, and finds it by its name; Models finds a model", async () => {
+    await using page = await open("/admin/connect");
+    expect(await page.locator(".guide[open]").count()).toBe(1);
+    await page.locator("[data-filter]").fill("zed");
+    expect(await page.locator(".guide:visible").count()).toBe(1);
+    await page.locator(".guide:visible summary").first().click();
+    expect(await page.locator(".guide[open]").count()).toBe(1);
+    await page.goto(`${proxy.url}/admin/models`);
+    await page.locator("[data-filter]").fill("opus");
+    const shown = await page.locator(".models tbody tr:visible").allTextContents();
+    expect(shown.length).toBeGreaterThan(1);
+    for (const text of shown) expect(text).toContain("opus");
+    expect(await page.locator(".vendor:visible").count()).toBe(1);
   });
 
   test("the link of a key inside a row leads to the key's requests", async () => {

@@ -866,7 +866,7 @@ test("each client's settings stand ready, with the limits of the live catalogue 
     "&quot;limit&quot;: { &quot;context&quot;: 200000, &quot;input&quot;: 168000, &quot;output&quot;: 32000 }",
   );
   expect(text).toContain("<code>dragoman connect codex --write</code>");
-  expect(text).not.toContain("experimental_bearer_token");
+  expect(text).toContain("experimental_bearer_token = &quot;unused&quot;");
 });
 
 test("a model id with a shell command in it stands in no line that is to be copied", async () => {

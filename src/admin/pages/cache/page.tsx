@@ -13,6 +13,7 @@ import { requestPath, requestsPath, withQuery } from "../../ui/links";
 import { Head } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { ToolName } from "../../ui/tool-name";
 
 const periods: Record<string, { label: string; from: (now: number) => number }> = {
   day: { label: "Today", from: (now) => startOfDay(now) },
@@ -200,7 +201,7 @@ const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => 
               </a>
             </th>
             <td data-label="Client">
-              <Value of={turn.client_name ?? "no name"} max={28} />
+              <ToolName of={turn.client_name} max={28} />
             </td>
             <td data-label="Model">
               <Value of={turn.upstream_model} max={40} />

@@ -12,6 +12,7 @@ import { promptPath, promptsPath, requestsPath, withQuery } from "../../ui/links
 import { Head } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { ToolName } from "../../ui/tool-name";
 import { CostOf } from "../requests/rows";
 import { chipsOf } from "../requests/view";
 
@@ -135,7 +136,7 @@ const PromptRow = ({ item, hasProjects, now }: { item: Prompt; hasProjects: bool
       </a>
     </th>
     <td data-label="Client">
-      <Value of={item.client_name ?? "no name"} max={22} />
+      <ToolName of={item.client_name} max={22} />
     </td>
     {hasProjects && (
       <td data-label="Project">

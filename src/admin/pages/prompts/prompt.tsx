@@ -11,6 +11,7 @@ import { Page } from "../../ui/layout";
 import { promptsPath, requestPath, requestsPath } from "../../ui/links";
 import { Head, Pair } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
+import { ToolName } from "../../ui/tool-name";
 import { CostOf, Status } from "../requests/rows";
 
 /** Requests that are drawn; the page Requests has all. */
@@ -36,7 +37,7 @@ export async function promptPage({ app, frame, params }: PageContext): Promise<M
       current="/admin/prompts"
       aside={
         <p class="under">
-          <Value of={prompt.client_name ?? "no name"} max={40} /> ·{" "}
+          <ToolName of={prompt.client_name} max={40} /> ·{" "}
           <Moment at={prompt.started_at_ms} now={app.now()} seconds={true} /> · <CostOf of={prompt} />
         </p>
       }

@@ -6,6 +6,7 @@ import type { ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
 import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { ToolName } from "../../ui/tool-name";
 import { hasAnswered, Status } from "../requests/rows";
 
 interface Step {
@@ -45,7 +46,7 @@ function stepsOf(item: ShownEntry): Step[] {
       at: 0,
       text: (
         <>
-          <Value of={item.client_name} /> requested <Value of={item.client_model} /> at{" "}
+          <ToolName of={item.client_name} /> requested <Value of={item.client_model} /> at{" "}
           <code>{item.path.slice(0, 200)}</code>, {item.stream ? "as a stream" : "without streaming"}.
         </>
       ),
