@@ -16,7 +16,7 @@ import type { UpstreamCall } from "./upstream-call";
 const maxReplyBytes = 32 * 1024 * 1024;
 
 /** One answer of the upstream. */
-export interface Reply {
+interface Reply {
   response: CallResponse;
   call: UpstreamCall;
   running: RunningRequest;

@@ -20,7 +20,7 @@ import {
   type NamedModelParts,
 } from "./named-model";
 
-export type TargetParts = NamedModelParts & Pick<Scope, "accounts">;
+type TargetParts = NamedModelParts & Pick<Scope, "accounts">;
 
 export interface Target extends NamedModel {
   /** Null for embeddings, which have no dialect. */

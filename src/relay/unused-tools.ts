@@ -3,10 +3,10 @@
  * gets the upstream's bytes, as if there were no such tool. Only then is it written anew.
  */
 import type { ClientSink } from "../dialects/codecs";
-import type { ReplyEvent } from "../dialects/hub/reply";
+import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { SseFrame } from "../net/stream/sse";
-import type { Sink, Stage } from "../net/stream/stream";
+import type { Sink } from "../net/stream/stream";
 import { concealedFrame } from "./conceal";
 import type { PassedReply } from "./passthrough";
 import { type Answer, readFrames } from "./upstream-call";
@@ -51,44 +51,51 @@ export function streamUnused(
   answer: Pick<Answer, "watch">,
 ) {
   const { codec, context, running } = reply;
-  const { record } = running;
+  const { addFixup, conceal } = running.record;
   let isWritten = false;
   let hasFailed = false;
   /** What the writer has made of the upstream's present frame. */
   let made: SseFrame[] = [];
   const writer = write({ push: (frame) => (isWritten ? out.push(frame) : void made.push(frame)), end() {} });
-  const passed = codec.fixStream(context, record.addFixup)({ push: (frame) => out.push(frame), end() {} });
-  const watched: Stage<ReplyEvent, ReplyEvent> = (next) => ({
-    push(event) {
-      hasFailed ||= event.type === "error";
-      next.push(event);
-    },
-    end: () => next.end(),
-  });
+  let passed: ClientSink<SseFrame> | undefined;
+  const client = () => (isWritten ? writer : passed);
   return {
     /** The writer, which is given all events. */
     writer,
     bytes(events: Sink<ReplyEvent>): Sink<Uint8Array> {
-      const decoder = codec.decodeStream(context)(watched(events));
+      const watched: Sink<ReplyEvent> = {
+        push(event) {
+          hasFailed ||= event.type === "error";
+          events.push(event);
+        },
+        end: () => events.end(),
+      };
+      const unchanged: Sink<SseFrame> = {
+        push(frame) {
+          if (!isUsed()) out.push(hasFailed ? concealedFrame(frame, conceal) : frame);
+        },
+        end() {},
+      };
+      const onFixup = (name: string) => void (isWritten || addFixup(name));
+      const stage = codec.fixStream(context, onFixup, watched)(unchanged);
+      passed = stage;
       return readFrames(answer, {
         push(frame) {
           made = [];
-          decoder.push(frame);
-          if (isWritten) return;
-          if (!isUsed()) return passed.push(hasFailed ? concealedFrame(frame, record.conceal) : frame);
+          stage.push(frame);
+          if (isWritten || !isUsed()) return;
           isWritten = true;
           for (const each of made) out.push(each);
         },
         end() {
           made = [];
-          decoder.end();
-          if (!isWritten) passed.end();
+          stage.end();
         },
       });
     },
     client: {
-      keepAlive: () => (isWritten ? writer.keepAlive() : passed.keepAlive()),
-      fail: (error: Parameters<typeof writer.fail>[0]) => (isWritten ? writer.fail(error) : passed.fail(error)),
+      keepAlive: () => client()?.keepAlive(),
+      fail: (error: ReplyError) => client()?.fail(error),
     },
   };
 }
