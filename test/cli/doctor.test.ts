@@ -146,7 +146,7 @@ describe("when all is well", () => {
     expect(command.stdout()).toContain(
       `failed   accounts            No GitHub account is signed in.\n${" ".repeat(29)}→ Run \`dragoman auth\`.\n`,
     );
-    expect(command.stdout()).toMatch(/\n1 failed\. \(\d+\.\d s\)\n$/);
+    expect(command.stdout()).toMatch(/\n1 failed\. \([\d.]+ m?s\)\n$/);
   });
 });
 
