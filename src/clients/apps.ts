@@ -30,6 +30,28 @@ const jetbrains: Client = {
   },
 };
 
+/** LiteLLM's and Pangolin's guides (2026-10): the names of the fields, and that an address with plain HTTP is taken. */
+const claudeDesktop: Client = {
+  name: "Claude Desktop",
+  speaks: "messages",
+  dialect: "messages",
+  known: /^claude-?desktop/i,
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    return {
+      ...inDialog([
+        dialog(["Developer", "Configure Third-Party Inference"], {
+          "Inference provider": "Gateway",
+          "Gateway base URL": url,
+          "Gateway API key": key,
+          "Gateway auth scheme": "bearer",
+        }),
+      ]),
+      model,
+      note: `The menu is there after Help → Troubleshooting → Enable Developer Mode. The address has no /v1. Apply the changes, let the app start again, and choose ${model.name}: Chat, Cowork and Code go through dragoman then. The app takes only models whose ids look like Claude's.`,
+    };
+  },
+};
+
 /** ngrok's guide “Use a local LLM in Cursor”: the requests come from Cursor's servers, also with one's own key. */
 const cursor: Client = {
   name: "Cursor",
@@ -102,4 +124,10 @@ const openWebui: Client = {
   },
 };
 
-export const apps = { jetbrains, cursor, xcode, "open-webui": openWebui } satisfies Record<string, Client>;
+export const apps = {
+  "claude-desktop": claudeDesktop,
+  jetbrains,
+  cursor,
+  xcode,
+  "open-webui": openWebui,
+} satisfies Record<string, Client>;

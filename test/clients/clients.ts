@@ -60,7 +60,11 @@ const claudeCode: Tool = {
   npm: "@anthropic-ai/claude-code",
   command: (task) => ["claude", "-p", task, "--allowedTools", "Write"],
   quiet: { env: { DISABLE_AUTOUPDATER: "1", DISABLE_TELEMETRY: "1", DISABLE_ERROR_REPORTING: "1" }, args: [] },
-  searching: { env: { ENABLE_TOOL_SEARCH: "false" }, args: ["--allowedTools", "WebSearch"] },
+  // Its own file goes before the environment, and this before its own file.
+  searching: {
+    env: {},
+    args: ["WebSearch", "--settings", JSON.stringify({ env: { ENABLE_TOOL_SEARCH: "false" } }), "--allowedTools"],
+  },
   settings: `{\r\n\t"permissions": { "allow": ["Bash(git status)"] },\r\n\t"env": {\r\n\t\t"MY_OWN": "stays"\r\n\t}\r\n}`,
 };
 

@@ -12,6 +12,7 @@ import { tellings } from "./error-cases";
 import { install } from "./install";
 import { strengths } from "./strength-cases";
 import { type Attempt, endAll, type Outcome, tryOut } from "./try-client";
+import { Collected, type Feature } from "./works-with";
 
 /** How many run side by side. */
 const atOnce = 3;
@@ -118,6 +119,9 @@ const wanted = Object.values(tools)
   .map(({ npm }) => npm);
 const installed = await install(wanted);
 const versions = new Map(await Promise.all(wanted.map(async (npm) => [npm, await installed.version(npm)] as const)));
+const collected = new Collected(new Date().toISOString().slice(0, 10));
+const collect = ({ id, npm }: Tool, feature: Feature, isOk: boolean) =>
+  collected.add(id, versions.get(npm)!, feature, isOk);
 const widths = [26, 24, 22, 9, 8];
 const line = (...cells: string[]) =>
   console.log(
@@ -145,7 +149,10 @@ function tell(): void {
       outcome.seconds.toFixed(1),
       `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${searches ? " (searching the web)" : ""}${settled ? " (among settings of their own)" : ""}${socket ? ` (over a WebSocket${socket === "dropped" ? " that is dropped" : ""})` : ""}`,
     );
-    if (outcome.faults.length === 0) continue;
+    const isOk = outcome.faults.length === 0;
+    const family = names.find((name) => models[name] === model)!;
+    collect(tool, searches ? "search" : key !== undefined ? "key" : settled ? "undo" : family, isOk);
+    if (isOk) continue;
     failed++;
     console.log(outcome.said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
   }
@@ -174,6 +181,7 @@ for await (const { tool, model, name, seconds, said } of tellings(installed, isW
   const outcome = seconds === undefined ? "FAILED: its person was not told" : "ok";
   const client = `${clientOf(tool.id).name} ${versions.get(tool.npm)}`;
   line(client, models[model].id, "refused", "", seconds?.toFixed(1) ?? "", `${outcome} (${name})`);
+  collect(tool, "told", seconds !== undefined);
   if (seconds !== undefined) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
@@ -189,17 +197,22 @@ for await (const { tool, account, model, seconds, faults, said } of autoOutcomes
     seconds.toFixed(1),
     faults.length === 0 ? "ok" : `FAILED: ${faults.join("; ")}`,
   );
+  collect(tool, "auto", faults.length === 0);
   if (faults.length === 0) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
 }
-for await (const { tool, model, name, faults, measured, said } of strengths(installed, isWanted)) {
+for await (const { tool, model, name, feature, faults, measured, said } of strengths(installed, isWanted)) {
   tried++;
   const outcome = faults.length === 0 ? `ok${measured ? ` (${measured})` : ""}` : `FAILED: ${faults.join("; ")}`;
   line(`${clientOf(tool.id).name} ${versions.get(tool.npm)}`, model, name, "", "", outcome);
+  collect(tool, feature, faults.length === 0);
   if (faults.length === 0) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
 }
+// A client that was updated may have changed what it needs: CI shows that beside the run.
+for (const difference of collected.write())
+  console.log(process.env.GITHUB_ACTIONS ? `::warning::${difference}` : difference);
 console.log(`${tried - failed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

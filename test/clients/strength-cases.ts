@@ -12,12 +12,15 @@ import { type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet, type Seen } from "./meet";
 import { type Sent, startWitness } from "./witness";
+import type { Feature } from "./works-with";
 
 export interface Strength {
   tool: Tool;
   model: string;
   /** What was looked at. */
   name: string;
+  /** The column of the table that it belongs to. */
+  feature: Feature;
   faults: string[];
   /** A measurement, as a sentence. */
   measured?: string;
@@ -38,6 +41,8 @@ export async function* strengths(installed: Installed, isWanted: (tool: Tool) =>
   if (isWanted(tools.claudeCode)) {
     for (const id of ["claude-sonnet-4.6", "gpt-5.4", "gemini-3.8-flash"]) yield await searchesTools(id, installed);
     yield await listsModels(installed);
+    const twice = { task: "call Read twice in parallel" };
+    yield await callsInParallel(tools.claudeCode, twice, /"type":"tool_result"/g, installed);
     yield await worksUnasked("its own check", installed, undefined);
     yield await worksUnasked("autoModeModel allows", installed, "1: allow");
     yield await worksUnasked("autoModeModel blocks", installed, "1: block: it is not wanted");
@@ -45,6 +50,8 @@ export async function* strengths(installed: Installed, isWanted: (tool: Tool) =>
   if (isWanted(tools.codex)) {
     for (const id of ["gpt-5.4", "claude-sonnet-4.6", "gemini-3.8-flash"]) yield await knowsModel(id, installed);
     yield await compacts(installed);
+    const twice = { task: "call exec_command twice in parallel", args: codexOptions() };
+    yield await callsInParallel(tools.codex, twice, /"type":"function_call_output"/g, installed);
   }
 }
 
@@ -66,7 +73,7 @@ async function knowsModel(model: string, installed: Installed): Promise<Strength
   if (connected.ended === undefined) faults.push("it did not end");
   if (connected.sent.some(({ status }) => status !== 200)) faults.push("a request failed");
   return {
-    ...{ tool, model, name: "model list", faults, said: connected.said },
+    ...{ tool, model, name: "model list", feature: "model_list" as const, faults, said: connected.said },
     measured: `first request: ${amount(without)} without the list, ${amount(connected)} as connected`,
   };
 }
@@ -82,10 +89,28 @@ async function compacts(installed: Installed): Promise<Strength> {
   if (asked >= 0 && sent[asked]!.status !== 200) faults.push(`its request ended with ${sent[asked]!.status}`);
   if (asked >= 0 && !sent.slice(asked + 1).some(({ body }) => body.includes('"type":"compaction"')))
     faults.push("the summary is not in the next request");
-  return { tool, model: "", name: "compaction by the server", faults, said };
+  return { tool, model: "", name: "compaction by the server", feature: "compaction", faults, said };
 }
 
 const amount = ({ first: { bytes, tokens } }: Visit) => `${bytes} bytes, about ${tokens} tokens`;
+
+/** Two calls of one reply come back with two results in one request. */
+async function callsInParallel(
+  tool: Tool,
+  asked: Partial<Asked>,
+  result: RegExp,
+  installed: Installed,
+): Promise<Strength> {
+  const faults: string[] = [];
+  let said = "";
+  for (const model of ["claude-sonnet-4.6", "gpt-5.4", "gemini-3.8-flash"]) {
+    const visited = await visit({ tool, model, ...asked }, installed);
+    said += visited.said;
+    const results = visited.sent.map(({ body }) => body.match(result)?.length ?? 0);
+    if (Math.max(...results) < 2) faults.push(`${model}: at most ${Math.max(...results)} results came back`);
+  }
+  return { tool, model: "", name: "parallel tools", feature: "parallel", faults, said };
+}
 
 interface Visit extends Seen {
   sent: Sent[];
@@ -144,7 +169,7 @@ async function searchesTools(model: string, installed: Installed): Promise<Stren
   const asked = connected.sent.filter(({ path }) => path.startsWith("/v1/messages?"));
   if (asked.length === 0 || hints.length !== asked.length) faults.push(`${hints.length} requests had hint headers`);
   return {
-    ...{ tool, model, name: `${mcpTools} MCP tools`, faults, said: connected.said },
+    ...{ tool, model, name: `${mcpTools} MCP tools`, feature: "tool_search" as const, faults, said: connected.said },
     measured: `first request: ${amount(without)} with all tools, ${amount(connected)} as connected`,
   };
 }
@@ -165,7 +190,15 @@ async function listsModels(installed: Installed): Promise<Strength> {
     .filter((id) => !kept.includes(id))
     .map((id) => `${id} is not in its list`);
   if (!sent.some(({ path }) => path === "/v1/models?limit=1000")) faults.push("it did not ask for the list");
-  return { tool, model: "", name: "model list", faults, measured: `${kept.length} models`, said };
+  return {
+    tool,
+    model: "",
+    name: "model list",
+    feature: "model_list",
+    faults,
+    measured: `${kept.length} models`,
+    said,
+  };
 }
 
 /**
@@ -201,6 +234,7 @@ async function worksUnasked(name: string, installed: Installed, verdict: string 
     tool,
     model: "",
     name: `auto mode, ${name}`,
+    feature: "auto_mode",
     faults,
     measured: `${sent.length} requests, ${bytes} bytes`,
     said,

@@ -16,6 +16,7 @@ import { metricRows } from "../../src/observe/metrics";
 import { assumptions } from "../../src/upstream/changes/assumptions";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
+import { worksWithLine, worksWithTable } from "../clients/works-with";
 import { fidelityTable } from "./fidelity";
 
 const root = join(import.meta.dir, "../..");
@@ -37,6 +38,8 @@ const code = (text: string) => `\`${text}\``;
 export const passages: Record<string, () => string> = {
   clients: clientsTable,
   "client-settings": clientSettings,
+  "works-with": worksWithTable,
+  "works-with-line": worksWithLine,
   fidelity: fidelityTable,
   "own-marks": () =>
     table(
