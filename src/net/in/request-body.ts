@@ -20,8 +20,11 @@ export interface RequestBody {
 export const bodyLimit = 32 * 1024 * 1024;
 /** Levels of nested arrays and objects. */
 const maxDepth = 256;
-/** Bytes. In a smaller body long texts are no marks. */
-const minSkeleton = 64 * 1024;
+/**
+ * Bytes. In a smaller body long texts are no marks. In a larger one they cost less to cut out than to parse, and a waiting
+ * stream holds them once, as they were sent, and not as a parsed text too, which takes two bytes for each character.
+ */
+const minSkeleton = 8 * 1024;
 
 /**
  * The body as the relay takes it.
