@@ -121,6 +121,8 @@ export interface Server extends Services {
   adminAuth: AdminAuth;
   /** While there is no key, requests are served without one. */
   allowOpen: boolean;
+  /** Other machines can reach the address that it listens on. Set when its handler is made. */
+  exposed: boolean;
   /** Reverse proxies whose word on the client's address is taken. */
   trustedProxies: TrustedProxies | undefined;
   /** Of the admin API and the metrics together. */

@@ -118,6 +118,7 @@ class RunningApp extends Foundation implements App {
   readonly demo = this.options.demo !== undefined;
   readonly adminAuth = this.options.adminAuth ?? "remote";
   readonly allowOpen = this.options.allowOpen ?? true;
+  exposed = false;
   readonly trustedProxies = this.options.trustedProxies;
   readonly tokenTries = failedTries(this.monotonic);
   readonly members = this.stores.members;

@@ -147,6 +147,7 @@ function reachableHost({ address, name }: Binding): string {
  * @param bound The host that the socket is bound to, as `URL.hostname` writes it.
  */
 export function handler(app: Server, exposed: boolean, bound?: string) {
+  app.exposed = exposed;
   const callers = new WeakMap<Request, Visitor>();
   const currentLists = guardLists(app, bound);
   const callerOf = (request: Request) => callers.get(request)!;
@@ -157,7 +158,7 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
   const adminApi = lazy(async () =>
     (await import("./admin/api/routes")).adminAnswers(app, callerOf, () => describeApi(app), fail),
   );
-  const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, exposed, fail));
+  const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, fail));
 
   const answer = async (sent: Request, peer: string | null, connection: ClientConnection): Promise<Response> => {
     const request = ofProject(sent);

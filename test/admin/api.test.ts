@@ -140,6 +140,7 @@ describe("meta", () => {
       oldest_row_at_ms: now - 3 * day,
       running_count: 0,
       time_zone: "UTC",
+      facts: expect.any(Array),
     });
   });
 });

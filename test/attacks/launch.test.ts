@@ -118,7 +118,7 @@ describe("the command line", () => {
       await using open = run([...demo, "--host", host, "--allow-open"]);
       const { port } = await open.ready();
       expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
-      expect(open.stderr()).toContain("WARNING: no client key is required, and other machines can reach this address");
+      expect(open.stderr()).toContain("WARNING: Anyone who can reach this machine can use your accounts.");
     },
   );
 

@@ -272,6 +272,24 @@ describe("the port and the server", () => {
     });
   });
 
+  test("what the running server finds wrong with itself is said too, as its pages say it", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    const file = join(github.data, "config.json");
+    writeFileSync(file, "{}");
+    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
+    const { url, port } = await served.ready();
+    const waits = "Restart dragoman to apply changes in the config file: auth.apiKeys.";
+    writeFileSync(file, '{"auth": {"apiKeys": ["k-0123456789"]}}');
+    await until(() => served.stderr().includes("takes effect at the next start"), "the server has seen the edit");
+    const { stdout } = await inProcess(["doctor", "--port", String(port)], github.env);
+    expect(stdout).toContain(`warning  server's config     ${waits}`);
+    expect(await (await fetch(`${url}/admin/health`)).text()).toContain(waits);
+    expect(await (await fetch(`${url}/admin`)).text()).toContain(waits);
+    const { facts } = (await (await fetch(`${url}/api/admin/meta`)).json()) as { facts: object[] };
+    expect(facts).toContainEqual({ name: "Config", state: "warn", says: waits, more: "", page: "/admin/config" });
+  });
+
   test("a running demo is said to be one", async () => {
     await using github = scriptedGithub();
     await using served = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });

@@ -174,7 +174,7 @@ describeWithDatabases("servers of a team", (postgres) => {
     const { host, pathname, password } = new URL(team.env.DRAGOMAN_DATABASE_URL!);
     expect(command.stderr()).toContain(`  Database  postgres://${host}${pathname}, with 1 member\n`);
     expect(command.stderr()).toContain("  Accounts  none of yours; 2 accounts of members\n");
-    expect(command.stderr()).toContain("  Access    a member's key is required\n");
+    expect(command.stderr()).toContain("  Access    A key of a member, or one of the owner's, is required.\n");
     expect(command.stderr()).toContain("-H 'x-api-key: <your key>'");
     if (password) expect(command.stderr()).not.toContain(password);
   });

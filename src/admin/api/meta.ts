@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { App } from "../../app";
 import type { Awaitable } from "../../awaitable";
 import { databaseName } from "../../config/environment";
+import { factsOf } from "../../facts";
 import type { metaSchema } from "./schemas";
 
 export type Meta = z.infer<typeof metaSchema>;
@@ -34,5 +35,6 @@ export async function describeInstance(app: App): Promise<Meta> {
     oldest_row_at_ms,
     running_count: running.count,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    facts: factsOf(app),
   };
 }

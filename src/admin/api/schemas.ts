@@ -27,6 +27,17 @@ export const metaSchema = z.object({
   oldest_row_at_ms: maybe,
   running_count: count.describe("Requests in progress; in a team, on all servers that answer within a second."),
   time_zone: z.string().describe("The zone of the hours and days of statistics."),
+  facts: z
+    .array(
+      z.object({
+        name: z.string(),
+        state: z.enum(["good", "warn", "bad", "idle"]).describe("`idle`: worth knowing, and no fault."),
+        says: z.string(),
+        more: z.string().describe("What follows from it, and what to do; may be empty."),
+        page: z.string().describe("The admin page where it is shown or can be changed."),
+      }),
+    )
+    .describe("What is right and wrong with the server, in a sentence each."),
 });
 
 const accountStatsSchema = z.object({

@@ -3,6 +3,7 @@ import type { App, Scope } from "../../app";
 import { holderName } from "../../budgets/budget-list";
 import { amountOf, consequenceOf } from "../../budgets/sentences";
 import { ProxyError } from "../../errors";
+import { factsOf } from "../../facts";
 import { day, formatCount, hourMs, moment, plural, span } from "../../format";
 import type { Totals } from "../../history/history";
 import type { AccountItem } from "../api/accounts";
@@ -103,8 +104,8 @@ export async function budgetAlerts(app: Scope, now: number): Promise<Alert[]> {
 const maxNamed = 5;
 
 /** What concerns the server and the members: the owner's alone. */
-export function serverAlerts(app: App, exposed: boolean): Alert[] {
-  const { allAccounts, config, hasKeys, history, members, requiresKey, team } = app;
+export function serverAlerts(app: App): Alert[] {
+  const { allAccounts, members } = app;
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href: string) =>
     void alerts.push({ tone, title, detail, href });
@@ -115,41 +116,11 @@ export function serverAlerts(app: App, exposed: boolean): Alert[] {
     const title = `${plural(failed.length, "account")} of members failed.`;
     add("warn", title, `${named.join(", ")}${more}. A new sign-in helps.`, "/admin/members");
   }
-  if (team?.isDatabaseAway) add("bad", "The database does not answer.", withoutDatabase, "/admin/health");
-  if (history.degraded) add("bad", "The history cannot be written.", unwritten(app), "/admin/health");
-  if (config.fault !== undefined)
-    add("bad", "The config is not valid.", `${config.fault} The previous config stays in effect.`, "/admin/config");
-  if (requiresKey && !hasKeys)
-    add(
-      "bad",
-      "Nobody is served.",
-      "Other machines reach this server, and it has no client key left. Create one, or start it with --allow-open.",
-      "/admin/keys",
-    );
-  if (exposed && !requiresKey)
-    add(
-      "bad",
-      "Anyone who can reach this machine can use your accounts.",
-      "The server accepts connections from other machines, and no client key is set. Add one under Access.",
-      "/admin/config",
-    );
-  if (config.waiting.length > 0)
-    add(
-      "info",
-      `Restart dragoman to apply changes in the config file: ${config.waiting.join(", ")}.`,
-      "",
-      "/admin/config",
-    );
+  // The accounts have alerts of their own.
+  for (const { name, state, says, more, page } of factsOf(app))
+    if (name !== "Accounts" && (state === "bad" || state === "warn")) add(state, says, more, page);
   return alerts;
 }
-
-export const withoutDatabase = "Requests are served for a while with what this server knows; nothing can be changed.";
-
-/** What becomes of requests while the history cannot be written. */
-export const unwritten = ({ team }: App): string =>
-  team
-    ? "Requests are still served. Their entries wait on this server until the database takes them."
-    : "Requests are still served but not recorded. Check that the disk is not full.";
 
 const tones = ["bad", "warn", "info"];
 

@@ -41,19 +41,16 @@ export class PageServer {
   readonly #app: Server;
   readonly #guard: Guard;
   readonly #callerOf: (request: Request) => Visitor;
-  readonly #exposed: boolean;
   readonly #menuFor: MenuFor;
   readonly #changes: PendingChanges;
   readonly #sessions: Sessions;
   readonly #formTokens: FormTokens;
 
-  /** @param exposed The server accepts connections from other machines. */
-  constructor(app: Server, callerOf: (request: Request) => Visitor, exposed: boolean, menuFor: MenuFor) {
+  constructor(app: Server, callerOf: (request: Request) => Visitor, menuFor: MenuFor) {
     const { changeKeys, formSecrets, sessions } = app.pageState;
     this.#app = app;
     this.#guard = adminGuard(app);
     this.#callerOf = callerOf;
-    this.#exposed = exposed;
     this.#menuFor = menuFor;
     this.#changes = new PendingChanges(changeKeys, app.now);
     this.#sessions = openSessions(sessions);
@@ -107,7 +104,7 @@ export class PageServer {
       const member = session?.member ?? null;
       const context = {
         ...{ app: this.#app.forMember(member), member, frame, request, caller, session, url, form },
-        ...{ params: decodedParams(given), exposed: this.#exposed, changes: this.#changes },
+        ...{ params: decodedParams(given), changes: this.#changes },
       };
       const shown = await (page.role === "owner"
         ? page.show({ ...context, app: context.app.owner! })

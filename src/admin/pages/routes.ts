@@ -96,14 +96,9 @@ interface OpenRoute extends Route {
   answer(request: Request, params: Record<string, string>): Response | Promise<Response>;
 }
 
-/** Answers the requests for the pages. @param exposed The server accepts connections from other machines. */
-export function pageAnswers(
-  app: Server,
-  callerOf: (request: Request) => Visitor,
-  exposed: boolean,
-  fail: Answers<Route>["fail"],
-) {
-  const pages = new PageServer(app, callerOf, exposed, menuFor);
+/** Answers the requests for the pages. */
+export function pageAnswers(app: Server, callerOf: (request: Request) => Visitor, fail: Answers<Route>["fail"]) {
+  const pages = new PageServer(app, callerOf, menuFor);
   const toFront = () => redirect("/admin");
   const rows: (PageRoute | OpenRoute)[] = [
     ...pageRoutes,

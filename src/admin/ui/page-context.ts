@@ -22,8 +22,6 @@ export interface PageContext<Visible extends Scope = Scope> {
   params: Record<string, string>;
   /** The submitted form; empty for a GET. */
   form: URLSearchParams;
-  /** Whether the server accepts connections from other machines. */
-  exposed: boolean;
   /** Config changes that wait for confirmation. */
   changes: PendingChanges;
 }

@@ -1,14 +1,16 @@
 /** Whether a server is running, which one, and whether the port is free. */
 import { createServer } from "node:net";
 import type { z } from "zod";
+import { metaSchema } from "../../admin/api/schemas";
 import { healthSchema } from "../../api/schemas";
+import type { Environment } from "../../config/environment";
 import { lazy } from "../../lazy";
 import { openFilesOf } from "../../observe/open-files";
-import { lookAt, recordedIn } from "../running-server";
+import { askAsOwner, lookAt, recordedIn, serverOf } from "../running-server";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
 import { about, type CheckContext, type Finding } from "./check";
 
-const shape = lazy(() => healthSchema().pick({ version: true, demo: true, history: true }));
+const shape = lazy(() => healthSchema().pick({ version: true, demo: true }));
 type Health = z.infer<ReturnType<typeof shape>>;
 
 /** The address for clients: the running server, else the running demo, else where `start` would listen. */
@@ -25,7 +27,22 @@ export async function checkPort(subject: CheckContext): Promise<Finding[]> {
   // It may hold the port under another name or address.
   const holder = portOwnerOf(port)?.pid;
   const isKnown = recorded.some(({ url, pid }) => url === here || pid === holder);
-  return isKnown ? servers : [...servers, ...(await checkFree(port, here, version))];
+  return [...servers, ...(await serverFacts(environment)), ...(isKnown ? [] : await checkFree(port, here, version))];
+}
+
+/** The other checks look at these by themselves. */
+const checkedHere = new Set(["Accounts", "API access", "Admin access"]);
+
+/** What is wrong by the running server's own word; nothing if it tells its owner only, or is another version. */
+async function serverFacts(environment: Environment): Promise<Finding[]> {
+  const running = serverOf(environment);
+  const answer = running && (await askAsOwner(running, "/api/admin/meta").catch(() => undefined));
+  const read = metaSchema.pick({ facts: true }).safeParse(answer);
+  return (read.data?.facts ?? []).flatMap(({ name, state, says, more }) => {
+    if (checkedHere.has(name) || (state !== "warn" && state !== "bad")) return [];
+    const finding = about(`server's ${name.toLowerCase()}`);
+    return [state === "bad" ? finding.fail(says, more || undefined) : finding.warn(says, more || undefined)];
+  });
 }
 
 async function checkFree(port: number, here: string, version: string): Promise<Finding[]> {
@@ -59,8 +76,6 @@ function describe(url: string, pid: number | undefined, health: Health | undefin
   const named = `dragoman ${health.version}${health.demo ? " (DEMO)" : ""} is running at ${url}${process}`;
   if (health.version !== version)
     return server.warn(`${named}; this command is ${version}.`, "Restart the server to use this version.");
-  if (health.history === "degraded")
-    return server.warn(`${named}, but it cannot write its history now.`, "See the checks of the disk and the history.");
   const files = pid === undefined ? undefined : openFilesOf(pid);
   if (files?.limit !== undefined && files.open > files.limit * nearlyAll)
     return server.warn(

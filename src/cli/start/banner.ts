@@ -2,6 +2,7 @@
 import { hostsFor } from "../../accounts/hosts";
 import type { App } from "../../app";
 import { databaseName } from "../../config/environment";
+import { accessFact, wholeOf } from "../../facts";
 import { plural } from "../../format";
 import { isLoopbackUrl } from "../../net/address";
 import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
@@ -48,7 +49,7 @@ function factLines({ app, listening, telemetry }: Started): string[] {
   return [
     `  Address   ${listening.url}`,
     `  Accounts  ${accountsLine(app)}`,
-    `  Access    ${accessLine(app, listening)}`,
+    `  Access    ${accessLine(app)}`,
     ...adminLines(app, listening),
     ...databaseLines(app),
     `  Data      ${shortened(app.environment.home)}`,
@@ -65,13 +66,9 @@ function accountsLine({ accounts, allAccounts, members }: App): string {
   return `none yet: requests are refused until you sign in with \`dragoman auth\`${members ? ", or members sign in" : ""}`;
 }
 
-function accessLine({ clientKeys, requiresKey }: App, { exposed }: Listening): string {
-  if (clientKeys.length > 0)
-    return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} required`;
-  if (requiresKey) return "a member's key is required";
-  return exposed
-    ? "WARNING: no client key is required, and other machines can reach this address and spend your quota"
-    : "no client key required from programs on this machine; web pages are refused";
+function accessLine(app: App): string {
+  const fact = accessFact(app);
+  return `${fact.state === "bad" ? "WARNING: " : ""}${wholeOf(fact)}`;
 }
 
 function databaseLines({ environment: { databaseUrl }, members }: App): string[] {

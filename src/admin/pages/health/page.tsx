@@ -2,6 +2,7 @@
 /** Checks of the running server, and facts about the program and its history. */
 import { statSync } from "node:fs";
 import type { App } from "../../../app";
+import { type Fact, factsOf, wholeOf } from "../../../facts";
 import { duration, formatCount, plural, size } from "../../../format";
 import type { Team } from "../../../keys/team";
 import { driftList } from "../../../upstream/changes/drift-list";
@@ -13,24 +14,23 @@ import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import type { OwnerContext } from "../../ui/page-context";
-import { checksOf, type HealthCheck, toneNames } from "./checks";
 
 export async function healthPage(context: OwnerContext): Promise<Markup> {
-  const { app, frame, exposed } = context;
+  const { app, frame } = context;
   const meta = await describeInstance(app);
-  const checks = checksOf(app, meta, exposed);
+  const facts = factsOf(app);
   const { items, overflow } = driftList(app.drift, app.losses);
   const losses = app.losses.current;
-  const worst = checks.find(({ tone }) => tone === "bad") ?? checks.find(({ tone }) => tone === "warn");
+  const worst = facts.find(({ state }) => state === "bad") ?? facts.find(({ state }) => state === "warn");
 
   return (
     <Page
       frame={frame}
       title="Health"
       current="/admin/health"
-      aside={<span class={`badge ${worst?.tone ?? "good"}`}>{toneNames[worst?.tone ?? "good"]}</span>}
+      aside={<span class={`badge ${worst?.state ?? "good"}`}>{stateNames[worst?.state ?? "good"]}</span>}
     >
-      <Checks checks={checks} />
+      <Checks facts={facts} />
       <div class="halves">
         <Program context={context} meta={meta} />
         <HistoryFacts app={app} meta={meta} />
@@ -43,16 +43,18 @@ export async function healthPage(context: OwnerContext): Promise<Markup> {
   );
 }
 
-const Checks = ({ checks }: { checks: HealthCheck[] }) => (
+const stateNames: Record<Fact["state"], string> = { good: "OK", warn: "Warning", bad: "Failed", idle: "Note" };
+
+const Checks = ({ facts }: { facts: Fact[] }) => (
   <section class="card" aria-labelledby="checks">
     <h2 id="checks">Checks</h2>
     <ul class="checks">
-      {checks.map(({ tone, name, message }) => (
+      {facts.map((fact) => (
         <li>
-          <span class={`badge ${tone}`}>{toneNames[tone]}</span>
-          <strong>{name}</strong>
+          <span class={`badge ${fact.state}`}>{stateNames[fact.state]}</span>
+          <strong>{fact.name}</strong>
           <span>
-            <Sentence of={message} />
+            <Sentence of={wholeOf(fact)} />
           </span>
         </li>
       ))}

@@ -43,7 +43,7 @@ export function overviewPage(context: PageContext): StreamedPage {
 const refreshMs = "3000";
 
 function partsOf(context: PageContext): StreamedPage["parts"] {
-  const { app, url, exposed } = context;
+  const { app, url } = context;
   const now = app.now();
   const { owner } = app;
   const isOwner = owner !== undefined;
@@ -61,7 +61,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
       ]);
       const others = isOwner && owner.allAccounts.length > app.accounts.length;
       const own = [...ownAlerts(app, await accounts(), recent, now, others), ...ofBudgets];
-      const all = isOwner ? [...own, ...serverAlerts(owner, exposed)] : own;
+      const all = isOwner ? [...own, ...serverAlerts(owner)] : own;
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },
     async () => <Quotas accounts={await accounts()} isOwner={isOwner} now={now} />,
