@@ -6,7 +6,6 @@ import { budgetHolders, budgetPeriods, budgetUnits } from "../config/budget-sche
 import { hourMs } from "../format";
 import { lazy } from "../lazy";
 import type { BudgetState } from "./entries";
-import { memberIdOf } from "./holders";
 
 const forecast = () =>
   z.number().nullable().describe("When the limit is reached at the present rate, if before the reset.");
@@ -139,8 +138,8 @@ function holderItem(state: BudgetState, now: number): HolderItem {
   const holder = state.holder!;
   return {
     name: holder.name,
-    member: memberIdOf(holder),
-    session: holder.kind === "session" ? holder.id.slice(0, shownSession) : null,
+    member: holder.member || null,
+    session: holder.kind === "session" ? holder.item.slice(0, shownSession) : null,
     limit: budget.limit,
     used,
     reserved,

@@ -1,6 +1,6 @@
 /** The periods in which budgets are counted, and the amounts in them, wherever the ledger is kept. */
 import { type Budget, type BudgetedMember, matchesScope, type Subject } from "./budgets";
-import { type Holder, holderOf, limitOf } from "./holders";
+import { type Holder, holderOf, limitOf, nobody, type StoredHolder, textOf } from "./holders";
 import { spanOf } from "./period";
 
 /** What a request uses; null if the price is unknown. */
@@ -36,13 +36,20 @@ export interface LedgerEntry {
   readonly budget: Budget;
   /** Null for a budget that all share. */
   readonly holder: Holder | null;
-  /** The primary key of the amount; the holder's id is empty if all share it. */
-  readonly key: readonly [budget: string, holder: string, start: number];
+  readonly key: AmountKey;
+}
+
+/** The primary key of an amount. */
+export interface AmountKey extends StoredHolder {
+  /** As `budgetId` makes it. */
+  readonly budget: string;
+  /** When its period began: Unix time, ms; 0 for a session. */
+  readonly start: number;
 }
 
 /** What was used in one period, as stored. */
 export interface UsedPeriod {
-  key: LedgerEntry["key"];
+  key: AmountKey;
   amount: number;
   unknown: number;
 }
@@ -74,7 +81,7 @@ export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMemb
   return budgets.flatMap((budget) => {
     const { model: _, client: __, project: ___, ...scope } = budget.scope;
     const found = subjects.flatMap((subject) => entriesFor([{ ...budget, scope }], subject, at));
-    const entries = new Map(found.map(({ holder, key }) => [key[1], entryFor(budget, holder, at)]));
+    const entries = new Map(found.map(({ holder, key }) => [textOf(key), entryFor(budget, holder, at)]));
     return [...entries.values()];
   });
 }
@@ -82,12 +89,17 @@ export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMemb
 /** A budget with another unit or period starts from 0. */
 export function entryFor(budget: Budget, holder: Holder | null, at: number): LedgerEntry {
   const limit = limitOf(budget, holder);
+  const { kind, member, item } = holder ?? nobody;
   return {
     budget: limit === budget.limit ? budget : { ...budget, limit },
     holder,
-    key: [budgetId(budget), holder?.id ?? "", spanOf(budget.per, at).start],
+    key: { budget: budgetId(budget), kind, member, item, start: spanOf(budget.per, at).start },
   };
 }
+
+/** Whether two keys are those of the same amount, whatever the period. */
+export const isSameAmount = (one: AmountKey, other: AmountKey): boolean =>
+  one.budget === other.budget && textOf(one) === textOf(other);
 
 /** What the amounts of a budget are stored under. */
 export const budgetId = ({ name, unit, per }: Budget): string => `${unit}/${per}/${name}`;
@@ -105,7 +117,7 @@ export function stateOf(
     used: (stored?.used ?? 0) / parts,
     reserved: (stored?.reserved ?? 0) / parts,
     unknown: stored?.unknown ?? 0,
-    startedAt: budget.per === "session" ? null : key[2],
+    startedAt: budget.per === "session" ? null : key.start,
     resetsAt: spanOf(budget.per, now).end,
   };
 }

@@ -6,7 +6,7 @@ import type { ProxyError } from "../errors";
 import type { ClientKey } from "../keys/client-keys";
 import type { Member, Members } from "../keys/members";
 import { type Budget, binds, budgetsOf, type Subject } from "./budgets";
-import type { Amounts, BudgetState, LedgerEntry, Reservation } from "./entries";
+import { type Amounts, type BudgetState, isSameAmount, type LedgerEntry, type Reservation } from "./entries";
 import { isOwnAmount } from "./holders";
 import type { Ledger, ReserveResult } from "./ledger";
 import { exceededError, remainingOf } from "./sentences";
@@ -159,7 +159,7 @@ class Guard implements BudgetGuard {
     this.#opened = this.#options.openLedger();
     this.#opened.followUsedUp?.((used) => {
       const entries = [...this.#running.keys()].flatMap((reservation) => reservation.entries);
-      const entry = entries.find((each) => isSameAmount(each, { key: used }));
+      const entry = entries.find((each) => isSameAmount(each.key, used));
       if (entry) void this.#afterwards(() => this.#cutExceeded([entry], () => {}));
     });
     return this.#opened;
@@ -198,7 +198,7 @@ class Guard implements BudgetGuard {
   /** Ends the running requests that count for an amount which is used up. */
   #stopAll(entry: LedgerEntry, state: BudgetState): void {
     for (const [{ entries }, { subject, stop }] of this.#running)
-      if (entries.some((each) => isSameAmount(each, entry)))
+      if (entries.some((each) => isSameAmount(each.key, entry.key)))
         stop(exceededError(state, this.#options.now(), mayKnow(state, subject)));
   }
 
@@ -226,6 +226,3 @@ class Guard implements BudgetGuard {
 
 /** The owner may know everything. */
 const mayKnow = ({ budget }: BudgetState, { member }: Subject): boolean => !member || isOwnAmount(budget, member.name);
-
-const isSameAmount = ({ key: [budget, holder] }: LedgerEntry, { key }: Pick<LedgerEntry, "key">) =>
-  budget === key[0] && holder === key[1];

@@ -4,16 +4,28 @@ import type { Subject } from "./budgets";
 
 export type HolderKind = (typeof budgetHolders)[number] | "session";
 
-export interface Holder {
-  kind: HolderKind;
-  /**
-   * As stored: `member/<id>`, `key/<name>` or `key/<member's id>/<name>`, `account/<host>/<login>`, `project/<name>`. A session is a hash, with
-   * `/<member's id>` for a member's. It has no name of a member, which another person may have later.
-   */
-  id: string;
-  /** Of the member, key or account; of a session, its member's. Null for the owner's session and where the member was removed. */
-  name: string | null;
+/** Who has an amount, as it is stored. It has no name of a member, which another person may have later. */
+export interface StoredHolder {
+  /** Empty for an amount that all share. */
+  readonly kind: HolderKind | "";
+  /** The id of the member, or of the member whose key or session it is; empty for the owner's, for accounts and for projects. */
+  readonly member: string;
+  /** The key's name without its member's, the account's host and login, the project, or the session's hash; empty for a member. */
+  readonly item: string;
 }
+
+export interface Holder extends StoredHolder {
+  readonly kind: HolderKind;
+  /** Of the member, key, account or project; of a session, its member's. Null for the owner's session and where the member was removed. */
+  readonly name: string | null;
+}
+
+/** A shared amount. */
+export const nobody: StoredHolder = { kind: "", member: "", item: "" };
+
+/** The holder as one text, for keys in memory and of notices: `member/<id>`, `key/<member's id>/<name>`, `account/<host>/<login>`. */
+export const textOf = ({ kind, member, item }: StoredHolder): string =>
+  [kind, member, item].filter((part) => part !== "").join("/");
 
 /** What has an amount of its own; null if all that the budget counts share one. A member who is named in full has one too. */
 export function holderKindOf({ each, per, scope }: Pick<Budget, "each" | "per" | "scope">): HolderKind | null {
@@ -28,24 +40,22 @@ export function holderOf(budget: Budget, subject: Subject): Holder | null | unde
 }
 
 const holders: Record<HolderKind, (subject: Subject) => Holder | undefined> = {
-  member: ({ member }) => (member ? { kind: "member", id: `member/${member.id}`, name: member.name } : undefined),
+  member: ({ member }) => (member ? { kind: "member", member: member.id, item: "", name: member.name } : undefined),
   key({ key, member }) {
     if (key === null) return undefined;
-    return {
-      kind: "key",
-      id: member ? `key/${member.id}/${key.slice(key.lastIndexOf("/") + 1)}` : `key/${key}`,
-      name: key,
-    };
+    const item = member ? key.slice(key.lastIndexOf("/") + 1) : key;
+    return { kind: "key", member: member?.id ?? "", item, name: key };
   },
   account({ account, accountKey }) {
     if (account === null) return undefined;
-    return { kind: "account", id: `account/${accountKey ?? `github.com/${account.toLowerCase()}`}`, name: account };
+    const item = accountKey ?? `github.com/${account.toLowerCase()}`;
+    return { kind: "account", member: "", item, name: account };
   },
-  project: ({ project }) => (project ? { kind: "project", id: `project/${project}`, name: project } : undefined),
+  project: ({ project }) => (project ? { kind: "project", member: "", item: project, name: project } : undefined),
   session({ session, member }) {
     if (session === null) return undefined;
-    const hash = new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 32);
-    return { kind: "session", id: member ? `${hash}/${member.id}` : hash, name: member?.name ?? null };
+    const item = new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 32);
+    return { kind: "session", member: member?.id ?? "", item, name: member?.name ?? null };
   },
 };
 
@@ -63,8 +73,8 @@ export function isOwnAmount(budget: Pick<Budget, "each" | "per" | "scope">, memb
 export function limitOf({ limit, limits }: Pick<Budget, "limit" | "limits">, holder: Holder | null): number {
   if (limits === undefined || holder === null) return limit;
   const own = inLowerCase(limits);
-  const key = holder.kind === "account" ? holder.id.slice("account/".length) : "";
-  return own.get(holder.name?.toLowerCase() ?? "") ?? own.get(key) ?? limit;
+  const account = holder.kind === "account" ? holder.item : "";
+  return own.get(holder.name?.toLowerCase() ?? "") ?? own.get(account) ?? limit;
 }
 
 /** There may be a thousand, and every request asks. */
@@ -86,41 +96,42 @@ export function namedMembers({ scope, each, limits = {} }: Pick<Budget, "scope" 
 }
 
 /**
- * The stored id of a name in `limits`.
+ * Whom a name in `limits` means.
  * @param idOf The id of the member with a name; undefined if there is none.
  */
-export function holderIdOf(
+export function holderNamed(
   kind: HolderKind,
   name: string,
   idOf: (member: string) => string | undefined,
-): string | undefined {
-  if (kind === "project") return `project/${name}`;
-  if (kind === "account") return `account/${name.includes("/") ? name : `github.com/${name}`}`;
-  const [member, key] = name.split("/");
-  if (kind === "key" && key === undefined) return `key/${name}`;
-  const id = idOf(member!);
-  return id && (kind === "member" ? `member/${id}` : `key/${id}/${key}`);
+): StoredHolder | undefined {
+  if (kind === "project") return { kind, member: "", item: name };
+  if (kind === "account") return { kind, member: "", item: name.includes("/") ? name : `github.com/${name}` };
+  const [owner, key] = name.split("/");
+  if (kind === "key" && key === undefined) return { kind, member: "", item: name };
+  const member = idOf(owner!);
+  return member === undefined ? undefined : { kind, member, item: kind === "member" ? "" : key! };
 }
-
-/** The stored ids of a kind, for LIKE. A budget per session has no others. */
-export const idPattern = (kind: HolderKind): string => (kind === "session" ? "_%" : `${kind}/%`);
-
-/** The id of a member; null if the amount is the owner's. */
-export function memberIdOf({ kind, id }: Pick<Holder, "kind" | "id">): string | null {
-  const [, first, rest] = id.split("/");
-  if (kind === "account" || kind === "project") return null;
-  return (kind === "key" && rest === undefined ? undefined : first) ?? null;
-}
-
-/** Whether an id is that of a member, or of a key or session of one. Accounts are others'. */
-export const isOfMember = (id: string): boolean => /^(?:member\/|key\/[^/]+\/|[0-9a-f]{32}\/)/.test(id);
 
 /** @param nameOf The name of a member; undefined if there is none of this id. */
-export function holderFrom(kind: HolderKind, id: string, nameOf: (member: string) => string | undefined): Holder {
-  const member = memberIdOf({ kind, id });
-  const last = id.slice(id.lastIndexOf("/") + 1);
-  const memberName = member === null ? undefined : nameOf(member);
-  if (kind === "member" || kind === "session") return { kind, id, name: memberName ?? null };
-  if (member === null) return { kind, id, name: last };
-  return { kind, id, name: memberName === undefined ? null : `${memberName}/${last}` };
+export function holderFrom(
+  kind: HolderKind,
+  { member, item }: Pick<StoredHolder, "member" | "item">,
+  nameOf: (member: string) => string | undefined,
+): Holder {
+  const owner = member === "" ? undefined : nameOf(member);
+  const stored = { kind, member, item };
+  if (kind === "member" || kind === "session") return { ...stored, name: owner ?? null };
+  if (kind === "account") return { ...stored, name: item.slice(item.lastIndexOf("/") + 1) };
+  if (member === "") return { ...stored, name: item };
+  return { ...stored, name: owner === undefined ? null : `${owner}/${item}` };
+}
+
+/** Reads a holder as versions stored it that had one text for it. */
+export function holderOfText(text: string): StoredHolder {
+  const [kind, first = "", ...rest] = text.split("/");
+  if (text === "") return nobody;
+  if (kind === "member") return { kind, member: first, item: "" };
+  if (kind === "account" || kind === "project") return { kind, member: "", item: [first, ...rest].join("/") };
+  if (kind === "key") return { kind, member: rest.length > 0 ? first : "", item: rest.at(-1) ?? first };
+  return { kind: "session", member: first, item: kind! };
 }

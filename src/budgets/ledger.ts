@@ -11,6 +11,7 @@ import { dayMs } from "../format";
 import { type FileContent, fileIdentity, isDamage, type Migration, moveAside, openDatabase } from "../sqlite";
 import type { Budget, Subject } from "./budgets";
 import {
+  type AmountKey,
   type Amounts,
   amountIn,
   type BudgetState,
@@ -23,7 +24,7 @@ import {
   storedAmount,
   type UsedPeriod,
 } from "./entries";
-import { holderKindOf, idPattern } from "./holders";
+import { holderKindOf, holderOfText, type StoredHolder } from "./holders";
 import { spanOf } from "./period";
 
 export interface Ledger {
@@ -47,8 +48,8 @@ export interface Ledger {
   /** Takes over what another ledger has counted: of each period the larger amount. */
   takeOver(periods: readonly UsedPeriod[]): Awaitable<void>;
   /** Tells the servers of a team that an amount is used up, for requests that run there. Missing where there is one server. */
-  tellUsedUp?(key: LedgerEntry["key"]): Awaitable<void>;
-  followUsedUp?(listener: (key: LedgerEntry["key"]) => void): void;
+  tellUsedUp?(key: AmountKey): Awaitable<void>;
+  followUsedUp?(listener: (key: AmountKey) => void): void;
   close(): void;
 }
 
@@ -59,7 +60,7 @@ export interface HolderQuery {
   offset?: number;
   /** Only those that have used this share of their limit. */
   atLeast?: number;
-  /** By the holder's id in lower case, as stored; the others have the budget's limit. */
+  /** By the holder's `member/item` in lower case; the others have the budget's limit. */
   limits?: Readonly<Record<string, number>>;
 }
 
@@ -70,8 +71,7 @@ export interface HolderPage {
 }
 
 /** A holder's amounts, as stored. */
-export interface HolderRow {
-  id: string;
+export interface HolderRow extends Pick<StoredHolder, "member" | "item"> {
   used: number;
   reserved: number;
   unknown: number;
@@ -164,8 +164,12 @@ export function openLedger(path: string, options: LedgerOptions): LocalLedger {
   };
 }
 
-const insertUsed = "INSERT INTO used (budget, holder, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)";
-type UsedValues = [budget: string, holder: string, start: number, amount: number, unknown: number, changedAt: number];
+const keyColumns = "budget, kind, member, item, start";
+type KeyValues = [budget: string, kind: string, member: string, item: string, start: number];
+const valuesOf = ({ budget, kind, member, item, start }: AmountKey): KeyValues => [budget, kind, member, item, start];
+const isOfKey = `(${keyColumns}) = (?, ?, ?, ?, ?)`;
+const insertUsed = `INSERT INTO used (${keyColumns}, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+type UsedValues = [...KeyValues, amount: number, unknown: number, changedAt: number];
 
 /** The file as it was opened; after damage another one is opened. */
 class LedgerFile implements LocalLedger {
@@ -192,7 +196,7 @@ class LedgerFile implements LocalLedger {
     this.#inTransaction(() => {
       for (const { budget, key } of entries) {
         const amount = amountIn(budget, amounts);
-        this.#statements.add.run(...key, storedAmount(budget, amount), amount === null ? 1 : 0, this.#now());
+        this.#statements.add.run(...valuesOf(key), storedAmount(budget, amount), amount === null ? 1 : 0, this.#now());
       }
       this.#statements.remove.run(id);
     });
@@ -218,21 +222,15 @@ class LedgerFile implements LocalLedger {
 
   periods(): UsedPeriod[] {
     const rows = this.#database
-      .query<Omit<UsedPeriod, "key"> & { budget: string; holder: string; start: number }, []>(
-        "SELECT budget, holder, start, amount, unknown FROM used",
-      )
+      .query<Omit<UsedPeriod, "key"> & AmountKey, []>(`SELECT ${keyColumns}, amount, unknown FROM used`)
       .all();
-    return rows.map(({ budget, holder, start, amount, unknown }) => ({
-      key: [budget, holder, start],
-      amount,
-      unknown,
-    }));
+    return rows.map(({ amount, unknown, ...key }) => ({ key, amount, unknown }));
   }
 
   takeOver(periods: readonly UsedPeriod[]): void {
     this.#inTransaction(() => {
       for (const { key, amount, unknown } of periods)
-        this.#statements.takeOver.run(...key, amount, unknown, this.#now());
+        this.#statements.takeOver.run(...valuesOf(key), amount, unknown, this.#now());
     });
   }
 
@@ -253,13 +251,13 @@ class LedgerFile implements LocalLedger {
     const id = crypto.randomUUID();
     const until = this.#now() + reservationLifetime;
     for (const { budget, key } of entries)
-      this.#statements.insert.run(id, ...key, storedAmount(budget, amountIn(budget, amounts)), until);
+      this.#statements.insert.run(id, ...valuesOf(key), storedAmount(budget, amountIn(budget, amounts)), until);
     return { reservation: { id, entries } };
   }
 
   #stateOf(entry: LedgerEntry): BudgetState {
-    const { amount: used = 0, unknown = 0 } = this.#statements.used.get(...entry.key) ?? {};
-    const reserved = this.#statements.reserved.get(...entry.key)!.amount;
+    const { amount: used = 0, unknown = 0 } = this.#statements.used.get(...valuesOf(entry.key)) ?? {};
+    const reserved = this.#statements.reserved.get(...valuesOf(entry.key))!.amount;
     return stateOf(entry, { used, unknown, reserved }, this.#now());
   }
 
@@ -270,17 +268,17 @@ class LedgerFile implements LocalLedger {
 }
 
 const statementsOf = (database: Database) => ({
-  used: database.query<{ amount: number; unknown: number }, [string, string, number]>(
-    "SELECT amount, unknown FROM used WHERE budget = ? AND holder = ? AND start = ?",
+  used: database.query<{ amount: number; unknown: number }, KeyValues>(
+    `SELECT amount, unknown FROM used WHERE ${isOfKey}`,
   ),
-  reserved: database.query<{ amount: number }, [string, string, number]>(
-    "SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE budget = ? AND holder = ? AND start = ?",
+  reserved: database.query<{ amount: number }, KeyValues>(
+    `SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE ${isOfKey}`,
   ),
   expire: database.query<null, [number, number]>(
     "DELETE FROM reservations WHERE expires_at_ms <= ? OR expires_at_ms > ?",
   ),
-  insert: database.query<null, [string, string, string, number, number, number]>(
-    "INSERT INTO reservations (id, budget, holder, start, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)",
+  insert: database.query<null, [id: string, ...KeyValues, amount: number, expiresAt: number]>(
+    `INSERT INTO reservations (id, ${keyColumns}, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   ),
   remove: database.query<null, [string]>("DELETE FROM reservations WHERE id = ?"),
   add: database.query<null, UsedValues>(
@@ -302,21 +300,21 @@ function readHolders(
   const rows = database
     .query<HolderRow & { count: number }, SQLQueryBindings[]>(
       `WITH amounts AS (
-         SELECT holder AS id, amount AS used, 0 AS reserved, unknown, changed_at_ms FROM used
-           WHERE budget = ?1 AND start = ?2 AND holder LIKE ?3
-         UNION ALL SELECT holder, 0, amount, 0, ?4 FROM reservations
-           WHERE budget = ?1 AND start = ?2 AND holder LIKE ?3),
+         SELECT member, item, amount AS used, 0 AS reserved, unknown, changed_at_ms FROM used
+           WHERE budget = ?1 AND start = ?2 AND kind = ?3
+         UNION ALL SELECT member, item, 0, amount, 0, ?4 FROM reservations
+           WHERE budget = ?1 AND start = ?2 AND kind = ?3),
        sums AS (
-         SELECT id, sum(used) AS used, sum(reserved) AS reserved, sum(unknown) AS unknown FROM amounts
-           GROUP BY id HAVING max(changed_at_ms) >= ?4)
-       SELECT sums.id, used, reserved, unknown, count(*) OVER () AS count
-         FROM sums LEFT JOIN json_each(?5) AS own ON own.key = lower(sums.id)
-         WHERE used + reserved + unknown > 0 AND used >= ?6 * coalesce(value, ?7) ORDER BY CAST(used AS REAL) / coalesce(value, ?7) DESC, sums.id LIMIT ?8 OFFSET ?9`,
+         SELECT member, item, sum(used) AS used, sum(reserved) AS reserved, sum(unknown) AS unknown FROM amounts
+           GROUP BY member, item HAVING max(changed_at_ms) >= ?4)
+       SELECT member, item, used, reserved, unknown, count(*) OVER () AS count
+         FROM sums LEFT JOIN json_each(?5) AS own ON own.key = lower(member || '/' || item)
+         WHERE used + reserved + unknown > 0 AND used >= ?6 * coalesce(value, ?7) ORDER BY CAST(used AS REAL) / coalesce(value, ?7) DESC, member, item LIMIT ?8 OFFSET ?9`,
     )
     .all(
       budgetId(budget),
       spanOf(budget.per, now).start,
-      idPattern(kind),
+      kind,
       kind === "session" ? now - sessionListedFor : 0,
       JSON.stringify(limits),
       atLeast,
@@ -341,5 +339,29 @@ const migrations: Migration[] = [
   },
   (database: Database) => {
     for (const table of ["used", "reservations"]) database.run(`ALTER TABLE ${table} RENAME COLUMN session TO holder`);
+  },
+  (database: Database) => {
+    for (const table of ["used", "reservations"]) database.run(`ALTER TABLE ${table} RENAME TO older_${table}`);
+    database.run("DROP INDEX reservations_by_budget");
+    const key =
+      "budget TEXT NOT NULL, kind TEXT NOT NULL, member TEXT NOT NULL, item TEXT NOT NULL, start INTEGER NOT NULL";
+    database.run(`CREATE TABLE used (${key}, amount INTEGER NOT NULL, unknown INTEGER NOT NULL,
+      changed_at_ms INTEGER NOT NULL, PRIMARY KEY (${keyColumns})) WITHOUT ROWID`);
+    database.run(`CREATE TABLE reservations (id TEXT NOT NULL, ${key}, amount INTEGER NOT NULL,
+      expires_at_ms INTEGER NOT NULL, PRIMARY KEY (id, budget)) WITHOUT ROWID`);
+    database.run(`CREATE INDEX reservations_by_key ON reservations (${keyColumns})`);
+    type Older = { budget: string; holder: string; start: number; amount: number };
+    const olderOf = <More>(table: string) => database.query<Older & More, []>(`SELECT * FROM older_${table}`).all();
+    for (const row of olderOf<{ unknown: number; changed_at_ms: number }>("used"))
+      database.run("INSERT INTO used VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
+        ...valuesOf({ ...row, ...holderOfText(row.holder) }),
+        ...[row.amount, row.unknown, row.changed_at_ms],
+      ]);
+    for (const row of olderOf<{ id: string; expires_at_ms: number }>("reservations"))
+      database.run("INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
+        ...[row.id, ...valuesOf({ ...row, ...holderOfText(row.holder) })],
+        ...[row.amount, row.expires_at_ms],
+      ]);
+    for (const table of ["used", "reservations"]) database.run(`DROP TABLE older_${table}`);
   },
 ];

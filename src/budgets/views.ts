@@ -3,7 +3,7 @@ import type { Awaitable } from "../awaitable";
 import type { Members } from "../keys/members";
 import type { Budget, BudgetedMember } from "./budgets";
 import { type BudgetState, entriesOfMember, entryFor, type LedgerEntry, stateOf, storedAmount } from "./entries";
-import { holderFrom, holderIdOf, holderKindOf } from "./holders";
+import { holderFrom, holderKindOf, holderNamed } from "./holders";
 import type { HolderQuery, Ledger } from "./ledger";
 import { orUnable } from "./unable";
 
@@ -31,12 +31,12 @@ export function openBudgetViews({ budgets, ledger, members, now }: ViewOptions):
     const kind = holderKindOf(budget)!;
     const ids = budget.limits && new Map(members?.list().map(({ id, name }) => [name.toLowerCase(), id]));
     const limits = Object.entries(budget.limits ?? {}).flatMap(([name, limit]) => {
-      const id = holderIdOf(kind, name, (member) => ids?.get(member.toLowerCase()));
-      return id === undefined ? [] : [[id.toLowerCase(), storedAmount(budget, limit)] as const];
+      const holder = holderNamed(kind, name, (member) => ids?.get(member.toLowerCase()));
+      return holder ? [[`${holder.member}/${holder.item}`.toLowerCase(), storedAmount(budget, limit)] as const] : [];
     });
     const page = await orUnable(() => ledger().holders(budget, { ...query, limits: Object.fromEntries(limits) }));
-    const states = page.rows.map(({ id, ...stored }) => {
-      const holder = holderFrom(kind, id, (member) => members?.find(member)?.name);
+    const states = page.rows.map((stored) => {
+      const holder = holderFrom(kind, stored, (member) => members?.find(member)?.name);
       return stateOf(entryFor(budget, holder, now()), stored, now());
     });
     return { count: page.count, states };

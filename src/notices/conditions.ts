@@ -3,7 +3,7 @@ import type { Account } from "../accounts/account";
 import { isCounted, isUsedUp } from "../accounts/quota";
 import { budgetItem } from "../budgets/budget-list";
 import type { BudgetState } from "../budgets/entries";
-import { isOfMember } from "../budgets/holders";
+import { textOf } from "../budgets/holders";
 import { amountOf, consequenceOf, ofHolder } from "../budgets/sentences";
 import { percent, zonedTime } from "../format";
 import { type Loss, lossInWords } from "../upstream/changes/losses";
@@ -33,7 +33,7 @@ export const budgetNotices = (states: readonly BudgetState[], now: number): Noti
     if (holder === null) return noticesOf(state, now);
     // A member who was removed uses nothing more.
     if (holder.name === null) return [];
-    const isMembers = holder.kind === "account" || isOfMember(holder.id);
+    const isMembers = holder.kind === "account" || holder.member !== "";
     return noticesOf(state, now).map((each) => (isMembers ? { ...each, member: holder.name! } : each));
   });
 
@@ -41,7 +41,7 @@ function noticesOf(state: BudgetState, now: number): Notice[] {
   const { budget, holder, used, resetsAt, startedAt } = state;
   const share = used / budget.limit;
   // Not the name of a member, which another person may have later.
-  const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}${holder ? ` ${holder.id}` : ""}`;
+  const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}${holder ? ` ${textOf(holder)}` : ""}`;
   const name = `${budget.name}${ofHolder(holder)}`;
   const what = `${amountOf(used, budget)} of ${amountOf(budget.limit, budget)} used`;
   const until = resetsAt === null ? "" : ` It resets at ${zonedTime(resetsAt, now)}.`;

@@ -1,7 +1,6 @@
 /** Counts what a copy would move, and finds what its target has that the source does not have. Changes nothing. */
 import { accountKeyOf } from "../accounts/account-store";
 import type { UsedPeriod } from "../budgets/entries";
-import { isOfMember } from "../budgets/holders";
 import type { History } from "../history/history";
 import type { Logger } from "../logger";
 import type { Stores } from "../stores";
@@ -66,8 +65,8 @@ export const copiedMembers =
 export function copiedPeriods(from: Stores, to: Stores | undefined, logger: Logger): (period: UsedPeriod) => boolean {
   if (!isOnePersons(from, to)) return () => true;
   const accounts = from.openAccounts(logger).load();
-  const ofMembers = new Set(accounts.filter(({ member }) => member).map((each) => `account/${accountKeyOf(each)}`));
-  return ({ key: [, holder] }) => !isOfMember(holder) && !ofMembers.has(holder);
+  const ofMembers = new Set(accounts.filter(({ member }) => member).map(accountKeyOf));
+  return ({ key: { kind, member, item } }) => member === "" && !(kind === "account" && ofMembers.has(item));
 }
 
 /** Names of the budgets that count only requests of members, where the target has none. */

@@ -55,7 +55,7 @@ const unused = { usedAt: 0, askedAt: Number.NEGATIVE_INFINITY, taken: 0, left: 0
 
 const nameOf = ({ key }: LedgerEntry) => JSON.stringify(key);
 /** The name without the period: for each server the database has one lease, that of the period which it took from last. */
-const slotOf = ({ key: [budget, holder] }: LedgerEntry) => JSON.stringify([budget, holder]);
+const slotOf = ({ key: { start: _, ...slot } }: LedgerEntry) => JSON.stringify(slot);
 const capOf = ({ entry: { budget } }: Lease) => storedAmount(budget, budget.limit);
 
 export class Leases {
@@ -166,8 +166,8 @@ export class Leases {
     }));
     const rows = await this.#options.postgres.ask(
       (sql) => sql<{ place: number }[]>`SELECT place FROM jsonb_to_recordset(${JSON.stringify(asked)}::text::jsonb)
-          AS given(place int, budget text, holder text, start_ms bigint, cap bigint, own bigint)
-        JOIN dragoman.ledger USING (budget, holder, start_ms) WHERE cap - used - (reserved - own) <= cap / 5`,
+          AS given(place int, budget text, kind text, member text, item text, start_ms bigint, cap bigint, own bigint)
+        JOIN dragoman.ledger USING (budget, kind, member, item, start_ms) WHERE cap - used - (reserved - own) <= cap / 5`,
     );
     return new Set(rows.map(({ place }) => held[place]!));
   }
@@ -183,7 +183,7 @@ export class Leases {
   /** Asks for at least what is left here, so that the database holds that much even if its answer is lost. */
   async #takeNow(lease: Lease, wanted: number): Promise<void> {
     const { postgres, replica, unsettled } = this.#options;
-    const [budget, holder, start] = lease.entry.key;
+    const { budget, kind, member, item, start } = lease.entry.key;
     if (wanted === 0) lease.left = 0;
     else lease.isHeld = true;
     const least = Math.max(lease.least, lease.left);
@@ -191,7 +191,7 @@ export class Leases {
       (sql) => sql<
         { taken: number }[]
       >`SELECT dragoman.take_lease(${replica}::uuid, ${this.#lifetimeMs}::bigint, ${budget},
-        ${holder}, ${start}::bigint, ${capOf(lease)}::bigint, ${wanted}, ${least}::bigint)::float8 AS taken`,
+        ${kind}, ${member}, ${item}, ${start}::bigint, ${capOf(lease)}::bigint, ${wanted}, ${least}::bigint)::float8 AS taken`,
     );
     lease.taken = row!.taken;
     lease.isHeld = row!.taken > 0;

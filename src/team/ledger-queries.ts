@@ -1,16 +1,13 @@
 /** What pages and `dragoman migrate` read of the ledger in Postgres, and what that takes over. */
 import type { Budget } from "../budgets/budgets";
-import { budgetId, type LedgerEntry, storedAmount, type UsedPeriod } from "../budgets/entries";
-import { holderKindOf, idPattern } from "../budgets/holders";
+import { type AmountKey, budgetId, storedAmount, type UsedPeriod } from "../budgets/entries";
+import { holderKindOf } from "../budgets/holders";
 import { type HolderPage, type HolderQuery, type HolderRow, sessionListedFor } from "../budgets/ledger";
 import { spanOf } from "../budgets/period";
 import type { Postgres } from "./connection";
 
 /** What a request used in one period, as stored. */
-export interface Settlement {
-  budget: string;
-  /** The id of the holder; empty for an amount that all share. */
-  holder: string;
+export interface Settlement extends Omit<AmountKey, "start"> {
   start_ms: number;
   amount: number;
   unknown: number;
@@ -19,7 +16,8 @@ export interface Settlement {
 /** Milliseconds that a page may wait for the amounts of many. */
 const readTimeoutMs = 30_000;
 
-export const periodOf = ([budget, holder, start_ms]: LedgerEntry["key"]) => ({ budget, holder, start_ms });
+/** A key as the functions of the database take it. */
+export const periodOf = ({ start: start_ms, ...key }: AmountKey) => ({ ...key, start_ms });
 
 export async function readHolders(
   postgres: Postgres,
@@ -31,15 +29,15 @@ export async function readHolders(
   const cap = storedAmount(budget, budget.limit);
   const listedFor = kind === "session" ? sessionListedFor / 1_000 : null;
   const rows = await postgres.ask(
-    (sql) => sql<(HolderRow & { count: number })[]>`SELECT holder AS id, used::float8 AS used,
+    (sql) => sql<(HolderRow & { count: number })[]>`SELECT member, item, used::float8 AS used,
       reserved::float8 AS reserved, unknown::float8 AS unknown, (count(*) OVER ())::float8 AS count
       FROM dragoman.ledger LEFT JOIN jsonb_each_text(${JSON.stringify(limits)}::text::jsonb) AS own(id, cap)
-        ON own.id = lower(holder)
+        ON own.id = lower(member || '/' || item)
       WHERE budget = ${budgetId(budget)} AND start_ms = ${spanOf(budget.per, now).start}::bigint
-        AND holder LIKE ${idPattern(kind)}
+        AND kind = ${kind}
         AND (${listedFor}::float8 IS NULL OR changed_at >= now() - make_interval(secs => ${listedFor}::float8))
         AND used + reserved + unknown > 0 AND used >= ${atLeast}::float8 * coalesce(cap::float8, ${cap}::float8)
-      ORDER BY used / coalesce(cap::float8, ${cap}::float8) DESC, holder LIMIT ${limit} OFFSET ${offset}`,
+      ORDER BY used / coalesce(cap::float8, ${cap}::float8) DESC, member, item LIMIT ${limit} OFFSET ${offset}`,
     readTimeoutMs,
   );
   return { count: rows[0]?.count ?? 0, rows: rows.map(({ count: _, ...row }) => row) };
@@ -47,23 +45,19 @@ export async function readHolders(
 
 export async function readPeriods(postgres: Postgres): Promise<UsedPeriod[]> {
   const rows = await postgres.ask(
-    (sql) => sql<Settlement[]>`SELECT budget, holder, start_ms::float8 AS start_ms, used::float8 AS amount,
+    (sql) => sql<Settlement[]>`SELECT budget, kind, member, item, start_ms::float8 AS start_ms, used::float8 AS amount,
       unknown::float8 AS unknown FROM dragoman.ledger`,
   );
-  return rows.map(({ budget, holder, start_ms, amount, unknown }) => ({
-    key: [budget, holder, start_ms],
-    amount,
-    unknown,
-  }));
+  return rows.map(({ start_ms, amount, unknown, ...key }) => ({ key: { ...key, start: start_ms }, amount, unknown }));
 }
 
 export async function takeOverPeriods(postgres: Postgres, periods: readonly UsedPeriod[]): Promise<void> {
   const rows = JSON.stringify(periods.map(({ key, amount, unknown }) => ({ ...periodOf(key), amount, unknown })));
   await postgres.ask(
-    (sql) => sql`INSERT INTO dragoman.ledger (budget, holder, start_ms, used, unknown)
-      SELECT budget, holder, start_ms, amount, unknown FROM jsonb_to_recordset(${rows}::text::jsonb)
-        AS given(budget text, holder text, start_ms bigint, amount bigint, unknown bigint)
-      ON CONFLICT (budget, holder, start_ms) DO UPDATE SET used = greatest(ledger.used, excluded.used),
+    (sql) => sql`INSERT INTO dragoman.ledger (budget, kind, member, item, start_ms, used, unknown)
+      SELECT budget, kind, member, item, start_ms, amount, unknown FROM jsonb_to_recordset(${rows}::text::jsonb)
+        AS given(budget text, kind text, member text, item text, start_ms bigint, amount bigint, unknown bigint)
+      ON CONFLICT (budget, kind, member, item, start_ms) DO UPDATE SET used = greatest(ledger.used, excluded.used),
         unknown = greatest(ledger.unknown, excluded.unknown)`,
   );
 }

@@ -1,6 +1,7 @@
 /** The ledger in Postgres: what all servers together have used of each budget. */
 import type { Budget, Subject } from "../budgets/budgets";
 import {
+  type AmountKey,
   type Amounts,
   amountIn,
   type BudgetState,
@@ -102,8 +103,8 @@ export class TeamLedger implements Ledger {
       (sql) => sql<
         PeriodRow[]
       >`SELECT place, used::float8 AS used, reserved::float8 AS reserved, unknown::float8 AS unknown
-        FROM jsonb_to_recordset(${places}::text::jsonb) AS given(place int, budget text, holder text, start_ms bigint)
-        JOIN dragoman.ledger USING (budget, holder, start_ms)`,
+        FROM jsonb_to_recordset(${places}::text::jsonb) AS given(place int, budget text, kind text, member text, item text, start_ms bigint)
+        JOIN dragoman.ledger USING (budget, kind, member, item, start_ms)`,
       reserveTimeoutMs,
     );
     const byPlace = new Map(rows.map((row) => [row.place, row]));
@@ -122,15 +123,15 @@ export class TeamLedger implements Ledger {
     return takeOverPeriods(this.#options.postgres, periods);
   }
 
-  async tellUsedUp([budget, holder, start]: LedgerEntry["key"]): Promise<void> {
+  async tellUsedUp(key: AmountKey): Promise<void> {
     const { postgres, replica } = this.#options;
-    await postgres.ask((sql) => notifyServers(sql, { topic: usedUpTopic, replica, budget, holder, start }));
+    await postgres.ask((sql) => notifyServers(sql, { topic: usedUpTopic, replica, key }));
   }
 
-  followUsedUp(listener: (key: LedgerEntry["key"]) => void): void {
+  followUsedUp(listener: (key: AmountKey) => void): void {
     const { changes, replica } = this.#options;
-    const end = changes.on(usedUpTopic, ({ replica: from, budget, holder, start }) => {
-      if (from !== replica) listener([String(budget), String(holder), Number(start)]);
+    const end = changes.on(usedUpTopic, ({ replica: from, key }) => {
+      if (from !== replica) listener(key as AmountKey);
     });
     this.#unfollow.push(end);
   }

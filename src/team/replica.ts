@@ -121,8 +121,8 @@ const rememberSentSeconds = rememberSentFor / 1_000;
 async function removeOld(postgres: Postgres): Promise<void> {
   const statements = [
     // Their server was killed. A reservation of the same budget would free them too, but there may be none.
-    `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, holder, start_ms) IN
-      (SELECT budget, holder, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
+    `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, kind, member, item, start_ms) IN
+      (SELECT budget, kind, member, item, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
     // A settlement that arrives again must not count again. It may wait on the disk of a server that was lost.
     `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
       AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND heartbeat_at < now() - interval '1 minute')`,

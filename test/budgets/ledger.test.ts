@@ -194,39 +194,39 @@ describe("processes", () => {
 
 describe("damage", () => {
   const pageBytes = 4096;
-  /** A ledger that has used 7 of its budget and holds a reservation, with its pages from one on overwritten. */
-  function damaged(from: number, to: number): string {
+  /** A ledger that has used 7 of its budget and holds a reservation, with the pages of these tables and indexes overwritten. */
+  function damaged(...names: string[]): string {
     const path = freshPath();
     const ledger = openLedger(path, { now: Date.now, warn: (sentence) => expect.unreachable(sentence) });
     for (let count = 0; count < 7; count += 1) ledger.settle(reserved(ledger, [budgetOf({})]), nothing);
     reserved(ledger, [budgetOf({})]);
     ledger.close();
+    const file = new Database(path);
+    const pageOf = file.query<{ page: number }, [string]>("SELECT rootpage AS page FROM sqlite_schema WHERE name = ?");
+    const pages = names.map((name) => pageOf.get(name)!.page);
+    file.close();
     const bytes = readFileSync(path);
-    expect(bytes.length).toBeGreaterThanOrEqual(3 * pageBytes);
-    bytes.fill(0xa5, from * pageBytes, Math.min(bytes.length, to * pageBytes));
+    for (const page of pages) bytes.fill(0xa5, (page - 1) * pageBytes, page * pageBytes);
     writeFileSync(path, bytes);
     return path;
   }
 
   test.each([
-    ["of the amounts", 1, 2, 0, "every budget starts again from 0"],
-    ["of the reservations", 2, 4, 7, "what its budgets have used was taken over"],
-  ])(
-    "a page %s that is damaged when the ledger is used is moved aside, and requests go on",
-    (_, from, to, used, told) => {
-      const path = damaged(from, to);
-      const warnings: string[] = [];
-      const ledger = openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) });
-      open.push(ledger);
-      const budget = budgetOf({});
-      const reservation = reserved(ledger, [budget]);
-      ledger.settle(reservation, nothing);
-      expect(usedOf(ledger, budget)[0]).toBe(used + 1);
-      expect(warnings).toEqual([expect.stringContaining(told)]);
-      ledger.close();
-      expect(usedOf(ledgerAt(path), budget)[0]).toBe(used + 1);
-    },
-  );
+    ["of the amounts", ["used"], 0, "every budget starts again from 0"],
+    ["of the reservations", ["reservations", "reservations_by_key"], 7, "what its budgets have used was taken over"],
+  ])("a page %s that is damaged when the ledger is used is moved aside, and requests go on", (_, names, used, told) => {
+    const path = damaged(...names);
+    const warnings: string[] = [];
+    const ledger = openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) });
+    open.push(ledger);
+    const budget = budgetOf({});
+    const reservation = reserved(ledger, [budget]);
+    ledger.settle(reservation, nothing);
+    expect(usedOf(ledger, budget)[0]).toBe(used + 1);
+    expect(warnings).toEqual([expect.stringContaining(told)]);
+    ledger.close();
+    expect(usedOf(ledgerAt(path), budget)[0]).toBe(used + 1);
+  });
 
   test("an empty file in place of a ledger is said", () => {
     const path = freshPath();
@@ -237,7 +237,7 @@ describe("damage", () => {
   });
 });
 
-test("a ledger whose holders stood in the column `session` goes on with what was used", () => {
+test("a ledger whose holders were one text goes on with what was used and reserved", () => {
   const path = freshPath();
   const older = new Database(path, { create: true });
   older.run(`CREATE TABLE used (budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL, amount INTEGER NOT NULL,
@@ -245,8 +245,25 @@ test("a ledger whose holders stood in the column `session` goes on with what was
   older.run(`CREATE TABLE reservations (id TEXT NOT NULL, budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
     amount INTEGER NOT NULL, expires_at_ms INTEGER NOT NULL, PRIMARY KEY (id, budget)) WITHOUT ROWID`);
   older.run("CREATE INDEX reservations_by_budget ON reservations (budget, session, start)");
-  older.run(`INSERT INTO used VALUES ('b', 'anna', 0, 7, 1, ${Date.now()})`);
+  const hash = "0123456789abcdef0123456789abcdef";
+  const holders = ["", "key/anna", "key/m1/laptop", "account/github.com/octo", `${hash}/m1`];
+  for (const [at, holder] of holders.entries())
+    older.run(`INSERT INTO used VALUES ('requests/day/b', '${holder}', 0, ${at}, 1, ${Date.now()})`);
+  const until = Date.now() + 60_000;
+  const today = Math.floor(Date.now() / 86_400_000) * 86_400_000;
+  older.run(`INSERT INTO reservations VALUES ('r', 'requests/day/each', 'key/anna', ${today}, 1, ${until})`);
   older.run("PRAGMA user_version = 1");
   older.close();
-  expect(ledgerAt(path).periods()).toEqual([{ key: ["b", "anna", 0], amount: 7, unknown: 1 }]);
+  const ledger = ledgerAt(path);
+  const key = { budget: "requests/day/b", start: 0 };
+  expect(ledger.periods().sort((one, other) => one.amount - other.amount)).toEqual([
+    { key: { ...key, kind: "", member: "", item: "" }, amount: 0, unknown: 1 },
+    { key: { ...key, kind: "key", member: "", item: "anna" }, amount: 1, unknown: 1 },
+    { key: { ...key, kind: "key", member: "m1", item: "laptop" }, amount: 2, unknown: 1 },
+    { key: { ...key, kind: "account", member: "", item: "github.com/octo" }, amount: 3, unknown: 1 },
+    { key: { ...key, kind: "session", member: "m1", item: hash }, amount: 4, unknown: 1 },
+  ]);
+  // What a request holds that runs while the server is updated.
+  const each = budgetSchema().parse({ name: "each", unit: "requests", limit: 2, per: "day", each: "key" });
+  expect(ledger.states([each], anybody)).toMatchObject([{ used: 0, reserved: 1 }]);
 });

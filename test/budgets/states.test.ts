@@ -13,14 +13,14 @@ import {
 import {
   type Holder,
   holderFrom,
-  holderIdOf,
   holderKindOf,
+  holderNamed,
   holderOf,
-  isOfMember,
+  holderOfText,
   isOwnAmount,
   limitOf,
-  memberIdOf,
   namedMembers,
+  textOf,
 } from "../../src/budgets/holders";
 import { spanOf } from "../../src/budgets/period";
 import { amountOf, exceededError, ofHolder, remainingOf } from "../../src/budgets/sentences";
@@ -75,16 +75,16 @@ test("an amount is shown by who has it: a name, a session's beginning with its m
     holdersItem(stateOf({}, budget), { count: 1, states: [stateOf({ holder, startedAt: null, resetsAt: null })] }, now)
       .holders!.items[0]!;
   const hash = "0123456789abcdef0123456789abcdef";
-  const anna = shown({ kind: "session", id: `${hash}/m1`, name: "anna" });
+  const anna = shown({ kind: "session", member: "m1", item: hash, name: "anna" });
   expect(anna).toMatchObject({ name: "anna", member: "m1", session: "0123456789ab" });
   expect(holderName(anna)).toBe("0123456789ab of anna");
-  expect(holderName(shown({ kind: "session", id: `${hash}/gone`, name: null }))).toBe(
+  expect(holderName(shown({ kind: "session", member: "gone", item: hash, name: null }))).toBe(
     "0123456789ab of a removed member",
   );
-  expect(holderName(shown({ kind: "session", id: hash, name: null }))).toBe("0123456789ab");
-  expect(holderName(shown({ kind: "member", id: "member/m1", name: "anna" }))).toBe("anna");
-  expect(holderName(shown({ kind: "member", id: "member/gone", name: null }))).toBe("a removed member");
-  expect(holderName(shown({ kind: "key", id: "key/ci", name: null }))).toBe("unknown");
+  expect(holderName(shown({ kind: "session", member: "", item: hash, name: null }))).toBe("0123456789ab");
+  expect(holderName(shown({ kind: "member", member: "m1", item: "", name: "anna" }))).toBe("anna");
+  expect(holderName(shown({ kind: "member", member: "gone", item: "", name: null }))).toBe("a removed member");
+  expect(holderName(shown({ kind: "key", member: "", item: "ci", name: null }))).toBe("unknown");
 });
 
 test("a budget is shown with who has an amount of their own, or without", () => {
@@ -112,16 +112,19 @@ test("a request counts for the amount of its member, key, account or session, an
   const member = { id: "m1", name: "anna" };
   const whole = { ...subject, member, key: "anna/laptop", account: "Octo", session: "s-1" };
   const of = (each: string, more: object) => holderOf(budgetOf({ each }), { ...whole, ...more });
-  expect(of("member", {})).toEqual({ kind: "member", id: "member/m1", name: "anna" });
+  expect(of("member", {})).toEqual({ kind: "member", member: "m1", item: "", name: "anna" });
   expect(of("member", { member: null })).toBeUndefined();
-  expect(of("key", {})).toEqual({ kind: "key", id: "key/m1/laptop", name: "anna/laptop" });
-  expect(of("key", { member: null, key: "ci" })).toEqual({ kind: "key", id: "key/ci", name: "ci" });
+  expect(of("key", {})).toEqual({ kind: "key", member: "m1", item: "laptop", name: "anna/laptop" });
+  expect(of("key", { member: null, key: "ci" })).toEqual({ kind: "key", member: "", item: "ci", name: "ci" });
   expect(of("key", { key: null })).toBeUndefined();
-  expect(of("account", {})).toEqual({ kind: "account", id: "account/github.com/octo", name: "Octo" });
-  expect(of("account", { accountKey: "company.ghe.com/octo" })?.id).toBe("account/company.ghe.com/octo");
+  expect(of("account", {})).toEqual({ kind: "account", member: "", item: "github.com/octo", name: "Octo" });
+  expect(of("account", { accountKey: "company.ghe.com/octo" })?.item).toBe("company.ghe.com/octo");
   expect(of("account", { account: null })).toBeUndefined();
   const session = holderOf(budgetOf({ per: "session" }), whole)!;
-  expect(session).toMatchObject({ kind: "session", name: "anna", id: expect.stringMatching(/^[0-9a-f]{32}\/m1$/) });
+  expect(session).toMatchObject({
+    ...{ kind: "session", member: "m1", name: "anna" },
+    item: expect.stringMatching(/^[0-9a-f]{32}$/),
+  });
   expect(holderOf(budgetOf({ per: "session" }), { ...whole, session: null })).toBeUndefined();
   expect(holderOf(budgetOf(), whole)).toBeNull();
 });
@@ -132,7 +135,7 @@ test("what a member's requests may count for is each amount of their keys and ac
     keys: ["anna/laptop", "anna/ci"],
     accounts: [{ id: "octo", key: "company.ghe.com/octo" }],
   };
-  const ids = (budget: object) => entriesOfMember([budgetOf(budget)], person, now).map(({ key }) => key[1]);
+  const ids = (budget: object) => entriesOfMember([budgetOf(budget)], person, now).map(({ key }) => textOf(key));
   expect(ids({})).toEqual([""]);
   expect(ids({ each: "member", scope: { model: "gpt-*", client: "codex" } })).toEqual(["member/m1"]);
   expect(ids({ each: "key" })).toEqual(["key/m1/laptop", "key/m1/ci"]);
@@ -146,13 +149,13 @@ test("a state has the start and end of its period, and a session's has neither",
   expect(read({})).toMatchObject({ used: 0, reserved: 0, unknown: 0, startedAt: start, resetsAt: end });
   expect(read({ per: "session" })).toMatchObject({ startedAt: null, resetsAt: null });
   const limits = { anna: 3 };
-  const anna: Holder = { kind: "member", id: "member/m1", name: "anna" };
+  const anna: Holder = { kind: "member", member: "m1", item: "", name: "anna" };
   expect(entryFor(budgetOf({ each: "member", limits }), anna, now).budget.limit).toBe(3);
   expect(entryFor(budgetOf({ each: "member", limits }), { ...anna, name: "ben" }, now).budget.limit).toBe(100);
 });
 
 test("a page of holders names the next one only while there are more", () => {
-  const of = (id: string) => stateOf({ holder: { kind: "member", id: `member/${id}`, name: id }, used: 100 });
+  const of = (id: string) => stateOf({ holder: { kind: "member", member: id, item: "", name: id }, used: 100 });
   const page = (count: number, offset: number) =>
     holdersItem(stateOf({}, { each: "member" }), { count, states: [of("a"), of("b")], offset }, now);
   expect(page(5, 0).holders!.next_offset).toBe(2);
@@ -225,32 +228,38 @@ describe("a request at the limit", () => {
 
 describe("whose amount it is", () => {
   const names: Record<string, string> = { m1: "anna" };
-  test.each<[Holder["kind"], string, string | null, string | null]>([
-    ["member", "member/m1", "m1", "anna"],
-    ["member", "member/gone", "gone", null],
-    ["key", "key/ci", null, "ci"],
-    ["key", "key/m1/laptop", "m1", "anna/laptop"],
-    ["key", "key/gone/laptop", "gone", null],
-    ["account", "account/github.com/octo", null, "octo"],
-    ["session", "0123456789abcdef0123456789abcdef/m1", "m1", "anna"],
-    ["session", "0123456789abcdef0123456789abcdef", null, null],
-  ])("a %s stored as %s is that of member %p, named %p", (kind, id, member, name) => {
-    expect(memberIdOf({ kind, id })).toBe(member);
-    expect(holderFrom(kind, id, (each) => names[each])).toEqual({ kind, id, name });
-    expect(isOfMember(id)).toBe(member !== null);
+  const hash = "0123456789abcdef0123456789abcdef";
+  test.each<[kind: Holder["kind"], member: string, item: string, name: string | null, older: string]>([
+    ["member", "m1", "", "anna", "member/m1"],
+    ["member", "gone", "", null, "member/gone"],
+    ["key", "", "ci", "ci", "key/ci"],
+    ["key", "m1", "laptop", "anna/laptop", "key/m1/laptop"],
+    ["key", "gone", "laptop", null, "key/gone/laptop"],
+    ["account", "", "github.com/octo", "octo", "account/github.com/octo"],
+    ["project", "", "web/shop", "web/shop", "project/web/shop"],
+    ["session", "m1", hash, "anna", `${hash}/m1`],
+    ["session", "", hash, null, hash],
+  ])("a %s of the member %p called %p is named %p, and was stored as %s", (kind, member, item, name, older) => {
+    const holder = holderFrom(kind, { member, item }, (each) => names[each]);
+    expect(holder).toEqual({ kind, member, item, name });
+    expect(holderOfText(older)).toEqual({ kind, member, item });
   });
+  test("an amount that all share was stored without a holder", () =>
+    expect(holderOfText("")).toEqual({ kind: "", member: "", item: "" }));
 
-  test.each<[Parameters<typeof holderIdOf>[0], string, string | undefined]>([
+  test.each<[Parameters<typeof holderNamed>[0], string, string | undefined]>([
     ["account", "octo", "account/github.com/octo"],
     ["account", "company.ghe.com/octo", "account/company.ghe.com/octo"],
+    ["project", "web/shop", "project/web/shop"],
     ["key", "ci", "key/ci"],
     ["key", "anna/laptop", "key/m1/laptop"],
     ["key", "nobody/laptop", undefined],
     ["member", "anna", "member/m1"],
     ["member", "nobody", undefined],
-  ])("a limit for the %s %s is stored as %p", (kind, name, expected) =>
-    expect(holderIdOf(kind, name, (member) => (member === "anna" ? "m1" : undefined))).toBe(expected),
-  );
+  ])("a limit for the %s %s is that of %p", (kind, name, expected) => {
+    const found = holderNamed(kind, name, (member) => (member === "anna" ? "m1" : undefined));
+    expect(found && textOf(found)).toBe(expected);
+  });
 
   test("a member who is named in full has an amount of their own, one of several does not", () => {
     expect(holderKindOf(budgetOf({ scope: { member: "anna" } }))).toBe("member");
@@ -265,10 +274,10 @@ describe("whose amount it is", () => {
 
   test("a holder's own limit counts, by its name in any case, else the common one", () => {
     const budget = { limit: 10, limits: { Anna: 3, "company.ghe.com/octo": 4 } };
-    const anna: Holder = { kind: "member", id: "member/m1", name: "anna" };
+    const anna: Holder = { kind: "member", member: "m1", item: "", name: "anna" };
     expect(limitOf(budget, anna)).toBe(3);
     expect(limitOf(budget, { ...anna, name: "ben" })).toBe(10);
-    expect(limitOf(budget, { kind: "account", id: "account/company.ghe.com/octo", name: "octo" })).toBe(4);
+    expect(limitOf(budget, { kind: "account", member: "", item: "company.ghe.com/octo", name: "octo" })).toBe(4);
     expect(limitOf(budget, null)).toBe(10);
     expect(limitOf({ limit: 10 }, anna)).toBe(10);
   });
@@ -316,7 +325,7 @@ describe("what a client reads", () => {
       "The budget `all`, which you share with others, is used up, free again at ",
     );
     expect(read({ used: 100 }, {}, false).message).not.toContain("of 100");
-    const holder: Holder = { kind: "key", id: "key/503", name: "503" };
+    const holder: Holder = { kind: "key", member: "", item: "503", name: "503" };
     expect(read({ used: 100, holder }).message).toStartWith("The budget `all` is used up: 100");
     expect(read({ used: 100, holder: { ...holder, name: "ci" } }).message).toStartWith(
       "The budget `all` of the key ci is used up",

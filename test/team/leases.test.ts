@@ -29,7 +29,8 @@ describeWithDatabases("a lease of a budget", (server) => {
   });
 
   const budget = budgetSchema().parse({ name: "all", unit: "requests", limit: 1_000, per: "day" });
-  const entryOf = (start: number) => ({ budget, holder: null, key: ["requests/day/all", "", start] as const });
+  const key = { budget: "requests/day/all", kind: "", member: "", item: "" } as const;
+  const entryOf = (start: number) => ({ budget, holder: null, key: { ...key, start } });
   const [today, tomorrow] = [entryOf(1_000), entryOf(2_000)];
 
   /** A server, with a clock that is set by hand, and the number of updates in the database. */
@@ -50,8 +51,8 @@ describeWithDatabases("a lease of a budget", (server) => {
       logger: () => logger,
       monotonic: () => now,
     });
-    await postgres.sql`INSERT INTO dragoman.ledger (budget, holder, start_ms)
-      VALUES ('requests/day/all', '', 1000), ('requests/day/all', '', 2000) ON CONFLICT DO NOTHING`;
+    await postgres.sql`INSERT INTO dragoman.ledger (budget, kind, member, item, start_ms)
+      VALUES ('requests/day/all', '', '', '', 1000), ('requests/day/all', '', '', '', 2000) ON CONFLICT DO NOTHING`;
     const at = async (ms: number) => {
       now = ms;
       await leases.refresh();

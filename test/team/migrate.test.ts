@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { entryFor } from "../../src/budgets/entries";
+import { textOf } from "../../src/budgets/holders";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import type { Entry } from "../../src/history/history";
@@ -249,7 +250,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
     }
     await withStores(folder, async (stores) => {
       const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });
-      const holders = (await ledger.periods()).map(({ key: [, holder] }) => holder);
+      const holders = (await ledger.periods()).map(({ key }) => textOf(key));
       expect(holders.sort()).toEqual(["", `account/github.com/${subject.account}`, "key/laptop"]);
       ledger.close();
     });
@@ -272,8 +273,8 @@ describeWithDatabases("dragoman migrate", (postgres) => {
     const waiting = entry({ started_at_ms: Date.now() });
     const queues = openDiskQueues(join(home, "waiting.sqlite"), expect.unreachable);
     queues.queue<Entry>("request").add([[waiting.request_id, waiting]]);
-    const [name, holder, start_ms] = key;
-    const settlement = { budget: name, holder, start_ms, amount: 1e9, unknown: 0 };
+    const { start: start_ms, ...rest } = key;
+    const settlement = { ...rest, start_ms, amount: 1e9, unknown: 0 };
     queues.queue("settlement").add([[crypto.randomUUID(), [settlement]]]);
     queues.close();
     expect(await migrate(team, "folder")).toMatchObject({ code: 0 });

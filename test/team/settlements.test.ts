@@ -13,7 +13,7 @@ import { individuals } from "../support/teams";
 import { until } from "../support/until";
 
 describeWithDatabases("settlements of a team", (postgres) => {
-  const settlement: Settlement = { budget: "all", holder: "", start_ms: 0, amount: 7, unknown: 0 };
+  const settlement: Settlement = { budget: "all", kind: "", member: "", item: "", start_ms: 0, amount: 7, unknown: 0 };
   const settle = (id: string, replica: string) =>
     `SELECT dragoman.settle('${id}', '${replica}', '${JSON.stringify([settlement])}')`;
   const used = (url: string) => postgres.administer("SELECT used::int FROM dragoman.ledger", url);

@@ -2,17 +2,19 @@
 -- row of a busy budget is locked for as short as possible. Rows of the ledger are locked before those of reservations, and in the
 -- order of their keys, so that two requests never wait for each other.
 
--- Amounts are in the smallest parts of a unit. `reserved` is the sum of the period's reservations. `holder` is the id of a member,
--- key, account or session that has an amount of its own; it is empty for an amount that all share.
+-- Amounts are in the smallest parts of a unit. `reserved` is the sum of the period's reservations. `kind`, `member` and `item` say who has the
+-- amount, as StoredHolder in budgets/holders.ts; they are empty for an amount that all share.
 CREATE TABLE dragoman.ledger (
   budget text NOT NULL,
-  holder text NOT NULL,
+  kind text NOT NULL,
+  member text NOT NULL,
+  item text NOT NULL,
   start_ms bigint NOT NULL,
   used bigint NOT NULL DEFAULT 0,
   reserved bigint NOT NULL DEFAULT 0,
   unknown bigint NOT NULL DEFAULT 0,
   changed_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (budget, holder, start_ms)
+  PRIMARY KEY (budget, kind, member, item, start_ms)
 );
 -- For pages that list the holders of a period. An update of an amount changes none of these columns, and so not the index.
 CREATE INDEX ledger_period ON dragoman.ledger (budget, start_ms);
@@ -20,7 +22,9 @@ CREATE INDEX ledger_period ON dragoman.ledger (budget, start_ms);
 CREATE TABLE dragoman.reservations (
   id uuid NOT NULL,
   budget text NOT NULL,
-  holder text NOT NULL,
+  kind text NOT NULL,
+  member text NOT NULL,
+  item text NOT NULL,
   start_ms bigint NOT NULL,
   amount bigint NOT NULL,
   replica uuid NOT NULL,
@@ -30,7 +34,7 @@ CREATE TABLE dragoman.reservations (
   expires_at timestamptz NOT NULL,
   PRIMARY KEY (id, budget)
 );
-CREATE INDEX reservations_period ON dragoman.reservations (budget, holder, start_ms, expires_at) WHERE state = 'running';
+CREATE INDEX reservations_period ON dragoman.reservations (budget, kind, member, item, start_ms, expires_at) WHERE state = 'running';
 CREATE INDEX reservations_changed_at ON dragoman.reservations (changed_at) WHERE state <> 'running';
 
 -- Frees what requests had reserved that have not ended in time: their server was killed. Returns true if there were any.
@@ -38,15 +42,15 @@ CREATE FUNCTION dragoman.expire_reservations(period dragoman.ledger) RETURNS boo
   DECLARE freed bigint;
   BEGIN
     PERFORM 1 FROM dragoman.ledger
-      WHERE (budget, holder, start_ms) = (period.budget, period.holder, period.start_ms) FOR UPDATE;
+      WHERE (budget, kind, member, item, start_ms) = (period.budget, period.kind, period.member, period.item, period.start_ms) FOR UPDATE;
     WITH ended AS (
       UPDATE dragoman.reservations SET amount = 0, state = 'expired', changed_at = now()
-        WHERE (budget, holder, start_ms) = (period.budget, period.holder, period.start_ms)
+        WHERE (budget, kind, member, item, start_ms) = (period.budget, period.kind, period.member, period.item, period.start_ms)
           AND state = 'running' AND expires_at <= now() RETURNING id, budget)
     -- This reads the amounts as they were before the update.
     SELECT sum(amount) INTO freed FROM dragoman.reservations JOIN ended USING (id, budget);
     UPDATE dragoman.ledger SET reserved = reserved - freed
-      WHERE (budget, holder, start_ms) = (period.budget, period.holder, period.start_ms) AND freed IS NOT NULL;
+      WHERE (budget, kind, member, item, start_ms) = (period.budget, period.kind, period.member, period.item, period.start_ms) AND freed IS NOT NULL;
     RETURN freed IS NOT NULL;
   END $$;
 
@@ -55,7 +59,7 @@ CREATE FUNCTION dragoman.reserve_in(period dragoman.ledger, amount bigint, cap b
   RETURNS boolean LANGUAGE plpgsql AS $$
   BEGIN
     UPDATE dragoman.ledger SET reserved = reserved + amount, changed_at = now()
-      WHERE (budget, holder, start_ms) = (period.budget, period.holder, period.start_ms)
+      WHERE (budget, kind, member, item, start_ms) = (period.budget, period.kind, period.member, period.item, period.start_ms)
         AND (cap IS NULL OR (price_known AND amount = 0) OR (price_known AND used + reserved + amount <= cap)
           OR (NOT price_known AND used + reserved < cap));
     RETURN FOUND;
@@ -69,18 +73,20 @@ CREATE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms 
   BEGIN
     FOR entry IN
       SELECT * FROM jsonb_to_recordset(entries)
-        AS given(place int, budget text, holder text, start_ms bigint, amount bigint, cap bigint, price_known boolean)
-        ORDER BY budget, holder, start_ms
+        AS given(place int, budget text, kind text, member text, item text, start_ms bigint, amount bigint, cap bigint, price_known boolean)
+        ORDER BY budget, kind, member, item, start_ms
     LOOP
       at := NULL;
       at.budget := entry.budget;
-      at.holder := entry.holder;
+      at.kind := entry.kind;
+      at.member := entry.member;
+      at.item := entry.item;
       at.start_ms := entry.start_ms;
       granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
       IF NOT granted THEN
         -- The first request of the period has no row yet; or requests that were killed hold what is missing; or another request
         -- has made the row, or freed what was held, a moment ago.
-        INSERT INTO dragoman.ledger (budget, holder, start_ms) VALUES (at.budget, at.holder, at.start_ms)
+        INSERT INTO dragoman.ledger (budget, kind, member, item, start_ms) VALUES (at.budget, at.kind, at.member, at.item, at.start_ms)
           ON CONFLICT DO NOTHING;
         PERFORM dragoman.expire_reservations(at);
         granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
@@ -88,8 +94,8 @@ CREATE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms 
       IF NOT granted THEN
         RAISE SQLSTATE 'DG001' USING MESSAGE = entry.place::text;
       END IF;
-      INSERT INTO dragoman.reservations (id, budget, holder, start_ms, amount, replica, expires_at)
-        VALUES (reservation, at.budget, at.holder, at.start_ms, entry.amount, of_replica,
+      INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, replica, expires_at)
+        VALUES (reservation, at.budget, at.kind, at.member, at.item, at.start_ms, entry.amount, of_replica,
           now() + make_interval(secs => lifetime_ms / 1000.0));
     END LOOP;
     RETURN NULL;
@@ -104,19 +110,19 @@ CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb
   BEGIN
     FOR entry IN
       SELECT * FROM jsonb_to_recordset(entries)
-        AS given(budget text, holder text, start_ms bigint, amount bigint, unknown bigint)
-        ORDER BY budget, holder, start_ms
+        AS given(budget text, kind text, member text, item text, start_ms bigint, amount bigint, unknown bigint)
+        ORDER BY budget, kind, member, item, start_ms
     LOOP
-      INSERT INTO dragoman.ledger (budget, holder, start_ms) VALUES (entry.budget, entry.holder, entry.start_ms)
-        ON CONFLICT (budget, holder, start_ms) DO UPDATE SET changed_at = now();
+      INSERT INTO dragoman.ledger (budget, kind, member, item, start_ms) VALUES (entry.budget, entry.kind, entry.member, entry.item, entry.start_ms)
+        ON CONFLICT (budget, kind, member, item, start_ms) DO UPDATE SET changed_at = now();
       SELECT * INTO held FROM dragoman.reservations WHERE id = reservation AND budget = entry.budget FOR UPDATE;
       CONTINUE WHEN held.state = 'settled';
-      INSERT INTO dragoman.reservations (id, budget, holder, start_ms, amount, replica, state, expires_at)
-        VALUES (reservation, entry.budget, entry.holder, entry.start_ms, 0, of_replica, 'settled', now())
+      INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, replica, state, expires_at)
+        VALUES (reservation, entry.budget, entry.kind, entry.member, entry.item, entry.start_ms, 0, of_replica, 'settled', now())
         ON CONFLICT (id, budget) DO UPDATE SET amount = 0, state = 'settled', changed_at = now();
       UPDATE dragoman.ledger SET used = used + entry.amount, unknown = ledger.unknown + entry.unknown,
           reserved = reserved - coalesce(held.amount, 0)
-        WHERE (budget, holder, start_ms) = (entry.budget, entry.holder, entry.start_ms);
+        WHERE (budget, kind, member, item, start_ms) = (entry.budget, entry.kind, entry.member, entry.item, entry.start_ms);
     END LOOP;
   END $$;
 
@@ -124,18 +130,19 @@ CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb
 -- nothing; nothing too while no more than a fifth of the budget is left. A lease is a reservation: that of an amount that all
 -- share has the server's id; that of a member, key or account has an id made of both. Returns the amount of the new lease, which
 -- replaces the one before.
-CREATE FUNCTION dragoman.take_lease(of_replica uuid, lifetime_ms bigint, of_budget text, of_holder text, of_start bigint,
-    cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION dragoman.take_lease(of_replica uuid, lifetime_ms bigint, of_budget text, of_kind text, of_member text, of_item text,
+    of_start bigint, cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE at dragoman.ledger; held dragoman.reservations; own bigint := 0; spare bigint; taken bigint := 0;
-    lease uuid := CASE of_holder WHEN '' THEN of_replica ELSE md5(of_replica::text || of_holder)::uuid END;
+    lease uuid := CASE of_kind WHEN '' THEN of_replica
+      ELSE md5(concat_ws('/', of_replica, of_kind, of_member, of_item))::uuid END;
   BEGIN
     SELECT * INTO held FROM dragoman.reservations WHERE id = lease AND budget = of_budget;
     IF held.state = 'running' AND held.start_ms <> of_start THEN
       -- Gives back the lease of the period before.
-      PERFORM dragoman.take_lease(of_replica, lifetime_ms, of_budget, of_holder, held.start_ms, 0, 0, 0);
+      PERFORM dragoman.take_lease(of_replica, lifetime_ms, of_budget, of_kind, of_member, of_item, held.start_ms, 0, 0, 0);
     END IF;
     SELECT * INTO at FROM dragoman.ledger
-      WHERE (budget, holder, start_ms) = (of_budget, of_holder, of_start) FOR UPDATE;
+      WHERE (budget, kind, member, item, start_ms) = (of_budget, of_kind, of_member, of_item, of_start) FOR UPDATE;
     IF NOT FOUND THEN
       RETURN 0;
     END IF;
@@ -150,12 +157,12 @@ CREATE FUNCTION dragoman.take_lease(of_replica uuid, lifetime_ms bigint, of_budg
     IF taken = 0 AND own = 0 THEN
       RETURN 0;
     END IF;
-    INSERT INTO dragoman.reservations (id, budget, holder, start_ms, amount, replica, state, is_lease, expires_at)
-      VALUES (lease, of_budget, of_holder, of_start, taken, of_replica,
+    INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, replica, state, is_lease, expires_at)
+      VALUES (lease, of_budget, of_kind, of_member, of_item, of_start, taken, of_replica,
         CASE WHEN taken > 0 THEN 'running' ELSE 'settled' END, true, now() + make_interval(secs => lifetime_ms / 1000.0))
-      ON CONFLICT (id, budget) DO UPDATE SET holder = excluded.holder, start_ms = excluded.start_ms,
+      ON CONFLICT (id, budget) DO UPDATE SET kind = excluded.kind, member = excluded.member, item = excluded.item, start_ms = excluded.start_ms,
         amount = excluded.amount, state = excluded.state, expires_at = excluded.expires_at, changed_at = now();
     UPDATE dragoman.ledger SET reserved = reserved - own + taken
-      WHERE (budget, holder, start_ms) = (of_budget, of_holder, of_start);
+      WHERE (budget, kind, member, item, start_ms) = (of_budget, of_kind, of_member, of_item, of_start);
     RETURN taken;
   END $$;
