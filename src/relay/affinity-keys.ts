@@ -2,17 +2,14 @@
  * Which account a conversation should go to first. Thinking signatures, encrypted reasoning and summaries may be readable with the
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
+import type { Scope } from "../app";
 import { type Awaitable, whenKnown } from "../awaitable";
 import type { Exchange } from "./exchange";
-import type { RelayParts } from "./parts";
 import type { Outgoing } from "./upstream-call";
 
 export type Affinity = Pick<Outgoing, "preferredAccount" | "session">;
 
-export function affinityOf(
-  { accounts, affinity, config }: Pick<RelayParts, "accounts" | "affinity" | "config">,
-  exchange: Exchange,
-): Awaitable<Affinity> {
+export function affinityOf({ accounts, affinity, config }: Scope, exchange: Exchange): Awaitable<Affinity> {
   const session = config.current.accountAffinity ? exchange.session : undefined;
   return whenKnown(affinity.accountFor(keysOf(exchange, session), accounts), (preferredAccount) => ({
     preferredAccount,

@@ -2,10 +2,12 @@
  * Serves a request for the model `auto`: asks each account in turn for its choice, and has the model that it chose serve.
  * A choice holds for its conversation. A token that is refused is replaced once; it is never sent for another account.
  */
+
 import type { Account } from "../accounts/account";
 import { markHash } from "../accounts/affinity";
 import { isSuspension } from "../accounts/suspension";
 import { upstreamPaths } from "../api-paths";
+import type { Scope } from "../app";
 import type { ClientDialect, Turn } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import { mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
@@ -23,7 +25,6 @@ import { requireOwnAccount } from "./failover";
 import { unfitReason } from "./fallback-fit";
 import { isClientsOwn } from "./initiator";
 import { modelHeader, modelInHeader } from "./model-header";
-import type { RelayParts } from "./parts";
 import { type ChatTarget, preferredDialect } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -34,7 +35,7 @@ import type { UpstreamCall } from "./upstream-call";
  * @throws ProxyError The last account's, or why none could be asked.
  */
 export async function serveByAuto(
-  parts: RelayParts,
+  parts: Scope,
   exchange: Exchange,
   first: ChatTarget | undefined,
   serve: (target: ChatTarget) => Promise<Response>,
@@ -88,7 +89,7 @@ const mayTryAnotherAccount = ({ kind, details }: ProxyError): boolean =>
 
 /** The account that keeps the conversation's choice first, then the one whose signatures it holds, then the others in order. */
 function* accountsOf(
-  { auto, pool, accounts }: RelayParts,
+  { auto, pool, accounts }: Scope,
   preferredAccount: Account | undefined,
   conversation: string | undefined,
 ): Generator<Account> {
@@ -105,11 +106,11 @@ function* accountsOf(
 }
 
 /** Where no account has Auto, each is asked again: its answer says so. */
-const hasNoOther = (accounts: readonly Account[], auto: RelayParts["auto"]): boolean =>
+const hasNoOther = (accounts: readonly Account[], auto: Scope["auto"]): boolean =>
   accounts.every((account) => auto.worksFor(account) === false);
 
 async function targetOf(
-  parts: RelayParts,
+  parts: Scope,
   exchange: Exchange,
   first: ChatTarget | undefined,
   account: Account,
@@ -179,11 +180,7 @@ function servedModel(name: string, listed: readonly Model[]): Pick<Model, "id" |
 type Retry = "choice" | "omission";
 
 /** What another try with the same account may do differently. */
-function retryFor(
-  { auto }: RelayParts,
-  { details, status, message }: ProxyError,
-  choice?: AutoChoice,
-): Retry | undefined {
+function retryFor({ auto }: Scope, { details, status, message }: ProxyError, choice?: AutoChoice): Retry | undefined {
   if (!choice) return undefined;
   const isRefused = details.code === "auto_token_refused" || details.code === "model_not_found";
   if (choice.by !== "omission") return isRefused ? "choice" : undefined;

@@ -1,9 +1,9 @@
 /** The hints an upstream's prompt cache gets, and how it finds a prompt. */
+import type { Scope } from "../app";
 import type { CacheHints } from "../dialects/codecs";
 import { type Dialect, familyOf } from "../dialects/hub/conversation";
 import type { CacheAddress } from "../upstream/cache-watch";
 import type { Exchange } from "./exchange";
-import type { RelayParts } from "./parts";
 import { sessionIn } from "./session-id";
 import type { Target } from "./target";
 
@@ -14,7 +14,7 @@ interface CacheUse {
 }
 
 export function cacheUseOf(
-  { config }: Pick<RelayParts, "config">,
+  { config }: Scope,
   { dialect, headers, bodySession }: Exchange,
   target: Target & { dialect: Dialect },
 ): CacheUse {

@@ -1,5 +1,5 @@
 /** Embeddings. The upstream limits how many texts one call may carry; a client may send more, so they are sent in batches. */
-import { callLimits } from "../app";
+import { callLimits, type Scope } from "../app";
 import {
   decodeEmbeddings,
   type Embeddings,
@@ -9,7 +9,6 @@ import {
 import type { KeyedCaller } from "../keys/client-keys";
 import { type CallResponse, readText } from "../net/out/body";
 import { type AddressMembers, readIncoming } from "./incoming";
-import type { RelayParts } from "./parts";
 import { openRequest, type RunningRequest } from "./running-request";
 import { send } from "./send";
 import { chooseEmbeddingsTarget, type Target, whoOf } from "./target";
@@ -23,7 +22,7 @@ const maxAnswerBytes = 64 * 1024 * 1024;
  * @throws ProxyError for the server to send in the client's format; its row is written.
  */
 export async function embed(
-  parts: RelayParts,
+  parts: Scope,
   request: Request,
   caller: KeyedCaller,
   format: EmbeddingsFormat,
@@ -68,7 +67,7 @@ interface Batch {
 }
 
 async function embedBatch(
-  parts: RelayParts,
+  parts: Scope,
   request: Request,
   { target, texts, dimensions, running }: Batch,
 ): Promise<Embeddings> {

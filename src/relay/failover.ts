@@ -12,27 +12,11 @@ import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
 import { bodyRemedies, type Remedy, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
 import { withDenial } from "./denials";
-import type { RelayParts } from "./parts";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch, Outgoing } from "./upstream-call";
-
-export type FailoverParts = Pick<
-  RelayParts,
-  | "accounts"
-  | "affinity"
-  | "breaker"
-  | "catalogue"
-  | "config"
-  | "copilot"
-  | "drift"
-  | "logger"
-  | "now"
-  | "pool"
-  | "unsupportedParams"
->;
 
 /** Milliseconds that a request waits for an account to become ready; shorter than a client waits before it retries. */
 const maxPauseMs = 2000;
@@ -43,7 +27,7 @@ const sessionTimeoutMs = 5000;
  * The result of the first account that serves the request.
  * @throws ProxyError The last failure, or why no account could be asked.
  */
-export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: Dispatch<Answer>): Promise<Answer> {
+export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<Answer>): Promise<Answer> {
   const { catalogue, pool } = parts;
   const { target, outgoing, running } = dispatch;
   const model = target.model.id;
@@ -113,7 +97,7 @@ function markAccount(account: Account, failure: Failure, { model }: Target, reco
 }
 
 /** The upstream's own error where one account was to serve and the error says when to retry; else the state of each account. */
-function finalError({ accounts, pool }: FailoverParts, need: Need, failure: Failure | undefined): ProxyError {
+function finalError({ accounts, pool }: Scope, need: Need, failure: Failure | undefined): ProxyError {
   if (!failure) return pool.whyNone(need);
   const isOneOfSeveral = accounts.filter((account) => need.capable?.(account) ?? true).length > 1;
   const lacksRetryTime = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
@@ -121,7 +105,7 @@ function finalError({ accounts, pool }: FailoverParts, need: Need, failure: Fail
 }
 
 /** The error with how long the accounts' limits last, for requests that may wait. A budget's error says that itself. */
-function asLimit({ pool }: FailoverParts, need: Need, error: ProxyError, isOfOneAccount: boolean): ProxyError {
+function asLimit({ pool }: Scope, need: Need, error: ProxyError, isOfOneAccount: boolean): ProxyError {
   const untilReady = error.details.untilReady ?? (pool.wait(need) ? () => pool.wait(need) : undefined);
   if (!untilReady && !isOfOneAccount) return error;
   const { kind, message, details } = error;
@@ -145,7 +129,7 @@ class AccountCall implements CopilotCall, SentBody {
 
   /** @param session The account's. */
   constructor(
-    private readonly logger: FailoverParts["logger"],
+    private readonly logger: Scope["logger"],
     private readonly running: RunningRequest,
     readonly outgoing: Outgoing,
     readonly account: Account,
@@ -228,7 +212,7 @@ const remedies: readonly Remedy<AccountCall>[] = [
 
 /** Sends the request to one account, and again as long as a remedy can be applied. */
 async function sendWith<Answer>(
-  parts: FailoverParts,
+  parts: Scope,
   dispatch: Dispatch<Answer>,
   account: Account,
   { hasFailed, timeoutMs }: { hasFailed: boolean; timeoutMs: number | undefined },
@@ -278,7 +262,7 @@ export function requireOwnAccount({ id, member }: Account, running: RunningReque
 
 /** With `neverOverage`, an account whose quota is not known yet is asked for it before it is charged. */
 async function overageError(
-  { config, pool }: FailoverParts,
+  { config, pool }: Scope,
   account: Account,
   { model }: Target,
 ): Promise<ProxyError | undefined> {
@@ -298,7 +282,7 @@ const sessionOf = (account: Account, record: RequestRecord, timeoutMs: number | 
 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
 async function attempt<Answer>(
-  parts: FailoverParts,
+  parts: Scope,
   { accept, target, running }: Dispatch<Answer>,
   current: AccountCall,
 ): Promise<{ answer: Answer } | Failure> {
@@ -336,7 +320,7 @@ async function attempt<Answer>(
 }
 
 /** Counts a code that is new. */
-function noted({ drift }: FailoverParts, failure: Failure): Failure {
+function noted({ drift }: Scope, failure: Failure): Failure {
   if (failure.newCode !== undefined) drift.note("error code", plainName(failure.newCode), "errors");
   return failure;
 }

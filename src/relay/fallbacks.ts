@@ -2,6 +2,7 @@
  * The chain of models that serve in place of one that cannot: the owner's `fallbacks`. The next model is asked only while
  * nothing of an answer exists, each model once, and never after GitHub has blocked an account.
  */
+import type { Scope } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { isEmpty } from "../json";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
@@ -9,7 +10,6 @@ import { findListed } from "../upstream/models/model-name";
 import type { Exchange } from "./exchange";
 import { unfitReason } from "./fallback-fit";
 import { modelHeader, modelInHeader } from "./model-header";
-import type { RelayParts } from "./parts";
 import type { PassedOver } from "./request-log";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
@@ -27,7 +27,7 @@ const maxAsked = 3;
  * @throws ProxyError The first model's, which says why no other one could serve.
  */
 export async function withFallbacks(
-  parts: RelayParts,
+  parts: Scope,
   exchange: Exchange,
   serve: (target: ChatTarget, first: ChatTarget | undefined) => Promise<Response>,
 ): Promise<Response> {
@@ -80,7 +80,7 @@ export async function withFallbacks(
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
 async function firstTarget(
-  parts: RelayParts,
+  parts: Scope,
   { dialect, key, incoming, record }: Exchange,
 ): Promise<{ first: ChatTarget; failure?: undefined } | { first?: undefined; failure: ProxyError }> {
   try {
@@ -93,7 +93,7 @@ async function firstTarget(
 }
 
 /** The names in the chain of a model, under whichever of its names the config has it. */
-function chainOf({ config, catalogue }: RelayParts, { model, provider }: ChatTarget): readonly string[] | undefined {
+function chainOf({ config, catalogue }: Scope, { model, provider }: ChatTarget): readonly string[] | undefined {
   const { fallbacks } = config.current;
   if (isEmpty(fallbacks)) return undefined;
   if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
@@ -102,10 +102,10 @@ function chainOf({ config, catalogue }: RelayParts, { model, provider }: ChatTar
   return name === undefined ? undefined : fallbacks[name];
 }
 
-const isBlocked = ({ pool }: RelayParts, { details }: ProxyError): boolean =>
+const isBlocked = ({ pool }: Scope, { details }: ProxyError): boolean =>
   details.code === "account_suspended" || pool.suspensionError() !== undefined;
 
-function mayFallBackAfter(parts: RelayParts, error: ProxyError, record: RequestRecord): boolean {
+function mayFallBackAfter(parts: Scope, error: ProxyError, record: RequestRecord): boolean {
   // A reply that had begun was generated and billed.
   if (record.hasBegun || error.kind === "internal" || isBlocked(parts, error)) return false;
   if (error.details.code === "budget_exceeded") return error.details.mayFallBack === true;
@@ -139,7 +139,7 @@ interface Chain {
 }
 
 /** The next model that can take the request. The record says why others cannot. */
-async function nextTarget(parts: RelayParts, exchange: Exchange, chain: Chain): Promise<ChatTarget | undefined> {
+async function nextTarget(parts: Scope, exchange: Exchange, chain: Chain): Promise<ChatTarget | undefined> {
   const { dialect, key, running } = exchange;
   for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {
     if (running.isStopped) throw running.controller.signal.reason;

@@ -1,4 +1,5 @@
 /** Judges the tool uses of a reply with a model of the owner's choice, where Claude Code's auto mode asks for that. */
+import type { Scope } from "../app";
 import type { JsonObject } from "../dialects/hub/conversation";
 import {
   checkIn,
@@ -13,7 +14,6 @@ import {
 import { ProxyError } from "../errors";
 import type { Exchange } from "./exchange";
 import { fullBody } from "./incoming";
-import type { RelayParts } from "./parts";
 import type { RunningRequest } from "./running-request";
 
 /** Serves a request of the judge's in the messages dialect, with a row of its own. */
@@ -21,7 +21,7 @@ type Ask = (request: Request, running: RunningRequest) => Promise<Response>;
 
 /** The answer with a verdict for each of its tool uses, if the client asked for them and the owner lets a model give them. */
 export async function judged(
-  { config, limits }: Pick<RelayParts, "config" | "limits">,
+  { config, limits }: Scope,
   exchange: Exchange,
   ask: Ask,
   answer: Response,

@@ -1,10 +1,10 @@
 /** Refuses a prompt that is longer than the owner wants to pay for, in words that make clients compact the conversation. */
+import type { Scope } from "../app";
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
 import type { Prompt, TokenCount } from "../tokens/token-counts";
 import type { Model } from "../upstream/models/model";
 import { promptLimitOf } from "../upstream/models/prompt-limit";
-import type { RelayParts } from "./parts";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */
 const countTimeoutMs = 3_000;
@@ -12,14 +12,12 @@ const countTimeoutMs = 3_000;
 /** A token has hardly ever fewer bytes: a shorter body is not counted. */
 const bytesPerToken = 2;
 
-type CountParts = Pick<RelayParts, "tokenCounts" | "logger">;
-
 /**
  * Undefined for a body that is too short for this many tokens, and if the count takes too long or fails.
  * @param bytes The length of the request's body.
  */
 export async function countIfLong(
-  { tokenCounts, logger }: CountParts,
+  { tokenCounts, logger }: Scope,
   prompt: Prompt,
   model: Model,
   bytes: number,
@@ -40,12 +38,7 @@ export async function countIfLong(
  * work, while a prompt that is a little too long costs a little more, and the client sees that in the usage.
  * @throws ProxyError `invalid_request` with the code `context_length_exceeded`.
  */
-export async function checkPromptLimit(
-  parts: Pick<RelayParts, "config"> & CountParts,
-  prompt: Prompt,
-  model: Model,
-  bytes: number,
-): Promise<void> {
+export async function checkPromptLimit(parts: Scope, prompt: Prompt, model: Model, bytes: number): Promise<void> {
   const { config } = parts;
   const limit = promptLimitOf(model, config.current);
   const count = limit === undefined ? undefined : await countIfLong(parts, prompt, model, bytes, limit);

@@ -1,5 +1,6 @@
 /** Sends a request to a provider. It has no other account to try; a refused body may be sent once more without what was refused. */
 
+import type { Scope } from "../app";
 import { beginningOf } from "../beginning";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
@@ -8,14 +9,11 @@ import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/
 import { statusOf } from "../upstream/copilot/failure-match";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { bodyRemedies, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
-import type { RelayParts } from "./parts";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch } from "./upstream-call";
-
-type ProviderSendParts = Pick<RelayParts, "logger" | "now" | "unsupportedParams">;
 
 interface ProviderDispatch<Answer> extends Dispatch<Answer> {
   target: Target & { provider: Provider };
@@ -26,7 +24,7 @@ interface ProviderDispatch<Answer> extends Dispatch<Answer> {
  * @throws ProxyError The provider's own error, or why it could not be asked.
  */
 export async function sendToProvider<Answer>(
-  parts: ProviderSendParts,
+  parts: Scope,
   { target, outgoing, request, running, accept }: ProviderDispatch<Answer>,
 ): Promise<Answer> {
   const { provider, model } = target;
@@ -95,7 +93,7 @@ function errorOfBroken({ error: { code, message } }: BrokenReply): ProxyError {
 
 /** One call, with an attempt in the record. @throws ProxyError */
 async function callProvider(
-  { logger }: Pick<RelayParts, "logger">,
+  { logger }: Scope,
   provider: Provider,
   running: RunningRequest,
   call: ProviderCall,
@@ -128,7 +126,7 @@ async function callProvider(
   }
 }
 
-function noteFailure(logger: RelayParts["logger"], { breaker, who }: Provider, why: string): void {
+function noteFailure(logger: Scope["logger"], { breaker, who }: Provider, why: string): void {
   const until = breaker.failed(why);
   if (until !== undefined)
     logger.warn(

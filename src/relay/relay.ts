@@ -1,6 +1,6 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 
-import { callLimits } from "../app";
+import { callLimits, type Scope } from "../app";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
@@ -19,7 +19,6 @@ import type { AddressMembers } from "./incoming";
 import type { Initiator } from "./initiator";
 import { judged } from "./judge";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
-import type { RelayParts } from "./parts";
 import { passthrough, verbatim } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
 import { withHeaders } from "./provider-send";
@@ -45,7 +44,7 @@ import { orWait } from "./waiting";
  * @throws ProxyError for the server to send in the client's dialect; its row is written.
  */
 export async function relay(
-  parts: RelayParts,
+  parts: Scope,
   request: Request,
   caller: KeyedCaller,
   dialect: ClientDialect,
@@ -63,7 +62,7 @@ export async function relay(
 
 /** @throws ProxyError for the client; the row is written. */
 async function answered(
-  parts: RelayParts,
+  parts: Scope,
   running: RunningRequest,
   request: Request,
   caller: KeyedCaller,
@@ -91,7 +90,7 @@ const judging = { initiator: "agent", reason: "it judges the tool uses of auto m
  * @throws ProxyError for the server to send; its row is written, except for an unknown provider.
  */
 export async function relayToProvider(
-  parts: RelayParts,
+  parts: Scope,
   request: Request,
   caller: KeyedCaller,
   name: string,
@@ -116,7 +115,7 @@ export async function relayToProvider(
  * @param first The model in whose place it serves.
  */
 async function byModelOrAuto(
-  parts: RelayParts,
+  parts: Scope,
   exchange: Exchange,
   target: ChatTarget,
   first: ChatTarget | undefined,
@@ -141,7 +140,7 @@ async function byModelOrAuto(
  * A summary by the upstream itself, or in words where it does not make one: a refusal is remembered as that of a parameter.
  * @throws ProxyError
  */
-async function compact(parts: RelayParts, exchange: Exchange, target: ChatTarget): Promise<Response> {
+async function compact(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   const { codec, dialect, record, running } = exchange;
   const { trigger, reply, isNotMade } = codec.compaction!;
   const model = target.model.id;
@@ -171,7 +170,7 @@ async function compact(parts: RelayParts, exchange: Exchange, target: ChatTarget
 }
 
 /** The answer of one model. @throws ProxyError */
-async function serve(parts: RelayParts, exchange: Exchange, target: ChatTarget): Promise<Response> {
+async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   const { codec, incoming, record, running } = exchange;
   const plan = exchange.reshape ? undefined : await planTools(parts, exchange, target);
   const isPassed = !exchange.reshape && !plan && isPassable(exchange, target);
@@ -215,11 +214,11 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
 }
 
 /** A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet. */
-const estimateOf = ({ tokenCounts }: RelayParts, prompt: Prompt, model: string, isStream: boolean) =>
+const estimateOf = ({ tokenCounts }: Scope, prompt: Prompt, model: string, isStream: boolean) =>
   isStream ? tokenCounts.beginCount(prompt, model) : () => tokenCounts.roughly(prompt, model);
 
 function outgoingOf(
-  { limits }: RelayParts,
+  { limits }: Scope,
   { dialect, facts, session }: Exchange,
   target: ChatTarget,
   call: Pick<UpstreamCall, "fitTools" | "stream"> & Omit<Encoded, "restore">,
@@ -247,7 +246,7 @@ function outgoingOf(
 
 /** Sends the call, and makes the client's answer of what comes back. @throws ProxyError */
 async function sendCall(
-  parts: RelayParts,
+  parts: Scope,
   exchange: Exchange,
   target: ChatTarget,
   call: UpstreamCall,
@@ -265,7 +264,7 @@ async function sendCall(
 }
 
 /** Watches an answer of GitHub Copilot for what is new in it, once a minute. Undefined for all others. */
-function watchOf({ drift }: RelayParts, target: ChatTarget, call: UpstreamCall, { headers }: CallResponse) {
+function watchOf({ drift }: Scope, target: ChatTarget, call: UpstreamCall, { headers }: CallResponse) {
   const watch = isProvided(target) ? undefined : drift.watch(target.dialect, target.model.id, call.stream);
   watch?.headers(headers);
   return watch;
@@ -273,7 +272,7 @@ function watchOf({ drift }: RelayParts, target: ChatTarget, call: UpstreamCall, 
 
 /** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
 function sendAgain(
-  parts: RelayParts,
+  parts: Scope,
   { request, running }: Exchange,
   target: ChatTarget,
   first: Outgoing,

@@ -1,5 +1,6 @@
 /** Makes the client's answer from the upstream's successful answer. */
 
+import type { Scope } from "../app";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
@@ -9,7 +10,6 @@ import { pump } from "../net/stream/pump";
 import { gatherFrames } from "../net/stream/sse";
 import type { ReplyWatch } from "../upstream/changes/drift";
 import { upstreamErrorIn } from "../upstream/copilot/failure";
-import type { RelayParts } from "./parts";
 import type { RunningRequest } from "./running-request";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -96,7 +96,7 @@ export async function requireEvents(response: CallResponse, who: string): Promis
  * @throws BrokenReply when the stream begins with an error, ProxyError when it timed out or ended before anything was sent.
  */
 export async function respondStream(
-  { limits, stopping }: Pick<RelayParts, "limits" | "stopping">,
+  { limits, stopping }: Scope,
   {
     response,
     call,

@@ -1,6 +1,8 @@
 /** One request while it runs: what can stop it, what it holds, and its end, with which its row is written. */
+
 import type { Account } from "../accounts/account";
 import { suspensionReason } from "../accounts/suspension";
+import type { Scope } from "../app";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
@@ -13,7 +15,6 @@ import { pathOfUrl } from "../net/in/params";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
 import { clientClosed, errorForClient } from "./client-error";
 import { hintsIn } from "./hints";
-import type { RelayParts } from "./parts";
 import { rememberMaker } from "./references";
 import { RequestBudget } from "./request-budget";
 import {
@@ -32,26 +33,12 @@ import { RequestRecord } from "./request-record";
 import { RequestTrace } from "./request-trace";
 import { requireRoomFor } from "./running-limits";
 
-export type RunningParts = Pick<
-  RelayParts,
-  | "affinity"
-  | "budgets"
-  | "cacheWatch"
-  | "exchangeMetrics"
-  | "heldBodies"
-  | "history"
-  | "inFlight"
-  | "logger"
-  | "losses"
-  | "tracing"
->;
-
 /**
  * @param errors The dialect in which the client gets errors.
  * @throws ProxyError 503 when too many requests run already, 429 when too many of the member's do; that request gets no row.
  */
 export function openRequest(
-  parts: RunningParts,
+  parts: Scope,
   request: Request,
   { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
   dialect: ClientDialect | "embeddings",
@@ -78,7 +65,7 @@ export class RunningRequest implements InFlightHandle {
   readonly budget: RequestBudget;
   /** What it holds in memory until it has ended. */
   readonly held: HeldBytes;
-  readonly #parts: RunningParts;
+  readonly #parts: Scope;
   readonly #request: ClientRequest;
   readonly #errors: ClientDialect;
   readonly #state: RequestState;
@@ -91,7 +78,7 @@ export class RunningRequest implements InFlightHandle {
   #children = 0;
 
   constructor(
-    parts: RunningParts,
+    parts: Scope,
     request: ClientRequest,
     identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session" | "hints">,
     dialect: RequestState["clientDialect"],

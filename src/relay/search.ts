@@ -1,4 +1,5 @@
 /** Web searches that a client asks for by themselves. Each has a row of its own beside that of the request. */
+import type { Scope } from "../app";
 import { beginningOf } from "../beginning";
 import { textIn } from "../dialects/hub/json";
 import type { ServerToolOffer } from "../dialects/hub/server-tools";
@@ -13,13 +14,12 @@ import { bodyLimit, readJson } from "../net/in/request-body";
 import type { ToolContext } from "../server-tools/context";
 import { serverTools } from "../server-tools/tools";
 import { longestModelName } from "../upstream/models/model-name";
-import type { RelayParts } from "./parts";
 import { openRequest } from "./running-request";
 import { toolContext } from "./searches";
 import { clientSession } from "./session-id";
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
-export async function search(parts: RelayParts, request: Request, caller: KeyedCaller): Promise<Response> {
+export async function search(parts: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
   const running = openRequest(parts, request, caller, "responses");
   const { record } = running;
   try {

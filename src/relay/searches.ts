@@ -1,5 +1,7 @@
 /** Searches of the web that run for a request. Each has a row of its own. */
+
 import { upstreamPaths } from "../api-paths";
+import type { Scope } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
@@ -11,9 +13,8 @@ import { singleLimit } from "../net/out/clock";
 import type { Searches, ToolContext } from "../server-tools/context";
 import type { Model } from "../upstream/models/model";
 import type { SearchEngine } from "../upstream/search-engines";
-import { type FailoverParts, sendWithFailover } from "./failover";
+import { sendWithFailover } from "./failover";
 import type { Facts } from "./incoming";
-import type { RelayParts } from "./parts";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
@@ -25,7 +26,7 @@ const maxReplyBytes = 4 * 1024 * 1024;
 const facts: Facts = { initiator: "agent", reason: "a tool that runs for a reply", vision: false };
 
 /** For a tool that runs now for this request. */
-export const toolContext = (parts: RelayParts, running: RunningRequest): ToolContext => ({
+export const toolContext = (parts: Scope, running: RunningRequest): ToolContext => ({
   parts,
   searches: new RequestSearches(parts, running),
   signal: running.controller.signal,
@@ -33,7 +34,7 @@ export const toolContext = (parts: RelayParts, running: RunningRequest): ToolCon
 
 class RequestSearches implements Searches {
   constructor(
-    private readonly parts: FailoverParts,
+    private readonly parts: Scope,
     private readonly running: RunningRequest,
   ) {}
 

@@ -11,16 +11,7 @@ import { autoId, autoOnlyError } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { aliasOf } from "../upstream/models/model-name";
 import type { Provider, ProviderOperation } from "../upstream/providers/provider";
-import {
-  type AskedModel,
-  autoNamed,
-  findNamedModel,
-  listOrNothing,
-  type NamedModel,
-  type NamedModelParts,
-} from "./named-model";
-
-type TargetParts = NamedModelParts & Pick<Scope, "accounts">;
+import { type AskedModel, autoNamed, findNamedModel, listOrNothing, type NamedModel } from "./named-model";
 
 export interface Target extends NamedModel {
   /** Null for embeddings, which have no dialect. */
@@ -108,7 +99,7 @@ export function needsStream({ maxTokens }: Conversation, { model, dialect }: Tar
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation; `permission` if the key may not use it. */
 export async function chooseTarget(
-  parts: TargetParts,
+  parts: Scope,
   name: string,
   client: ClientDialect,
   key: ClientKey | undefined,
@@ -129,7 +120,7 @@ export async function chooseTarget(
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model; `permission`. */
 export async function chooseEmbeddingsTarget(
-  parts: TargetParts,
+  parts: Scope,
   name: string,
   client: ClientDialect,
   key: ClientKey | undefined,
@@ -146,7 +137,7 @@ export async function chooseEmbeddingsTarget(
  * Where the accounts have nothing but Auto, other names mean `auto` if the owner wants that, and else get a sentence about it.
  * @throws ProxyError `not_found`, `permission`.
  */
-async function findChatModel(parts: TargetParts, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
+async function findChatModel(parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
   const { catalogue, config } = parts;
   if (config.current.autoWhenOnly && !catalogue.presentModels()) await listOrNothing(parts);
   if (config.current.autoWhenOnly && haveOnlyAuto(parts) && !isOfProvider(parts, asked)) {
@@ -161,7 +152,7 @@ async function findChatModel(parts: TargetParts, asked: AskedModel & { key?: Cli
   }
 }
 
-function isOfProvider({ config, providerModels }: TargetParts, { name, key }: AskedModel): boolean {
+function isOfProvider({ config, providerModels }: Scope, { name, key }: AskedModel): boolean {
   const alias = aliasOf(name, key?.modelAliases ?? {}, config.current.modelAliases);
   return [name, alias ?? name].some((each) => providerModels.find(each) !== undefined);
 }
@@ -173,7 +164,7 @@ export function haveOnlyAuto({ accounts, catalogue }: Pick<Scope, "accounts" | "
 }
 
 /** @throws ProxyError `not_found`, `permission`. */
-async function findUsable(parts: TargetParts, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
+async function findUsable(parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
   const named = await findNamedModel(parts, asked);
   const { model } = named;
   // With `auto`, the model that is chosen has to be one that the key may use.

@@ -1,4 +1,5 @@
 /** Request and reply go through the hub: the client and the upstream speak different dialects, or tools run in between. */
+import type { Scope } from "../app";
 import { type ClientSink, codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
@@ -13,7 +14,6 @@ import { openLoop } from "../server-tools/open-loop";
 import type { ServerToolPlan } from "../server-tools/plan";
 import { concealedError } from "./conceal";
 import type { Exchange } from "./exchange";
-import type { RelayParts } from "./parts";
 import { PassedReply } from "./passthrough";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
@@ -40,7 +40,7 @@ type TranslationTarget = Target & { dialect: Dialect };
 interface TranslationTools {
   /** What is sent in place of the client's tools. */
   plan?: ServerToolPlan;
-  parts: RelayParts;
+  parts: Scope;
   /** Sends the request for a further answer, after tools have run here. */
   send(encoded: Encoded, stream: boolean): Promise<ResponseBody>;
   /** Reads the rough count of the prompt that was begun, once it is there. */
@@ -141,7 +141,7 @@ class TranslatedReply implements UpstreamReply {
 
 interface Loop {
   plan: ServerToolPlan;
-  parts: RelayParts;
+  parts: Scope;
   /** Asks the upstream to go on. */
   ask(conversation: Conversation): Promise<{ body: ResponseBody } & Pick<Encoded, "restore">>;
 }

@@ -1,15 +1,14 @@
 /** Holds a request at a limit until it can be served, if the owner wants that, and keeps its client awake meanwhile. */
+
 import type { Waiter } from "../accounts/waiting-room";
+import type { Scope } from "../app";
 import { countsOnlyEvents } from "../clients/agent-names";
 import type { Conversation } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import { gatherFrames, jsonFrame } from "../net/stream/sse";
 import { clientClosed } from "./client-error";
 import type { Exchange } from "./exchange";
-import type { RelayParts } from "./parts";
 import { streamHeaders } from "./respond";
-
-type WaitingParts = Pick<RelayParts, "config" | "limits" | "now" | "waitingRoom">;
 
 /** Milliseconds: Node's fetch gives up after five minutes without headers, and a full answer has none before its end. */
 const longestWithoutStream = 240_000;
@@ -18,11 +17,7 @@ const longestWithoutStream = 240_000;
  * The answer of `serve`, which is asked again after each limit that the request may wait for.
  * @throws ProxyError What `serve` threw last; that of a server that stops.
  */
-export async function orWait(
-  parts: WaitingParts,
-  exchange: Exchange,
-  serve: () => Promise<Response>,
-): Promise<Response> {
+export async function orWait(parts: Scope, exchange: Exchange, serve: () => Promise<Response>): Promise<Response> {
   const since = parts.now();
   const line = lineOf(exchange);
   const last = canWaitForAccounts(parts, exchange) ? parts.waitingRoom.lastOf(line) : undefined;
@@ -39,13 +34,13 @@ export async function orWait(
 
 const lineOf = ({ running, incoming }: Exchange): string => `${running.member ?? ""} ${incoming.model}`;
 
-const canWaitForAccounts = ({ config }: WaitingParts, { key }: Exchange): boolean =>
+const canWaitForAccounts = ({ config }: Scope, { key }: Exchange): boolean =>
   (key?.whenLimited ?? config.current.whenLimited) === "wait";
 
 type Limit = Pick<Waiter, "error" | "untilReady">;
 
 /** The limit that the request waits for; undefined if it may not, or would wait in vain. */
-function limitOf(parts: WaitingParts, exchange: Exchange, since: number, thrown: unknown): Limit | undefined {
+function limitOf(parts: Scope, exchange: Exchange, since: number, thrown: unknown): Limit | undefined {
   if (exchange.running.isStopped || exchange.record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
   const { untilReady, mayWait, code } = thrown.details;
   if (!untilReady || !(code === "budget_exceeded" ? mayWait : canWaitForAccounts(parts, exchange))) return undefined;
@@ -54,7 +49,7 @@ function limitOf(parts: WaitingParts, exchange: Exchange, since: number, thrown:
   return { error: thrown, untilReady };
 }
 
-function deadlineOf({ config }: WaitingParts, exchange: Exchange, since: number): number {
+function deadlineOf({ config }: Scope, exchange: Exchange, since: number): number {
   const minutes = exchange.key?.longestWaitMinutes ?? config.current.longestWaitMinutes;
   const longest = minutes * 60_000;
   return since + (isKeptAwake(exchange) ? longest : Math.min(longest, longestWithoutStream));
@@ -71,7 +66,7 @@ interface Holding extends Limit {
 }
 
 /** The answer when it is there; a stream begins with keep-alives before that. */
-async function hold(parts: WaitingParts, exchange: Exchange, holding: Holding): Promise<Response> {
+async function hold(parts: Scope, exchange: Exchange, holding: Holding): Promise<Response> {
   const answer = served(parts, exchange, holding);
   if (!isKeptAwake(exchange)) return answer;
   // An error that comes soon has a status of its own.
@@ -80,7 +75,7 @@ async function hold(parts: WaitingParts, exchange: Exchange, holding: Holding): 
 }
 
 /** Waits, tries, and waits again as long as that may help. */
-async function served(parts: WaitingParts, exchange: Exchange, first: Holding): Promise<Response> {
+async function served(parts: Scope, exchange: Exchange, first: Holding): Promise<Response> {
   const { waitingRoom } = parts;
   const { record, running, incoming } = exchange;
   const { line, since, serve } = first;
@@ -125,7 +120,7 @@ async function isSettledWithin(answer: Promise<unknown>, ms: number): Promise<bo
 }
 
 /** A stream that has begun before its answer is there: what goes wrong from now on is an event in it. */
-function keptAwake({ limits }: WaitingParts, exchange: Exchange, answer: Promise<Response>): Response {
+function keptAwake({ limits }: Scope, exchange: Exchange, answer: Promise<Response>): Response {
   const { codec, conversation, connection, dialect, headers, incoming, running } = exchange;
   const asked: Conversation = conversation() ?? { model: incoming.model, stream: true, turns: [], tools: [] };
   const out = gatherFrames();
