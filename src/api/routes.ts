@@ -58,6 +58,7 @@ import {
   waitQuery,
   waitSchema,
 } from "./schemas";
+import { sessionLine } from "./session-line";
 import { frontPage, health, live, metricsResponse, ready, toPages, wantsPage } from "./status";
 import { accountUsage, accountUsageItem, token } from "./usage";
 import { defaultLineFormat, usageLine } from "./usage-line";
@@ -214,9 +215,12 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/usage", access: usage, dialect: "chat", about: "The remaining quota and the state of each account.",
     response: usageListSchema,
     handle: ({ app }) => accountUsageItem(app.accounts) }),
-  endpoint({ method: "GET", path: "/usage/line", access: usage, dialect: "chat", about: "The usage of the accounts as one line of text, for status bars; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
+  endpoint({ method: "GET", path: "/usage/line", access: usage, dialect: "chat", about: "The usage of the accounts as one line of text, for status bars; with `session`, what this session and its last prompt cost, and how long the cache keeps it; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
     query: usageLineQuery, response: () => ({ "text/plain": z.string() }),
-    handle: async ({ app, query }) => lineResponse(usageLine((await accountUsageItem(app.accounts)).accounts, query.format ?? defaultLineFormat, app.now())) }),
+    handle: async ({ app, query: { session, format = defaultLineFormat } }) => {
+      const left = usageLine((await accountUsageItem(app.accounts)).accounts, format, app.now());
+      return lineResponse(session === undefined ? left : await sessionLine(app, session, left, app.now()));
+    } }),
   endpoint({ method: "GET", path: "/usage/:accountIndex", access: usage, dialect: "chat", about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
     params: usageParams, response: usageDetailSchema, errors: ["not_found"],
     handle: ({ app, params }) => accountUsage(app, params.accountIndex) }),

@@ -54,6 +54,12 @@ export const usageParams = lazy(() => z.object({ accountIndex: accountIndex() })
 export const usageLineQuery = lazy(() =>
   z.object({
     format: z.string().max(500).optional().describe("Text with fields, for each account."),
+    session: z
+      .string()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe("The id of a session, as the client sends it: what its last prompt and all of it cost comes first."),
   }),
 );
 

@@ -81,7 +81,7 @@ const claudeCode: Client = {
   },
   switches: claudeCodeSwitches,
   asksForKey: true,
-  setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false }) {
+  setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false, statusline = false }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
     const variables = {
       ANTHROPIC_BASE_URL: url,
@@ -100,6 +100,7 @@ const claudeCode: Client = {
       model,
       edits: [
         ...(keyCommand === undefined ? [] : [{ path: ["apiKeyHelper"], value: keyCommand }]),
+        ...(statusline ? [{ path: ["statusLine"], value: { type: "command", command: "dragoman statusline" } }] : []),
         ...Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
       ],
       variables,

@@ -17,6 +17,8 @@ export interface Connection {
   keyCommand?: string;
   /** The model to use instead of the client's default. */
   model?: ClientModel;
+  /** The client shows what its session costs. */
+  statusline?: boolean;
   /** The server judges the tool uses of auto mode: its config names an `autoModeModel`. */
   judges?: boolean;
 }

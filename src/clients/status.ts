@@ -82,7 +82,13 @@ function keysOf(settings: object, destinations: readonly Destination[]): ClientS
 
 /** Whether an address is the server's: with or without `/v1`, by name or by IP address. */
 function leadsTo(address: unknown, url: string): boolean {
-  const bare = (text: string) => text.replace(/\/+$/, "").replace(/\/v1$/, "").replace("//localhost:", "//127.0.0.1:");
+  const bare = (text: string) =>
+    text
+      .replace(/\/+$/, "")
+      .replace(/\/v1$/, "")
+      // A project's requests have an address of their own.
+      .replace(/\/p\/[^/]+$/, "")
+      .replace("//localhost:", "//127.0.0.1:");
   return typeof address === "string" && bare(address) === bare(url);
 }
 

@@ -34,7 +34,7 @@ const subagentHeaders = ["x-claude-code-agent-id", "x-codex-parent-thread-id", "
 /** The header of dragoman's own that names a project. */
 export const projectHeader = "x-dragoman-project";
 /** What a project may be called: it is shown, and stands in addresses. */
-const projectName = /^[A-Za-z0-9][\w .@+-]{0,63}$/;
+export const projectName = /^[A-Za-z0-9][\w .@+-]{0,63}$/;
 /** A provider may be called `p` too. */
 const projectPath = /^(https?:\/\/[^/]+)\/p\/(?!v1\/)([^/?#]+)(\/.*)$/;
 

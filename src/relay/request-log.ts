@@ -11,6 +11,7 @@ import { type Cost, costOf } from "../upstream/models/price";
 import type { Hints } from "./hints";
 import { type Facts, fullBody, type Incoming } from "./incoming";
 import { redact } from "./redact";
+import { shortHash } from "./session-id";
 import type { KnownTarget } from "./target";
 
 /** The parts of an account that are recorded. */
@@ -254,10 +255,6 @@ function mostTokens(target: KnownTarget | undefined): number {
   const { context } = target.model.limits ?? {};
   return context ? Math.max(mostOfWindow, windowsOfReply * context) : mostOfReply;
 }
-
-/** Enough to tell sessions apart. */
-const shortHash = (session: string): string =>
-  new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 12);
 
 /** What is known of the prompt's way through the upstream's cache; undefined if the usage is not known. */
 export function cachedTurn(state: RequestState, durationMs: number): CachedTurn | undefined {

@@ -18,8 +18,17 @@ function sessionInHeaders(headers: Headers): string | undefined {
 /** The client's session, if it names one. @param bodySession The session's id in the body; one in a header takes precedence. */
 export function clientSession(headers: Headers, bodySession: unknown): string | undefined {
   const session = sessionInHeaders(headers) ?? bodySession;
-  return typeof session === "string" && session !== "" ? `session ${session.slice(0, 256)}` : undefined;
+  return typeof session === "string" && session !== "" ? named(session) : undefined;
 }
+
+const named = (id: string) => `session ${id.slice(0, 256)}`;
+
+/** What the history calls a session. @param id As the client sends it. */
+export const sessionHash = (id: string): string => shortHash(named(id));
+
+/** Enough to tell sessions and prompts apart. */
+export const shortHash = (text: string): string =>
+  new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 12);
 
 /**
  * The client's session, where it sends one.

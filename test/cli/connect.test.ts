@@ -793,3 +793,19 @@ describe("models", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("Start one with `dragoman start`")]);
   });
 });
+
+test("a project has an address of its own, and the status line a command; undo takes both away", async () => {
+  using own = person();
+  const path = own.settle("claude-code", settings["claude-code"]!);
+  const before = text(path);
+  const { code } = await own.connect("claude-code", "--write", "--project", "web shop", "--statusline");
+  expect(code).toBe(0);
+  const written = JSON.parse(text(path));
+  expect(written.env.ANTHROPIC_BASE_URL).toBe(`${url}/p/web%20shop`);
+  expect(written.statusLine).toEqual({ type: "command", command: "dragoman statusline" });
+  expect(own.status("claude-code")).toBe("here");
+  expect((await own.connect("claude-code", "--undo")).code).toBe(0);
+  expect(text(path)).toBe(before);
+  expect((await own.connect("codex", "--statusline")).stderr).toContain("--statusline is for claude-code only");
+  expect((await own.connect("codex", "--project", "a/b")).code).toBe(2);
+});

@@ -23,6 +23,8 @@ const connect = command({
     shell: text("<name>", "Print commands for this shell: bash, fish, powershell or cmd", {
       values: async () => (await import("../../clients/shells")).shellNames,
     }),
+    statusline: flag("For claude-code: show what the session and its last prompt cost in the status line"),
+    project: text("<name>", "Count these requests for a project, by an address of its own"),
     test: flag("Make the test call even if no model is free of charge"),
   },
   run: async (given) => (await import("../connect/connect")).connectFrom(given),

@@ -9,6 +9,7 @@ import { clientStatus } from "../../clients/status";
 import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
 import { duration } from "../../format";
+import { projectName } from "../../relay/hints";
 import { didYouMean } from "../did-you-mean";
 import { keyStoreOf } from "../key-store";
 import { table } from "../layout";
@@ -32,6 +33,10 @@ interface ConnectOptions {
   key?: string;
   /** The address of a team that this machine is signed in to, in place of the server that runs here. */
   from?: string;
+  /** Show what sessions cost in the client's status line. */
+  statusline: boolean;
+  /** A project, whose requests are counted apart. */
+  project?: string;
   /** Make a test call even if the model is not free. */
   test: boolean;
   force: boolean;
@@ -39,18 +44,20 @@ interface ConnectOptions {
 }
 
 /** The options of the command line. */
-interface ConnectArguments extends Record<"print" | "write" | "undo" | "force" | "test" | "yes", boolean> {
+interface ConnectArguments
+  extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline", boolean> {
   environment: Environment;
   client?: string;
   model?: string;
   key?: string;
   from?: string;
+  project?: string;
   shell?: string;
 }
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
 export async function connectFrom(given: ConnectArguments): Promise<number> {
-  const { environment, client, model, key, from, shell, test, force, yes } = given;
+  const { environment, client, model, key, from, shell, test, force, yes, statusline, project } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
@@ -61,6 +68,11 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     return listClients(environment);
   }
   const id = clientNamed(client);
+  if (statusline && id !== "claude-code") throw new UsageError("--statusline is for claude-code only.");
+  if (project !== undefined && !projectName.test(project))
+    throw new UsageError(
+      "--project must be at most 64 letters, digits, spaces and .@+-_, and begin with a letter or digit.",
+    );
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
   const options = {
     environment,
@@ -68,6 +80,8 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     model,
     key,
     from,
+    statusline,
+    project,
     test,
     force,
     yes,
@@ -117,7 +131,7 @@ const states = {
 
 async function point(options: ConnectOptions, action: "print" | "write"): Promise<number> {
   const client = clientOf(options.client);
-  const { from } = options;
+  const { from, project, statusline } = options;
   const server = from
     ? await (await import("../login")).signedInServer(options.environment, from)
     : requireServer(options.environment);
@@ -130,7 +144,15 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   const keyCommand = from && client.asksForKey ? `dragoman key print --from ${server.url}` : undefined;
   const renewed: KeyChoice | undefined = keyCommand ? { key: server.keys[0]?.value } : undefined;
   const settingsFor = ({ key }: KeyChoice) =>
-    client.setUp({ url: server.url, key, models: models.choice, model, judges, keyCommand });
+    client.setUp({
+      url: addressFor(server, project),
+      key,
+      models: models.choice,
+      model,
+      judges,
+      keyCommand,
+      statusline,
+    });
   if (action === "print" || !client.file) {
     const choice = renewed ?? (await keyToPrint(options.client, server, store, options.key));
     const setup = settingsFor(choice);
@@ -145,6 +167,10 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   sayWhatIsLeft(options, setup, server);
   return code;
 }
+
+/** The address of a project's requests needs no header, which not every client can send. */
+const addressFor = ({ url }: RunningServer, project: string | undefined): string =>
+  project === undefined ? url : `${url}/p/${encodeURIComponent(project)}`;
 
 const judgeSchema = z.object({ config: z.object({ autoModeModel: z.string().optional() }) });
 

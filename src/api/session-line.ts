@@ -1,0 +1,51 @@
+/** What a session of a client cost, as one line of text for status bars: `GET /usage/line?session=`. */
+import type { Scope } from "../app";
+import { formatCredits, formatUnits } from "../format";
+import type { Row } from "../history/history";
+import { sessionHash } from "../relay/session-id";
+import { lifetimes } from "../upstream/cache-watch";
+
+/**
+ * @param session The id that the client sends.
+ * @returns An empty line for a session of which nothing is known yet.
+ */
+export async function sessionLine(app: Scope, session: string, left: string, now: number): Promise<string> {
+  const filters = { session: sessionHash(session) };
+  const [totals, prompts, rows] = await Promise.all([
+    app.history.totals(filters),
+    app.history.prompts(filters, 1),
+    app.history.list(filters, 1),
+  ]);
+  const [last] = rows.items;
+  if (!last) return "";
+  const sums = prompts.items[0]?.parts ?? [];
+  const sum = (name: "nano_credits" | "premium_units") =>
+    sums.reduce<number | null>((total, part) => (part[name] === null ? total : (total ?? 0) + part[name]), null);
+  const prompt = costOf({ nano_credits: sum("nano_credits"), premium_units: sum("premium_units") });
+  const parts = [
+    prompt === undefined ? "" : `${prompt} prompt`,
+    `${costOf(totals) ?? "?"} session`,
+    left,
+    cacheLeft(app, last, now),
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** Credits, or premium requests where nothing is charged in credits. */
+function costOf({ nano_credits, premium_units }: Pick<Row, "nano_credits" | "premium_units">): string | undefined {
+  if (nano_credits !== null) return `${formatCredits(nano_credits)} cr`;
+  return premium_units === null ? undefined : `${formatUnits(premium_units)} pr`;
+}
+
+/**
+ * How long the upstream still keeps the prompt: five minutes after its last use, and for Claude an hour where the config asks
+ * for that. Nothing is said of prompts that are too short for a cache, or of which the upstream says nothing.
+ */
+function cacheLeft({ config }: Scope, last: Row, now: number): string {
+  if (!last.cached_tokens && !last.cache_write_tokens) return "";
+  const isHour = config.current.promptCache === "1h" && /^claude/.test(last.upstream_model ?? "");
+  const ms = last.started_at_ms + last.duration_ms + lifetimes[isHour ? "hour" : "usual"] - now;
+  if (ms <= 0) return "cache cold";
+  const seconds = Math.floor(ms / 1_000);
+  return `cache ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}

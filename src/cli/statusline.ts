@@ -1,0 +1,40 @@
+/** `dragoman statusline`: Claude Code's status line, with what the session really cost. */
+import { text } from "node:stream/consumers";
+import type { Environment } from "../config/environment";
+import { isObject, parseJson } from "../json";
+import { readText } from "../net/out/body";
+import { singleLimit } from "../net/out/clock";
+import { callOut } from "../net/out/fetch";
+import { findServer } from "./running-server";
+import { print } from "./terminal";
+
+/** Milliseconds. Claude Code asks after each message, and nobody waits for a status line. */
+const patienceMs = 1_500;
+
+/**
+ * Reads the JSON that Claude Code writes to stdin. Prints nothing where nothing is known, and if the server is away.
+ * Claude Code hands its own variables on: they name the server and the key, also of a team.
+ */
+export async function statusline({ environment }: { environment: Environment }): Promise<number> {
+  const asked = parseJson(process.stdin.isTTY ? "" : await text(process.stdin));
+  const session = isObject(asked) ? asked.session_id : undefined;
+  const { ANTHROPIC_BASE_URL: written, ANTHROPIC_AUTH_TOKEN: key } = process.env;
+  const server = written ? { url: written, keys: key ? [{ value: key }] : [] } : findServer(environment);
+  if (typeof session !== "string" || !server) return 0;
+  const line = await lineOf(server.url, server.keys[0]?.value, session).catch(() => "");
+  if (line !== "") print(line);
+  return 0;
+}
+
+async function lineOf(url: string, key: string | undefined, session: string): Promise<string> {
+  const address = `${url.replace(/\/$/, "")}/usage/line?session=${encodeURIComponent(session)}`;
+  const headers = { "user-agent": "dragoman", ...(key !== undefined && { "x-api-key": key }) };
+  const response = await callOut(address, {
+    method: "GET",
+    headers,
+    limits: singleLimit(patienceMs),
+    who: "The server",
+  });
+  const answer = await readText(response, 10_000);
+  return response.ok ? answer.trim() : "";
+}

@@ -1,0 +1,80 @@
+/** `dragoman statusline` and `GET /usage/line?session=`: what a session really cost. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { formatCredits } from "../../src/format";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
+let proxy: RunningProxy;
+
+beforeAll(async () => {
+  const [account] = demoAccounts();
+  proxy = await startProxy({
+    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "B" },
+    config: { auth: { apiKeys: ["secret-key"] } },
+  });
+  for (const prompt of ["p-1", "p-1", "p-2"]) {
+    const answer = await proxy.post(
+      "/v1/messages",
+      { model: "claude-sonnet-4-6", max_tokens: 50, messages: [{ role: "user", content: `say ${prompt}` }] },
+      {
+        headers: {
+          "x-api-key": "secret-key",
+          "x-claude-code-session-id": session,
+          "x-claude-code-prompt-id": prompt,
+        },
+      },
+    );
+    expect(answer.status).toBe(200);
+    await answer.text();
+  }
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+async function statusline(input: string, env: Record<string, string>): Promise<[code: number, line: string]> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../src/main.ts"), "statusline"], {
+    stdin: Buffer.from(input),
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { PATH: process.env.PATH, HOME: proxy.home, DRAGOMAN_HOME: join(proxy.home, "none"), ...env },
+  });
+  const [line] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  return [await child.exited, line];
+}
+const given = (session_id: string) =>
+  JSON.stringify({ hook_event_name: "Status", session_id, cost: { total_cost_usd: 9 } });
+const env = () => ({ ANTHROPIC_BASE_URL: proxy.url, ANTHROPIC_AUTH_TOKEN: "secret-key" });
+
+test("it says what the last prompt and the session cost, and what is left", async () => {
+  const costs = proxy.rows().map(({ nano_credits }) => nano_credits!);
+  const [code, line] = await statusline(given(session), env());
+  expect(code).toBe(0);
+  const all = costs.reduce((sum, cost) => sum + cost, 0);
+  expect(line).toStartWith(`${formatCredits(costs[0]!)} cr prompt · ${formatCredits(all)} cr session · octo-demo `);
+});
+
+test("it says nothing of a session that it does not know, nor when the server is away, nor without its JSON", async () => {
+  expect(await statusline(given("another"), env())).toEqual([0, ""]);
+  expect(await statusline(given(session), { ...env(), ANTHROPIC_BASE_URL: "http://127.0.0.1:9" })).toEqual([0, ""]);
+  expect(await statusline(given(session), { ...env(), ANTHROPIC_AUTH_TOKEN: "wrong" })).toEqual([0, ""]);
+  expect(await statusline("no JSON", env())).toEqual([0, ""]);
+});
+
+test("how long the cache keeps the prompt counts down from its last use", async () => {
+  const { history } = proxy;
+  const { entry } = await import("../support/history-rows");
+  const { sessionHash } = await import("../../src/relay/session-id");
+  const at = (secondsAgo: number, name: string) => ({
+    session: sessionHash(name),
+    cached_tokens: 5_000,
+    started_at_ms: Date.now() - secondsAgo * 1_000 - 1_000,
+    duration_ms: 1_000,
+  });
+  history.add(entry(at(60, "warm")));
+  history.add(entry(at(301, "cold")));
+  const line = async (name: string) =>
+    (await fetch(`${proxy.url}/usage/line?session=${name}`, { headers: { "x-api-key": "secret-key" } })).text();
+  expect(await line("warm")).toMatch(/ · cache (?:4:00|3:5\d)\n$/);
+  expect(await line("cold")).toEndWith(" · cache cold\n");
+});
