@@ -1,6 +1,6 @@
 /** What the chat and the responses dialect have in common. */
 import { kinds, type ProxyError } from "../errors";
-import { entryOf } from "../json";
+import { entryOf, isEmpty } from "../json";
 import { beginningOf, joinTexts, type LongText, textFrom } from "../net/json/json-skeleton";
 import type { CacheHints } from "./codec";
 import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
@@ -14,9 +14,13 @@ export const roles: Record<string, Turn["role"]> = {
   assistant: "assistant",
 };
 
-/** OpenAI extras; an empty object if there are none. */
-export function extrasOf(members: JsonObject | undefined): WithExtras {
-  return members && Object.keys(members).length > 0 ? { extras: { openai: members } } : {};
+/** OpenAI extras; an empty object if there are none. @param chat Those that only the chat API has. */
+export function extrasOf(openai: JsonObject | undefined, chat?: JsonObject): WithExtras {
+  const extras = {
+    ...(openai && !isEmpty(openai) ? { openai } : {}),
+    ...(chat && !isEmpty(chat) ? { chat } : {}),
+  };
+  return isEmpty(extras) ? {} : { extras };
 }
 
 /** The client's session id, if the dialect has a field for it; not validated. */

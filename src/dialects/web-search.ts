@@ -24,7 +24,7 @@ export function searchConversation(
   return {
     model,
     turns: [
-      { role: "system", parts: [{ kind: "text", text }], extras: { openai: { instructions: true } } },
+      { role: "system", parts: [{ kind: "text", text }], isInstructions: true },
       { role: "user", parts: [{ kind: "text", text: `Search the web for: ${query}` }] },
     ],
     tools: [nativeSearch(offer)],

@@ -98,7 +98,7 @@ export function plainConversation(conversation: Conversation, lacks: ReadonlySet
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
       Object.entries(value)
-        .filter(([key, member]) => key !== "extras" && member !== undefined)
+        .filter(([key, member]) => key !== "extras" && key !== "isInstructions" && member !== undefined)
         .map(([key, member]) => [key, key === "signature" ? plainSignature(member) : plainValue(member)]),
     );
   };

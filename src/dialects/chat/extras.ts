@@ -1,10 +1,10 @@
 /**
  * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
  */
-import { asChatExtras, chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
 import { dropOthers } from "../hub/ignorable-fields";
+import { extrasOf } from "../openai";
 
 /** Fields that only the responses dialect has; a responses client may have sent them. */
 export const responsesOnly = {
@@ -13,40 +13,22 @@ export const responsesOnly = {
     ...["max_tool_calls", "previous_response_id", "prompt", "reasoning", "text", "truncation"],
   ]),
   others: new Set([
-    ...[
-      "additional_tools",
-      "annotations",
-      "content",
-      "defer_loading",
-      "encrypted_content",
-      "file_id",
-      "file_url",
-      "id",
-    ],
-    ...[
-      "instructions",
-      "local name",
-      "found tool",
-      "tool search",
-      "logprobs",
-      "namespace",
-      "phase",
-      "role",
-      "status",
-      "summary",
-      "type",
-    ],
+    ...["annotations", "content", "defer_loading", "encrypted_content", "file_id", "file_url", "id"],
+    ...["logprobs", "namespace", "phase", "role", "status", "summary", "type"],
   ]),
 };
 
-/** The fields that nobody has read, with those of nested objects under the objects' names. */
-export function unreadExtras(holder: Fields, inner: Record<string, Fields> = {}): JsonObject {
+/**
+ * The fields that nobody has read, with those of nested objects under the objects' names.
+ * @param shared Those that the Responses API has too.
+ */
+export function unreadExtras(holder: Fields, inner: Record<string, Fields> = {}, shared?: JsonObject): WithExtras {
   const members = { ...holder.rest() };
   for (const [name, fields] of Object.entries(inner)) {
     const rest = fields.rest();
     if (rest) members[name] = rest;
   }
-  return asChatExtras(members);
+  return extrasOf(shared, members);
 }
 
 /** Reads the cache mark, in Anthropic's or Copilot's form. */
@@ -62,8 +44,7 @@ const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && ke
 export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObject {
   dropOthers({ extras }, ["anthropic", "google"], dropped);
   const openai = extras?.openai ?? {};
-  const shared = sharedExtras(openai);
-  for (const key of Object.keys(shared)) if (isUnknown(key) && shared[key] != null) dropped.add(key);
-  const { detail } = shared;
-  return { ...chatExtras(openai), ...(detail === undefined ? {} : { detail }) };
+  for (const key of Object.keys(openai)) if (isUnknown(key) && openai[key] != null) dropped.add(key);
+  const { detail } = openai;
+  return { ...extras?.chat, ...(detail === undefined ? {} : { detail }) };
 }

@@ -8,7 +8,7 @@ import { nameOf } from "../hub/foreign";
 import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { unpackSignature } from "../hub/signature";
-import { dataOf, dataUrl, extrasOf } from "../openai";
+import { dataOf, dataUrl } from "../openai";
 import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isClaude, isOpenAi } from "./rules";
 import { thoughtIn } from "./thinking";
@@ -36,7 +36,7 @@ export function decodeCall(value: unknown, path: string): ToolCallPart {
     name: definition.text("name"),
     input: definition.optionalText(kind === "custom" ? "input" : "arguments") ?? "",
     ...(kind === "custom" ? ({ freeform: true } as const) : {}),
-    ...extrasOf(unreadExtras(call, { [kind]: definition })),
+    ...unreadExtras(call, { [kind]: definition }),
   };
 }
 
@@ -48,7 +48,7 @@ export function decodeResult(message: Fields): ToolResultPart {
     id: message.text("tool_call_id"),
     parts: decodeContent(message),
     ...cacheOf(message),
-    ...extrasOf(unreadExtras(message)),
+    ...unreadExtras(message),
   };
 }
 
@@ -65,11 +65,11 @@ function decodePart(part: Fields): Part {
   const type = part.any("type");
   if (type === "text" && typeof text === "string") {
     part.skip("text");
-    return { kind: "text", text, ...cacheOf(part), ...extrasOf(unreadExtras(part)) };
+    return { kind: "text", text, ...cacheOf(part), ...unreadExtras(part) };
   }
   if (type === "refusal" && typeof refusal === "string") {
     part.skip("refusal");
-    return { kind: "text", text: refusal, refusal: true, ...cacheOf(part), ...extrasOf(unreadExtras(part)) };
+    return { kind: "text", text: refusal, refusal: true, ...cacheOf(part), ...unreadExtras(part) };
   }
   if (type === "image_url") {
     part.skip(type);
@@ -78,8 +78,8 @@ function decodePart(part: Fields): Part {
     const detail = image.any("detail");
     if (typeof url === "string") {
       const cache = cacheOf(part);
-      const extras = omitUndefined({ detail, ...unreadExtras(part, { image_url: image }) });
-      return { kind: "image", source: dataOf(url) ?? { url }, ...cache, ...extrasOf(extras) };
+      const extras = unreadExtras(part, { image_url: image }, omitUndefined({ detail }));
+      return { kind: "image", source: dataOf(url) ?? { url }, ...cache, ...extras };
     }
   }
   if (type === "file" && isObject(file) && typeof file.file_data === "string") {
@@ -88,8 +88,7 @@ function decodePart(part: Fields): Part {
     const inner = new Fields(file);
     inner.skip("file_data", "filename");
     const name = typeof file.filename === "string" ? { name: file.filename } : {};
-    if (data)
-      return { kind: "file", ...name, ...data, ...cacheOf(part), ...extrasOf(unreadExtras(part, { file: inner })) };
+    if (data) return { kind: "file", ...name, ...data, ...cacheOf(part), ...unreadExtras(part, { file: inner }) };
   }
   return { kind: "foreign", dialect: "chat", value: part.object };
 }

@@ -112,7 +112,7 @@ function decodeMessage(message: Fields): Turn {
   const cache = cacheOf(message);
   const last = parts.at(-1);
   if (last) Object.assign(last, cache);
-  return { role, parts, ...extrasOf({ ...unreadExtras(message), ...(word === "developer" ? { role: word } : {}) }) };
+  return { role, parts, ...unreadExtras(message, {}, word === "developer" ? { role: word } : {}) };
 }
 
 function decodeReasoning(request: Fields): Reasoning | undefined {

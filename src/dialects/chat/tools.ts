@@ -6,7 +6,6 @@ import type { Conversation, JsonObject, Tool } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { omitUndefined } from "../hub/json";
-import { extrasOf } from "../openai";
 import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isSearch } from "./server-tools";
 
@@ -31,7 +30,7 @@ export function decodeTool(value: unknown, index: number): Tool {
     name: definition.text("name"),
     description: definition.optionalText("description"),
     ...cacheOf(tool),
-    ...extrasOf(unreadExtras(tool, { [type]: definition })),
+    ...unreadExtras(tool, { [type]: definition }),
   });
 }
 

@@ -30,9 +30,12 @@ export const familyOf: Record<ClientDialect, Family> = {
 
 export type JsonObject = Record<string, unknown>;
 
-/** Fields that only one API family has, under their wire names. */
+/**
+ * Fields that only one API family has, under their wire names. `chat` has the fields of chat's messages, parts, calls and
+ * tools that nobody reads: the Responses API would refuse them.
+ */
 export interface WithExtras {
-  extras?: Partial<Record<Family, JsonObject>>;
+  extras?: Partial<Record<Family | "chat", JsonObject>>;
 }
 
 /** A signature of thinking that only its issuer can read: `signature`, `reasoning_opaque`, `encrypted_content`, `thoughtSignature`. */
@@ -97,6 +100,8 @@ export interface ResponseFormat {
 export interface Turn extends WithExtras {
   role: "system" | "user" | "assistant";
   parts: Part[];
+  /** Its place in a responses request is the field `instructions`. */
+  isInstructions?: true;
 }
 
 export type Part =
@@ -156,6 +161,8 @@ export interface ToolCallPart extends PartBase {
   /** JSON exactly as the model wrote it; for a freeform tool, the text itself. */
   input: string;
   freeform?: true;
+  /** The client's name of the tool, if it differs. */
+  localName?: string;
 }
 
 export interface ToolResultPart extends PartBase {
@@ -183,6 +190,8 @@ export interface ForeignPart extends PartBase {
   kind: "foreign";
   dialect: ClientDialect;
   value: JsonObject;
+  /** It is a piece of a message's content, and no item of its own. */
+  isContent?: true;
   /** Parts that replace it for an upstream of another dialect. */
   instead?: Part[];
   /** It stands for the conversation before it, in a form that only its maker can read. */
@@ -193,7 +202,26 @@ export interface ForeignPart extends PartBase {
 
 export type Tool = FunctionTool | FreeformTool | ForeignTool;
 
-export interface FunctionTool extends WithExtras {
+interface ToolBase extends WithExtras {
+  /** The namespace that the tool is in, without its tools: the same object for all of them. */
+  namespace?: JsonObject;
+  /** The item of the input that lists the tool: the same object for all of them. */
+  listedIn?: ToolItem;
+  /** The client's name of it, if it differs. */
+  localName?: string;
+  /** It stands only where a search has found it. */
+  isFound?: true;
+}
+
+/** An item of the input that lists tools. */
+export interface ToolItem {
+  /** Before which turn it stands. */
+  at: number;
+  /** The item without its tools. */
+  item: JsonObject;
+}
+
+export interface FunctionTool extends ToolBase {
   kind: "function";
   /** Unique in its conversation. */
   name: string;
@@ -206,10 +234,12 @@ export interface FunctionTool extends WithExtras {
   isRepeated?: boolean;
   /** The model is to have it only once it has searched for it. The extras hold the dialect's own field. */
   isDeferred?: true;
+  /** The client's own search of tools, as it was sent; other upstreams have it as this function. */
+  clientSearch?: JsonObject;
 }
 
 /** A tool whose input is text of a grammar instead of JSON. */
-export interface FreeformTool extends WithExtras {
+export interface FreeformTool extends ToolBase {
   kind: "freeform";
   name: string;
   description?: string;
@@ -217,12 +247,12 @@ export interface FreeformTool extends WithExtras {
   grammar?: unknown;
   /** The same tool is defined twice, identically. */
   isRepeated?: boolean;
-  /** As of a function. */
+  /** The model is to have it only once it has searched for it. */
   isDeferred?: true;
 }
 
 /** A tool that the provider runs (web search, code execution), as its dialect's JSON. */
-export interface ForeignTool extends WithExtras {
+export interface ForeignTool extends ToolBase {
   kind: "foreign";
   dialect: ClientDialect;
   value: JsonObject;

@@ -6,40 +6,11 @@ import type { Family, JsonObject, WithExtras } from "./conversation";
 
 export const ignorableFields: Record<Family, ReadonlySet<string>> = {
   openai: new Set([
-    ...[
-      "id",
-      "status",
-      "type",
-      "role",
-      "phase",
-      "index",
-      "object",
-      "annotations",
-      "logprobs",
-      "detail",
-      "instructions",
-    ],
-    ...[
-      "namespace",
-      "local name",
-      "found tool",
-      "tool search",
-      "additional_tools",
-      "store",
-      "include",
-      "stream_options",
-      "prompt_cache_key",
-    ],
+    ...["id", "status", "type", "role", "phase", "index", "object", "annotations", "logprobs", "detail"],
+    ...["namespace", "store", "include", "stream_options", "prompt_cache_key"],
     ...["prompt_cache_retention", "client_metadata", "safety_identifier"],
   ]),
-  anthropic: new Set([
-    "billing header",
-    "eager_input_streaming",
-    "cache_control.ttl",
-    "cache_control.scope",
-    "type",
-    "prompt_cache_key",
-  ]),
+  anthropic: new Set(["eager_input_streaming", "cache_control.ttl", "cache_control.scope", "type", "prompt_cache_key"]),
   google: new Set(["alt"]),
 };
 
@@ -48,6 +19,12 @@ export function dropOthers({ extras }: WithExtras, others: readonly Family[], dr
   if (!extras) return;
   for (const family of others)
     for (const key of Object.keys(extras[family] ?? {})) if (!ignorableFields[family].has(key)) dropped.add(key);
+}
+
+/** Adds the names of what only the chat API has. */
+export function dropChat({ extras }: WithExtras, dropped: Set<string>): void {
+  for (const [key, value] of Object.entries(extras?.chat ?? {}))
+    if (value != null && !ignorableFields.openai.has(key)) dropped.add(key);
 }
 
 /** Adds the names of the extras that a field of the request itself took the place of. */

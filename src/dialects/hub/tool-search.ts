@@ -157,20 +157,22 @@ function shownSearches(turns: Turn[]): { found: string[]; turns: Turn[] } {
   return { found: foundIn(turns), turns: shown.turns };
 }
 
-/** Fields that only an upstream with a search of its own takes. */
-const ownFields = new Set(["defer_loading", "found tool", "tool search"]);
-
-function plainTool<Any extends Tool>(tool: Any): Any {
-  const { extras } = tool;
-  if (tool.kind === "foreign" || !extras) return tool;
-  const families = (["openai", "anthropic"] as const).filter((family) =>
-    Object.keys(extras[family] ?? {}).some((key) => ownFields.has(key)),
+/** A tool without what only an upstream with a search of its own takes. */
+function plainTool(tool: Tool): Tool {
+  if (tool.kind === "foreign") return tool;
+  const { isFound, extras, ...others } = tool;
+  const families = (["openai", "anthropic"] as const).filter(
+    (family) => extras?.[family] && deferring in extras[family],
   );
-  if (families.length === 0) return tool;
+  const isSearch = tool.kind === "function" && tool.clientSearch;
+  if (families.length === 0 && !isFound && !isSearch) return tool;
   const plain: NonNullable<WithExtras["extras"]> = { ...extras };
-  for (const family of families) plain[family] = omit(extras[family] ?? {}, ownFields) ?? {};
-  return { ...tool, extras: plain };
+  for (const family of families) plain[family] = omit(plain[family] ?? {}, new Set([deferring])) ?? {};
+  return { ...others, ...(isSearch ? { clientSearch: undefined } : {}), ...(extras ? { extras: plain } : {}) };
 }
+
+/** OpenAI and Anthropic have the same name for it. */
+const deferring = "defer_loading";
 
 /** A tool once it is found: one as all others. */
 function bare(tool: ClientTool): ClientTool {

@@ -10,7 +10,7 @@ import { upstreamFacts } from "./upstream-facts";
 /** The tools as the upstream counts them. */
 export function countTools(tools: readonly Tool[], target: Dialect): number {
   if (!upstreamFacts[target].hasToolLists) return tools.filter(({ kind }) => kind !== "foreign").length;
-  const lists = tools.map(({ extras }) => extras?.openai?.additional_tools ?? extras?.openai?.namespace);
+  const lists = tools.map(({ listedIn, namespace }) => listedIn ?? namespace);
   const nested = lists.filter((list) => list !== undefined);
   return tools.length - nested.length + new Set(nested).size;
 }

@@ -5,7 +5,6 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
-import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
@@ -98,8 +97,7 @@ export function refuseEssential(conversation: Conversation): void {
 /** Adds the names of other families' extras that are lost to `dropped`. */
 export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
   dropOthers(holder, ["google"], dropped);
-  const openai = holder.extras?.openai ?? {};
-  const extras = { ...sharedExtras(openai), ...chatExtras(openai) };
+  const extras: JsonObject = { ...holder.extras?.openai, ...holder.extras?.chat };
   for (const key of Object.keys(extras))
     if (extras[key] != null && !ignorableFields.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
 }

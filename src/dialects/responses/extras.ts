@@ -2,10 +2,9 @@
  * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
  */
 
-import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { ForeignPart, ForeignTool, JsonObject, WithExtras } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
-import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
+import { dropChat, dropOthers } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
 
 /** Fields that only the chat dialect has; a chat client may have sent them. */
@@ -21,9 +20,8 @@ export const chatOnly = {
 /** The extras that this dialect has; the names of all others are added to `dropped`. */
 export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
   dropOthers({ extras }, ["anthropic", "google"], dropped);
-  const members = sharedExtras(extras?.openai ?? {});
-  for (const [key, value] of Object.entries(chatExtras(extras?.openai ?? {})))
-    if (value != null && !ignorableFields.openai.has(key)) dropped.add(key);
+  dropChat({ extras }, dropped);
+  const members = extras?.openai ?? {};
   for (const key of Object.keys(members)) if (notMine.has(key)) dropped.add(key);
   return omit(members, notMine) ?? {};
 }

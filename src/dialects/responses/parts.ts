@@ -17,7 +17,7 @@ import { arrayAt, omitUndefined, textIn } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl, extrasOf } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
-import { hubName, localName, type ToolNames, wireName } from "./tools";
+import { hubName, type ToolNames, wireName } from "./tools";
 
 // ── Decode ──
 
@@ -54,7 +54,7 @@ function decodePart(part: Fields, textType: string): Part {
     part.skip("filename", "file_url", "file_data");
     return { kind: "file-link", ...name, url: file_url, ...extrasOf(part.rest()) };
   }
-  return { kind: "foreign", dialect: "responses", value: part.object, ...extrasOf({ content: true }) };
+  return { kind: "foreign", dialect: "responses", value: part.object, isContent: true };
 }
 
 /** Empty annotations and logprobs are omitted. */
@@ -100,13 +100,13 @@ export function decodeCall(item: JsonObject, path: string, scope: ToolNames): To
   const id = fields.text("call_id");
   const input = fields.text(fields.any("type") === "custom_tool_call" ? "input" : "arguments");
   fields.skip("arguments", "input");
-  const local = typeof item.namespace === "string" ? { [localName]: name } : {};
   return {
     kind: "tool-call",
     id,
     name: hubName(name, item.namespace, scope),
     input,
-    ...extrasOf({ ...fields.rest(), ...local }),
+    ...(typeof item.namespace === "string" ? { localName: name } : {}),
+    ...extrasOf(fields.rest()),
   };
 }
 
@@ -167,7 +167,7 @@ export interface Writing {
 /** Undefined for what the dialect does not have; its name is added to `dropped`. */
 export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
   const { dropped, freeformCalls } = writing;
-  const { [localName]: _, ...extras } = ownExtras(part, chatOnly.others, dropped);
+  const extras = ownExtras(part, chatOnly.others, dropped);
   switch (part.kind) {
     case "server-call":
     case "server-result":

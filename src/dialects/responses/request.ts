@@ -3,7 +3,16 @@
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
-import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Tool, Turn } from "../hub/conversation";
+import type {
+  Conversation,
+  JsonObject,
+  Part,
+  Reasoning,
+  ResponseFormat,
+  Tool,
+  ToolItem,
+  Turn,
+} from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOverwritten } from "../hub/ignorable-fields";
 import { arrayAt, countIn, filledAt, listAt, objectAt, omit, omitUndefined, textIn } from "../hub/json";
@@ -27,7 +36,7 @@ import {
 import { applyRules, refuseStored } from "./rules";
 import { decodeSearchCall } from "./server-tools";
 import { decodeToolSearchCall, decodeToolSearchOutput, isClients } from "./tool-search";
-import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames, type ToolPlace } from "./tools";
+import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames } from "./tools";
 
 // ── Tables ──
 
@@ -60,7 +69,7 @@ export function decodeRequest(body: unknown): Conversation {
     draft.turns.push({
       role: "system",
       parts: [{ kind: "text", text: instructions }],
-      ...extrasOf({ instructions: true }),
+      isInstructions: true,
     });
   decodeTools(listAt(request.any("tools"), "tools"), "tools", scope, {});
   decodeInput(request.any("input"), draft);
@@ -203,8 +212,8 @@ function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): vo
     decodeForeign(item, draft);
     return;
   }
-  const place: ToolPlace = { at: draft.turns.length, item: fields.rest() ?? {} };
-  decodeTools(tools, fields.pathOf("tools"), draft.scope, { additional_tools: place });
+  const listedIn: ToolItem = { at: draft.turns.length, item: fields.rest() ?? {} };
+  decodeTools(tools, fields.pathOf("tools"), draft.scope, { listedIn });
   draft.closed = true;
 }
 
@@ -275,10 +284,8 @@ export function encodeRequest(
   return { body: ruled.body, dropped: [...dropped], fixups };
 }
 
-const isInstructions = (turn: Turn) => turn.extras?.openai?.instructions === true;
-
 export function instructionsOf({ turns }: Conversation): string | undefined {
-  const parts = turns.find(isInstructions)?.parts;
+  const parts = turns.find(({ isInstructions }) => isInstructions)?.parts;
   return parts?.map((part) => (part.kind === "text" ? part.text : "")).join("\n\n");
 }
 
@@ -303,7 +310,7 @@ function encodeExtras(conversation: Conversation, dropped: Set<string>): JsonObj
 
 function encodeInput(
   conversation: Conversation,
-  additional: Map<ToolPlace, JsonObject[]>,
+  additional: Map<ToolItem, JsonObject[]>,
   dropped: Set<string>,
 ): JsonObject[] {
   const items: JsonObject[] = [];
@@ -313,14 +320,14 @@ function encodeInput(
   };
   conversation.turns.forEach((turn, at) => {
     placeTools(at, at + 1);
-    if (!isInstructions(turn)) encodeTurn(turn, writing, items);
+    if (!turn.isInstructions) encodeTurn(turn, writing, items);
   });
   placeTools(conversation.turns.length, Number.POSITIVE_INFINITY);
   return items;
 }
 
 function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
-  const { instructions, role, ...extras } = ownExtras(turn, chatOnly.turn, writing.dropped);
+  const { role, ...extras } = ownExtras(turn, chatOnly.turn, writing.dropped);
   let content: JsonObject[] = [];
   const endMessage = () => {
     if (content.length > 0)
@@ -332,7 +339,7 @@ function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
       content.push(encodeContent(part, textTypes[turn.role], writing.dropped));
       continue;
     }
-    const isPiece = part.kind === "foreign" && part.extras?.openai?.content === true;
+    const isPiece = part.kind === "foreign" && part.isContent;
     if (!isPiece) endMessage();
     const item = encodeItem(part, writing);
     if (item) (isPiece ? content : items).push(item);

@@ -8,7 +8,7 @@ import { outputText } from "../hub/server-turns";
 import { hasToolSearch } from "../hub/tool-search";
 import { upstreamFacts } from "../hub/upstream-facts";
 import type { OpenItem, ShownItem, Wire } from "./item-writer";
-import { clientSearchOf, decodeTools, encodeTools, foundTool, hubName, type ToolNames } from "./tools";
+import { decodeTools, encodeTools, hubName, type ToolNames } from "./tools";
 
 const isObjectList = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
@@ -31,9 +31,7 @@ const isSearched = (tools: unknown): boolean =>
 
 /** Whether a call of this name is one of the client's own search. */
 export const isClientSearchCall = ({ tools }: Conversation, name: string): boolean =>
-  tools.some(
-    (tool) => tool.kind === "function" && tool.name === name && clientSearchOf(tool.extras?.openai ?? {}) !== undefined,
-  );
+  tools.some((tool) => tool.kind === "function" && tool.name === name && tool.clientSearch !== undefined);
 
 /** A call of a search. @param callId Of the upstream's searches, which have none. */
 export function decodeToolSearchCall(item: JsonObject, callId: string, scope: ToolNames): ForeignPart {
@@ -82,7 +80,7 @@ function foundNames(tools: unknown[], path: string, scope: ToolNames, namespace?
     const name = textIn(tool.name);
     const known = scope.names.get(JSON.stringify([namespace?.name ?? "", name]));
     if (known !== undefined) return [known];
-    decodeTools([tool], path, scope, { [foundTool]: true, ...(namespace ? { namespace } : {}) });
+    decodeTools([tool], path, scope, { isFound: true, ...(namespace ? { namespace } : {}) });
     return [hubName(name, namespace?.name, scope)];
   });
 }

@@ -1,6 +1,14 @@
 /** Tools in the responses dialect: flat, in namespaces, or in `additional_tools` items of the input. */
 import { isObject, isSameJson } from "../../json";
-import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool, WithExtras } from "../hub/conversation";
+import type {
+  Conversation,
+  FreeformTool,
+  FunctionTool,
+  JsonObject,
+  Tool,
+  ToolCallPart,
+  ToolItem,
+} from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, omitUndefined, textAt } from "../hub/json";
@@ -22,30 +30,19 @@ export interface ToolNames {
   wireTools: Map<string, JsonObject[]>;
 }
 
-/** The position of an `additional_tools` item: before which turn. */
-export interface ToolPlace {
-  at: number;
-  /** The item without its tools. */
-  item: JsonObject;
-}
+/** Where a tool stands. */
+type Place = Pick<Tool, "namespace" | "listedIn" | "isFound">;
 
-/** The key in the extras for the client's name of a tool whose hub name differs; no API has a field of this name. */
-export const localName = "local name";
-/** The key in the extras for the client's own search tool, which other upstreams have as a function. */
-const searchKey = "tool search";
-/** The key in the extras of a tool that stands only where a search has found it. */
-export const foundTool = "found tool";
-
-/** Reads a list of tools. Their extras hold the list they belong to: the namespace, the position of an item. */
-export function decodeTools(list: unknown[], path: string, scope: ToolNames, extras: JsonObject): void {
+/** Reads a list of tools that stands here. */
+export function decodeTools(list: unknown[], path: string, scope: ToolNames, place: Place): void {
   for (const [index, value] of list.entries()) {
     const tool = Fields.at(value, `${path}[${index}]`);
     const { type, tools } = tool.object;
     if (type !== "namespace" || !Array.isArray(tools) || tools.length === 0)
-      scope.tools.push(decodeTool(tool, scope, extras));
+      scope.tools.push(decodeTool(tool, scope, place));
     else {
       tool.skip("type", "tools");
-      decodeTools(tools, tool.pathOf("tools"), scope, { ...extras, namespace: tool.rest() ?? {} });
+      decodeTools(tools, tool.pathOf("tools"), scope, { ...place, namespace: tool.rest() ?? {} });
     }
   }
 }
@@ -57,22 +54,22 @@ function isRepeat(tool: JsonObject, key: string, scope: ToolNames): boolean {
   return earlier.some((other) => isSameJson(other, tool));
 }
 
-const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
-
-function decodeTool(tool: Fields, scope: ToolNames, list: JsonObject): Tool {
+function decodeTool(tool: Fields, scope: ToolNames, place: Place): Tool {
   const { object } = tool;
-  if (isClientSearch(object)) return decodeClientSearch(tool, scope, list);
+  if (isClientSearch(object)) return { ...decodeClientSearch(tool, scope), ...place };
   const type = tool.any("type");
-  if (type !== "function" && type !== "custom") return { ...decodeServerTool(object, tool.path), ...extrasOf(list) };
+  if (type !== "function" && type !== "custom") return { ...decodeServerTool(object, tool.path), ...place };
   const local = tool.text("name");
-  const namespace = namespaceOf(list);
+  const namespace = place.namespace?.name;
   const isRepeated = isRepeat(object, nameKey(local, namespace), scope);
   const name = takeName(local, namespace, scope, isRepeated);
   const description = tool.optionalText("description");
   const extras = () => ({
     ...(isRepeated ? { isRepeated } : {}),
     ...(object.defer_loading === true ? { isDeferred: true as const } : {}),
-    ...extrasOf({ ...tool.rest(), ...list, ...(name === local ? {} : { [localName]: local }) }),
+    ...place,
+    ...(name === local ? {} : { localName: local }),
+    ...extrasOf(tool.rest()),
   });
   if (type === "custom")
     return { kind: "freeform", name, description, grammar: tool.any("format") ?? undefined, ...extras() };
@@ -84,20 +81,14 @@ function decodeTool(tool: Fields, scope: ToolNames, list: JsonObject): Tool {
 const isClientSearch = ({ type, execution }: JsonObject): boolean => type === "tool_search" && execution === "client";
 
 /** The client searches itself: for models without such a tool, it is a function. */
-function decodeClientSearch(tool: Fields, scope: ToolNames, list: JsonObject): FunctionTool {
+function decodeClientSearch(tool: Fields, scope: ToolNames): FunctionTool {
   return {
     kind: "function",
     name: takeName("tool_search", undefined, scope, false),
     description: tool.optionalText("description"),
     schema: tool.any("parameters") ?? undefined,
-    ...extrasOf({ ...list, [searchKey]: tool.object }),
+    clientSearch: tool.object,
   };
-}
-
-/** The tool as the client wrote it, if it is the client's own search. */
-export function clientSearchOf(extras: JsonObject): JsonObject | undefined {
-  const tool = extras[searchKey];
-  return isObject(tool) ? tool : undefined;
 }
 
 /** A unique hub name for the tool; calls of a repeated tool use the name of the first one. */
@@ -157,28 +148,23 @@ export function encodeTools(
   conversation: Conversation,
   dropped: Set<string>,
   withFound = false,
-): { list: JsonObject[]; additional: Map<ToolPlace, JsonObject[]> } {
+): { list: JsonObject[]; additional: Map<ToolItem, JsonObject[]> } {
   const list: JsonObject[] = [];
-  const additional = new Map<ToolPlace, JsonObject[]>();
+  const additional = new Map<ToolItem, JsonObject[]>();
   let nest: { namespace: JsonObject; tools: JsonObject[] } | undefined;
   for (const tool of conversation.tools) {
-    const {
-      namespace,
-      additional_tools: place,
-      [localName]: name,
-      [foundTool]: isFound,
-      ...extras
-    } = ownExtras(tool, chatOnly.others, dropped);
-    if (isFound && !withFound) continue;
+    const { namespace, listedIn } = tool;
+    const extras = ownExtras(tool, chatOnly.others, dropped);
+    if (tool.isFound && !withFound) continue;
     if (tool.kind === "foreign" && tool.dialect !== "responses") {
       dropped.add(nameOf(tool));
       continue;
     }
-    const wire = tool.kind === "foreign" ? ownValue(tool, dropped) : encodeTool(tool, name, extras);
+    const wire = tool.kind === "foreign" ? ownValue(tool, dropped) : encodeTool(tool, extras);
     if (!wire) continue;
-    const tools = isPlace(place) ? (additional.get(place) ?? []) : list;
-    if (isPlace(place)) additional.set(place, tools);
-    if (!isObject(namespace)) {
+    const tools = listedIn ? (additional.get(listedIn) ?? []) : list;
+    if (listedIn) additional.set(listedIn, tools);
+    if (!namespace) {
       nest = undefined;
       tools.push(wire);
     } else if (nest?.namespace === namespace) nest.tools.push(wire);
@@ -190,14 +176,9 @@ export function encodeTools(
   return { list, additional };
 }
 
-const isPlace = (value: unknown): value is ToolPlace =>
-  isObject(value) && typeof value.at === "number" && isObject(value.item);
-
-function encodeTool(tool: FunctionTool | FreeformTool, local: unknown, extras: JsonObject): JsonObject {
-  const { description } = tool;
-  const name = typeof local === "string" ? local : tool.name;
-  const search = clientSearchOf(extras);
-  if (search) return search;
+function encodeTool(tool: FunctionTool | FreeformTool, extras: JsonObject): JsonObject {
+  const { description, localName: name = tool.name } = tool;
+  if (tool.kind === "function" && tool.clientSearch) return tool.clientSearch;
   if (tool.kind === "freeform")
     return omitUndefined({ ...extras, type: "custom", name, description, format: flatGrammar(tool.grammar) });
   const strict = tool.strict ?? false;
@@ -225,12 +206,13 @@ function objectSchema(schema: unknown): unknown {
 }
 
 /** A tool's wire name: its local name, and its namespace. */
-export function wireName(conversation: Conversation, call: { name: string } & WithExtras): JsonObject {
-  const tool = conversation.tools.find((tool) => tool.kind !== "foreign" && tool.name === call.name);
-  const extras = tool?.extras?.openai ?? call.extras?.openai ?? {};
-  const namespace = isObject(extras.namespace) ? extras.namespace.name : extras.namespace;
-  const local = extras[localName];
-  return omitUndefined({ name: typeof local === "string" ? local : call.name, namespace });
+export function wireName(
+  { tools }: Conversation,
+  call: Pick<ToolCallPart, "name" | "localName" | "extras">,
+): JsonObject {
+  const tool = tools.find((tool) => tool.kind !== "foreign" && tool.name === call.name);
+  const namespace = tool ? tool.namespace?.name : call.extras?.openai?.namespace;
+  return omitUndefined({ name: (tool ?? call).localName ?? call.name, namespace });
 }
 
 /** The choice of a tool. */
