@@ -1,5 +1,4 @@
 /** `dragoman doctor`: runs every check, changes nothing, and says how to fix what failed. */
-import { clientIds, isClientId } from "../clients/index";
 import { type Environment, homeFolder } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { secretsIn } from "../config/secrets";
@@ -18,6 +17,7 @@ import { checkProxy, checkReach, checkTrust } from "./checks/network";
 import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
+import { clientNamed } from "./client-named";
 import type { LookLimits } from "./deep/shapes";
 import { table } from "./layout";
 import { print, printJson, say, styled } from "./terminal";
@@ -103,9 +103,8 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 
 /** @throws UsageError for an unknown client */
 function clientCheck(name: string): Check {
-  if (!isClientId(name))
-    throw new UsageError(`There is no client \`${name}\`. Known clients: ${clientIds.join(", ")}.`);
-  return (subject) => checkClient(name, subject);
+  const id = clientNamed(name);
+  return (subject) => checkClient(id, subject);
 }
 
 function budgetFrom(text: string | undefined): number | undefined {

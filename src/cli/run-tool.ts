@@ -2,11 +2,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ClientId, clientIds, clientOf, isClientId } from "../clients/index";
+import { type ClientId, clientOf } from "../clients/index";
 import { isLaunchable, launchOf } from "../clients/launches";
 import type { Environment } from "../config/environment";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
+import { clientNamed } from "./client-named";
 import { hasJudge } from "./connect/connect";
 import { keyToRun } from "./connect/key-choice";
 import { modelsOf, pick } from "./connect/models";
@@ -27,9 +28,9 @@ interface RunOptions {
 }
 
 /** @returns The tool's own exit code. @throws UsageError, ProxyError if it cannot be started */
-export async function runTool({ environment, tool: [id, ...args], model: named, key: given, demo }: RunOptions) {
-  if (id === undefined) throw new UsageError("Name a tool: `dragoman run claude-code -- its arguments`.");
-  if (!isClientId(id)) throw new UsageError(`There is no client \`${id}\`. Known clients: ${clientIds.join(", ")}.`);
+export async function runTool({ environment, tool: [tool, ...args], model: named, key: given, demo }: RunOptions) {
+  if (tool === undefined) throw new UsageError("Name a tool: `dragoman run claude-code -- its arguments`.");
+  const id = clientNamed(tool);
   if (!isLaunchable(id)) throw notLaunched(id);
   const folder = mkdtempSync(join(tmpdir(), "dragoman-run-"));
   const started = findServer(environment) ? undefined : await startServer(demo);

@@ -77,7 +77,7 @@ describe.each(Object.keys(drivers).filter((shell) => Bun.which(shell)))("%s", (s
     ).toEqual(["add", "ls", "rm"]);
     expect(complete(shell, "auth", "add", "--oauth-app", "").sort()).toEqual(["opencode", "vscode"]);
     expect(complete(shell, "start", "--demo", "--admin-auth", "")).toEqual(["always"]);
-    expect(complete(shell, "connect", "cla")).toEqual(["claude-code"]);
+    expect(complete(shell, "connect", "claude-c")).toEqual(["claude-code"]);
     expect(complete(shell, "completion", "z")).toEqual(["zsh"]);
     expect(complete(shell, "start", "--host", "")).toEqual([]);
     expect(complete(shell, "nonsense", "xyz")).toEqual([]);

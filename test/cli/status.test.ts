@@ -46,7 +46,7 @@ test.each([
   ["claude", "Claude Code"],
   ["gemini", "Gemini CLI"],
   ["copilot", "GitHub Copilot CLI"],
-])("`connect %s` means the only client that begins so", async (word, name) => {
+])("`connect %s` means the client whose program that is", async (word, name) => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");
   await using server = run(["start", "--json", "--port", "0"], { env: github.env });

@@ -1,7 +1,7 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
 import { z } from "zod";
 import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
-import { type ClientId, clientIds, clientOf, filesOf, freshFiles, isClientId } from "../../clients/index";
+import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
@@ -10,7 +10,7 @@ import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
 import { duration } from "../../format";
 import { projectName } from "../../relay/hints";
-import { didYouMean } from "../did-you-mean";
+import { clientNamed } from "../client-named";
 import { keyStoreOf } from "../key-store";
 import { table } from "../layout";
 import { askAsOwner, demoNotice, findServer, type RunningServer, readAs, requireServer } from "../running-server";
@@ -88,15 +88,6 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     shell: shell ?? usualShell(process.env),
   };
   return action === "undo" ? undo(options) : point(options, action);
-}
-
-/** A client by its id, or by the beginning of only one: `claude`, `gemini`, `copilot`. @throws UsageError with the nearest */
-function clientNamed(text: string): ClientId {
-  if (isClientId(text)) return text;
-  const [only, ...others] = clientIds.filter((id) => id.startsWith(`${text.toLowerCase()}-`));
-  if (only && others.length === 0) return only;
-  const meant = didYouMean(text.toLowerCase(), clientIds);
-  throw new UsageError(`There is no client \`${text}\`.${meant} Known clients: ${clientIds.join(", ")}.`);
 }
 
 /** Lists all clients with the state of their settings files. */

@@ -50,7 +50,7 @@ const byStatus: Record<number, string> = {
   413: "The request is too large. Compact the conversation, or leave out large files.",
   424: "A person must act; the message says how.",
   429: "A limit was reached. The page Accounts says until when.",
-  500: "An error in dragoman or upstream. If it happens again, `dragoman report` makes a file for an issue.",
+  500: "An error in dragoman or upstream. If it happens again, `dragoman doctor --report` makes a file for an issue.",
   502: "Copilot could not be reached or gave no proper answer. `dragoman doctor` shows where the connection breaks.",
   503: "Nothing can serve it now. The page Accounts says why.",
   504: "Copilot did not answer in time. Try again; `dragoman doctor` measures the way there.",
