@@ -16,8 +16,7 @@ export const unnoticed: readonly Unnoticed[] = [
   ...notice(
     "src/budgets/ledger.ts",
     "Nothing is stored of a reservation without entries, so nothing is removed either.",
-    "if (entries.length > 0) remove.run(id); → if (entries.length >= 0) remove.run(id);",
-    "if (reservation.entries.length > 0) settle.immediate(reservation, amounts); → if (reservation.entries.length >= 0) settle.immediate(reservation, amounts);",
+    "if (entries.length > 0) this.#statements.remove.run(id); → if (entries.length >= 0) this.#statements.remove.run(id);",
   ),
   ...notice(
     "src/budgets/ledger.ts",
