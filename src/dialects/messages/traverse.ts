@@ -1,5 +1,5 @@
 /** Functions that map parts of a request. Unchanged objects stay the same object; malformed ones are skipped. */
-import { isObject } from "../../json";
+import { isEmpty, isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omit } from "../hub/json";
 
@@ -34,8 +34,7 @@ export function withoutBilling(system: unknown): unknown {
   return kept === blocks ? system : kept.length === 0 ? undefined : kept;
 }
 
-export const filled = (object: JsonObject): JsonObject | undefined =>
-  Object.keys(object).length === 0 ? undefined : object;
+export const filled = (object: JsonObject): JsonObject | undefined => (isEmpty(object) ? undefined : object);
 
 /** The same object if it has none of these fields. */
 export function without(object: JsonObject, keys: string[]): JsonObject {
@@ -47,8 +46,14 @@ export function mapped(
   items: JsonObject[],
   change: (item: JsonObject, index: number) => JsonObject | undefined,
 ): JsonObject[] {
-  const results = items.flatMap<JsonObject>((item, index) => change(item, index) ?? []);
-  return results.length === items.length && results.every((item, index) => item === items[index]) ? items : results;
+  let results: JsonObject[] | undefined;
+  for (const [index, item] of items.entries()) {
+    const after = change(item, index);
+    if (results === undefined && after === item) continue;
+    results ??= items.slice(0, index);
+    if (after !== undefined) results.push(after);
+  }
+  return results ?? items;
 }
 
 export function changed(key: string, before: JsonObject[], after: JsonObject[]): JsonObject | undefined {

@@ -164,8 +164,10 @@ function callsBefore(messages: JsonObject[], index: number): unknown[] {
   if (messages[index]?.role === "assistant") return [];
   let start = index;
   while (messages[start - 1]?.role === "assistant") start--;
-  const spoken = messages.slice(start, index).flatMap(({ content }) => blocksOf(content));
-  return [...new Set(spoken.filter(({ type }) => type === "tool_use").map(({ id }) => id))];
+  const ids = new Set<unknown>();
+  for (let at = start; at < index; at++)
+    for (const block of objectsIn(messages[at]!.content)) if (block.type === "tool_use") ids.add(block.id);
+  return [...ids];
 }
 
 function append(list: JsonObject[], more: JsonObject[]): void {
@@ -216,10 +218,10 @@ function historiesOf(messages: JsonObject[]): Map<unknown, CallHistory> {
 export function missingToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const missing = (index: number) => {
+    const calls = callsBefore(messages, index);
+    if (calls.length === 0) return [];
     const given = new Set(blocksOf(messages[index]?.content).map((block) => block.tool_use_id));
-    return callsBefore(messages, index)
-      .filter((id) => !given.has(id))
-      .map(placeholder);
+    return calls.filter((id) => !given.has(id)).map(placeholder);
   };
   const answered = mapped(messages, (message, index) => {
     const content = missing(index);
