@@ -123,3 +123,27 @@ describe("the page", () => {
 test("every reason has words and advice", () => {
   expect(Object.keys(cacheAdvice).sort()).toEqual([...cacheMisses].sort());
 });
+
+test("says what keeping prompts for an hour would have saved and cost", async () => {
+  const [account] = demoAccounts();
+  const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
+  await using own = await startProxy({ demo: { accounts: [able], generation: "C" } });
+  const price = (await own.app.forMember(null).catalogue.models()).find(({ id }) => id === claude)!.price.tokens!;
+  const row = { started_at_ms: now - hour, upstream_model: claude, input_tokens: 1_000_000 };
+  own.app.history.add(
+    entry({ ...row, cached_tokens: 0, cache_write_tokens: 500_000, cache_miss: "expired", cache_idle_ms: 420_000 }),
+  );
+  own.app.history.add(entry({ ...row, cached_tokens: 0, cache_write_tokens: 0, cache_miss: "expired_long" }));
+  own.app.history.flush();
+  const { hour: told } = (await (await fetch(`${own.url}/api/admin/cache`)).json()) as CacheReport;
+  const per = (tokens: number, credits: number) => Math.round((tokens * credits * 1e9) / price.per);
+  expect(told).toEqual({
+    late_count: 1,
+    saved_nano_credits: per(1_000_000, price.input - price.cachedInput!),
+    cost_nano_credits:
+      price.cacheWriteHour === undefined ? null : per(500_000, price.cacheWriteHour - price.cacheWrite!),
+  });
+  expect(told.cost_nano_credits).not.toBe(0);
+  const page = await (await fetch(`${own.url}/admin/cache`)).text();
+  expect(page).toContain("Too late by less than an hour");
+});

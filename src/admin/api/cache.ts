@@ -51,6 +51,15 @@ export const cacheReportSchema = z
     clients: z.array(groupSchema),
     sessions: z.array(groupSchema).describe("The beginning of a hash of each session; those with the most input."),
     misses: z.array(missSchema).describe("The turns that were not found, by reason."),
+    hour: z
+      .object({
+        late_count: count.describe("Turns that came after the cache had dropped their prompt, but within an hour."),
+        saved_nano_credits: maybe.describe("At most: what reading these prompts from the cache would have saved."),
+        cost_nano_credits: maybe.describe("What all that was written would have cost more."),
+      })
+      .describe(
+        "What keeping prompts of Claude for an hour would have changed, at list prices; null if a price is unknown.",
+      ),
     turns: z.array(missedTurnSchema).describe("The newest of them."),
   })
   .meta({ id: "CacheReport" });
@@ -80,6 +89,7 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
       .filter(({ name }) => name !== null)
       .slice(0, maxSessions),
     misses,
+    hour: hourOf(models.groups, missed.groups, prices),
     turns: await newestTurns(app, filters, misses),
   };
 }
@@ -147,6 +157,31 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
     })
     .filter((miss) => miss.request_count > 0)
     .sort((one, other) => other.uncached_tokens - one.uncached_tokens);
+}
+
+/** Only Claude's cache keeps a prompt for an hour. */
+const isClaude = ({ key }: Group) => /^claude/.test(key.upstream_model ?? "");
+
+function hourOf(models: Group[], missed: Group[], prices: Prices): CacheReport["hour"] {
+  const late = missed.filter((group) => isClaude(group) && group.key.cache_miss === "expired");
+  const written = models.filter((group) => isClaude(group) && group.cache_write_tokens);
+  const known = (values: (number | null)[]) => (values.includes(null) ? null : sum(values));
+  return {
+    late_count: sum(late.map((group) => group.request_count)),
+    saved_nano_credits: known(
+      late.map((group) =>
+        savingOf(group, prices, Math.max(0, (group.input_tokens ?? 0) - (group.cached_tokens ?? 0)), 0),
+      ),
+    ),
+    cost_nano_credits: known(written.map((group) => hourExtra(prices.get(group.key.upstream_model ?? ""), group))),
+  };
+}
+
+/** What writing for an hour costs beyond writing for five minutes. */
+function hourExtra(price: Price | undefined, { cache_write_tokens }: Group): number | null {
+  const { cacheWrite, cacheWriteHour, per } = price?.tokens ?? {};
+  if (cacheWrite === undefined || cacheWriteHour === undefined || per === undefined) return null;
+  return Math.round(((cache_write_tokens ?? 0) * (cacheWriteHour - cacheWrite) * 1e9) / per);
 }
 
 async function newestTurns(app: Scope, filters: Filters, misses: { reason: CacheMiss }[]): Promise<MissedTurn[]> {

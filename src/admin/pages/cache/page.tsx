@@ -74,6 +74,7 @@ function Report({ report, filters, now }: ReportProps): Markup {
     <>
       <Totals report={report} />
       <Misses {...{ report, filters, now }} />
+      <Hour hour={report.hour} />
       <Groups title="By model" column="upstream_model" groups={models} filters={filters} />
       <Groups title="By client" column="client_name" groups={clients} filters={filters} />
       <Groups
@@ -177,6 +178,20 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
     </section>
   );
 }
+
+/** What the hour of Claude's cache would have changed. */
+const Hour = ({ hour: { late_count, saved_nano_credits, cost_nano_credits } }: Pick<CacheReport, "hour">) =>
+  late_count > 0 && (
+    <section aria-labelledby="hour">
+      <h2 id="hour">Too late by less than an hour</h2>
+      <p>
+        {plural(late_count, "turn")} of Claude came after the cache had dropped the prompt, but within an hour. Keeping
+        prompts for an hour would have saved at most <Credits of={saved_nano_credits} /> credits, and cost{" "}
+        <Credits of={cost_nano_credits} /> more for writing.{" "}
+        <Sentence of={'`promptCache` at `"1h"` in the config does so.'} />
+      </p>
+    </section>
+  );
 
 /** Whether there was anything to miss. */
 function noMisses({ totals, sessions }: Pick<CacheReport, "totals" | "sessions">): string {
