@@ -71,7 +71,10 @@ const claudeCode: Client = {
     format: "json",
     locate: locations["claude-code"],
     destinations: (settings) => [
-      { address: settingAt(settings, ["env", "ANTHROPIC_BASE_URL"]), keyAt: ["env", "ANTHROPIC_AUTH_TOKEN"] },
+      {
+        address: settingAt(settings, ["env", "ANTHROPIC_BASE_URL"]),
+        keyAt: settings.apiKeyHelper === undefined ? ["env", "ANTHROPIC_AUTH_TOKEN"] : undefined,
+      },
     ],
     caveats: ({ env }) =>
       cloudsIn(env).map(({ name, cloud }) => ({
@@ -99,7 +102,13 @@ const claudeCode: Client = {
     return {
       model,
       edits: [
-        ...(keyCommand === undefined ? [] : [{ path: ["apiKeyHelper"], value: keyCommand }]),
+        // A token in the file goes before the command.
+        ...(keyCommand === undefined
+          ? []
+          : [
+              { path: ["apiKeyHelper"], value: keyCommand },
+              { path: ["env", "ANTHROPIC_AUTH_TOKEN"], value: undefined },
+            ]),
         ...(statusline ? [{ path: ["statusLine"], value: { type: "command", command: "dragoman statusline" } }] : []),
         ...Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
       ],

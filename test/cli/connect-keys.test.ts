@@ -1,6 +1,6 @@
 /** One client key per connected tool: made, written, tried, and never needed by the commands on the owner's machine. */
 import { expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ClientId, clientOf } from "../../src/clients/index";
@@ -212,4 +212,34 @@ test("while only the demo runs, a command that changes or shows the real config 
   expect(await said("key", "ls")).toContain("Only the demo is running: these are the keys of your real config");
   expect(await said("key", "rm", "laptop")).toContain(changes);
   expect(await said("budget", "rm", "month")).toContain(changes);
+});
+
+test("with --key-helper no key is in Claude Code's file: it asks for the one that is kept here", async () => {
+  await using own = await machine({ auth: { apiKeys: ["a-key-of-the-owner-0001"] } });
+  const path = own.path("claude-code");
+  const mine = `{\n  "env": { "ANTHROPIC_AUTH_TOKEN": "mine", "OWN": "stays" } // mine\n}\n`;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, mine);
+  const { code, stdout, stderr } = await own.ended("connect", "claude-code", "--write", "--key-helper");
+  expect([code, stderr]).toEqual([0, expect.stringContaining("which only you can read")]);
+  const key = (await own.ended("key", "print", "claude-code")).stdout.trim();
+  expect(key).toMatch(/^drg_/);
+  const settings = JSON.parse(readFileSync(path, "utf8").replace("// mine", ""));
+  expect(settings).toMatchObject({ apiKeyHelper: "dragoman key print claude-code", env: { OWN: "stays" } });
+  expect(settings.env).not.toHaveProperty("ANTHROPIC_AUTH_TOKEN");
+  expect(stdout + stderr).not.toContain(key);
+  expect((await fetch(`${own.url}/v1/models`, { headers: { "x-api-key": key } })).status).toBe(200);
+  const kept = join(own.data, "kept-keys.json");
+  if (process.platform !== "win32") expect(statSync(kept).mode & 0o077).toBe(0);
+  expect((await own.ended("doctor")).stdout).toMatch(
+    /OK +Claude Code .*points to dragoman\. Its key is not in the file/,
+  );
+
+  expect((await own.ended("connect", "claude-code", "--undo")).code).toBe(0);
+  expect(readFileSync(path, "utf8")).toBe(mine);
+  expect(existsSync(kept)).toBe(false);
+  expect((await own.ended("key", "print", "claude-code")).code).toBe(2);
+  expect((await own.ended("connect", "codex", "--write", "--key-helper")).stderr).toContain(
+    "only be used with --write",
+  );
 });

@@ -16,6 +16,7 @@ const connect = command({
     yes: flag("With --undo: do not ask", "y"),
     model: text("<id>", "The model to use, instead of the newest that suits the client"),
     key: text("<key>", "The client key to use, instead of a new one named after the client"),
+    keyHelper: flag("Claude Code: keep the key out of its file; it asks `dragoman key print` for it"),
     from: text(
       "<address>",
       "Set it up for a team that this machine is signed in to, instead of the server that runs here",
@@ -65,9 +66,14 @@ const keyCommands = [
   }),
   command({
     name: "key print",
-    about: "Print a key of a team that this machine is signed in to, which renews itself",
+    argument: "[name]",
+    about:
+      "Print a key that is kept on this machine; without a name, one of a team that this machine is signed in to, which renews itself",
     options: { from: text("<address>", "The address of the team; it may be left out if there is only one") },
-    run: async ({ environment, from }) => (await import("../login")).printKey({ environment, address: from }),
+    run: async ({ environment, from, name }) =>
+      name === undefined
+        ? (await import("../login")).printKey({ environment, address: from })
+        : (await import("../kept-keys")).printKept(environment, name),
   }),
   command({
     name: "key rm",

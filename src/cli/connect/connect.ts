@@ -11,6 +11,7 @@ import { ProxyError } from "../../errors";
 import { duration } from "../../format";
 import { projectName } from "../../relay/hints";
 import { clientNamed } from "../client-named";
+import { forgetKept, keepKey, keptKeysFile } from "../kept-keys";
 import { keyStoreOf } from "../key-store";
 import { table } from "../layout";
 import { askAsOwner, demoNotice, findServer, type RunningServer, readAs, requireServer } from "../running-server";
@@ -37,6 +38,8 @@ interface ConnectOptions {
   statusline: boolean;
   /** A project, whose requests are counted apart. */
   project?: string;
+  /** Keep the key on this machine, and have the tool ask for it. */
+  keyHelper: boolean;
   /** Make a test call even if the model is not free. */
   test: boolean;
   force: boolean;
@@ -45,7 +48,7 @@ interface ConnectOptions {
 
 /** The options of the command line. */
 interface ConnectArguments
-  extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline", boolean> {
+  extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline" | "keyHelper", boolean> {
   environment: Environment;
   client?: string;
   model?: string;
@@ -57,7 +60,7 @@ interface ConnectArguments
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
 export async function connectFrom(given: ConnectArguments): Promise<number> {
-  const { environment, client, model, key, from, shell, test, force, yes, statusline, project } = given;
+  const { environment, client, model, key, from, shell, test, force, yes, statusline, project, keyHelper } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
@@ -73,6 +76,8 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     throw new UsageError(
       "--project must be at most 64 letters, digits, spaces and .@+-_, and begin with a letter or digit.",
     );
+  if (keyHelper && (!clientOf(id).asksForKey || action !== "write" || from !== undefined))
+    throw new UsageError("--key-helper can only be used with --write, for Claude Code and the server on this machine.");
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
   const options = {
     environment,
@@ -82,6 +87,7 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     from,
     statusline,
     project,
+    keyHelper,
     test,
     force,
     yes,
@@ -134,14 +140,14 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   // A tool that asks for its key gets one that renews itself; any other gets a key of its own.
   const keyCommand = from && client.asksForKey ? `dragoman key print --from ${server.url}` : undefined;
   const renewed: KeyChoice | undefined = keyCommand ? { key: server.keys[0]?.value } : undefined;
-  const settingsFor = ({ key }: KeyChoice) =>
+  const settingsFor = ({ key }: KeyChoice, command = keyCommand) =>
     client.setUp({
       url: addressFor(server, project),
       key,
       models: models.choice,
       model,
       judges,
-      keyCommand,
+      keyCommand: command,
       statusline,
     });
   if (action === "print" || !client.file) {
@@ -152,8 +158,16 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
     return options.test ? test(options, { server, setup, models, choice }) : 0;
   }
   const choice = renewed ?? (await keyToWrite(options.client, server, store, options.key));
-  const setup = settingsFor(choice);
-  await orRevoke(choice.created, store, () => write(options, { server, setup, choice }));
+  const kept = options.keyHelper && choice.key !== undefined ? `dragoman key print ${options.client}` : undefined;
+  const setup = settingsFor(choice, kept);
+  await orRevoke(choice.created, store, async () => {
+    if (kept && choice.key) keepKey(options.environment, options.client, choice.key);
+    await write(options, { server, setup, choice });
+  });
+  const { environment } = options;
+  if (kept)
+    say(`The key is kept in ${shortened(keptKeysFile(environment))}, which only you can read: \`${kept}\` prints it.`);
+  else if (options.keyHelper) say("The server asks for no key, so none is kept.");
   const code = await test(options, { server, setup, models, choice });
   sayWhatIsLeft(options, setup, server);
   return code;
@@ -241,8 +255,10 @@ async function undo({ client: id, environment, force, yes }: ConnectOptions): Pr
   const files = filesOf(id, [], person()).map((each) => placeOf(id, each, environment));
   const question = `Restore ${files.map(({ path }) => shortened(path)).join(" and ")} as before dragoman wrote there?`;
   if (!(await mayRemove(question, yes, "Nothing was changed."))) return 1;
-  if (await undoFiles(files, force)) await sayOwnKey(id, environment);
-  else say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
+  if (await undoFiles(files, force)) {
+    forgetKept(environment, id);
+    await sayOwnKey(id, environment);
+  } else say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
   return 0;
 }
 
