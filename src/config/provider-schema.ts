@@ -24,6 +24,10 @@ export const ownSegments: ReadonlySet<string> = new Set([
   "assets",
   "v1alpha",
   "v1beta",
+  "wait",
+  "oauth",
+  "managed",
+  ".well-known",
 ]);
 
 const providerName = z
