@@ -1,6 +1,6 @@
 /** Puts tool calls in sequence: pieces of several calls may be interleaved. */
 import { isObject } from "../../json";
-import type { ReplyWriter } from "../hub/block-lifecycle";
+import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { callPieceIn, isJson } from "./calls";
 
@@ -15,7 +15,7 @@ interface Call {
 
 /** Where the calls are written. */
 interface Outlet {
-  writer: ReplyWriter;
+  writer: ReplyEmitter;
   /** Closes the open text or thinking block. */
   closeText(): void;
   /** Reports an invalid piece. */

@@ -1,6 +1,6 @@
 /** Reads the deltas of a message into blocks. */
 import { isObject } from "../../json";
-import type { ReplyWriter } from "../hub/block-lifecycle";
+import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { Block } from "../hub/reply";
@@ -19,7 +19,7 @@ export class MessageReader {
   #isRefused = false;
 
   constructor(
-    private readonly writer: ReplyWriter,
+    private readonly writer: ReplyEmitter,
     failCall: () => void,
   ) {
     const closeText = () => {

@@ -1,7 +1,7 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
 import { collectInto, type Sink } from "../../net/stream/stream";
-import { type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
@@ -47,7 +47,7 @@ function asDeltas(choices: unknown[], replyId: unknown): unknown[] {
 
 /** Reads normalized chunks: of several replies only the first one. `finish` waits for the end, because usage may follow the finish reason. */
 export class ChunkReader {
-  readonly #writer: ReplyWriter;
+  readonly #writer: ReplyEmitter;
   readonly #message: MessageReader;
   #id = "";
   #model = "";
@@ -55,7 +55,7 @@ export class ChunkReader {
   #usage: Partial<Usage> = {};
 
   constructor(next: Sink<ReplyEvent>) {
-    this.#writer = replyWriter(next);
+    this.#writer = new ReplyEmitter(next);
     this.#message = new MessageReader(this.#writer, () => this.fail(invalidEvent));
   }
 

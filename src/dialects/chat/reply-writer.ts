@@ -15,7 +15,7 @@ import {
   type ReplyEvent,
   type StopReason,
 } from "../hub/reply";
-import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
+import { type Finish, WireWriter, wholeReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { annotationsOf } from "./citations";
 import { errorFrame } from "./errors";
@@ -37,7 +37,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => new StreamWriter(conversation, next);
 }
 
-class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
+class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
   private readonly created = now();
   private id = "";
   private block: Block | undefined;

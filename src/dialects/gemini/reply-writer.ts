@@ -6,7 +6,7 @@ import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
-import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
+import { type Finish, WireWriter, wholeReply } from "../hub/reply-writing";
 import { inputObject, isWholeInput } from "../hub/tool-input";
 import { streamError } from "./errors";
 import { type Grounding, groundingFor } from "./grounding";
@@ -133,7 +133,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => new StreamWriter(conversation, next, streamForm(conversation));
 }
 
-class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
+class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
   private readonly parts: ReturnType<typeof partWriter>;
   private readonly grounding: Grounding | undefined;
   private id = "";

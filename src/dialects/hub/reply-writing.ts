@@ -5,7 +5,7 @@ import type { Block, BlockEnd, ReplyError, ReplyEvent, Usage } from "./reply";
 export type Finish = Extract<ReplyEvent, { type: "finish" }>;
 
 /** Writes a reply event by event. A dialect says how each is written. */
-export abstract class EventWriter {
+export abstract class WireWriter {
   /** Later numbers replace earlier ones. */
   protected readonly usage: Partial<Usage> = {};
   protected ended = false;

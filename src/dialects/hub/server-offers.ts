@@ -3,7 +3,7 @@ import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conv
 import { omit } from "./json";
 import { functionNames, type ServerToolName, type ServerToolOffer } from "./server-tools";
 import { foundIn, type WaitingTools, withFound } from "./tool-search";
-import { isMeant } from "./tools";
+import { matchesChoice } from "./tools";
 
 /** A request whose tools are functions here. */
 export interface OfferedTools {
@@ -58,7 +58,7 @@ const isOffering = (tool: Tool): tool is OfferingTool => tool.kind === "foreign"
 function withChoice(conversation: Conversation, replaced: ReadonlySet<ForeignTool>): Conversation {
   const { allowedTools, extras } = conversation;
   const nameOf = (value: unknown): string | undefined => {
-    const { server } = [...replaced].find((tool) => isMeant(value, tool)) ?? {};
+    const { server } = [...replaced].find((tool) => matchesChoice(value, tool)) ?? {};
     return server && functionNames[server.tool];
   };
   const chosen = nameOf(extras?.openai?.tool_choice);

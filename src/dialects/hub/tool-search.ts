@@ -67,7 +67,7 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
   const isSame = left.length === 0 && turns === conversation.turns && tools.every(isSameTool(conversation.tools));
   if (isSame) return undefined;
 
-  const waiting = new Map(left.map((tool) => [tool.name, bare(tool)]));
+  const waiting = new Map(left.map((tool) => [tool.name, asFound(tool)]));
   const among = [...waiting.values()];
   const searches = first.flatMap((tool): Tool[] => {
     if (isNative || tool.kind !== "foreign" || !isToolSearch(tool.server?.tool)) return [tool];
@@ -175,7 +175,7 @@ function plainTool(tool: Tool): Tool {
 const deferring = "defer_loading";
 
 /** A tool once it is found: one as all others. */
-function bare(tool: ClientTool): ClientTool {
+function asFound(tool: ClientTool): ClientTool {
   const { isDeferred, ...others } = tool;
   return others;
 }

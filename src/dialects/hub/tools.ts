@@ -58,7 +58,9 @@ export function onlyAllowed(conversation: Conversation): Conversation {
   if (!allowedTools) return conversation;
   const tools = conversation.tools.filter((tool) =>
     allowedTools.some((allowed) =>
-      typeof allowed === "string" ? tool.kind !== "foreign" && tool.name === allowed : isMeant(allowed.value, tool),
+      typeof allowed === "string"
+        ? tool.kind !== "foreign" && tool.name === allowed
+        : matchesChoice(allowed.value, tool),
     ),
   );
   if (tools.length === 0 && conversation.toolChoice === "required") {
@@ -69,7 +71,7 @@ export function onlyAllowed(conversation: Conversation): Conversation {
 }
 
 /** A choice refers to a tool of the provider by its type, and by a label if there are several. */
-export function isMeant(choice: unknown, tool: Tool): boolean {
+export function matchesChoice(choice: unknown, tool: Tool): boolean {
   const own = tool.kind === "foreign" ? tool.value : undefined;
   return isObject(choice) && own !== undefined && Object.keys(choice).every((key) => isSameJson(choice[key], own[key]));
 }

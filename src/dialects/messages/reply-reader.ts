@@ -1,7 +1,7 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
 import { collectInto, type Sink } from "../../net/stream/stream";
-import { type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { textIn } from "../hub/json";
@@ -18,7 +18,7 @@ import { decodeUsage } from "./usage";
 /** Reads a full reply. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
-  const writer = replyWriter(collectInto(events));
+  const writer = new ReplyEmitter(collectInto(events));
   const failure = errorIn(body);
   if (failure) writer.error(failure.code, failure.message);
   else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
@@ -26,7 +26,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   return events;
 }
 
-function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyWriter): void {
+function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyEmitter): void {
   writer.start(textIn(message.id), textIn(message.model));
   content.forEach((value, index) => {
     if (!isObject(value)) return;
@@ -39,7 +39,7 @@ function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyWri
   finish(message, writer);
 }
 
-function finish({ stop_reason, stop_sequence, stop_details }: JsonObject, writer: ReplyWriter): void {
+function finish({ stop_reason, stop_sequence, stop_details }: JsonObject, writer: ReplyEmitter): void {
   const raw = typeof stop_reason === "string" ? stop_reason : undefined;
   const explanation = isObject(stop_details) ? textIn(stop_details.explanation) || undefined : undefined;
   const sequence = typeof stop_sequence === "string" ? stop_sequence : undefined;
@@ -100,13 +100,13 @@ interface OpenBlock extends ReadBlock {
 
 /** Reads the events of a stream. */
 export class StreamReader {
-  private readonly writer: ReplyWriter;
+  private readonly writer: ReplyEmitter;
   private open: OpenBlock | undefined;
   private usage: JsonObject | undefined;
   private ending: JsonObject = {};
 
   constructor(next: Sink<ReplyEvent>) {
-    this.writer = replyWriter(next);
+    this.writer = new ReplyEmitter(next);
   }
 
   get ended(): boolean {

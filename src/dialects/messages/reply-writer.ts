@@ -5,7 +5,7 @@ import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";
-import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
+import { type Finish, WireWriter, wholeReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { isWholeInput } from "../hub/tool-input";
 import { blockWriter, citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
@@ -49,7 +49,7 @@ export const encodeStream =
   (next) =>
     new StreamWriter(conversation, next, estimate);
 
-class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
+class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
   private readonly ran = serverToolCounter();
   private readonly blocks: ReturnType<typeof blockWriter>;
   private block: Block | undefined;

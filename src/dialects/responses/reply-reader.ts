@@ -1,7 +1,7 @@
 /** Reads replies of the responses dialect, full or as a stream: their items become blocks. */
 import { entryOf, isObject } from "../../json";
 import { collectInto, type Sink } from "../../net/stream/stream";
-import { type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { countIn, textIn } from "../hub/json";
@@ -47,7 +47,7 @@ interface Progress {
  * Items are matched by `output_index`: not each event has an id. The first added item is streamed; items added meanwhile are emitted when they are done and the first one has ended.
  */
 export class ItemReader {
-  private readonly writer: ReplyWriter;
+  private readonly writer: ReplyEmitter;
   private readonly whole = new Map<number, JsonObject>();
   /** The items of `output_item.added` and `output_item.done` events. */
   private readonly shown = new Map<number, JsonObject>();
@@ -57,7 +57,7 @@ export class ItemReader {
   private refused = false;
 
   constructor(next: Sink<ReplyEvent>) {
-    this.writer = replyWriter(next);
+    this.writer = new ReplyEmitter(next);
   }
 
   get ended(): boolean {
@@ -232,7 +232,7 @@ const fresh = (index: number): Progress => ({ index, id: "", extras: {}, part: u
 const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
 
 /** Returns whether the message is a refusal. */
-function emitMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
+function emitMessage(writer: ReplyEmitter, item: JsonObject, progress: Progress): boolean {
   const current = typeof progress.part === "number" ? progress.part : 0;
   let extras = progress.id === "" ? messageExtras(item) : progress.extras;
   let refused = false;
@@ -266,7 +266,7 @@ const annotationExtras = ({ annotations }: JsonObject): WithExtras =>
   Array.isArray(annotations) && annotations.length > 0 ? extrasOf({ annotations }) : {};
 
 /** The parts of thinking are separated by a blank line. */
-function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObject) {
+function thinkingDelta(writer: ReplyEmitter, progress: Progress, event: JsonObject) {
   const delta = textIn(event.delta);
   if (delta === "") return;
   const part = event.summary_index === undefined ? `content ${event.content_index}` : `summary ${event.summary_index}`;
@@ -277,7 +277,7 @@ function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObjec
   writer.delta(delta);
 }
 
-function emitReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+function emitReasoning(writer: ReplyEmitter, item: JsonObject, progress: Progress) {
   const id = progress.id || textIn(item.id);
   const text = progress.spoke ? "" : thinkingText(item);
   const value = textIn(item.encrypted_content);
@@ -288,7 +288,7 @@ function emitReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress
   writer.close(value === "" ? {} : { signature });
 }
 
-function emitCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+function emitCall(writer: ReplyEmitter, item: JsonObject, progress: Progress) {
   writer.open(`${progress.index}`, callBlock(item));
   if (!progress.spoke) writer.delta(textIn(item.type === "function_call" ? item.arguments : item.input));
   writer.close();

@@ -13,7 +13,7 @@ import {
   type ReplyEvent,
   type WholeBlock,
 } from "../hub/reply";
-import { EventWriter, type Finish } from "../hub/reply-writing";
+import { type Finish, WireWriter } from "../hub/reply-writing";
 import { isToolSearch } from "../hub/tool-search";
 import { echoOf } from "./echo";
 import { ownId } from "./ids";
@@ -71,7 +71,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
 }
 
 /** Writes the wire's events in the complete order that the strictest client needs. */
-class ResponseWriter extends EventWriter {
+class ResponseWriter extends WireWriter {
   private readonly output: JsonObject[] = [];
   private readonly echo: JsonObject;
   private readonly searches: ReturnType<typeof searchWriter>;

@@ -10,22 +10,22 @@ import { upstreamFacts } from "../hub/upstream-facts";
 import type { OpenItem, ShownItem, Wire } from "./item-writer";
 import { decodeTools, encodeTools, hubName, type ToolNames } from "./tools";
 
-const isObjectList = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const objectsOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 // ── Requests ──
 
 /** Searches of tools are the upstream's own matter if it has one; and it takes so many tools only. */
 export function offersServerTools({ tools, input }: JsonObject, model: ModelFacts): boolean {
-  const always = isObjectList(tools).filter(({ defer_loading }) => defer_loading !== true);
+  const always = objectsOf(tools).filter(({ defer_loading }) => defer_loading !== true);
   if (always.length > upstreamFacts.responses.toolLimit) return true;
   if (hasToolSearch(model, "responses")) return false;
-  const items = isObjectList(input);
+  const items = objectsOf(input);
   const lists = [tools, ...items.filter(({ type }) => type === "additional_tools").map((item) => item.tools)];
   return lists.some(isSearched) || items.some(({ type }) => textIn(type).startsWith("tool_search_"));
 }
 
 const isSearched = (tools: unknown): boolean =>
-  isObjectList(tools).some(
+  objectsOf(tools).some(
     ({ type, defer_loading, tools }) => type === "tool_search" || defer_loading === true || isSearched(tools),
   );
 
