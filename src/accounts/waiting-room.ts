@@ -23,6 +23,13 @@ export interface Waiter {
   signal: AbortSignal;
 }
 
+/** One that still waits; it is put into its line again where it is missing, since a message may have been lost. */
+export interface KeptWaiter extends Pick<Waiter, "id" | "line"> {
+  readyInMs: number;
+  /** For how long it has waited. */
+  waitedMs: number;
+}
+
 /** The lines of all servers of a team. */
 export interface SharedLines {
   /** @param readyInMs How long its limit lasts. */
@@ -30,8 +37,8 @@ export interface SharedLines {
   /** Its limit has ended, or lasts longer than was thought. */
   move(id: string, readyInMs: number): Promise<void>;
   leave(id: string): Promise<void>;
-  /** To be called every few seconds: only these still wait here. What a server has not kept for a while is gone with it. */
-  keep(ids: readonly string[]): Promise<void>;
+  /** To be called every few seconds with all that wait here. What a server has not kept for a while is gone with it. */
+  keep(waiters: readonly KeptWaiter[]): Promise<void>;
   /** The ids of the `count` oldest requests of a line whose limits have ended, on all servers that are alive. */
   first(line: string, count: number): Promise<ReadonlySet<string>>;
 }
@@ -68,6 +75,8 @@ interface Entry {
   isOut: boolean;
   /** Its limit has ended. */
   isReady: boolean;
+  /** By the monotonic clock, ms. */
+  joinedAt: number;
   /** What others are told of it, one after the other. */
   telling: Promise<void>;
   letOut(): void;
@@ -122,6 +131,7 @@ export class WaitingRoom {
       waiter,
       isOut: false,
       isReady: false,
+      joinedAt: known?.joinedAt ?? performance.now(),
       telling: known?.telling ?? Promise.resolve(),
       letOut: resolve,
       refuse: reject,
@@ -223,7 +233,18 @@ export class WaitingRoom {
     if (performance.now() - this.#keptAt < keepEvery) return;
     this.#keptAt = performance.now();
     const { shared, warn } = this.#options;
-    void shared?.keep([...this.#entries.keys()]).catch((thrown) => warn(untold, thrown));
+    if (!shared) return;
+    const kept = [...this.#entries.values()].map(({ waiter, isOut, joinedAt }) => ({
+      ...{ id: waiter.id, line: waiter.line, waitedMs: performance.now() - joinedAt },
+      readyInMs: isOut ? 0 : (waiter.untilReady() ?? 0),
+    }));
+    // One that left meanwhile may have been put back.
+    const takeBack = () =>
+      Promise.all(kept.filter(({ id }) => !this.#entries.has(id)).map(({ id }) => shared.leave(id)));
+    void shared
+      .keep(kept)
+      .then(takeBack)
+      .catch((thrown) => warn(untold, thrown));
   }
 
   #lookAt(entry: Entry): void {

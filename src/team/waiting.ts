@@ -5,6 +5,9 @@ import type { Postgres } from "./connection";
 /** Seconds after which the requests of a server that does not keep them are gone with it. */
 const goneAfter = 15;
 
+/** Seconds by which a message may be late: one that is ready so soon keeps its turn before others that came after it. */
+const lateBy = 2;
+
 /** @param replica The id of this server. */
 export const postgresLines = (postgres: Postgres, replica: string): SharedLines => ({
   async join({ id, line }, readyInMs) {
@@ -25,18 +28,20 @@ export const postgresLines = (postgres: Postgres, replica: string): SharedLines 
   async leave(id) {
     await postgres.ask((sql) => sql`DELETE FROM dragoman.waiting WHERE request_id = ${id}`);
   },
-  async keep(ids) {
-    const kept = JSON.stringify(ids);
+  async keep(waiters) {
     await postgres.ask(
-      (sql) => sql`WITH kept AS (SELECT jsonb_array_elements_text(${kept}::text::jsonb) AS id),
-        gone AS (DELETE FROM dragoman.waiting WHERE replica = ${replica} AND request_id NOT IN (SELECT id FROM kept))
-        UPDATE dragoman.waiting SET seen_at = now() WHERE request_id IN (SELECT id FROM kept)`,
+      (sql) => sql`INSERT INTO dragoman.waiting (request_id, replica, line, joined_at, ready_at)
+        SELECT id, ${replica}::uuid, line, now() - make_interval(secs => "waitedMs" / 1000),
+          now() + make_interval(secs => "readyInMs" / 1000)
+        FROM json_to_recordset(${JSON.stringify(waiters)}::text::json)
+          AS given(id text, line text, "waitedMs" float8, "readyInMs" float8)
+        ON CONFLICT (request_id) DO UPDATE SET seen_at = now()`,
     );
   },
   async first(line, count) {
     const rows = await postgres.ask(
       (sql) => sql<{ id: string }[]>`SELECT request_id AS id FROM dragoman.waiting
-        WHERE line = ${line} AND ready_at <= now() AND seen_at > now() - make_interval(secs => ${goneAfter})
+        WHERE line = ${line} AND ready_at <= now() + make_interval(secs => ${lateBy}) AND seen_at > now() - make_interval(secs => ${goneAfter})
         ORDER BY joined_at, request_id LIMIT ${count}`,
     );
     return new Set(rows.map(({ id }) => id));
