@@ -72,12 +72,6 @@ export const accountCommands = {
       run: async (given) => (await import("../usage")).usage(given),
     }),
     command({
-      name: "statusline",
-      about: "Print what a Claude Code session cost, for its status line; reads Claude Code's JSON on stdin",
-      options: {},
-      run: async (given) => (await import("../statusline")).statusline(given),
-    }),
-    command({
       name: "models",
       about: "List the models of the running server, with their limits and cost",
       brief: "The models, with their cost",

@@ -87,6 +87,11 @@ export const otherCommands = {
         return 0;
       },
     }),
+    command({
+      name: "statusline",
+      about: "Print what a Claude Code session cost, for its status line; reads Claude Code's JSON on stdin",
+      run: async (given) => (await import("../statusline")).statusline(given),
+    }),
     ...databaseCommands,
   ],
 };
