@@ -114,9 +114,4 @@ const added = [
   ...[...measureNames, ...durations].flatMap((name) => [`${name}_count`, `${name}_sum`] as const),
 ] as const;
 
-export const totalsOf = (sums: Sums): Totals => {
-  const adder = new Adder();
-  adder.add(sums);
-  return adder.totals();
-};
 export const noTotals = (): Totals => new Adder().totals();
