@@ -3,11 +3,12 @@
  * headers that these clients sent to the demo (2026-11). Their prompts were shortened.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Prompt } from "../../src/admin/api/prompts";
 import type { ShownEntry } from "../../src/admin/api/requests";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { inProcess } from "../support/in-process";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const canary = "xylophone-canary";
@@ -162,6 +163,15 @@ test("the pages show the bill and each request", async () => {
   const page = await (await fetch(`${proxy.url}/admin/prompts/${items[2]!.prompt}`)).text();
   expect(page.split("Subagent: Explore</a>").length - 1).toBe(2);
   expect((await fetch(`${proxy.url}/admin/prompts/0`)).status).toBe(404);
+});
+
+test("`dragoman usage --by prompt` says the same", async () => {
+  const { items } = await prompts();
+  writeFileSync(join(proxy.home, "running.json"), JSON.stringify({ url: proxy.url, pid: 1 }));
+  const { code, stdout, stderr } = await inProcess(["usage", "--by", "prompt"], { DRAGOMAN_HOME: proxy.home });
+  expect([code, stderr]).toEqual([0, expect.stringContaining("1 request named no prompt")]);
+  for (const { why } of items) expect(stdout).toContain(why.slice(0, 30));
+  expect((await inProcess(["usage", "--by", "moon"])).code).toBe(2);
 });
 
 test("no word of a prompt and none of the client's ids is kept or shown", async () => {

@@ -68,8 +68,13 @@ export const accountCommands = {
         watch: optional("[seconds]", "Print it again every 30 seconds, or at another interval", (given) =>
           given === true ? 30 : given === undefined ? undefined : watch(given),
         ),
+        by: text("<what>", "prompt: what each of the newest prompts cost, and why", { values: () => ["prompt"] }),
       },
-      run: async (given) => (await import("../usage")).usage(given),
+      run: async (given) => {
+        if (given.by === undefined) return (await import("../usage")).usage(given);
+        if (given.by !== "prompt") throw new UsageError("--by must be: prompt.");
+        return (await import("../usage-by-prompt")).usageByPrompt(given);
+      },
     }),
     command({
       name: "models",
