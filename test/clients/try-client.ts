@@ -6,7 +6,6 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
-import { setVariables } from "../../src/clients/shells";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { type Command, program, run } from "../support/command";
@@ -131,7 +130,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
   // A client without a file has its settings in the environment only.
-  if (!path && !connecting.said.includes(setVariables(setup.variables, "bash")))
+  if (!path && Object.keys(setup.variables).some((name) => !connecting.said.includes(`export ${name}=`)))
     faults.push("its variables were not printed");
   const undoing = path
     ? await connect(proxy, home, [tool.id, "--undo", ...(changed || dropping ? ["--force"] : [])], key)
