@@ -126,6 +126,7 @@ describe("the feed", () => {
         searches: null,
         parent_id: null,
         fallbacks: [],
+        ...{ waited_for: null, waits_until_ms: null, prompt: null, kind: null, agent_type: null, project: null },
       },
     });
     expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({

@@ -179,8 +179,8 @@ describeWithDatabases("the owner's members", (postgres) => {
   });
 
   test("the page shows many members in pages, by name or by use, and finds one by a part of the name", async () => {
-    await withTeamStores(team, ({ postgres: { transact } }) =>
-      transact(async (sql) => {
+    await withTeamStores(team, ({ postgres }) =>
+      postgres.transact(async (sql) => {
         await sql`INSERT INTO dragoman.members (name, created_at_ms, revision)
           SELECT 'many ' || i, 0, dragoman.announce_change('members') FROM generate_series(1, 120) AS i`;
       }),

@@ -699,7 +699,7 @@ describe("one request", () => {
     full.app.history.flush();
     const words = wordsOf(await textOf(full, "/admin/requests/one"));
     for (const text of [
-      "claude-cli/2.0 requested claude-sonnet-4-6 at /v1/messages , as a stream.",
+      "Claude Code 2.0 requested claude-sonnet-4-6 at /v1/messages , as a stream.",
       "translated from messages to chat",
       "Billed as a user turn: the last message is a person",
       "octo-demo answered 429 after 200 ms",

@@ -108,8 +108,8 @@ describeWithDatabases("keys of members", (postgres) => {
     expect((await make("gone", day(-1))).json.error.message).toContain("would have expired already");
     expect((await make("short", day(2))).status).toBe(200);
     // As if the key had been made two months ago.
-    await withTeamStores(team, ({ postgres: { transact } }) =>
-      transact(async (sql) => {
+    await withTeamStores(team, ({ postgres }) =>
+      postgres.transact(async (sql) => {
         await sql`UPDATE dragoman.keys SET created_at_ms = created_at_ms - ${60 * dayMs}::bigint,
           revision = dragoman.announce_change('keys') WHERE member = ${id} AND name = 'key-1'`;
       }),
@@ -221,8 +221,8 @@ describeWithDatabases("keys of members", (postgres) => {
 
   test("keys that are made and revoked again and again end for the day, because their rows stay", async () => {
     const { id, key } = await join("elsa");
-    await withTeamStores(team, ({ postgres: { transact } }) =>
-      transact(async (sql) => {
+    await withTeamStores(team, ({ postgres }) =>
+      postgres.transact(async (sql) => {
         await sql`INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revoked_at_ms, revision)
           SELECT sha256(('old' || i)::bytea), ${id}, 'old ' || i, ${Date.now()}, ${Date.now()},
             dragoman.announce_change('keys') FROM generate_series(1, ${maxDailyKeys - 1}) AS i`;

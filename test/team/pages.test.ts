@@ -210,7 +210,7 @@ describeWithOwnPostgres("the pages of a team", (postgres) => {
     await one.app.config.change({ budgets: [{ name: "all", unit: "requests", limit: 9, per: "month" }] });
     const asked = new Map<string, boolean>();
     const { history } = one.app;
-    const { statistics } = history;
+    const statistics = history.statistics.bind(history);
     history.statistics = (filters, by) => {
       asked.set(by.join(), viewOf(filters, by) !== undefined);
       return statistics(filters, by);
