@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
-import { writePrivate } from "./files";
+import { readPrivate, writePrivate } from "./files";
 import { withLock } from "./lock";
 import { patched, type Stored } from "./patch";
 import { type ConfigReading, fingerprint, readConfig } from "./read-config";
@@ -11,12 +11,21 @@ import { type Config, parseConfig } from "./schema";
 
 export type { Stored } from "./patch";
 
+/** Bytes. */
+const maxMark = 64;
 /** Milliseconds between two checks of the file. An error in it is reported at the second check. */
 const checkEvery = 500;
 
-/** The one member whose edits in the file wait for the next start of a server: whoever edits the file should not lock clients out. The API sets it at once. */
+/**
+ * The one member whose edits in the file wait for the next start of a server: whoever edits the file should not lock clients
+ * out. The API sets it at once, on all servers of the folder: a hash beside the file tells the others that a call set it, so
+ * that a key that was revoked at one is refused at all.
+ */
 const waitingMember = "auth";
 const waitingKey = "auth.apiKeys";
+const markPath = (path: string) => `${path}.keys`;
+const markOf = (config: Config) =>
+  new Bun.CryptoHasher("sha256").update(JSON.stringify(config[waitingMember])).digest("hex");
 
 export interface ConfigStore {
   /** The config in effect, with defaults. Read it at each use: a change replaces the object. */
@@ -140,12 +149,17 @@ function hold(held: Held, next: ConfigReading, { edited = false, setsKeys = fals
 /** Reads the file if it is another one than was seen. */
 function look(held: Held): void {
   const { path } = held;
-  const print = fingerprint(path);
-  if (print === undefined || print === held.seen) return;
+  const file = fingerprint(path);
+  const print = `${file} ${fingerprint(markPath(path))}`;
+  if (file === undefined || print === held.seen) return;
   try {
     const now = readConfig(path, held);
     held.seen = print;
-    if (now.text !== held.text || held.fault !== undefined) hold(held, now, { edited: true });
+    const setsKeys =
+      !Bun.deepEquals(held.current[waitingMember], now.config[waitingMember]) &&
+      readPrivate(markPath(path), maxMark) === markOf(now.config);
+    if (now.text !== held.text || held.fault !== undefined || setsKeys)
+      hold(held, now, { edited: !setsKeys, setsKeys });
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     held.fault = withoutFolder(path, thrown.message);
@@ -178,10 +192,12 @@ interface Planned extends ConfigReading {
 
 /** Writes a planned change and lets it take effect. */
 function change(held: Held, patch: Stored, { isNew, ...next }: Planned): void {
+  const setsKeys = Object.hasOwn(patch, waitingMember);
+  if (setsKeys) writePrivate(markPath(held.path), markOf(next.config));
   if (isNew) writePrivate(held.path, next.text);
   // Read again at the next look: it may have been edited by hand in this very moment.
   held.seen = undefined;
-  hold(held, next, { setsKeys: Object.hasOwn(patch, waitingMember) });
+  hold(held, next, { setsKeys });
 }
 
 /** A file with an error is not overwritten: its owner may be editing it. */

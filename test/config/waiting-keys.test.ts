@@ -31,13 +31,16 @@ afterEach(() => {
 const edit = (config: object) => writeFileSync(path, JSON.stringify(config));
 const heldBy = (store: ConfigStore) => store.current.auth.apiKeys;
 
-test("a key that a call sets holds at once, and in another process from its next start, which it says", async () => {
+test("a key that a call sets holds at once, in another process too, whatever is edited by hand meanwhile", async () => {
   await one.change(keys(second));
   expect([heldBy(one), one.waiting]).toEqual([[second!], []]);
   other.reload();
-  expect([heldBy(other), other.waiting, told]).toEqual([[first!], ["auth.apiKeys"], [[[], true]]]);
-  expect(heldBy(openConfig(path))).toEqual([second!]);
-  expect(readdirSync(home).sort()).toEqual(["config.json", "config.json.lock"]);
+  expect([heldBy(other), other.waiting, told]).toEqual([[second!], [], [[["auth"], false]]]);
+  await one.change(keys(third));
+  edit({ ...keys(third), maxRows: 7 });
+  other.reload();
+  expect([heldBy(other), other.current.maxRows]).toEqual([[third!], 7]);
+  expect(readdirSync(home).sort()).toEqual(["config.json", "config.json.keys", "config.json.lock"]);
 });
 
 test("one that somebody writes into the file holds from the next start, whatever else a call changes meanwhile", async () => {
@@ -52,8 +55,12 @@ test("one that somebody writes into the file holds from the next start, whatever
 test("a call that sets what the file has already makes it hold", async () => {
   edit(keys(second));
   one.reload();
+  other.reload();
+  expect(other.waiting).toEqual(["auth.apiKeys"]);
   await one.change(keys(second));
   expect([heldBy(one), one.waiting]).toEqual([[second!], []]);
+  other.reload();
+  expect([heldBy(other), other.waiting]).toEqual([[second!], []]);
 });
 
 test("a file that is as it was before waits for nothing", async () => {

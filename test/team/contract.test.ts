@@ -186,11 +186,10 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const [one, other] = [stores.openConfig(), (await open()).openConfig()];
       const heard: string[][] = [];
       other.follow({ changed: (members) => void heard.push(members), refused: unreachable });
-      // In a data folder, keys that another process has set take effect at the next start, as those of an edit do.
-      await one.change({ logLevel: "warn", allowedOrigins: ["https://app.example"] });
+      await one.change({ logLevel: "warn", auth: { apiKeys: ["k-0123456789"] } });
       await until(() => other.current.logLevel === "warn", "the other config has the new value");
-      expect(other.current.allowedOrigins).toEqual(["https://app.example"]);
-      expect(heard.flat().sort()).toEqual(["allowedOrigins", "logLevel"]);
+      expect(other.current.auth.apiKeys).toEqual(["k-0123456789"]);
+      expect(heard.flat().sort()).toEqual(["auth", "logLevel"]);
       for (const each of [one, other]) each.close();
     });
 
