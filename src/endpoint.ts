@@ -17,8 +17,8 @@ export interface EndpointDocument {
   query?: z.ZodObject;
   /** A JSON object, validated before `handle`. */
   body?: z.ZodObject;
-  /** A JSON object that `handle` reads and validates itself. */
-  reads?: z.ZodType;
+  /** A JSON object that `handle` reads and validates itself, or a shape for each content type. */
+  reads?: z.ZodType | Readonly<Record<string, z.ZodType>>;
   /** JSON of this shape, or a shape for each content type; missing if the endpoint only declines. */
   response?: z.ZodType | Readonly<Record<string, z.ZodType>>;
   /** JSON of the answers with another status that are no errors. */
@@ -69,7 +69,7 @@ interface Definition<
   params?: Deferred<Params>;
   query?: Deferred<Query>;
   body?: Deferred<Body>;
-  reads?: Deferred<z.ZodType>;
+  reads?: Deferred<NonNullable<EndpointDocument["reads"]>>;
   response?: Deferred<Result> | Deferred<NonNullable<EndpointDocument["response"]>>;
   otherAnswers?: Deferred<NonNullable<EndpointDocument["otherAnswers"]>>;
   handle(

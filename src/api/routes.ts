@@ -148,6 +148,12 @@ async function openSocket({ app, request, caller }: ClientContext): Promise<Resp
 
 /** Loaded with the first request for it. */
 const gateway = () => import("./gateway");
+const oauthForm = (names: readonly string[]) => () => ({
+  "application/x-www-form-urlencoded": z.looseObject(
+    Object.fromEntries(names.map((name) => [name, z.string().optional()])),
+  ),
+});
+const otlpBody = () => ({ "application/json": z.looseObject({}), "application/x-protobuf": z.string() });
 const gatewayReference = "https://www.rfc-editor.org/rfc/rfc8628";
 
 // biome-ignore format: a table
@@ -234,19 +240,19 @@ export const routes: ClientRoute[] = [
     response: () => z.looseObject({ issuer: z.string() }), errors: ["not_found"],
     handle: async (context) => (await gateway()).discovery(context) }),
   signInEndpoint({ method: "POST", path: gatewayPaths.device, access: everybody, dialect: "chat", about: "Begins the sign-in of a tool (RFC 8628): a code that a member confirms on a page. The form may have `surface`, a name for the tool.",
-    response: () => z.looseObject({ device_code: z.string(), user_code: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
+    reads: oauthForm(["surface"]), response: () => z.looseObject({ device_code: z.string(), user_code: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
     handle: async (context) => (await gateway()).beginLogin(context) }),
   signInEndpoint({ method: "POST", path: gatewayPaths.token, access: everybody, dialect: "chat", about: "The short-lived key of a sign-in that was confirmed, or another one for a refresh token. A removed member gets 401 with `invalid_grant`.",
-    response: () => z.looseObject({ access_token: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
+    reads: oauthForm(["grant_type", "device_code", "refresh_token"]), response: () => z.looseObject({ access_token: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
     handle: async (context) => (await gateway()).giveTokens(context) }),
   signInEndpoint({ method: "POST", path: gatewayPaths.revoke, access: everybody, dialect: "chat", about: "Signs a tool out: its key is revoked (RFC 7009).",
-    errors: ["not_found", "rate_limit", "permission"],
+    reads: oauthForm(["token"]), errors: ["not_found", "rate_limit", "permission"],
     handle: async (context) => (await gateway()).endLogin(context) }),
   endpoint({ method: "GET", path: gatewayPaths.settings, access: usage, dialect: "messages", about: "The settings of Claude Code for the member, with an `ETag`: models, what budgets allow, and `claudeCodeSettings` of the config.",
     response: () => z.looseObject({ uuid: z.string(), checksum: z.string(), settings: z.looseObject({}) }),
     handle: async (context) => (await gateway()).managedSettings(context) }),
   ...Object.entries(telemetryPaths).map(([kind, path]) => endpoint({ method: "POST", path, access: usage, dialect: "messages", about: `Takes the ${kind} of a client (OTLP). They are counted, and not kept.`,
-    response: () => z.looseObject({}),
+    reads: otlpBody, response: () => z.looseObject({}),
     handle: async (context) => (await gateway()).takeTelemetry(context, kind) })),
   serverEndpoint({ method: "GET", path: "/", access: everybody, dialect: "chat", about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",
     response: frontSchema,

@@ -69,7 +69,7 @@ describe.each(Object.keys(drivers).filter((shell) => Bun.which(shell)))("%s", (s
   });
 
   test("completes the beginning of a word, commands of commands, and the values it knows", () => {
-    expect(complete(shell, "sta").sort()).toEqual(["start", "status"]);
+    expect(complete(shell, "sta").sort()).toEqual(["start", "status", "statusline"]);
     expect(
       complete(shell, "auth", "")
         .filter((word) => !word.startsWith("-"))

@@ -108,7 +108,7 @@ describe("a miss", () => {
     proxy.pass(50 * 60_000);
     expect(await send(proxy, { model: haiku, turns: 3 })).toBe(afterTen);
     proxy.pass(70 * 60_000);
-    expect(await send(proxy, { model: haiku, turns: 4 })).toBe("expired");
+    expect(await send(proxy, { model: haiku, turns: 4 })).toBe("expired_long");
   });
 
   test("is of the account if another one served", async () => {
