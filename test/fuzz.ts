@@ -5,7 +5,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { runTests } from "./support/report";
+import { allWorkers, runTests } from "./support/report";
 
 const root = join(import.meta.dir, "..");
 const seconds = Number(process.env.FUZZ_SECONDS ?? 60);
@@ -24,7 +24,7 @@ let [rounds, passed] = [0, 0];
 do {
   const seed = Math.trunc(Math.random() * 2 ** 31);
   rounds += 1;
-  const results = await runTests(files, { root, parallel: true, env: { SEED: String(seed), PROOF: "1" } });
+  const results = await runTests(files, { root, workers: allWorkers, env: { SEED: String(seed), PROOF: "1" } });
   for (const { file, name, outcome, message } of results) {
     if (outcome === "passed") passed += 1;
     if (outcome !== "failed" || kept.has(`${file}\n${name}`)) continue;

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { quarantine } from "./quarantine";
 import { buildProgram } from "./support/command";
-import { runTests, type TestResult } from "./support/report";
+import { allWorkers, runTests, type TestResult } from "./support/report";
 import { serveSharedPostgres } from "./support/shared-postgres";
 
 const root = join(import.meta.dir, "..");
@@ -42,16 +42,20 @@ await using program = files.filter(startsProgram).length >= fewestForProgram ? a
 const env = { SEED: seed, ...postgres?.env, ...program?.env };
 
 const startedAt = performance.now();
+const common = { root, flags, env };
+const sharing = files.filter((file) => !isProof(file) && !changesGlobals(file));
+const alone = files.filter((file) => !isProof(file) && changesGlobals(file));
+const ofSharing = runTests(sharing, {
+  ...common,
+  workers: alone.length > 0 ? allWorkers - 1 : allWorkers,
+  isolated: false,
+});
+// The times of both are written to one file.
+if (flags.includes("--update-timings")) await ofSharing;
 const results = [
-  ...(await runTests(
-    files.filter((file) => !isProof(file) && !changesGlobals(file)),
-    { root, parallel: true, isolated: false, flags, env },
-  )),
-  ...(await runTests(
-    files.filter((file) => !isProof(file) && changesGlobals(file)),
-    { root, parallel: true, flags, env },
-  )),
-  ...(await runTests(files.filter(isProof), { root, parallel: false, flags, env })),
+  ...(await runTests(alone, { ...common, workers: sharing.length > 0 ? 1 : allWorkers })),
+  ...(await ofSharing),
+  ...(await runTests(files.filter(isProof), common)),
 ].filter((result) => !isLeftOut(result));
 const failed = results.filter(({ outcome }) => outcome === "failed");
 const isPardoned = ({ file, name }: TestResult) =>
@@ -95,7 +99,7 @@ async function labelsOf(failures: readonly TestResult[]): Promise<Map<string, st
   if (again.length === 0 || again.length > mostLabelled) return new Map();
   console.log(`\nOnce more, each alone, to see whether they fail there too: ${again.join(", ")}\n`);
   const second: TestResult[] = [];
-  for (const file of again) second.push(...(await runTests([file], { root, parallel: false, flags, env })));
+  for (const file of again) second.push(...(await runTests([file], common)));
   // A whole file that fails (it crashes, say) bears another name where it runs alone.
   const isWhole = ({ name }: TestResult) => name.startsWith("(");
   const failsAlone = (result: TestResult) =>

@@ -18,8 +18,8 @@ export interface TestResult {
 export interface RunOptions {
   /** Below which the files are; the current folder of the run. */
   root: string;
-  /** Files run side by side; otherwise one after the other. */
-  parallel: boolean;
+  /** So many files run side by side; otherwise one after the other. */
+  workers?: number;
   /** Each file has a global object and modules of its own, which costs a third of a second; true when missing. */
   isolated?: boolean;
   /** Further arguments of `bun test`. */
@@ -27,8 +27,8 @@ export interface RunOptions {
   env?: Record<string, string>;
 }
 
-/** Many files wait for processes, servers and timers for half of their time. */
-const workers = 2 * availableParallelism();
+/** As many files side by side as wait for processes, servers and timers for half of their time. */
+export const allWorkers = 2 * availableParallelism();
 
 /** What a file did that has no test to tell it by: it could not be loaded, or has no test. */
 const asFile = "(the file)";
@@ -49,10 +49,10 @@ export async function runTests(files: readonly string[], options: RunOptions): P
     const child = Bun.spawn(
       [
         ...[process.execPath, "test", `--timeout=${limitMs}`],
-        ...(options.parallel ? [`--parallel=${workers}`] : []),
+        ...(options.workers === undefined ? [] : [`--parallel=${options.workers}`]),
         options.isolated === false ? "--no-isolate" : "--isolate",
         // The slowest start first, so that no core is left with one at the end.
-        ...(options.parallel && existsSync(timings) ? [`--timings=${timings}`] : []),
+        ...(options.workers !== undefined && existsSync(timings) ? [`--timings=${timings}`] : []),
         ...["--reporter=junit", `--reporter-outfile=${reportPath}`, "--only-failures", ...flags],
         ...files.map((file) => `./${file}`),
       ],
