@@ -153,7 +153,11 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
   const callerOf = (request: Request) => callers.get(request)!;
   const fail = (thrown: unknown, request: Request) =>
     errorResponse(app, thrown, request, callers.get(request)?.requestId ?? "");
-  const answerClient = clientAnswers(app, callerOf, { miss: (request) => fail(nothingAt(request), request), fail });
+  const answerClient = clientAnswers(app, callerOf, {
+    miss: (request) => fail(nothingAt(request), request),
+    fail,
+    answerMcp: async (...asked) => (await import("./admin/api/mcp")).answerMcp(...asked),
+  });
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>
     (await import("./admin/api/routes")).adminAnswers(app, callerOf, () => describeApi(app), fail),

@@ -8,7 +8,7 @@ import type { Visitor } from "../net/in/guard";
 import { decodedParams } from "../net/in/params";
 import { requireGoogleKey } from "./access";
 import { findGoogleRow, routerPath } from "./google-paths";
-import { type ClientRoute, googleRows, routes } from "./routes";
+import { type ClientRoute, googleRows, type McpAnswer, routes } from "./routes";
 
 const telemetry: ReadonlySet<string> = new Set(Object.values(telemetryPaths));
 
@@ -34,7 +34,7 @@ interface SpelledRoute extends Route {
 const scopeOf = (server: Server, { key }: KeyedCaller) => server.forMember(key?.member ?? null);
 
 /** The router's rows: each row in all its spellings, but Google's by the path before the model, which may have slashes. */
-const spelledRoutes = (): SpelledRoute[] => [
+const spelledRoutes = (answerMcp: McpAnswer): SpelledRoute[] => [
   ...routes
     .filter(({ path }) => routerPath(path) === path)
     .flatMap(({ method, path, access, run }) =>
@@ -44,7 +44,8 @@ const spelledRoutes = (): SpelledRoute[] => [
           path: spelling,
           answer(request, caller, server, params) {
             access.authorize(server, request, caller);
-            return run({ server, app: scopeOf(server, caller), request, caller, params: decodedParams(params) });
+            const app = scopeOf(server, caller);
+            return run({ server, app, request, caller, answerMcp, params: decodedParams(params) });
           },
         }),
       ),
@@ -64,7 +65,7 @@ const spelledRoutes = (): SpelledRoute[] => [
       answer(request, caller, server, params) {
         requireGoogleKey(server, request, caller);
         const { row, model } = findGoogleRow(googleRows(), method, params["*"] ?? "");
-        return row.run({ server, app: scopeOf(server, caller), request, caller, params: { model } });
+        return row.run({ server, app: scopeOf(server, caller), request, caller, answerMcp, params: { model } });
       },
     }),
   ),
@@ -74,9 +75,9 @@ const spelledRoutes = (): SpelledRoute[] => [
 export const clientAnswers = (
   server: Server,
   callerOf: (request: Request) => Visitor,
-  { miss, fail }: Pick<Answers<Route>, "miss" | "fail">,
+  { miss, fail, answerMcp }: Pick<Answers<Route>, "miss" | "fail"> & { answerMcp: McpAnswer },
 ) =>
-  matcherOf<SpelledRoute>(spelledRoutes(), {
+  matcherOf<SpelledRoute>(spelledRoutes(answerMcp), {
     answer: (row, request, params) => row.answer(request, callerOf(request), server, params),
     miss,
     fail,

@@ -43,11 +43,11 @@ export function budgetsOf({ budgets, auth }: Pick<Config, "budgets" | "auth">): 
   return [...budgets, ...ofKeys];
 }
 
-/** A member, and what budgets may name of the member's. */
+/** A member, or null for the owner, and what budgets may name of this person's. */
 export interface BudgetedMember {
-  member: Pick<Member, "id" | "name">;
-  /** Names of the member's client keys. */
-  keys: readonly string[];
+  member: Pick<Member, "id" | "name"> | null;
+  /** Names of client keys; null for one without a name. */
+  keys: readonly (string | null)[];
   accounts: readonly Pick<Account, "id" | "key">[];
 }
 

@@ -12,7 +12,7 @@ export interface BudgetViews {
   overview(of?: readonly Budget[]): Promise<BudgetState[]>;
   /** A budget's holders, the largest share of their limit first. @param budget One with holders. */
   holders(budget: Budget, query: Omit<HolderQuery, "limits">): Promise<{ count: number; states: BudgetState[] }>;
-  /** The states of what a member's requests may count for. */
+  /** The states of what a person's requests with these keys may count for. */
   statesOfMember(person: BudgetedMember): Awaitable<BudgetState[]>;
   /** The state of a budget of which nothing is used. */
   emptyState(budget: Budget): BudgetState;

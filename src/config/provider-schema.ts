@@ -27,6 +27,7 @@ export const ownSegments: ReadonlySet<string> = new Set([
   "wait",
   "oauth",
   "managed",
+  "mcp",
   ".well-known",
 ]);
 

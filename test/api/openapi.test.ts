@@ -143,6 +143,8 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /usage/:accountIndex", 200, "/usage/0"],
   ["GET /usage/:accountIndex", 400, "/usage/first"],
   ["GET /usage/:accountIndex", 404, "/usage/99"],
+  ["POST /mcp", 200, undefined, { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }],
+  ["POST /mcp", 400, undefined, []],
   ["GET /token", 200],
   ["GET /token", 400, "/token?account=x"],
   ["GET /token", 404, "/token?account=9"],
@@ -225,7 +227,7 @@ describe("the server answers as described", () => {
     const [method, path] = endpoint.split(" ") as [string, string];
     const { requestBody } = operation(method, path);
     const response = body
-      ? await proxy.post(address ?? path, body)
+      ? await proxy.post(address ?? path, body, { headers: { accept: "application/json, text/event-stream" } })
       : await fetch(proxy.url + (address ?? path), { method });
     expect(response.status).toBe(status);
     if (body && status === 200) expect(faults(requestBody!.content["application/json"]!.schema, body)).toEqual([]);
