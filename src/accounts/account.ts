@@ -5,7 +5,7 @@ import { type AccountState, isSuspended, type NewState, type ShownState } from "
 import { accountKeyOf, type SavedAccount } from "./account-store";
 import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "./account-sync";
 import { CopilotSession } from "./copilot-session";
-import { fetchLogin, type GithubCaller } from "./github";
+import { fetchLogin, type GithubAnswer, type GithubCaller, getFromGithub } from "./github";
 import type { Hosts, Mode } from "./hosts";
 import { isUsedUp, type Quota, type QuotaForm } from "./quota";
 import { QuotaTracker } from "./quota-tracker";
@@ -147,6 +147,15 @@ export class Account {
   /** From `copilot_quota_snapshots` of a stream. */
   learnQuotaSnapshots(snapshots: unknown): void {
     this.#open().quota.learnSnapshots(snapshots);
+  }
+
+  /**
+   * A GET of GitHub's REST host, beside all that the account's state follows from.
+   * @param token Instead of the account's own sign-in. @throws ProxyError `upstream`, `timeout`
+   */
+  askGithub(path: string, apiVersion: string, token = this.#saved.githubToken): Promise<GithubAnswer> {
+    const { hosts, version, timeoutMs } = this.#options;
+    return getFromGithub({ hosts, version, timeoutMs }, path, token, "direct", apiVersion);
   }
 
   /**

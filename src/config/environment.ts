@@ -52,6 +52,11 @@ export const variables = {
     kind: "token",
     description: "A GitHub token that serves as a temporary account; it is never saved.",
   },
+  billingToken: {
+    names: ["DRAGOMAN_BILLING_TOKEN"],
+    kind: "token",
+    description: "A GitHub token that may read your plan, for `usage --reconcile`; it is never saved.",
+  },
   githubUrl: {
     names: ["DRAGOMAN_GITHUB_URL"],
     kind: "url",
@@ -141,11 +146,12 @@ export function readEnvironment(
 
 /** What must not be logged. */
 export function secretsOfEnvironment(environment: Environment): string[] {
-  const { clientKey, adminToken, metricsToken, anthropicApiKey, databaseUrl, databaseDirectUrl } = environment;
+  const { clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, databaseUrl, databaseDirectUrl } =
+    environment;
   const passwords = [databaseUrl, databaseDirectUrl].map((url) => URL.parse(url ?? "")?.password);
   // In an address it may be percent-encoded.
   const decoded = passwords.map((password) => password?.replace(/(?:%[\da-f]{2})+/gi, (bytes) => unescaped(bytes)));
-  const all = [clientKey, adminToken, metricsToken, anthropicApiKey, ...passwords, ...decoded];
+  const all = [clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, ...passwords, ...decoded];
   return [...new Set(all.filter((secret) => secret !== undefined))].filter((secret) => secret !== "");
 }
 

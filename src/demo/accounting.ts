@@ -23,10 +23,11 @@ export function chargeRequest(demo: DemoState, account: DemoAccount, model: Mode
 }
 
 /** Charges one answer in credits, under token billing. */
-export function chargeTokens(account: DemoAccount, model: Model, usage: Usage): void {
+export function chargeTokens(demo: DemoState, account: DemoAccount, model: Model, usage: Usage): void {
   const { premium, tokenBilling } = account.quota;
   if (!tokenBilling) return;
   const credits = nanoCredits(model, usage) / 1e9;
+  demo.charge({ login: account.login, at: demo.now(), model: model.name, credits });
   premium.creditsUsed = (premium.creditsUsed ?? 0) + credits;
   if (premium.entitlement > 0) premium.remaining -= credits;
 }

@@ -49,6 +49,8 @@ export interface DemoAccount {
   login: string;
   /** `ghu_…` is exchanged for a Copilot token; `gho_…` is itself the bearer token on the model host. */
   githubToken: string;
+  /** A fine-grained token of the person that may read the plan. A sign-in may not. */
+  planToken?: string;
   /** free, individual, individual_pro, business, enterprise */
   plan: string;
   sku: string;
@@ -119,6 +121,7 @@ export const demoAccounts = (): DemoAccount[] => [
   {
     login: "octo-demo",
     githubToken: "ghu_DEMOoctoDEMOoctoDEMOoctoDEMOocto0001",
+    planToken: "github_pat_DEMOocto0001",
     plan: "individual",
     sku: "monthly_subscriber_quota",
     host: "individual",
@@ -127,6 +130,7 @@ export const demoAccounts = (): DemoAccount[] => [
   {
     login: "work-demo",
     githubToken: "ghu_DEMOworkDEMOworkDEMOworkDEMOwork0002",
+    planToken: "github_pat_DEMOwork0002",
     plan: "business",
     sku: "copilot_for_business_seat_quota",
     host: "business",
@@ -135,6 +139,7 @@ export const demoAccounts = (): DemoAccount[] => [
   {
     login: "plus-demo",
     githubToken: "gho_DEMOplusDEMOplusDEMOplusDEMOplus0003",
+    planToken: "github_pat_DEMOplus0003",
     plan: "individual_pro",
     sku: "plus_monthly_subscriber_quota",
     host: "individual",

@@ -73,7 +73,7 @@ export const devicePage = () =>
 
 /** GET /user */
 export function whoAmI(demo: DemoState, authorization: string | undefined): Response {
-  const account = byGithubToken(demo, authorization);
+  const account = byGithubToken(demo, authorization, ["githubToken", "planToken"]);
   const id = 1000 + demo.accounts.indexOf(account);
   return Response.json({
     login: account.login,
@@ -132,10 +132,52 @@ function mint({ sku, host }: DemoAccount, expires: number): string {
 export const copilotUser = (demo: DemoState, authorization: string | undefined): Response =>
   Response.json(quotaReport(demo, byGithubToken(demo, authorization)));
 
+/**
+ * GET /users/{login}/settings/billing/ai_credit/usage: what an account was charged, by model, in a month or on a day of it. Only a
+ * token with the right to the plan reads it, and only for a plan that the person pays for.
+ */
+export function creditUsage(
+  demo: DemoState,
+  login: string,
+  { authorization, query }: { authorization: string | undefined; query: string },
+): Response {
+  const account = byGithubToken(demo, authorization, ["planToken", "githubToken"]);
+  if (tokenIn(authorization) !== account.planToken) throw githubError(403, "Resource not accessible by integration");
+  if (account.login.toLowerCase() !== login.toLowerCase() || account.host === "business")
+    throw githubError(404, "Not Found");
+  const asked = new URLSearchParams(query);
+  const today = new Date(demo.now());
+  const year = Number(asked.get("year") ?? today.getUTCFullYear());
+  const month = Number(asked.get("month") ?? today.getUTCMonth() + 1);
+  const day = asked.has("day") ? Number(asked.get("day")) : undefined;
+  const from = Date.UTC(year, month - 1, day ?? 1);
+  const to = day === undefined ? Date.UTC(year, month, 1) : Date.UTC(year, month - 1, day + 1);
+  const charges = demo.charges.filter((each) => each.login === account.login && each.at >= from && each.at < to);
+  const usageItems = [...Map.groupBy(charges, ({ model }) => model)].map(([model, ofModel]) => {
+    const credits = ofModel.reduce((sum, each) => sum + each.credits, 0);
+    return {
+      product: "Copilot",
+      sku: "Copilot AI Credits",
+      model,
+      unitType: "ai-credits",
+      pricePerUnit: 0.01,
+      ...{ grossQuantity: credits, grossAmount: credits / 100 },
+      ...{ discountQuantity: credits, discountAmount: credits / 100, netQuantity: 0, netAmount: 0 },
+    };
+  });
+  return Response.json({ timePeriod: { year, month, ...(day && { day }) }, user: account.login, usageItems });
+}
+
 /** `token X` and `Bearer X` are the same to GitHub. */
-function byGithubToken(demo: DemoState, authorization = ""): DemoAccount {
-  const token = /^(?:token|bearer) (.+)$/i.exec(authorization)?.[1];
-  const account = demo.accounts.find((candidate) => candidate.githubToken === token);
+const tokenIn = (authorization = "") => /^(?:token|bearer) (.+)$/i.exec(authorization)?.[1];
+
+function byGithubToken(
+  demo: DemoState,
+  authorization: string | undefined,
+  kinds: readonly ("githubToken" | "planToken")[] = ["githubToken"],
+): DemoAccount {
+  const token = tokenIn(authorization);
+  const account = demo.accounts.find((each) => token !== undefined && kinds.some((kind) => each[kind] === token));
   if (!account) throw githubError(401, "Bad credentials");
   return account;
 }

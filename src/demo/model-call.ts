@@ -70,7 +70,7 @@ export async function answerModelCall(demo: DemoState, call: ModelCall, dialect:
   chargeRequest(demo, account, model, headers["x-initiator"]);
   const reply = answer(ask, model, effects);
   Object.assign(reply.usage, useCache(demo, account, model, ask, reply.usage.input));
-  chargeTokens(account, model, reply.usage);
+  chargeTokens(demo, account, model, reply.usage);
 
   const context: ReplyContext = { ...view, demo, effects, reply };
   const quota = quotaHeaders(demo, account);

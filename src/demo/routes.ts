@@ -5,7 +5,7 @@ import { admit } from "./auth";
 import { chooseAtOnce, chooseByIntent, openSession } from "./auto";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
-import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
+import { copilotUser, creditUsage, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
 import { listedModels, modelFor, wireModel } from "./models";
@@ -43,6 +43,9 @@ export const githubRoutes: Route[] = [
   route("GET", /^\/user$/, ({ demo, seen }) => whoAmI(demo, seen.headers.authorization)),
   route("GET", /^\/copilot_internal\/v2\/token$/, ({ demo, seen }) => exchangeToken(demo, seen.headers.authorization)),
   route("GET", /^\/copilot_internal\/user$/, ({ demo, seen }) => copilotUser(demo, seen.headers.authorization)),
+  route("GET", /^\/users\/([^/]+)\/settings\/billing\/ai_credit\/usage$/, ({ demo, seen }, login) =>
+    creditUsage(demo, login, { authorization: seen.headers.authorization, query: seen.query }),
+  ),
 ];
 
 export const modelRoutes: Route[] = [

@@ -64,6 +64,16 @@ export interface SeenRequest {
 
 export type Interceptor = (seen: SeenRequest, request: Request) => Response | undefined | Promise<Response | undefined>;
 
+/** What an account was charged. Tests add what other clients did. */
+export interface Charge {
+  login: string;
+  /** ms */
+  at: number;
+  /** The display name. */
+  model: string;
+  credits: number;
+}
+
 /** What belongs to an account until a time (ms). */
 type Issued = Map<string, { account: DemoAccount; until: number }>;
 
@@ -80,6 +90,8 @@ export class DemoState {
   urls: Record<HostName, string> = { individual: "", business: "" };
   /** All requests, in order. */
   readonly journal: SeenRequest[] = [];
+  /** Under token billing, in order. */
+  readonly charges: Charge[] = [];
   readonly interceptions: { path: string | RegExp; answer: Interceptor; times: number }[] = [];
   /** How often each login has asked for its model list. */
   readonly listed = new Map<string, number>();
@@ -144,6 +156,11 @@ export class DemoState {
   remember(seen: SeenRequest): void {
     this.journal.push(seen);
     if (this.journal.length > this.#keep) this.journal.shift();
+  }
+
+  charge(charge: Charge): void {
+    this.charges.push(charge);
+    if (this.charges.length > this.#keep) this.charges.shift();
   }
 
   /** The next `times` requests with a matching path get this answer, or the normal one if it returns `undefined`. */

@@ -27,8 +27,12 @@ export interface ServiceFile {
 const networkVariables =
   /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|NODE_USE_SYSTEM_CA|OTEL_[A-Z_]+)$/i;
 
-/** A temporary account's token is never saved; tests shorten the limits of one run only. */
-const notKept = new Set<string>([...variables.githubToken.names, ...variables.upstreamTimeoutMs.names]);
+/** Some tokens are never saved; tests shorten the limits of one run only. */
+const notKept = new Set<string>(
+  [variables.githubToken, variables.billingToken, variables.upstreamTimeoutMs].flatMap(
+    ({ names }): readonly string[] => names,
+  ),
+);
 const ownVariables = new Set<string>(
   Object.values(variables)
     .flatMap(({ names }): readonly string[] => names)
