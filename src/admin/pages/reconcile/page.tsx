@@ -1,0 +1,200 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** GitHub's own report of AI credits beside what the history says. GitHub is asked only when the form is sent. */
+import { howToGive } from "../../../accounts/credit-report";
+import type { App } from "../../../app";
+import { parseInput } from "../../../endpoint";
+import { asProxyError } from "../../../errors";
+import { dayMs, dollars, formatCredits, plural } from "../../../format";
+import { differences, type Reconciliation, reconcile, reconcileSchema } from "../../api/reconcile";
+import { ChoiceField, FormRow } from "../../ui/form-fields";
+import { Count, Credits, Sentence, Value } from "../../ui/format";
+import { CardForm } from "../../ui/forms";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { Page } from "../../ui/layout";
+import { requestPath, requestsPath } from "../../ui/links";
+import { Head } from "../../ui/lists";
+import { FailureNote } from "../../ui/notes";
+import { html, type OwnerContext } from "../../ui/page-context";
+
+export const reconcilePage = (context: OwnerContext): Markup => reconcileMarkup(context);
+
+/** Compares, with a token that is used for this one answer. */
+export async function reconcileFromPage(context: OwnerContext): Promise<Response> {
+  const { app, form } = context;
+  const given = [...form].filter(([name, value]) => Object.hasOwn(reconcileSchema.shape, name) && value.trim() !== "");
+  try {
+    const input = parseInput(Object.fromEntries(given.map(([name, value]) => [name, value.trim()])), reconcileSchema);
+    return html(reconcileMarkup(context, <Report found={await reconcile(app, input)} />));
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    if (error.kind === "internal") throw error;
+    const note = <FailureNote what="The books were not compared." why={error.message} />;
+    return html(reconcileMarkup(context, note), error.status);
+  }
+}
+
+const reconcileMarkup = ({ app, frame, form }: OwnerContext, children?: Child): Markup => (
+  <Page frame={frame} title="Reconcile" current="/admin/reconcile">
+    <p class="lead">
+      GitHub's own report of the AI credits that an account was charged, beside the sum of the requests in the history
+      here, for each day and model. Days are counted by UTC, as GitHub counts them.
+    </p>
+    {children}
+    <CardForm frame={frame} to="/admin/reconcile" title="Compare a month" submit="Compare">
+      <ChoiceField
+        name="month"
+        label="Month"
+        choices={monthsBefore(app.now()).map((month) => [month, month])}
+        chosen={form.get("month")}
+      />
+      {app.accounts.length > 1 && (
+        <ChoiceField
+          name="account_key"
+          label="Account"
+          choices={[["", "The token's, or else the first one"], ...app.accounts.map(({ key }) => [key, key] as const)]}
+          chosen={form.get("account_key")}
+        />
+      )}
+      <FormRow
+        name="token"
+        label="Token"
+        about={<TokenHelp app={app} />}
+        field={(attributes) => <input {...attributes} type="password" value="" autocomplete="off" spellcheck="false" />}
+      />
+    </CardForm>
+  </Page>
+);
+
+const TokenHelp = ({ app }: { app: App }) => (
+  <>
+    {app.environment.billingToken !== undefined && !app.demo
+      ? "Without one, that of DRAGOMAN_BILLING_TOKEN is used. "
+      : "Without one, the saved sign-in is used, which GitHub usually refuses. "}
+    <Sentence of={howToGive} />
+  </>
+);
+
+/** GitHub keeps its reports for two years, and has charged AI credits since June 2026. */
+const [maxMonths, firstMonth] = [24, "2026-06"];
+
+/** `2026-11`, this month first, by UTC. */
+function monthsBefore(now: number): string[] {
+  const today = new Date(now);
+  return Array.from({ length: maxMonths }, (_, back) =>
+    new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - back)).toISOString().slice(0, 7),
+  ).filter((month, back) => back === 0 || month >= firstMonth);
+}
+
+function Report({ found }: { found: Reconciliation }): Markup {
+  const { month, account_key, totals, causes, rows } = found;
+  if (rows.length === 0)
+    return (
+      <section class="empty">
+        <h2>Nothing to compare</h2>
+        <p>
+          Neither GitHub nor the history here has AI credits of <Value of={account_key} /> for {month}.
+        </p>
+      </section>
+    );
+  return (
+    <>
+      <ul class="cards three">
+        <Figure name="GitHub reports" value={<Credits of={totals.github_nano_credits} />}>
+          AI credits of <Value of={account_key} /> in {month}, those included in the plan too; it bills{" "}
+          {dollars(totals.billed_dollars * 1e11)} beyond it
+        </Figure>
+        <Figure name="The history says" value={<Credits of={totals.own_nano_credits} />}>
+          AI credits in {plural(totals.request_count, "request")}
+          {totals.unknown_count > 0 && `, ${totals.unknown_count} of unknown cost`}
+        </Figure>
+        <Figure name="Difference" value={<Gap of={totals.difference_nano_credits} />}>
+          {causes.length === 0 ? "The books agree." : "AI credits; the likely causes are below."}
+        </Figure>
+      </ul>
+      {causes.length > 0 && (
+        <section aria-labelledby="causes">
+          <h2 id="causes">Likely causes</h2>
+          <ul>
+            {causes.map(({ about, difference_nano_credits }) => (
+              <li>
+                <Gap of={difference_nano_credits} />: <Sentence of={about} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <section aria-labelledby="days">
+        <h2 id="days">By day and model</h2>
+        <table class="rows labelled">
+          <caption class="hidden">GitHub's report and the history, by day and model</caption>
+          <Head columns={["Day", "Model", "Likely because"]} numbers={["Requests", "GitHub", "Here", "Difference"]} />
+          <tbody>
+            {rows.map((row) => (
+              <Line row={row} accountKey={account_key} />
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}
+
+function Line({ row, accountKey }: { row: Reconciliation["rows"][number]; accountKey: string }): Markup {
+  const from = Date.parse(row.day);
+  const filters = { account_key: accountKey, from_ms: from, to_ms: from + dayMs - 1, upstream_model: row.model };
+  return (
+    <tr>
+      <td data-label="Day">
+        <span class="num">{row.day}</span>
+      </td>
+      <td data-label="Model">{row.model === null ? <span class="soft">no model</span> : <Value of={row.model} />}</td>
+      <td data-label="Likely because">
+        {row.likely_cause === null ? "–" : <Sentence of={differences[row.likely_cause]} />}
+        {row.unknown_requests.map((id) => (
+          <>
+            {" "}
+            <a href={requestPath(id)}>
+              <Value of={id} max={12} />
+            </a>
+          </>
+        ))}
+      </td>
+      <td data-label="Requests" class="right">
+        {row.request_count === 0 ? (
+          <Count of={0} />
+        ) : (
+          <a href={requestsPath(filters)}>
+            <Count of={row.request_count} />
+          </a>
+        )}
+      </td>
+      <td data-label="GitHub" class="right">
+        <Credits of={row.github_nano_credits} />
+      </td>
+      <td data-label="Here" class="right">
+        <Credits of={row.own_nano_credits} />
+      </td>
+      <td data-label="Difference" class="right">
+        <Gap of={row.difference_nano_credits} />
+      </td>
+    </tr>
+  );
+}
+
+/** Billionths of a credit, as credits with their sign. */
+const Gap = ({ of }: { of: number }) => (
+  <span class="num">
+    {of > 0 && "+"}
+    {formatCredits(of)}
+  </span>
+);
+
+const Figure = ({ name, value, children }: { name: string; value: Child; children?: Child }) => (
+  <li>
+    <article class="card period">
+      <h2>{name}</h2>
+      <p class="big">{value}</p>
+      <p class="soft">{children}</p>
+    </article>
+  </li>
+);

@@ -1,0 +1,269 @@
+/** GitHub's own report of AI credits beside the history's sums: in the admin API, on the page, and by the command. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Reconciliation } from "../../src/admin/api/reconcile";
+import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import { run } from "../support/command";
+import { formTokenIn } from "../support/form-fields";
+import { entry } from "../support/history-rows";
+import { inProcess } from "../support/in-process";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+/** A month that is over. */
+const month = new Date(Date.now() - 40 * 86_400_000).toISOString().slice(0, 7);
+const day = (date: number) => `${month}-${String(date).padStart(2, "0")}`;
+const at = (date: number, hour = 9) => Date.parse(day(date)) + hour * 3_600_000;
+const [token, otherToken] = ["github_pat_DEMOocto0001", "github_pat_DEMOwork0002"];
+const account_key = "github.com/octo-demo";
+const claude = "claude-sonnet-4.6";
+
+const accountsOf = (): DemoAccount[] =>
+  demoAccounts().map((each) => ({ ...each, quota: each.host === "business" ? each.quota : quotas.credits() }));
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  proxy = await startProxy({ demo: { accounts: accountsOf(), generation: "B" }, config: { retentionDays: 365 } });
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+const ask = (body: object, to = proxy) => to.post("/api/admin/reconcile", body);
+const books = async (body: object = { token }): Promise<Reconciliation> => {
+  const response = await ask(body);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Reconciliation;
+};
+const messageOf = async (response: Response) =>
+  ((await response.json()) as { error: { message: string } }).error.message;
+
+/** GitHub's side: what a client made it charge. */
+const charged = (at: number, credits: number, model = "Claude Sonnet 4.6") =>
+  proxy.demo.charge({ login: "octo-demo", at, model, credits });
+/** Ours: a row that says the same. */
+const counted = (at: number, credits: number | null, more: Parameters<typeof entry>[0] = {}) =>
+  proxy.app.history.add(
+    entry({
+      started_at_ms: at,
+      account_id: "octo-demo",
+      upstream_model: claude,
+      nano_credits: credits === null ? null : Math.round(credits * 1e9),
+      premium_units: null,
+      ...more,
+    }),
+  );
+
+describe("what goes through the proxy", () => {
+  test("agrees to the last billionth, and the sums are those of the rows", async () => {
+    for (const model of [claude, "gpt-5-mini", claude]) {
+      const answer = await proxy.post("/v1/chat/completions", {
+        model,
+        messages: [{ role: "user", content: "How much is this?" }],
+      });
+      expect(answer.status).toBe(200);
+      await answer.text();
+    }
+    const rows = proxy.rows();
+    const own = rows.reduce((sum, row) => sum + row.nano_credits!, 0);
+    expect(own).toBeGreaterThan(0);
+    const { totals, causes, days, rows: compared } = await books();
+    expect(totals).toMatchObject({
+      github_nano_credits: own,
+      own_nano_credits: own,
+      difference_nano_credits: 0,
+      request_count: 3,
+      unknown_count: 0,
+    });
+    expect(causes).toEqual([]);
+    expect(days.map((each) => each.day)).toEqual([new Date(rows[0]!.started_at_ms).toISOString().slice(0, 10)]);
+    expect(compared.map(({ model, request_count }) => [model, request_count]).sort()).toEqual([
+      [claude, 2],
+      ["gpt-5-mini", 1],
+    ]);
+  });
+});
+
+describe("what differs", () => {
+  /** A month in which the history has some of what GitHub was told. */
+  beforeAll(() => {
+    // Before the history begins.
+    charged(at(3), 5);
+    // The same on both sides, once as Auto chose it, and at the ends of a day by UTC.
+    counted(at(5, 0), 1.25);
+    counted(Date.parse(day(6)) - 1, 2.5);
+    charged(at(5), 1.25);
+    charged(at(5), 2.5, "Auto: Claude Sonnet 4.6");
+    // Another client on a day of which the history has nothing, and beside a model of ours.
+    charged(at(8), 40, "Claude Opus 9");
+    counted(at(9), 1, { upstream_model: "gpt-5-mini" });
+    charged(at(9), 3, "GPT-5 mini");
+    // A row without a cost.
+    counted(at(11), 2);
+    counted(at(11), null, { request_id: "cut-off" });
+    charged(at(11), 6);
+    // Rounding, and more here than there.
+    counted(at(13), 1.004);
+    charged(at(13), 1);
+    counted(at(14), 7);
+    // Another account's rows are not this one's; a request that no account served is nobody's.
+    counted(at(15), 100, { account_id: "plus-demo" });
+    counted(at(15), 0, { account_id: null });
+    proxy.history.flush();
+  });
+
+  test("is named by day and model, with its likely cause; sums are those of the rows", async () => {
+    const { rows, totals, days } = await books({ token, month });
+    expect(
+      rows.map((row) => [row.day, row.model, row.difference_nano_credits / 1e9, row.unknown_count, row.likely_cause]),
+    ).toEqual([
+      [day(14), claude, -7, 0, "counted_more"],
+      [day(13), claude, -0.004, 0, "rounding"],
+      [day(11), claude, 4, 1, "unknown_rows"],
+      [day(9), "gpt-5-mini", 2, 0, "other_client"],
+      [day(8), "Claude Opus 9", 40, 0, "other_client"],
+      [day(5), claude, 0, 0, null],
+      [day(3), "Claude Sonnet 4.6", 5, 0, "before_history"],
+    ]);
+    expect(rows.flatMap(({ unknown_requests }) => unknown_requests)).toEqual(["cut-off"]);
+    const ofMonth = { from_ms: Date.parse(day(1)), to_ms: at(28), account_key };
+    const { nano_credits, request_count } = await proxy.history.totals(ofMonth);
+    expect(totals).toMatchObject({ own_nano_credits: nano_credits, request_count, github_nano_credits: 58.75e9 });
+    for (const name of ["github_nano_credits", "own_nano_credits", "difference_nano_credits"] as const) {
+      expect(rows.reduce((sum, row) => sum + row[name], 0)).toBe(totals[name]);
+      expect(days.reduce((sum, each) => sum + each[name], 0)).toBe(totals[name]);
+    }
+    expect(totals.difference_nano_credits).toBe(totals.github_nano_credits - totals.own_nano_credits);
+  });
+
+  test("is told in a sentence for each cause, the largest first", async () => {
+    const { causes } = await books({ token, month });
+    expect(causes.map(({ cause, row_count }) => [cause, row_count])).toEqual([
+      ["other_client", 2],
+      ["counted_more", 1],
+      ["before_history", 1],
+      ["unknown_rows", 1],
+      ["rounding", 1],
+    ]);
+    expect(causes[0]!.about).toContain("Another client used the account");
+    expect(causes.reduce((sum, each) => sum + each.difference_nano_credits, 0)).toBe(43.996e9);
+  });
+});
+
+describe("a refusal is a sentence that says what is missing", () => {
+  test("of the saved sign-in, which may not read the plan; GitHub is asked for one day only", async () => {
+    const before = proxy.demo.journal.length;
+    const response = await ask({});
+    expect(response.status).toBe(502);
+    const message = await messageOf(response);
+    expect(message).toContain("The saved sign-in of octo-demo may not read the plan of octo-demo (GitHub answers 403)");
+    expect(message).toContain("Plan: Read-only");
+    expect(message).toContain("dragoman usage --reconcile --token -");
+    expect(message).not.toContain(proxy.demo.accounts[0]!.githubToken);
+    const asked = proxy.demo.journal.slice(before).filter(({ path }) => path.startsWith("/users/"));
+    expect(asked.length).toBe(1);
+  });
+
+  test("of a token that GitHub does not know", async () => {
+    const response = await ask({ token: "github_pat_mistyped" });
+    expect(response.status).toBe(502);
+    const message = await messageOf(response);
+    expect(message).toStartWith("This token is not accepted by GitHub (401)");
+    expect(message).not.toContain("github_pat_mistyped");
+  });
+
+  test("of a plan that an organization pays for", async () => {
+    await using team = await startProxy({ demo: { accounts: accountsOf(), generation: "B" } });
+    const message = await messageOf(await ask({ token: otherToken }, team));
+    expect(message).toContain("GitHub shows no report of AI credits for work-demo (404)");
+    expect(message).toContain("an organization or enterprise pays");
+    expect(await messageOf(await ask({ token, account_key: "github.com/work-demo" }, team))).toBe(
+      "The token belongs to octo-demo, which is not work-demo.",
+    );
+  });
+
+  test("of months that have not begun and accounts that are not there; an outage is named as one", async () => {
+    expect(await messageOf(await ask({ token, month: "2099-01" }))).toBe("The month 2099-01 has not begun.");
+    expect((await ask({ token, account_key: "github.com/nobody" })).status).toBe(404);
+    expect((await ask({ token, month: "2026-13" })).status).toBe(400);
+    proxy.demo.intercept(/ai_credit/, () => Response.json({ message: "Later." }, { status: 503 }));
+    const message = await messageOf(await ask({ token }));
+    expect(message).toBe("GitHub did not answer with its report of AI credits (status 503). It says: Later.");
+    proxy.demo.intercept(/ai_credit/, () => Response.json({ usageItems: [{ grossQuantity: "much" }] }));
+    expect(await messageOf(await ask({ token }))).toContain("has a form that this version does not know");
+  });
+
+  test("no token is in the log, the answers or the data folder", async () => {
+    const texts = [await (await ask({ token, month })).text(), await (await ask({})).text(), proxy.lines.join("\n")];
+    const files = [...new Bun.Glob("**/*").scanSync({ cwd: proxy.home, dot: true })];
+    for (const name of files) texts.push(await Bun.file(`${proxy.home}/${name}`).text());
+    expect(files.length).toBeGreaterThan(0);
+    for (const text of texts) expect(text).not.toMatch(/github_pat_|ghu_DEMO/);
+  });
+});
+
+describe("the page", () => {
+  const send = async (fields: Record<string, string>) => {
+    const page = await (await fetch(`${proxy.url}/admin/reconcile`)).text();
+    const form_token = formTokenIn(page);
+    const body = new URLSearchParams({ form_token, ...fields });
+    return fetch(`${proxy.url}/admin/reconcile`, { method: "POST", body, headers: { origin: proxy.url } });
+  };
+  const textOf = (page: string) => page.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+
+  test("asks GitHub only when the form is sent, and says how to make a token", async () => {
+    const before = proxy.demo.journal.length;
+    const page = await (await fetch(`${proxy.url}/admin/reconcile`)).text();
+    expect(proxy.demo.journal.slice(before).filter(({ path }) => path.startsWith("/users/"))).toEqual([]);
+    expect(textOf(page)).toContain("the account permission “Plan: Read-only”");
+    expect(page).toContain(`href="/admin/reconcile"`);
+  });
+
+  test("shows both sums, the difference, its causes, and links to rows of unknown cost", async () => {
+    const response = await send({ token, month, account_key: "" });
+    expect(response.status).toBe(200);
+    const page = await response.text();
+    expect(page).not.toContain(token);
+    expect(page).toContain('href="/admin/requests/cut-off"');
+    const text = textOf(page);
+    expect(text).toMatch(/GitHub reports 58\.8 AI credits of github\.com\/octo-demo/);
+    expect(text).toMatch(/The history says 14\.8 AI credits in 7 requests, 1 of unknown cost/);
+    expect(text).toMatch(/Difference \+44/);
+    expect(text).toContain(`${day(8)} Claude Opus 9 Another client used the account`);
+  });
+
+  test("shows a refusal as a sentence", async () => {
+    const response = await send({ month });
+    expect(response.status).toBe(502);
+    expect(textOf(await response.text())).toContain("The saved sign-in of octo-demo may not read the plan");
+  });
+});
+
+describe("dragoman usage --reconcile", () => {
+  const env = () => {
+    writeFileSync(join(proxy.home, "running.json"), JSON.stringify({ url: proxy.url, pid: 1 }));
+    return { DRAGOMAN_HOME: proxy.home };
+  };
+
+  test("prints the comparison, with a token of the environment or of stdin", async () => {
+    const args = ["usage", "--reconcile", month];
+    const { code, stdout } = await inProcess(args, { ...env(), DRAGOMAN_BILLING_TOKEN: token });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^total +58\.8 +14\.8 +\+44/m);
+    expect(stdout).toContain("+42: Another client used the account");
+    expect(stdout).toContain("1 request here of unknown cost: cut-off.");
+    await using piped = run([...args, "--token", "-", "--json"], { env: env() });
+    piped.process.stdin.write(`${token}\n`);
+    piped.process.stdin.end();
+    expect(await piped.exited).toBe(0);
+    expect(JSON.parse(piped.stdout())).toEqual(await books({ token, month }));
+  });
+
+  test("says what is missing without one, and takes none on the command line", async () => {
+    const { code, stderr } = await inProcess(["usage", "--reconcile"], env());
+    expect(code).toBe(1);
+    expect(stderr.replace(/\s+/g, " ")).toContain("may not read the plan of octo-demo (GitHub answers 403)");
+    const typed = await inProcess(["usage", "--reconcile", "--token", token], env());
+    expect(typed.code).toBe(2);
+    expect(typed.stderr).not.toContain(token);
+    expect((await inProcess(["usage", "--token", "-"], env())).code).toBe(2);
+  });
+});
