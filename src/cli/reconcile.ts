@@ -1,0 +1,93 @@
+/** `dragoman usage --reconcile`: GitHub's own report of AI credits beside what the history says. */
+import { type Difference, type differences, type Reconciliation, reconciliationSchema } from "../admin/api/reconcile";
+import type { Environment } from "../config/environment";
+import { formatCredits, plural } from "../format";
+import { table } from "./layout";
+import { ask, demoNotice, readAs, requireServer } from "./running-server";
+import { readStdin } from "./start/stdin";
+import { print, printJson, say, withProgress } from "./terminal";
+import { UsageError } from "./usage-error";
+
+export interface ReconcileOptions {
+  environment: Environment;
+  json: boolean;
+  /** `2026-11`; this month when missing. */
+  month?: string;
+  /** `-`: the first line of stdin. A command line can be read by others, so a token itself is refused. */
+  token?: string;
+}
+
+/** GitHub is asked once for each day. */
+const timeoutMs = 180_000;
+
+/** @throws UsageError for a token on the command line; ProxyError with what GitHub refuses */
+export async function reconcileUsage({ environment, json, month, token }: ReconcileOptions): Promise<number> {
+  if (token !== undefined && token !== "-")
+    throw new UsageError(
+      "--token must be -: the token is then read from the first line of stdin, where nobody sees it.",
+    );
+  const server = requireServer(environment);
+  const given = token === undefined ? (server.demo ? undefined : environment.billingToken) : await tokenFromStdin();
+  const body = { ...(month !== undefined && { month }), ...(given !== undefined && { token: given }) };
+  const answer = await withProgress("Asking GitHub", () =>
+    ask(server, { path: "/api/admin/reconcile", method: "POST", body, timeoutMs }),
+  );
+  const found = readAs(reconciliationSchema, answer, server);
+  if (json) {
+    printJson(found);
+    return 0;
+  }
+  if (server.demo) say(demoNotice, "");
+  print(...linesOf(found));
+  return 0;
+}
+
+async function tokenFromStdin(): Promise<string> {
+  const stdin = readStdin();
+  if (process.stdin.isTTY) say("Paste the token, then press Enter:");
+  const token = (await stdin.firstLine).trim();
+  stdin.letGo();
+  if (token === "") throw new UsageError("There is no token on stdin: its first line is empty.");
+  return token;
+}
+
+function linesOf({ month, account_key, rows, totals, causes }: Reconciliation): string[] {
+  if (rows.length === 0) return [`Neither GitHub nor the history here has AI credits of ${account_key} for ${month}.`];
+  const signed = (nano: number) => (nano > 0 ? `+${formatCredits(nano)}` : formatCredits(nano));
+  const line = (day: string, model: string, sums: Omit<typeof totals, "billed_dollars">, why: string) => [
+    ...[day, model, formatCredits(sums.github_nano_credits), formatCredits(sums.own_nano_credits)],
+    ...[signed(sums.difference_nano_credits), why],
+  ];
+  return [
+    `AI credits of ${account_key} in ${month}, by UTC:`,
+    "",
+    ...table([
+      ["day", "model", "GitHub", "here", "difference", "likely because"],
+      ...rows.map((row) =>
+        line(row.day, row.model ?? "no model", row, causeInWords(row.likely_cause, row.unknown_count)),
+      ),
+      line("total", "", totals, ""),
+    ]),
+    ...(causes.length === 0 ? ["", "The books agree."] : []),
+    ...causes.flatMap(({ about, difference_nano_credits }) => ["", `${signed(difference_nano_credits)}: ${about}`]),
+    ...(totals.unknown_count > 0
+      ? ["", `${plural(totals.unknown_count, "request")} here of unknown cost: ${namesOf(rows)}.`]
+      : []),
+  ];
+}
+
+/** In a word or two, for the column of a table. */
+const causeInWords = (cause: Difference | null, unknown: number): string =>
+  cause === null ? (unknown > 0 ? `${unknown} of unknown cost` : "") : shortCauses[cause];
+
+const shortCauses: Record<keyof typeof differences, string> = {
+  unknown_rows: "requests of unknown cost",
+  before_history: "before the history",
+  other_client: "another client",
+  not_yet_reported: "not reported yet",
+  counted_more: "counted more here",
+  rounding: "rounding",
+};
+
+const namesOf = (rows: Reconciliation["rows"]): string =>
+  rows.flatMap(({ unknown_requests }) => unknown_requests).join(", ");
