@@ -70,6 +70,7 @@ const claudeCode: Client = {
   file: {
     format: "json",
     locate: locations["claude-code"],
+    servers: locations["claude-code servers"],
     destinations: (settings) => [
       {
         address: settingAt(settings, ["env", "ANTHROPIC_BASE_URL"]),
@@ -83,6 +84,11 @@ const claudeCode: Client = {
       })),
   },
   switches: claudeCodeSwitches,
+  mcp: {
+    path: ["mcpServers", "dragoman"],
+    keyAt: ["headers", "x-api-key"],
+    value: (url, key) => ({ type: "http", url, headers: { "x-api-key": key } }),
+  },
   asksForKey: true,
   setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false, statusline = false }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
@@ -165,6 +171,11 @@ const codex: Client = {
     },
   },
   switches: codexSwitches,
+  mcp: {
+    path: ["mcp_servers", "dragoman"],
+    keyAt: ["http_headers", "x-api-key"],
+    value: (url, key) => ({ url, http_headers: { "x-api-key": key } }),
+  },
   setUp({ url, key = noKey, models, model = models.gpt }) {
     const provider = {
       // By this name Codex lets the server summarize a long conversation, and not the model in words (0.169).
@@ -224,6 +235,11 @@ const opencode: Client = {
         return [];
       return [{ says: `its \`model\` is ${model}, which belongs to another provider`, overrides: true }];
     },
+  },
+  mcp: {
+    path: ["mcp", "dragoman"],
+    keyAt: ["headers", "x-api-key"],
+    value: (url, key) => ({ type: "remote", url, enabled: true, headers: { "x-api-key": key } }),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     return {

@@ -51,22 +51,19 @@ export interface ClientFile {
 export function filesOf(id: ClientId, edits: readonly Edit[], around: Surroundings): ClientFile[] {
   const { file } = clientOf(id);
   if (!file) return [];
-  const { format, bookkeeping, locate, variables } = file;
-  const own = { id, format, bookkeeping, path: locate(around) };
-  if (!variables) return [{ ...own, edits }];
-  const [there, here] = [edits.filter(isVariable), edits.filter((edit) => !isVariable(edit))];
-  return [
-    { ...own, edits: here },
-    {
-      id: `${id}.env`,
-      format: "env",
-      path: variables(around),
-      edits: there.map(({ path: [, ...path], ...edit }) => ({ ...edit, path })),
-    },
-  ];
+  const { format, bookkeeping, locate, variables, servers } = file;
+  const isIn = (first: string) => (edit: Edit) => edit.path[0] === first;
+  const isVariable = variables ? isIn("env") : () => false;
+  const isServer = servers ? isIn("mcpServers") : () => false;
+  const own = edits.filter((edit) => !isVariable(edit) && !isServer(edit));
+  const files: ClientFile[] = [{ id, format, bookkeeping, path: locate(around), edits: own }];
+  if (variables) {
+    const inside = edits.filter(isVariable).map(({ path: [, ...path], ...edit }) => ({ ...edit, path }));
+    files.push({ id: `${id}.env`, format: "env", path: variables(around), edits: inside });
+  }
+  if (servers) files.push({ id: `${id}.mcp`, format: "json", path: servers(around), edits: edits.filter(isServer) });
+  return files;
 }
-
-const isVariable = ({ path }: Edit) => path[0] === "env";
 
 /** The client's files if they did not exist before, by their paths. */
 export const freshFiles = (id: ClientId, { edits }: ClientSetup, around: Surroundings): Snippet[] =>

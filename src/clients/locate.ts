@@ -35,6 +35,8 @@ const pi = folder("PI_CODING_AGENT_DIR", ".pi", "agent");
 
 export const locations = {
   "claude-code": (around: Surroundings) => join(claude(around), "settings.json"),
+  /** Claude Code keeps its own state there too. */
+  "claude-code servers": (around: Surroundings) => join(folder("CLAUDE_CONFIG_DIR")(around), ".claude.json"),
   codex: (around: Surroundings) => join(codex(around), "config.toml"),
   /** If there are several files, the first is the one that the client itself would change. */
   opencode: (around: Surroundings) => {

@@ -25,6 +25,7 @@ const connect = command({
       values: async () => (await import("../../clients/shells")).shellNames,
     }),
     statusline: flag("For claude-code: show what the session and its last prompt cost in the status line"),
+    mcp: flag("For claude-code, codex, opencode: let the tool ask what is left, what was spent and why, by MCP"),
     project: text("<name>", "Count these requests for a project, by an address of its own"),
     test: flag("Make the test call even if no model is free of charge"),
   },

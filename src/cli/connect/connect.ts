@@ -1,6 +1,7 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
 import { z } from "zod";
-import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
+import { mcpPath } from "../../api-paths";
+import { type Client, type ClientSetup, noKey, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { writeSettings } from "../../clients/settings-file/write";
@@ -36,6 +37,8 @@ interface ConnectOptions {
   from?: string;
   /** Show what sessions cost in the client's status line. */
   statusline: boolean;
+  /** Let the tool ask about costs and limits, by MCP. */
+  mcp: boolean;
   /** A project, whose requests are counted apart. */
   project?: string;
   /** Keep the key on this machine, and have the tool ask for it. */
@@ -48,7 +51,7 @@ interface ConnectOptions {
 
 /** The options of the command line. */
 interface ConnectArguments
-  extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline" | "keyHelper", boolean> {
+  extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline" | "mcp" | "keyHelper", boolean> {
   environment: Environment;
   client?: string;
   model?: string;
@@ -60,7 +63,7 @@ interface ConnectArguments
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
 export async function connectFrom(given: ConnectArguments): Promise<number> {
-  const { environment, client, model, key, from, shell, test, force, yes, statusline, project, keyHelper } = given;
+  const { environment, client, model, key, from, shell, test, force, yes, statusline, mcp, project, keyHelper } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
@@ -79,6 +82,12 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
   if (keyHelper && (!clientOf(id).asksForKey || action !== "write" || from !== undefined))
     throw new UsageError("--key-helper can only be used with --write, for Claude Code and the server on this machine.");
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
+  if (mcp && !clientOf(id).mcp)
+    throw new UsageError(`--mcp is for ${clientIds.filter((each) => clientOf(each).mcp).join(", ")} only.`);
+  if (mcp && (keyHelper || (from !== undefined && clientOf(id).asksForKey)))
+    throw new UsageError(
+      "--mcp writes the client key to a file: it cannot be used where the tool asks a command for it.",
+    );
   const options = {
     environment,
     client: id,
@@ -86,6 +95,7 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     key,
     from,
     statusline,
+    mcp,
     project,
     keyHelper,
     test,
@@ -140,8 +150,8 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   // A tool that asks for its key gets one that renews itself; any other gets a key of its own.
   const keyCommand = from && client.asksForKey ? `dragoman key print --from ${server.url}` : undefined;
   const renewed: KeyChoice | undefined = keyCommand ? { key: server.keys[0]?.value } : undefined;
-  const settingsFor = ({ key }: KeyChoice, command = keyCommand) =>
-    client.setUp({
+  const settingsFor = ({ key }: KeyChoice, command = keyCommand): ClientSetup => {
+    const setup = client.setUp({
       url: addressFor(server, project),
       key,
       models: models.choice,
@@ -150,6 +160,10 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
       keyCommand: command,
       statusline,
     });
+    if (!options.mcp || !client.mcp) return setup;
+    const { path, value } = client.mcp;
+    return { ...setup, edits: [...setup.edits, { path, value: value(server.url + mcpPath, key ?? noKey) }] };
+  };
   if (action === "print" || !client.file) {
     const choice = renewed ?? (await keyToPrint(options.client, server, store, options.key));
     const setup = settingsFor(choice);
@@ -221,7 +235,14 @@ const nameOf = ({ path }: Switch) => String(path.at(-1));
 
 async function write({ client: id, environment }: ConnectOptions, { setup, server, choice }: Plan): Promise<void> {
   const secrets = [...server.keys.map(({ value }) => value), ...(choice.key === undefined ? [] : [choice.key])];
-  for (const { edits, ...file } of filesOf(id, setup.edits, person())) {
+  const files = filesOf(id, setup.edits, person());
+  const unused = files.filter(({ edits }) => edits.length === 0);
+  // What an earlier call wrote there goes, as it does from the other files.
+  await undoFiles(
+    unused.map((file) => placeOf(id, file, environment)),
+    false,
+  );
+  for (const { edits, ...file } of files.filter((file) => !unused.includes(file))) {
     const written = await writeSettings(placeOf(id, file, environment), { edits });
     const { before, after, kept } = written;
     const path = shortened(written.file);
