@@ -1,5 +1,5 @@
 /** `dragoman usage --reconcile`: GitHub's own report of AI credits beside what the history says. */
-import { type Difference, type differences, type Reconciliation, reconciliationSchema } from "../admin/api/reconcile";
+import { type Difference, differences, type Reconciliation, reconciliationSchema } from "../admin/api/reconcile";
 import type { Environment } from "../config/environment";
 import { formatCredits, plural } from "../format";
 import { table } from "./layout";
@@ -71,23 +71,19 @@ function linesOf({ month, account_key, rows, totals, causes }: Reconciliation): 
     ...(causes.length === 0 ? ["", "The books agree."] : []),
     ...causes.flatMap(({ about, difference_nano_credits }) => ["", `${signed(difference_nano_credits)}: ${about}`]),
     ...(totals.unknown_count > 0
-      ? ["", `${plural(totals.unknown_count, "request")} here of unknown cost: ${namesOf(rows)}.`]
+      ? ["", `${plural(totals.unknown_count, "request")} here of unknown cost: ${idsOf(rows)}.`]
       : []),
   ];
 }
 
 /** In a word or two, for the column of a table. */
 const causeInWords = (cause: Difference | null, unknown: number): string =>
-  cause === null ? (unknown > 0 ? `${unknown} of unknown cost` : "") : shortCauses[cause];
+  cause === null ? (unknown > 0 ? `${unknown} of unknown cost` : "") : differences[cause].brief;
 
-const shortCauses: Record<keyof typeof differences, string> = {
-  unknown_rows: "requests of unknown cost",
-  before_history: "before the history",
-  other_client: "another client",
-  not_yet_reported: "not reported yet",
-  counted_more: "counted more here",
-  rounding: "rounding",
-};
+const shownIds = 5;
 
-const namesOf = (rows: Reconciliation["rows"]): string =>
-  rows.flatMap(({ unknown_requests }) => unknown_requests).join(", ");
+/** Of requests. */
+function idsOf(rows: Reconciliation["rows"]): string {
+  const ids = rows.flatMap(({ unknown_requests }) => unknown_requests);
+  return ids.slice(0, shownIds).join(", ") + (ids.length > shownIds ? ", …" : "");
+}

@@ -134,6 +134,15 @@ describe("what differs", () => {
     expect(totals.difference_nano_credits).toBe(totals.github_nano_credits - totals.own_nano_credits);
   });
 
+  test("is explained by the plan where GitHub counts premium requests", async () => {
+    await using old = await startProxy();
+    const body = { model: claude, messages: [{ role: "user", content: "How much is this?" }] };
+    await (await old.post("/v1/chat/completions", body)).text();
+    expect(old.rows()[0]!.nano_credits).toBeGreaterThan(0);
+    const { causes } = (await (await ask({ token }, old)).json()) as Reconciliation;
+    expect(causes.map(({ cause }) => cause)).toEqual(["premium_plan"]);
+  });
+
   test("is told in a sentence for each cause, the largest first", async () => {
     const { causes } = await books({ token, month });
     expect(causes.map(({ cause, row_count }) => [cause, row_count])).toEqual([
@@ -227,7 +236,7 @@ describe("the page", () => {
     expect(text).toMatch(/GitHub reports 58\.8 AI credits of github\.com\/octo-demo/);
     expect(text).toMatch(/The history says 14\.8 AI credits in 7 requests, 1 of unknown cost/);
     expect(text).toMatch(/Difference \+44/);
-    expect(text).toContain(`${day(8)} Claude Opus 9 Another client used the account`);
+    expect(text).toContain(`${day(8)} Claude Opus 9 another client 0 40 0 +40`);
   });
 
   test("shows a refusal as a sentence", async () => {

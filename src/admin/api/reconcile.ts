@@ -23,17 +23,36 @@ export const reconcileSchema = z.strictObject({
     ),
 });
 
-/** Why two sums are likely to differ, in the order in which they are told. */
+/** Why two sums are likely to differ, in a few words and in a sentence. */
 export const differences = {
-  unknown_rows:
-    "Requests of unknown cost: their rows have no charge, because the answer did not state one or was cut off.",
-  before_history: "The history here begins later; `retentionDays` in the config keeps it longer.",
-  other_client:
-    "Another client used the account: an editor, GitHub's own agents and reviews, another machine or another proxy.",
-  not_yet_reported: "GitHub's report of the last two days may not be complete yet.",
-  counted_more:
-    "More was counted here than GitHub reports: a cost that was computed from list prices, or a request at midnight (UTC).",
-  rounding: "Less than a hundredth of a credit: rounding.",
+  unknown_rows: {
+    brief: "requests of unknown cost",
+    about: "Requests of unknown cost: their rows have no charge, because the answer did not state one or was cut off.",
+  },
+  before_history: {
+    brief: "before the history",
+    about: "The history here begins later; `retentionDays` in the config keeps it longer.",
+  },
+  other_client: {
+    brief: "another client",
+    about:
+      "Another client used the account: an editor, GitHub's own agents and reviews, another machine or another proxy.",
+  },
+  premium_plan: {
+    brief: "premium requests",
+    about:
+      "This plan counts premium requests, so GitHub reports no AI credits for it. What stands here is what the answers said that they would cost.",
+  },
+  not_yet_reported: {
+    brief: "not reported yet",
+    about: "GitHub's report of the last two days may not be complete yet.",
+  },
+  counted_more: {
+    brief: "counted more here",
+    about:
+      "More was counted here than GitHub reports: a cost that was computed from list prices, or a request at midnight (UTC).",
+  },
+  rounding: { brief: "rounding", about: "Less than a hundredth of a credit: rounding." },
 } as const;
 
 export type Difference = keyof typeof differences;
@@ -96,6 +115,8 @@ export async function reconcile(app: App, given: z.output<typeof reconcileSchema
   const days = daysOf(month, now);
   const nameOf = await namesOf(app);
   const oldest = (await app.history.oldest()) ?? now;
+  const quota = await account.quota().catch(() => undefined);
+  const isPremium = quota?.unit === "premium";
   const rows: Row[] = [];
   let dollars = 0;
   // The first day alone: if GitHub refuses, it is asked once.
@@ -104,7 +125,7 @@ export async function reconcile(app: App, given: z.output<typeof reconcileSchema
     const reported = await Promise.all(some.map((day) => report.ofDay(login, day)));
     for (const [at, items] of reported.entries()) {
       dollars += items.reduce((sum, item) => sum + item.dollars, 0);
-      rows.push(...(await rowsOf(app, { account, day: some[at]!, items, nameOf, oldest, now })));
+      rows.push(...(await rowsOf(app, { account, day: some[at]!, items, nameOf, oldest, isPremium, now })));
     }
   }
   return {
@@ -171,10 +192,12 @@ interface Day {
   nameOf(name: string): string;
   /** When the history begins, ms. */
   oldest: number;
+  /** The plan counts premium requests. */
+  isPremium: boolean;
   now: number;
 }
 
-async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, now }: Day): Promise<Row[]> {
+async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, isPremium, now }: Day): Promise<Row[]> {
   const from = Date.parse(day);
   const period = { account_key: account.key, from_ms: from, to_ms: from + dayMs - 1 };
   const { groups } = await history.statistics(period, ["upstream_model"]);
@@ -200,7 +223,7 @@ async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, n
       model: ours[0]?.key.upstream_model ?? theirs[0]?.model ?? null,
       ...sums,
       unknown_requests: unknown.flat().slice(0, shownUnknown),
-      likely_cause: causeOf(sums, { beforeHistory: from < oldest, isFresh: now - from < 2 * dayMs }),
+      likely_cause: causeOf(sums, { isPremium, beforeHistory: from < oldest, isFresh: now - from < 2 * dayMs }),
     };
   });
   const all = await Promise.all(rows);
@@ -219,10 +242,11 @@ async function unknownIn(history: App["history"], filters: Filters): Promise<str
 }
 
 function causeOf(
-  { difference_nano_credits: gap, unknown_count }: Sums,
-  { beforeHistory, isFresh }: { beforeHistory: boolean; isFresh: boolean },
+  { github_nano_credits, difference_nano_credits: gap, unknown_count }: Sums,
+  { isPremium, beforeHistory, isFresh }: { isPremium: boolean; beforeHistory: boolean; isFresh: boolean },
 ): Difference | null {
   if (gap === 0) return null;
+  if (isPremium && github_nano_credits === 0) return "premium_plan";
   if (Math.abs(gap) < rounding) return "rounding";
   if (gap < 0) return isFresh ? "not_yet_reported" : "counted_more";
   if (unknown_count > 0) return "unknown_rows";
@@ -232,7 +256,9 @@ function causeOf(
 function causesIn(rows: Row[]): Reconciliation["causes"] {
   return [...Map.groupBy(rows, ({ likely_cause }) => likely_cause)]
     .flatMap(([cause, ofCause]) =>
-      cause === null ? [] : [{ cause, about: differences[cause], row_count: ofCause.length, ...only(sumOf(ofCause)) }],
+      cause === null
+        ? []
+        : [{ cause, about: differences[cause].about, row_count: ofCause.length, ...only(sumOf(ofCause)) }],
     )
     .sort((one, other) => Math.abs(other.difference_nano_credits) - Math.abs(one.difference_nano_credits));
 }

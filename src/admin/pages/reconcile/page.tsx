@@ -149,7 +149,7 @@ function Line({ row, accountKey }: { row: Reconciliation["rows"][number]; accoun
       </td>
       <td data-label="Model">{row.model === null ? <span class="soft">no model</span> : <Value of={row.model} />}</td>
       <td data-label="Likely because">
-        {row.likely_cause === null ? "–" : <Sentence of={differences[row.likely_cause]} />}
+        {row.likely_cause === null ? "–" : differences[row.likely_cause].brief}
         {row.unknown_requests.map((id) => (
           <>
             {" "}
