@@ -85,6 +85,7 @@ const names = ["what_is_left", "what_was_spent", "what_prompts_cost", "models_an
 describe.each(["legacy", "auto"] as const)("a client that negotiates its revision of the protocol by %s", (mode) => {
   test("lists the tools, which change nothing, and calls each", async () => {
     await using asker = await connect("laptop", proxy.url, mode);
+    expect(asker.client.getServerCapabilities()).toEqual({ tools: { listChanged: false } });
     const { tools } = await asker.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(names);
     for (const { name, description, annotations } of tools) {

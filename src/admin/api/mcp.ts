@@ -150,6 +150,7 @@ function serverFor(asker: Asker): McpServer {
   const server = new McpServer(
     { name: "dragoman", version },
     {
+      capabilities: { tools: { listChanged: false } },
       instructions:
         "Says what the requests to GitHub Copilot cost, what is left, and why one was refused. It changes nothing.",
     },
