@@ -42,7 +42,7 @@ const routes: Route[] = [
 test("these pages and endpoints are the owner's alone, and no others", () => {
   const below = (path: string) => path.replace(/^\/(?:api\/)?admin\//, "").split("/")[0]!;
   const owners = routes.filter(({ role }) => role === "owner");
-  const wholly = ["config", "drift", "health", "members", "meta", "notices"];
+  const wholly = ["config", "drift", "health", "members", "meta", "notices", "reconcile"];
   expect(owners.filter(({ path }) => !wholly.includes(below(path))).map(({ name }) => name)).toEqual([
     "POST /admin/models/forget",
     "POST /admin/budgets",
