@@ -18,6 +18,8 @@ export interface Tool {
   searching?: { env: Record<string, string>; args: string[] };
   /** What runs without a person add, so that nothing but dragoman is called. */
   quiet: { env: Record<string, string>; args: string[] };
+  /** To let it ask dragoman what is left, by MCP. */
+  asking?: { task: string; env: Record<string, string>; args: string[] };
   /** A person's settings from before, with comments and other things that must stay. None for a client without a file. */
   settings?: string;
 }
@@ -65,6 +67,15 @@ const claudeCode: Tool = {
     env: {},
     args: ["WebSearch", "--settings", JSON.stringify({ env: { ENABLE_TOOL_SEARCH: "false" } }), "--allowedTools"],
   },
+  // With tool search on, its first call would be a search.
+  asking: {
+    task: "call mcp__dragoman__what_is_left",
+    env: {},
+    args: [
+      ...["mcp__dragoman__what_is_left", "--settings", JSON.stringify({ env: { ENABLE_TOOL_SEARCH: "false" } })],
+      "--allowedTools",
+    ],
+  },
   settings: `{\r\n\t"permissions": { "allow": ["Bash(git status)"] },\r\n\t"env": {\r\n\t\t"MY_OWN": "stays"\r\n\t}\r\n}`,
 };
 
@@ -99,6 +110,7 @@ const opencode: Tool = {
     },
     args: [],
   },
+  asking: { task: "call dragoman_what_is_left", env: {}, args: [] },
   settings: `{\n    // mine\n    "theme": "system",\n    "model": "anthropic/claude-sonnet-4-5", /* before */\n    "share": "disabled",\n}\n`,
 };
 

@@ -32,6 +32,8 @@ export interface Attempt {
   changed?(text: string): string;
   /** Its task is a web search. */
   searches?: true;
+  /** It asks dragoman what is left, by MCP. */
+  asks?: true;
   /** Its requests come over a WebSocket and continue one another; with `dropped`, the first connection breaks on the way. */
   socket?: "kept" | "dropped";
 }
@@ -66,8 +68,8 @@ export function endAll(): void {
 }
 
 export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
-  const { tool, model, key, settled, changed, socket, searches } = attempt;
-  const more = searches ? tool.searching : undefined;
+  const { tool, model, key, settled, changed, socket, searches, asks } = attempt;
+  const more = searches ? tool.searching : asks ? tool.asking : undefined;
   // The newest generation, which refuses what the upstream refuses today; `start --demo` has the oldest.
   await using demo = stoppable(startDemo({ generation: "C" }));
   await using proxy = run(["start", "--json", "--port", "0"], {
@@ -89,7 +91,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
     await Bun.write(path, tool.settings);
   }
 
-  const action = path ? ["--write"] : [];
+  const action = path ? ["--write", ...(asks ? ["--mcp"] : [])] : [];
   const connecting = await connect(proxy, home, [tool.id, ...action, "--model", model.id], key);
   if (connecting.code !== 0)
     return { requests: 0, seconds: 0, faults: [`connect ended with ${connecting.code}`], said: connecting.said };
@@ -102,7 +104,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
 
   const setup = clientOf(tool.id).setUp({ url, key, models: chooseModels(Object.values(models))!, model });
   const startedAt = performance.now();
-  const [name = "", ...args] = tool.command(searches ? searchTask : task, model);
+  const [name = "", ...args] = tool.command(searches ? searchTask : asks ? tool.asking!.task : task, model);
   const options = [...tool.quiet.args, ...(more?.args ?? [])];
   const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...options, ...args.slice(-1)], {
     cwd: work,
@@ -126,7 +128,8 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   const { newest } = await rowsOf(url);
   const rows = newest(asked);
   const faults = late ? [`it was not done after ${within / 1000} s`] : code === 0 ? [] : [`it ended with ${code}`];
-  faults.push(...(searches ? faultsOfSearch(rows, attempt) : await faultsOfTask(work)), ...faultsOf(rows, attempt));
+  const undone = searches ? faultsOfSearch(rows, attempt) : asks ? faultsOfAnswer(out, demo) : await faultsOfTask(work);
+  faults.push(...undone, ...faultsOf(rows, attempt));
   if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
   // A client without a file has its settings in the environment only.
@@ -153,6 +156,10 @@ async function faultsOfTask(work: string): Promise<string[]> {
   if (written === undefined) return ["hello.txt was not written"];
   return written.trimEnd() === "Hi there" ? [] : [`hello.txt says ${JSON.stringify(written)}`];
 }
+
+/** The demo's model says what the tool said. */
+const faultsOfAnswer = (out: string, { accounts }: Demo): string[] =>
+  out.includes(accounts[0]!.login) ? [] : ["it was not told what is left"];
 
 /** A model that searches by itself leaves no row of a search. */
 function faultsOfSearch(rows: Row[], { client_dialect, upstream_dialect }: Attempt): string[] {
