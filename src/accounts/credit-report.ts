@@ -82,8 +82,8 @@ export const howToGive =
 const refusals: Record<number, (refused: Refused) => string> = {
   401: ({ what }) => `${what} is not accepted by GitHub (401): it is mistyped, expired or revoked. ${howToGive}`,
   403: ({ what, login }) => `${what} may not read the plan of ${login} (GitHub answers 403). ${howToGive}`,
-  404: ({ what, login }) =>
-    `GitHub shows no report of AI credits for ${login} (404): an organization or enterprise pays for this plan, and GitHub shows its usage to its administrators only; or ${what.toLowerCase()} may not read it. ${howToGive}`,
+  404: ({ login }) =>
+    `GitHub shows no report of AI credits for ${login} (404): an organization or enterprise pays for this plan, and GitHub shows its usage to its administrators only; or the sign-in or token that was used may not read it. ${howToGive}`,
 };
 const others = ({ status }: Refused) => `GitHub did not answer with its report of AI credits (status ${status}).`;
 
