@@ -1,5 +1,6 @@
 /** The state of an account, for all models or for one, and when it ends. Each change is logged. */
 import { asProxyError, ProxyError } from "../errors";
+import { minuteMs } from "../format";
 import type { Logger } from "../logger";
 import {
   type AccountState,
@@ -41,10 +42,9 @@ export interface AccountStatusOptions {
 
 const ready = { name: "ready" } as const;
 
-const minute = 60_000;
-const defaultMs = { cooling: minute, exhausted: 60 * minute, failed: 5 * minute };
+const defaultMs = { cooling: minuteMs, exhausted: 60 * minuteMs, failed: 5 * minuteMs };
 /** A refused request costs nothing, so that it may tell whether a budget was raised. */
-const untilRaisedMs = 10 * minute;
+const untilRaisedMs = 10 * minuteMs;
 const neverEnds = Number.POSITIVE_INFINITY;
 const descriptions = { cooling: "is cooling down", exhausted: "is exhausted", failed: "has failed" };
 

@@ -16,6 +16,7 @@ import {
   type PushMetricExporter,
 } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from "@opentelemetry/sdk-trace";
+import { minuteMs } from "../format";
 import { describeCause, type Logger } from "../logger";
 import { withTimeLimit } from "../net/time-limit";
 import { genaiMetrics } from "./genai-metrics";
@@ -155,8 +156,6 @@ const descriptorOf = ({ name, otelName, help, unit }: Metric) => ({
   unit,
   valueType: ValueType.DOUBLE,
 });
-
-const minuteMs = 60_000;
 
 /** An export that fails is reported once a minute; what else the packages say is for debugging. */
 function reportTo(logger: Logger): void {

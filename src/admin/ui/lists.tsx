@@ -11,6 +11,16 @@ export const Pair = ({ name, children }: { name: string; children?: Child }) => 
   </div>
 );
 
+/** A field that hides what does not match it; without a script there is none. @param among The items, as a CSS selector. */
+export const Picker = ({ label, among, placeholder }: { label: string; among: string; placeholder: string }) => (
+  <search class="picker" hidden>
+    <label class="field">
+      <span>{label}</span>
+      <input type="search" data-filter={among} placeholder={placeholder} />
+    </label>
+  </search>
+);
+
 /** @param numbers Right-aligned columns after the others. */
 export const Head = ({ columns, numbers = [] }: { columns: string[]; numbers?: string[] }) => (
   <thead>

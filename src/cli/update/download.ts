@@ -1,12 +1,12 @@
 /** A file of a release: downloaded, and compared with the release's list of checksums. */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { ProxyError } from "../../errors";
+import { minuteMs } from "../../format";
 import { piecesOf, readText } from "../../net/out/body";
 import type { CallLimits } from "../../net/out/clock";
 import { getFollowing, type Release } from "./releases";
 
-const minute = 60_000;
-const limits: CallLimits = { headers: minute, idle: minute, total: 60 * minute };
+const limits: CallLimits = { headers: minuteMs, idle: minuteMs, total: 60 * minuteMs };
 /** Bytes; an executable has 130 MB. */
 const maxBytes = 500 * 1024 * 1024;
 const sumsFile = "SHA256SUMS";

@@ -1,6 +1,7 @@
 /** Limits how often wrong admin tokens may be sent. */
 import { BoundedMap } from "../../bounded-map";
 import { ProxyError } from "../../errors";
+import { minuteMs } from "../../format";
 
 export interface FailedTries {
   /** @throws ProxyError `rate_limit` if the network has sent too many wrong tokens. */
@@ -12,7 +13,6 @@ export interface FailedTries {
 const maxTries = 10;
 /** A new network beyond this limit replaces the oldest. */
 const maxNetworks = 1_024;
-const minute = 60_000;
 
 /** Counts the wrong tokens of each network, so that a token cannot be guessed. @param monotonic Milliseconds. */
 export function failedTries(monotonic: () => number): FailedTries {
@@ -33,7 +33,7 @@ export function failedTries(monotonic: () => number): FailedTries {
       });
     },
     count(network: string): void {
-      const tries = recent(network) ?? { count: 0, until: monotonic() + minute };
+      const tries = recent(network) ?? { count: 0, until: monotonic() + minuteMs };
       known.set(network, { ...tries, count: tries.count + 1 });
     },
   };

@@ -15,6 +15,7 @@ import { Ago, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
+import { Picker } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
@@ -70,11 +71,12 @@ const keyPlaceholder = "YOUR_CLIENT_KEY";
 async function cards(app: Scope, url: string, key: string | undefined): Promise<Markup> {
   const now = app.now();
   const [choice, { groups }] = await Promise.all([choiceSoon(app), app.history.statistics({}, ["client_name"])]);
-  const seenOf = (id: ClientId) => groups.filter(({ key }) => clientOf(id).known.test(key.client_name ?? ""));
-  const countOf = (id: ClientId) => seenOf(id).reduce((sum, { request_count }) => sum + request_count, 0);
-  const counts = new Map(clientIds.map((id) => [id, countOf(id)]));
+  const tools = clientIds.map((id) => {
+    const seen = groups.filter(({ key }) => clientOf(id).known.test(key.client_name ?? ""));
+    return { id, seen, count: seen.reduce((sum, { request_count }) => sum + request_count, 0) };
+  });
   // Tools that are in use come first.
-  const ordered = clientIds.toSorted((one, other) => counts.get(other)! - counts.get(one)!);
+  tools.sort((one, other) => other.count - one.count);
   return (
     <>
       {!choice && (
@@ -82,14 +84,9 @@ async function cards(app: Scope, url: string, key: string | undefined): Promise<
           The model list is unavailable. Replace <code>MODEL</code> with the name of a model.
         </p>
       )}
-      <search class="picker" hidden>
-        <label class="field">
-          <span>Find a tool</span>
-          <input type="search" data-filter=".guide" placeholder="Claude Code, Zed, SDK …" />
-        </label>
-      </search>
+      <Picker label="Find a tool" among=".guide" placeholder="Claude Code, Zed, SDK …" />
       <div class="guides">
-        {ordered.map((id) => (
+        {tools.map(({ id, seen }, at) => (
           <Guide
             id={id}
             client={clientOf(id)}
@@ -98,8 +95,8 @@ async function cards(app: Scope, url: string, key: string | undefined): Promise<
               judges: app.config.current.autoModeModel !== "off",
             }}
             hasCommand={app.owner !== undefined}
-            seen={seenOf(id)}
-            open={id === ordered[0]}
+            seen={seen}
+            open={at === 0}
             now={now}
           />
         ))}

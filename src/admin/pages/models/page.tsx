@@ -8,7 +8,7 @@ import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Head, Picker } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
@@ -113,12 +113,7 @@ function Catalogue({ frame, models, accounts, isOwner, now }: CatalogueProps): M
         {plural(models.length, "model")} from {plural(vendors.size, "vendor")}
         {off.length > 0 && `, ${off.length} not enabled`}
       </p>
-      <search class="picker" hidden>
-        <label class="field">
-          <span>Find a model</span>
-          <input type="search" data-filter=".models tbody tr" placeholder="opus, mini, ollama/ …" />
-        </label>
-      </search>
+      <Picker label="Find a model" among=".models tbody tr" placeholder="opus, mini, ollama/ …" />
       {[...vendors].map(([vendor, ofVendor]) => (
         <section class="vendor" data-hides-empty="" aria-labelledby={`of-${vendor.replace(/\W+/g, "-")}`}>
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>

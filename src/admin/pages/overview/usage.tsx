@@ -14,6 +14,7 @@ import {
   plural,
 } from "../../../format";
 import type { Filters, Totals } from "../../../history/history";
+import { withTimeLimit } from "../../../net/time-limit";
 import { savedByCache } from "../../api/cache";
 import { startOfDay, startOfHour } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";
@@ -23,17 +24,20 @@ import { Pair } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
 import { ByDay, ByHour, chartMeasures, measureFor, Shares } from "./charts";
 
+const listPatienceMs = 1_000;
+
 /** Covers the last 30 days, or the retention period if that is shorter. */
 export async function usageSection(app: Scope, url: URL, names: MemberNames | undefined, now: number): Promise<Markup> {
   const { history } = app;
   const today = startOfDay(now);
-  const days = Math.min(30, Math.max(7, app.config.current.retentionDays));
+  const kept = app.config.current.retentionDays;
+  const days = Math.min(30, Math.max(7, kept));
   const first = startOfDay(now, days - 1);
   const weekAgo = now - 7 * dayMs;
   const [ofToday, ofWeek, ofWeekBefore, ofMonth, byDay, byHour, byClient] = [
     await history.totals({ from_ms: today }),
     await history.totals({ from_ms: weekAgo }),
-    await history.totals({ from_ms: weekAgo - 7 * dayMs, to_ms: weekAgo - 1 }),
+    kept >= 14 ? await history.totals({ from_ms: weekAgo - 7 * dayMs, to_ms: weekAgo - 1 }) : undefined,
     await history.totals({ from_ms: now - 30 * dayMs }),
     await history.statistics({ from_ms: first }, ["day", "upstream_model"]),
     await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
@@ -43,9 +47,9 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   const byKey = hasKeys ? await history.statistics({ from_ms: now - 7 * dayMs }, ["key_name"]) : undefined;
   const byMember = names && (await history.statistics({ from_ms: now - 7 * dayMs }, ["member"]));
   if (ofMonth.request_count === 0) return <NothingUsed />;
-  const saved = await savedByCache(app, byDay.groups);
+  // The numbers do not wait for a model list that is slow to come.
+  const saved = await withTimeLimit(savedByCache(app, byDay.groups), listPatienceMs, () => null);
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
-  const kept = app.config.current.retentionDays;
   return (
     <>
       <ul class="cards three">
@@ -53,12 +57,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
           <Period name="Today" totals={ofToday} filters={{ from_ms: today }} />
         </li>
         <li>
-          <Period
-            name="Last 7 days"
-            totals={ofWeek}
-            before={kept >= 14 ? ofWeekBefore : undefined}
-            filters={{ from_ms: weekAgo }}
-          />
+          <Period name="Last 7 days" totals={ofWeek} before={ofWeekBefore} filters={{ from_ms: weekAgo }} />
         </li>
         <li>
           <Period
