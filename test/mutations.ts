@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { changesOf, type Mutant } from "./mutants/changes";
+import { Guard } from "./mutants/guard";
 import { unnoticed } from "./mutants/unnoticed";
 import { importGraph } from "./support/imports";
 import { limitMs } from "./support/limit";
@@ -16,7 +17,7 @@ import { serveSharedPostgres } from "./support/shared-postgres";
 interface Room {
   name: string;
   files: RegExp;
-  /** The tests that are to notice a change; those that are nearest to the file by their imports run first. */
+  /** The tests that are to notice a change. */
   tests: RegExp;
 }
 
@@ -52,15 +53,14 @@ const outcomes = new Map<Mutant, Outcome>();
 const started = performance.now();
 try {
   const copies = Array.from({ length: Math.min(availableParallelism(), mutants.length) }, (_, at) => copyOfTree(at));
-  const guards = new Map(mutants.map(({ file }) => [file, testsOf(file)]));
-  await requireGreen(copies[0]!, [...new Set([...guards.values()].flat())]);
+  const guards = await greenGuards(copies);
   const endsAt = performance.now() + seconds * 1000;
   const waiting = mutants.values();
   await Promise.all(
     copies.map(async (copy) => {
       for (const mutant of waiting) {
         if (performance.now() > endsAt) return;
-        outcomes.set(mutant, await outcomeOf(mutant, copy, guards.get(mutant.file)!));
+        outcomes.set(mutant, await outcomeOf(mutant, copy, guards));
       }
     }),
   );
@@ -92,34 +92,53 @@ function copyOfTree(at: number): string {
   return copy;
 }
 
-/** Those that import the file by the fewest steps come first; a test that reaches it over a process comes last. */
-function testsOf(file: string): string[] {
-  const room = rooms.find(({ files }) => files.test(file))!;
-  const tests = [...graph.keys()].filter((each) => each.endsWith(".test.ts") && room.tests.test(each));
-  const distances = new Map([[file, 0]]);
-  for (const [reached, distance] of distances)
-    for (const [importer, imports] of graph)
-      if (imports.includes(reached) && !distances.has(importer)) distances.set(importer, distance + 1);
-  return tests.sort((one, other) => (distances.get(one) ?? 99) - (distances.get(other) ?? 99));
+/** A test that fails without a change would notice every change. */
+async function greenGuards(copies: readonly string[]): Promise<Guard[]> {
+  const asked = rooms.filter(({ files }) => mutants.some(({ file }) => files.test(file)));
+  const tests = [...graph.keys()].filter(
+    (each) => each.endsWith(".test.ts") && asked.some((room) => room.tests.test(each)),
+  );
+  const guards: Guard[] = [];
+  const waiting = tests.values();
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (const test of waiting) {
+        const began = performance.now();
+        const reports = ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${copy}/coverage`];
+        if (!(await passes(copy, test, ...reports)))
+          throw new Error(`${test} fails without any change; mend it first.`);
+        const lcov = await Bun.file(join(copy, "coverage", "lcov.info")).text();
+        guards.push(new Guard(test, lcov, performance.now() - began));
+      }
+    }),
+  );
+  return guards;
 }
 
-async function outcomeOf(mutant: Mutant, copy: string, tests: readonly string[]): Promise<Outcome> {
-  const path = join(copy, mutant.file);
+async function outcomeOf(mutant: Mutant, copy: string, guards: readonly Guard[]): Promise<Outcome> {
+  const { file, line, change } = mutant;
+  if (unnoticed.some((each) => each.file === file && each.change === change)) return "named";
+  const { tests } = rooms.find(({ files }) => files.test(file))!;
+  const asked = guards.filter(({ test }) => tests.test(test)).filter((guard) => guard.mayRun(file, line));
+  const path = join(copy, file);
   const original = await Bun.file(path).text();
   await Bun.write(path, mutant.text);
   try {
-    for (const test of tests) if (!(await passes(copy, test))) return "noticed";
+    for (const guard of asked.sort((one, other) => other.worth(file) - one.worth(file))) {
+      const hasNoticed = !(await passes(copy, guard.test));
+      guard.answered(file, hasNoticed);
+      if (hasNoticed) return "noticed";
+    }
   } finally {
     await Bun.write(path, original);
   }
-  if (unnoticed.some(({ file, change }) => file === mutant.file && change === mutant.change)) return "named";
-  console.log(`\nNo test noticed: ${mutant.file}:${mutant.line}\n  ${mutant.change}`);
+  console.log(`\nNo test noticed: ${file}:${line}\n  ${change}`);
   return "unnoticed";
 }
 
 /** A mutant that never ends counts as noticed: its tests are ended after the time that one test may take. */
-async function passes(copy: string, test: string): Promise<boolean> {
-  const argv = [process.execPath, "test", "--isolate", "--bail", `--timeout=${limitMs}`, `./${test}`];
+async function passes(copy: string, test: string, ...flags: string[]): Promise<boolean> {
+  const argv = [process.execPath, "test", "--isolate", "--bail", `--timeout=${limitMs}`, ...flags, `./${test}`];
   const child = Bun.spawn(argv, {
     cwd: copy,
     env,
@@ -129,12 +148,6 @@ async function passes(copy: string, test: string): Promise<boolean> {
     timeout: 3 * limitMs,
   });
   return (await child.exited) === 0;
-}
-
-/** A test that fails without a change would notice every change. */
-async function requireGreen(copy: string, tests: readonly string[]): Promise<void> {
-  for (const test of tests)
-    if (!(await passes(copy, test))) throw new Error(`${test} fails without any change; mend it first.`);
 }
 
 function printTable(): void {
