@@ -22,7 +22,7 @@ describe("secrets never reach a line", () => {
     ["Bearer abcdefghijklmnop", "a bearer"],
     ["http://user:hunter22@proxy.example", "a proxy's password"],
     ["redis://:hunter22@cache.example", "a password without a name"],
-  ])("%s", (secret) => {
+  ])("a secret never reaches a line of the log: %s", (secret) => {
     const { log, lines } = logger();
     log.error(`before ${secret} after`, new Error(`caused by ${secret}`, { cause: new Error(secret) }));
     const word = secret.replace(/^(Bearer |http:\/\/user:|redis:\/\/:)/, "").replace(/@(?:proxy|cache)\.example/, "");
@@ -39,16 +39,20 @@ describe("secrets never reach a line", () => {
     "TOKEN AUTHENTICATION",
     "Bearer authentication is required",
     "no token input-configuration, please",
-  ])("%s: words stay", (words) => expect(logger().log.scrub(words)).toBe(words));
+  ])("words that only look like a secret stay in the log: %s", (words) =>
+    expect(logger().log.scrub(words)).toBe(words),
+  );
 
   test.each([
     "token 0123456789abcdef",
     "token abcdefGHIJKLmnop",
     "token: token a1b2c3d4e5f6g7",
     "Bearer abcdefghijklmnop",
-  ])("%s: not a word", (words) => expect(logger().log.scrub(words)).toEndWith("[secret]"));
+  ])("a secret behind a word becomes [secret] in the log: %s", (words) =>
+    expect(logger().log.scrub(words)).toEndWith("[secret]"),
+  );
 
-  test("nor does what was told to be concealed, wherever it stands", () => {
+  test("what was told to be concealed never reaches a line of the log, wherever it stands", () => {
     const { log, lines } = logger();
     log.conceal("my own key!");
     log.info("key=my own key!, again my own key!");

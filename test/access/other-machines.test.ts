@@ -162,7 +162,7 @@ describe("--admin-auth", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("--admin-auth")]);
   });
 
-  test("as a command with `always` asks this machine for the token too", async () => {
+  test("a command asks this machine too for the token with --admin-auth always", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0", "--admin-auth=always"], {
       env: { ADMIN_TOKEN: token },
     });

@@ -229,7 +229,7 @@ describe("a preflight reaches no handler", () => {
   const asked = { "access-control-request-method": "POST", "access-control-request-private-network": "true" };
   const everywhere = Object.values(paths).flat();
 
-  test("of a page of another origin is refused at every path, and names nothing that is allowed", async () => {
+  test("a preflight from a page of another origin is refused at every path, and names nothing that is allowed", async () => {
     for (const proxy of [proxies.open, proxies.keyed, proxies.listed])
       await untouched(proxy, async () => {
         for (const { path } of everywhere) {
@@ -240,7 +240,7 @@ describe("a preflight reaches no handler", () => {
       });
   });
 
-  test("of a page whose origin is allowed is answered for model paths, and for no others", async () => {
+  test("a preflight from a page whose origin is allowed is answered for model paths, and for no others", async () => {
     const headers = {
       origin: "http://localhost:3000",
       "access-control-request-headers": "content-type,x-mine",
@@ -255,7 +255,7 @@ describe("a preflight reaches no handler", () => {
       }
   });
 
-  test("of nobody's page needs no key, runs nothing, and names the methods", async () => {
+  test("a preflight from nobody's page needs no key, runs nothing, and names the methods", async () => {
     await untouched(proxies.keyed, async () => {
       const { status, headers } = await preflight(proxies.keyed, "/v1/models", {});
       expect([status, headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);

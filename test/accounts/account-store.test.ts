@@ -41,7 +41,7 @@ function store() {
 const logins = (accounts: SavedAccount[]) => accounts.map(({ login }) => login);
 
 describe("saved accounts", () => {
-  test("none before the first sign-in", () => {
+  test("no account is saved before the first sign-in", () => {
     const { load, lines } = store();
     expect(load()).toEqual([]);
     expect(lines).toEqual([]);
@@ -196,7 +196,7 @@ describe("files that went wrong", () => {
 });
 
 describe("removing an account", () => {
-  test("by index from 1, as auth ls shows them, or by username in any case", () => {
+  test("an account is removed by its index from 1, as auth ls shows it, or by its username in any case", () => {
     const { add, load, remove } = store();
     for (const [place, login] of ["ada", "bea", "cleo"].entries()) add(person(login, place));
     expect(remove("2").removed.login).toBe("bea");

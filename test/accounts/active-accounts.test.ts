@@ -92,7 +92,7 @@ describe("who waits for what", () => {
     activeAccounts.close();
   });
 
-  test("for one model only, while the account goes on with the others", () => {
+  test("an account waits for one model only, and goes on with the others", () => {
     const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1)]);
     activeAccounts.accounts[0]!.setState(
       { name: "cooling", until: clock.now() + minute, reason: "Too much of it." },

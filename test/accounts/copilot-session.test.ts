@@ -284,7 +284,7 @@ describe("while GitHub is down", () => {
     expect(await account.session()).toBe(old);
   });
 
-  test("without a token a hanging exchange ends at its limit, in words", async () => {
+  test("a hanging exchange without an older token ends at its limit, in words", async () => {
     demo.intercept(exchangePath, () => new Promise(() => {}));
     const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
     const error = await failureOf(account.session());

@@ -181,7 +181,7 @@ describe("what answers of models say beside", () => {
     ["ent=0&ov=0.0&ovPerm=false&rem=100.0", { unit: "unknown", entitlement: 0, remaining: 0, exhausted: false }],
     ["ent=300", { entitlement: 300, remaining: null, exhausted: false }],
     ["nonsense", undefined],
-  ])("the header %s", (value, expected) => {
+  ])("the quota is read from the header %s of an answer, or stays unknown", (value, expected) => {
     const learnt = learnFromHeaders(undefined, new Headers({ "x-quota-snapshot-premium_models": value }), 0);
     if (expected) expect(learnt).toMatchObject(expected);
     else expect(learnt).toBeUndefined();

@@ -63,7 +63,7 @@ describe("signing in by code", () => {
     ]);
   });
 
-  test("the code expired", async () => {
+  test("a code that expired before anybody entered it ends the sign-in", async () => {
     demo.device.outcome = "expired_token";
     const { message } = await failureOf(begin().result);
     expect(message).toBe("The code expired before it was approved. Run `dragoman auth` for a new one.");
@@ -179,7 +179,7 @@ describe("signing in by code", () => {
 });
 
 describe("where one signs in", () => {
-  test("GitHub itself", () => {
+  test("whoever names no host signs in at GitHub itself", () => {
     const hosts = {
       name: "github.com",
       web: "https://github.com",
@@ -229,7 +229,7 @@ describe("where one signs in", () => {
     [undefined, "vscode", "Iv1.b507a08c87ecfe98", "exchange"],
     ["opencode", "opencode", "Ov23li8tweQw6odWQebz", "direct"],
     ["Iv23abcDEF", "Iv23abcDEF", "Iv23abcDEF", "exchange"],
-  ])("the app %p", (choice, name, clientId, mode) => {
+  ])("a sign-in with the app %p is one with its own client id and way to a token", (choice, name, clientId, mode) => {
     expect(signInApp(choice)).toEqual({ name, clientId, mode } as ReturnType<typeof signInApp>);
   });
 

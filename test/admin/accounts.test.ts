@@ -121,7 +121,7 @@ describe("a sign-in by the admin API", () => {
     },
   );
 
-  test("with the app opencode at a tenant of ghe.com is refused before GitHub is asked for a code", async () => {
+  test("a sign-in with the app opencode at a tenant of ghe.com is refused before GitHub is asked for a code", async () => {
     await using here = await world();
     const before = here.demo.journal.length;
     const { status, body } = await here.ask("/sign-ins", { app: "opencode", host: "company.ghe.com" });
@@ -134,7 +134,7 @@ describe("a sign-in by the admin API", () => {
     expect(here.demo.journal.length).toBe(before);
   });
 
-  test("of the same person renews, also for an app that uses its token directly", async () => {
+  test("a second sign-in of the same person renews the first, also for an app that uses its token directly", async () => {
     await using here = await world();
     const first = await here.ask("/sign-ins", { app: "opencode" });
     expect(await here.ended(String(first.body.id))).toMatchObject({ account_id: "plus-demo", renewed: false });

@@ -333,13 +333,13 @@ describe("an export", () => {
     expect(csv).toContain(`,"x;'=HYPERLINK(1)",`);
   });
 
-  test("of nothing is a head, or an empty list", async () => {
+  test("an export of nothing is a head, or an empty list", async () => {
     const csv = await (await fetch(`${proxy.url}/api/admin/export?path=none`)).text();
     expect(csv.trimEnd().split("\r\n")).toHaveLength(1);
     expect(await json("/api/admin/export?format=json&path=none")).toEqual([]);
   });
 
-  test("of many rows is whole, each once, and others are served meanwhile", async () => {
+  test("an export of many rows is whole, each row once, and others are served meanwhile", async () => {
     await using many = await startProxy();
     const count = 12_000;
     for (let index = 0; index < count; index++) {

@@ -108,13 +108,13 @@ describe("the page", () => {
     expect(await page("?period=month")).toContain("gone-1");
   });
 
-  test("of a missed request says why", async () => {
+  test("the page of a request that missed the cache says why", async () => {
     const { turns } = await report();
     const html = await (await fetch(`${proxy.url}/admin/requests/${turns[0]!.request_id}`)).text();
     expect(html).toContain("The system prompt changed.");
   });
 
-  test("of an empty history says so", async () => {
+  test("the cache page of an empty history says that it is empty", async () => {
     await using empty = await startProxy({ accounts: [] });
     expect(await (await fetch(`${empty.url}/admin/cache`)).text()).toContain("No usage in this time");
   });

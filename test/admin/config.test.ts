@@ -86,7 +86,7 @@ describe("what is shown", () => {
     expect([shown.waiting, shown.fault]).toEqual([[], null]);
   });
 
-  test("of a short secret not even its end", async () => {
+  test("not even the end of a short secret is shown", async () => {
     await post({ auth: { apiKeys: ["short"] }, anthropicApiKey: null });
     expect((await show()).config).toMatchObject({ auth: { apiKeys: ["…"] }, anthropicApiKey: null });
   });
@@ -126,7 +126,7 @@ describe("a header that carries a credential to the upstream", () => {
     );
   });
 
-  test("under another name it must be sent again", async () => {
+  test("a header that carries a credential must be sent again under another name", async () => {
     await post({ upstreamHeaders: secrets });
     const { status, param } = await refused({ upstreamHeaders: { "x-other-key": "…1111" } });
     expect([status, param]).toEqual([400, "upstreamHeaders.x-other-key"]);
@@ -189,26 +189,32 @@ describe("is refused by name or path, and changes nothing:", () => {
       (origin): [unknown, string] => [{ allowedOrigins: [origin] }, "allowedOrigins[0]"],
     ),
     [{ revision: 1 }, "revision"],
-  ])("%j", async (body, param) => {
-    expect(await refused(body)).toMatchObject({
-      status: 400,
-      type: "invalid_request",
-      param,
-      message: expect.stringContaining(`${param}: `),
-    });
-    expect(({} as { x?: number }).x).toBeUndefined();
-    expect(provider.seen).toEqual([]);
-  });
+  ])(
+    "a change of the config to %j is refused by the name of what is wrong, and changes nothing",
+    async (body, param) => {
+      expect(await refused(body)).toMatchObject({
+        status: 400,
+        type: "invalid_request",
+        param,
+        message: expect.stringContaining(`${param}: `),
+      });
+      expect(({} as { x?: number }).x).toBeUndefined();
+      expect(provider.seen).toEqual([]);
+    },
+  );
 
   test("a wrong choice, with the choices", async () => {
     expect((await refused({ logLevel: "verbose" })).message).toContain('"error"|"warn"|"info"|"debug"');
   });
 
-  test.each(["null", "[]", '"x"', "1", "", "{", '{"logLevel":"debug"', "\uFEFF"])("a body of %j", async (body) => {
-    expect(await refused(body)).toMatchObject({ status: 400, type: "invalid_request" });
-  });
+  test.each(["null", "[]", '"x"', "1", "", "{", '{"logLevel":"debug"', "\uFEFF"])(
+    "a change of the config whose body is %j is refused",
+    async (body) => {
+      expect(await refused(body)).toMatchObject({ status: 400, type: "invalid_request" });
+    },
+  );
 
-  test("too much of it", async () => {
+  test("a change of the config with too many entries or bytes is refused", async () => {
     const many = (item: (index: number) => [string, unknown]) =>
       Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => item(index)));
     const providers = many((index) => [`p${index}`, x]);
@@ -230,7 +236,7 @@ describe("is refused by name or path, and changes nothing:", () => {
     "application/x-www-form-urlencoded",
     "multipart/form-data; boundary=x",
     "application/jsonp",
-  ])("a body of type %s", async (type) => {
+  ])("a change of the config whose body is of type %s is refused", async (type) => {
     expect(await refused({ logLevel: "debug" }, { "content-type": type })).toMatchObject({
       status: 415,
       type: "unsupported_media",
@@ -244,7 +250,7 @@ describe("is accepted:", () => {
     [{ providers: { y: { type: "vendorx", baseUrl: "http://127.0.0.1:11434", apiKey: "k" } } }],
     [{ providers: { y: { type: "anthropic", baseUrl: "https://h.example/path/", apiKey: "k" } } }],
     [{ logLevel: "info" }],
-  ])("%j", async (body) => {
+  ])("a change of the config to %j is accepted, and stands on the disk", async (body) => {
     expect((await post(body, { "content-type": "Application/JSON; charset=utf-8" })).status).toBe(200);
     expect(onDisk()).toMatchObject(body);
   });

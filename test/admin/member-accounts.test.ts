@@ -101,7 +101,7 @@ describeWithDatabases("a member's own accounts", (postgres) => {
     expect([await shown(one, anna), await shown(one, ben), await shown(one)]).toEqual(before);
   });
 
-  test("and the owner's, in the config, do not touch each other", async () => {
+  test("a member's own accounts and the owner's, in the config, do not touch each other", async () => {
     const [one, two] = servers as [TeamServer, TeamServer];
     expect(JSON.stringify(await one.admin("/config"))).not.toContain("anna-");
     await one.admin("/accounts/pause", { account_key: keyOf("octo-one"), paused: true });

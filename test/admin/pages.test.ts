@@ -373,7 +373,7 @@ describe("a form", () => {
     { "sec-fetch-site": "same-site" },
     { host: "evil.example", origin: "http://evil.example" },
   ];
-  test.each(strangers)("from %j changes nothing", async (headers) => {
+  test.each(strangers)("a form from %j changes nothing", async (headers) => {
     const form_token = formTokenIn(await textOf(full, "/admin/config"));
     for (const path of ["/admin/config", "/admin/config/save", "/admin/requests/full-1/cancel", "/admin/models/forget"])
       expect([path, (await send(full, path, { form_token, logLevel: "debug" }, headers)).status]).toEqual([path, 403]);
@@ -607,7 +607,7 @@ describe("the list of requests", () => {
     expect(/<details open>\s*<summary>More filters/.test(await textOf(full, `/admin/requests${query}`))).toBe(open);
   });
 
-  test("is paged by a key", async () => {
+  test("the list of requests is paged by a key, and shows each request once", async () => {
     const seen: string[] = [];
     let path: string | undefined = "/admin/requests?limit=50";
     while (path) {
@@ -714,7 +714,7 @@ describe("one request", () => {
     expect((await get(full, "/admin/requests/none-such")).status).toBe(404);
   });
 
-  test("with web searches shows each with its engine and cost, and never the query", async () => {
+  test("the page of a request with web searches shows each with its engine and cost, and never the query", async () => {
     await using proxy = await startProxy({ demo: { generation: "B" } });
     const body = {
       model: "claude-sonnet-4.6",

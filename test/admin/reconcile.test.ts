@@ -158,7 +158,7 @@ describe("what differs", () => {
 });
 
 describe("a refusal is a sentence that says what is missing", () => {
-  test("of the saved sign-in, which may not read the plan; GitHub is asked for one day only", async () => {
+  test("a saved sign-in that may not read the plan is refused in a sentence; GitHub is asked for one day only", async () => {
     const before = proxy.demo.journal.length;
     const response = await ask({});
     expect(response.status).toBe(502);
@@ -171,7 +171,7 @@ describe("a refusal is a sentence that says what is missing", () => {
     expect(asked.length).toBe(1);
   });
 
-  test("of a token that GitHub does not know", async () => {
+  test("a token that GitHub does not know is refused in a sentence", async () => {
     const response = await ask({ token: "github_pat_mistyped" });
     expect(response.status).toBe(502);
     const message = await messageOf(response);
@@ -179,7 +179,7 @@ describe("a refusal is a sentence that says what is missing", () => {
     expect(message).not.toContain("github_pat_mistyped");
   });
 
-  test("of a plan that an organization pays for", async () => {
+  test("a plan that an organization pays for is refused in a sentence", async () => {
     await using team = await startProxy({ demo: { accounts: accountsOf(), generation: "B" } });
     const message = await messageOf(await ask({ token: otherToken }, team));
     expect(message).toContain("GitHub shows no report of AI credits for work-demo (404)");
@@ -189,7 +189,7 @@ describe("a refusal is a sentence that says what is missing", () => {
     );
   });
 
-  test("of months that have not begun and accounts that are not there; an outage is named as one", async () => {
+  test("months that have not begun and accounts that are not there are refused; an outage is named as one", async () => {
     expect(await messageOf(await ask({ token, month: "2099-01" }))).toBe("The month 2099-01 has not begun.");
     expect((await ask({ token, account_key: "github.com/nobody" })).status).toBe(404);
     expect((await ask({ token, month: "2026-13" })).status).toBe(400);

@@ -69,27 +69,30 @@ function textsOf(stream: string, dialect: (typeof clientDialects)[number]): stri
 }
 
 describe("a prompt", () => {
-  test.each([...clientDialects])("in %s is answered in its stream, and the command says the same", async (dialect) => {
-    const response = await send({ dialect, system: "Be brief." });
-    expect([response.status, response.headers.get("content-type")]).toEqual([
-      200,
-      expect.stringContaining("text/event-stream"),
-    ]);
-    expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
-    expect(textsOf(await response.text(), dialect)).toContain("DEMO");
-    const [row] = proxy.rows();
-    expect(row).toMatchObject({
-      client_dialect: dialect,
-      client_name: "dragoman-try",
-      initiator: "user",
-      request_id: response.headers.get("x-request-id")!,
-    });
-    const page = await (await send({ dialect, system: "Be 'brief'." }, { path: "/admin/try" })).text();
-    const shell = Bun.spawn(["sh", "-c", commandIn(page)], { stdout: "pipe", stderr: "ignore" });
-    expect(textsOf(await shell.stdout.text(), dialect)).toContain("DEMO");
-    const [other] = proxy.rows();
-    expect(other).toMatchObject({ client_dialect: dialect, path: row!.path, input_tokens: expect.any(Number) });
-  });
+  test.each([...clientDialects])(
+    "a prompt in %s is answered in its stream, and the command says the same",
+    async (dialect) => {
+      const response = await send({ dialect, system: "Be brief." });
+      expect([response.status, response.headers.get("content-type")]).toEqual([
+        200,
+        expect.stringContaining("text/event-stream"),
+      ]);
+      expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(textsOf(await response.text(), dialect)).toContain("DEMO");
+      const [row] = proxy.rows();
+      expect(row).toMatchObject({
+        client_dialect: dialect,
+        client_name: "dragoman-try",
+        initiator: "user",
+        request_id: response.headers.get("x-request-id")!,
+      });
+      const page = await (await send({ dialect, system: "Be 'brief'." }, { path: "/admin/try" })).text();
+      const shell = Bun.spawn(["sh", "-c", commandIn(page)], { stdout: "pipe", stderr: "ignore" });
+      expect(textsOf(await shell.stdout.text(), dialect)).toContain("DEMO");
+      const [other] = proxy.rows();
+      expect(other).toMatchObject({ client_dialect: dialect, path: row!.path, input_tokens: expect.any(Number) });
+    },
+  );
 
   test("leaves nothing in the data folder and the log but its row", async () => {
     await (await send({})).text();
@@ -184,7 +187,7 @@ describe.skipIf(!browser)("in a browser", () => {
     expect(faults).toEqual([]);
   });
 
-  test("without a script it says so, and makes the command", async () => {
+  test("the page for trying a prompt says without a script that it needs one, and makes the command", async () => {
     await using opened = await open({ javaScriptEnabled: false });
     const { page } = opened;
     expect(await page.locator("noscript").textContent()).toContain("This page needs a script");

@@ -213,7 +213,7 @@ describe("an upstream that makes summaries itself", () => {
     expect(sent.input[0]!.encrypted_content).toBe(output[0]!.encrypted_content);
   });
 
-  test("and answers with two items gives the client one, which stands for both", async () => {
+  test("an upstream that answers a compaction with two items gives the client one, which stands for both", async () => {
     await using proxy = await newest();
     for (const stream of [false, true]) {
       const text = await (await proxy.post("/v1/responses", ask({ model: "gpt-5-mini", stream }))).text();

@@ -270,7 +270,7 @@ describe("by GitHub Copilot", () => {
     expect(posts(proxy).length).toBe(before + 1);
   });
 
-  test("of a request that it refuses does not keep it from counting the next one", async () => {
+  test("a request that GitHub refuses to count does not keep it from counting the next one", async () => {
     await using proxy = await newest();
     proxy.demo.intercept(path, () => Response.json({ type: "error", error: { message: "No." } }, { status: 400 }));
     expect((await count(proxy, ask("Hello"))).how).toBe("estimate");

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 describe("embeddings", () => {
-  test("of one text with the package's defaults, which ask for base64", async () => {
+  test("one text is embedded with the package's defaults, which ask for base64", async () => {
     const { data, usage, model: told } = await client.embeddings.create({ model, input: "hello" });
     expect(data).toHaveLength(1);
     expect(data[0]!.embedding).toHaveLength(1536);
@@ -23,7 +23,7 @@ describe("embeddings", () => {
     expect(proxy.demo.journal.at(-1)!.body).toEqual({ model, input: ["hello"] });
   });
 
-  test("as base64 and as floats are the same numbers", async () => {
+  test("embeddings as base64 and as floats are the same numbers", async () => {
     const floats = await client.embeddings.create({
       model,
       input: ["a", "b"],
@@ -37,7 +37,7 @@ describe("embeddings", () => {
         expect(packed.data[index]!.embedding[position]!).toBeCloseTo(value, 5);
   });
 
-  test("of more texts than one call takes keep their order and add up their usage", async () => {
+  test("embeddings of more texts than one call takes keep their order and add up their usage", async () => {
     const input = Array.from({ length: 1100 }, (_, index) => `text ${index}`);
     const before = proxy.demo.journal.length;
     const many = await client.embeddings.create({ model, input, encoding_format: "float", dimensions: 4 });
@@ -67,7 +67,7 @@ describe("embeddings", () => {
     [{ model, input: "x", encoding_format: "hex" }, "encoding_format"],
     [{ model: "gpt-4.1", input: "x" }, "model"],
     [{ input: "x" }, "model"],
-  ])("refused in words: %j", async (body, param) => {
+  ])("a request for embeddings is refused in words: %j", async (body, param) => {
     const response = await proxy.post("/v1/embeddings", body);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { type: "invalid_request_error", param } });

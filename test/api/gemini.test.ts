@@ -124,7 +124,7 @@ describe("the key", () => {
     }
   });
 
-  test("in the address is refused in words, though it is right, and is written nowhere", async () => {
+  test("a key in the address is refused in words, though it is right, and is written nowhere", async () => {
     for (const at of [`${path("generateContent")}?key=${key}`, `${path("streamGenerateContent")}?alt=sse&key=${key}`]) {
       const response = await guarded.post(at, hello);
       const text = await response.text();
@@ -159,16 +159,16 @@ describe("errors", () => {
     [path("generateContent"), { body: '{"contents":[]}' }, 400, "INVALID_ARGUMENT"],
     [path("streamGenerateContent?alt=xml"), {}, 400, "INVALID_ARGUMENT"],
     [path("generateContent"), { headers: { origin: "https://evil.example" } }, 403, "PERMISSION_DENIED"],
-  ])("of %s (%j) are Google's: %d %s", async (at, init, status, word) => {
+  ])("errors for a Gemini client, here of %s (%j), are Google's: %d %s", async (at, init, status, word) => {
     expect((await refused(at, init)).slice(0, 2)).toEqual([status, word]);
   });
 
-  test("of a body that is too large too", async () => {
+  test("a body that is too large is one of Google's errors too", async () => {
     const [status, word] = await refused(path("generateContent"), { body: new Uint8Array(33 * 1024 * 1024) });
     expect([status, word]).toEqual([413, "INVALID_ARGUMENT"]);
   });
 
-  test("name the field", async () => {
+  test("an error for a Gemini client names the field", async () => {
     const response = await proxy.post(path("generateContent"), {
       contents: [{ parts: [{ inlineData: { data: "x" } }] }],
     });

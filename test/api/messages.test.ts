@@ -83,7 +83,7 @@ describe("the beta header", () => {
     return sentHeaders()["anthropic-beta"];
   };
 
-  test("of what Claude Code sends only the three that are known go up", async () => {
+  test("only the three known betas of those that Claude Code sends go up", async () => {
     const all =
       "claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,thinking-token-count-2026-05-13,advanced-tool-use-2025-11-20,effort-2025-11-24,context-1m-2025-08-07";
     const known = "interleaved-thinking-2025-05-14,context-management-2025-06-27,advanced-tool-use-2025-11-20";
@@ -324,7 +324,7 @@ describe("what cannot be served is said", () => {
     expect([status, json.error]).toEqual([400, { type: "invalid_request_error", message: expected }]);
   });
 
-  test("also where the upstream says it only in its answer", async () => {
+  test("too long a prompt is said as Claude Code heals from, also where the upstream says it only in its answer", async () => {
     const error = { code: "context_length_exceeded", message: "Your input exceeds the context window of this model." };
     const failed = { id: "resp_1", object: "response", status: "failed", error, output: [], usage: null };
     proxy.demo.intercept("/responses", () => Response.json(failed));

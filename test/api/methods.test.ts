@@ -37,7 +37,7 @@ const cases = [...paths].flatMap(([path, methods]) =>
     .map((method) => [method, filled(path), methods.join(", ")] as const),
 );
 
-test.each(cases)("%s %s: use %s", async (method, path, allow) => {
+test.each(cases)("a request %s %s is refused with 405, which names what is served: %s", async (method, path, allow) => {
   const response = await fetch(proxy.url + path, {
     method,
     ...(method !== "GET" && { body: "{}", headers: { "content-type": "application/json" } }),

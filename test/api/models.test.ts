@@ -79,7 +79,7 @@ describe("the list", () => {
     expect(refusal).toBeInstanceOf(OpenAI.NotFoundError);
   });
 
-  test("in both generations of billing", async () => {
+  test("the list of models says what is premium under token billing too", async () => {
     await using tokens = await startProxy({ demo: { generation: "B" } });
     const { data } = (await (await fetch(`${tokens.url}/v1/models`)).json()) as {
       data: { id: string; premium: boolean }[];

@@ -309,14 +309,16 @@ describe("a change of the config", () => {
       "a stored provider without its key",
       { providers: { claude: { type: "anthropic", baseUrl: "https://a.example" } } },
     ],
-  ])("describes %s", (_, patch) => expect(accepts(patch)).toBe(true));
+  ])("the OpenAPI document accepts %s as a change of the config", (_, patch) => expect(accepts(patch)).toBe(true));
 
   test.each([
     ["a key that does not exist", { colour: "red" }],
     ["a value of another type", { retentionDays: "20" }],
     ["a number beyond its limit", { retentionDays: 0 }],
     ["a provider of an unknown API", { providers: { claude: { type: "soap", baseUrl: "https://a.example" } } }],
-  ])("does not describe %s", (_, patch) => expect(accepts(patch)).toBe(false));
+  ])("the OpenAPI document does not accept %s as a change of the config", (_, patch) =>
+    expect(accepts(patch)).toBe(false),
+  );
 
   test("takes back what the server has shown", async () => {
     const shown = (await (await fetch(`${proxy.url}/api/admin/config`)).json()) as { config: object; revision: string };

@@ -53,17 +53,20 @@ const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(proxy.url + path, { headers: { ...withKey, ...headers } });
 
 describe("a provider that is not there", () => {
-  test.each(["/nope/v1/messages", "/nope/v1/messages/count_tokens"])("POST %s", async (path) => {
-    const before = proxy.rows().length;
-    const response = await send(path);
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({
-      type: "error",
-      error: { type: "not_found_error", message: expect.stringContaining("nope") },
-      request_id: response.headers.get("x-request-id"),
-    });
-    expect(proxy.rows().length).toBe(before);
-  });
+  test.each(["/nope/v1/messages", "/nope/v1/messages/count_tokens"])(
+    "a POST to %s of a provider that is not there is 404, and stands in no row",
+    async (path) => {
+      const before = proxy.rows().length;
+      const response = await send(path);
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({
+        type: "error",
+        error: { type: "not_found_error", message: expect.stringContaining("nope") },
+        request_id: response.headers.get("x-request-id"),
+      });
+      expect(proxy.rows().length).toBe(before);
+    },
+  );
 
   test("is none of the paths that are our own", () => {
     const first = [...routes, ...adminRoutes].map(({ path }) => path.split("/")[1]!);
@@ -222,7 +225,7 @@ describe("what a client gets", () => {
     }
   });
 
-  test("is few of its headers", async () => {
+  test("few of the provider's headers reach the client", async () => {
     for (const response of [await send("/strict/v1/messages"), await get("/strict/v1/models")]) {
       expect(response.headers.get("request-id")).toBe("req_011");
       expect(response.headers.get("anthropic-ratelimit-requests-remaining")).toBe("49");
@@ -304,7 +307,7 @@ describe("what fails at a provider", () => {
     }
   });
 
-  test("in words of its own keeps status, words and how long to wait", async () => {
+  test("a provider's error in words of its own keeps its status, its words and how long to wait", async () => {
     strict.next(() => problem(429, "rate_limit_error", `Slow down, ${strictKey}`, { "retry-after": "7" }));
     const limited = await send("/strict/v1/messages");
     expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "7"]);
@@ -325,7 +328,7 @@ describe("what fails at a provider", () => {
     ]);
   });
 
-  test("by not being reached, by a redirect, or by silence is named", async () => {
+  test("a provider that is not reached, redirects or is silent is named", async () => {
     const unreachable = await send("/gone/v1/messages");
     expect([unreachable.status, await unreachable.json()]).toMatchObject([
       502,
@@ -345,7 +348,7 @@ describe("what fails at a provider", () => {
     resolve(new Response());
   });
 
-  test("in the middle of a stream is its last event", async () => {
+  test("a failure in the middle of a provider's stream is its last event", async () => {
     const opening = plainStream("m").split("event: content_block_stop")[0]!;
     const stream = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
     const ask = async () => (await send("/strict/v1/messages", { ...hello, stream: true })).text();

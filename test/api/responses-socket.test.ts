@@ -91,7 +91,7 @@ describe("a request", () => {
     });
   });
 
-  test("may come in pieces", async () => {
+  test("a request at the socket may come in pieces", async () => {
     await using client = await openFrames(proxy.url);
     const text = JSON.stringify({ type: "response.create", ...turn("Hello") });
     client.send(clientFrame(text.slice(0, 30), 1, false));
@@ -187,7 +187,7 @@ describe("an error", () => {
     });
   });
 
-  test("of an upstream that breaks off is the last event, and the socket stays", async () => {
+  test("an error of an upstream that breaks off is the last event, and the socket stays", async () => {
     await using client = await openFrames(proxy.url);
     const cut = await client.ask(turn("[demo: cut 5] Hello"));
     expect(cut.at(-1)).toMatchObject({

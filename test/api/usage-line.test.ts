@@ -25,7 +25,7 @@ test.each<[Partial<UsageItem>, string]>([
   [{ unlimited: true }, "octo|∞|∞|?|100%|premium|ready|1 December, 00:00 UTC|{other}"],
   [{ remaining: null, reset_at: null, unit: "unknown" }, "octo|?|300|?|?||ready|?|{other}"],
   [{ remaining: -3, state: "exhausted" }, "octo|-3|300|303|0%|premium|exhausted|1 December, 00:00 UTC|{other}"],
-])("%j", (given, expected) => {
+])("the usage line fills each known name of its form and leaves the others, for %j", (given, expected) => {
   expect(usageLine([usage(given)], all, now)).toBe(expected);
 });
 

@@ -35,7 +35,7 @@ describe.each([
     ["content that is a number", [{ role: "user", content: 5 }]],
     ["content of anything", [{ role: "user", content: [null, 1, {}, []] }]],
     ["no list", "x"],
-  ])("messages: %s", async (_name, messages) => {
+  ])("a request whose messages are %s is answered in JSON and is no failure of the server", async (_name, messages) => {
     const response = await proxy.post(path, { ...good, messages });
     expect(response.status).toBeLessThan(500);
     expect(await response.json()).toBeObject();

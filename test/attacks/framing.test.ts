@@ -35,7 +35,7 @@ describe("a request whose length is not one thing is refused, and what follows i
     ["a space before the colon", post("Content-Length : 2\r\n", `{}${smuggled}`)],
     ["a folded header", get("X-One: b\r\n c\r\n") + smuggled],
     ["a NUL", get("X-One: b\0c\r\n") + smuggled],
-  ])("%s", async (_name, bytes) => {
+  ])("a request with %s for its length is refused, and what follows it is not run", async (_name, bytes) => {
     const { statuses, closed } = await sendRaw(open.url, bytes);
     expect([statuses, closed]).toEqual([[400], true]);
     expect(open.demo.journal).toEqual([]);
@@ -102,7 +102,7 @@ test("what a browser would add changes no answer", async () => {
 test.each([
   ["a TLS greeting", Buffer.from("16030100c8010000c40303", "hex")],
   ["an HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
-])("%s is 400 and closed", async (_name, bytes) => {
+])("a connection that begins with %s is answered with 400 and closed", async (_name, bytes) => {
   const lines = open.lines.length;
   const { statuses, closed } = await sendRaw(open.url, bytes);
   expect([statuses, closed]).toEqual([[400], true]);

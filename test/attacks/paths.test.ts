@@ -36,7 +36,7 @@ test.each([
   "/admin;x",
   "/%61dmin",
   "/api%2fadmin%2fconfig",
-])("%s is nothing", async (path) => {
+])("the path %s leads to nothing", async (path) => {
   const { statuses, text } = await ask(path);
   expect(statuses).toEqual([404]);
   expect(text).not.toContain("root:");

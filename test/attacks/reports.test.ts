@@ -65,7 +65,7 @@ describe("a refused field is mended, with its name in the history", () => {
     "messages-context-management",
     "messages-no-prefill",
     "messages-empty-text",
-  ])("%s", (folder) => {
+  ])("a refused field is mended, with its name in the history: %s", (folder) => {
     const facts: ModelFacts = {
       ...jsonAt("messages-accepted", "request.json").facts,
       ...able,
@@ -136,7 +136,7 @@ describe("the same system prompt", () => {
   const prompt = "Answer in Latin.";
   const said = { role: "user", content: "Hello" };
 
-  test("as a text, a list of texts, a developer's or a system's turn is the same request upstream", async () => {
+  test("a system prompt as a text, a list of texts, a developer's or a system's turn is the same request upstream", async () => {
     const variants = [
       ["/v1/chat/completions", { messages: [{ role: "system", content: prompt }, said] }],
       ["/v1/chat/completions", { messages: [{ role: "developer", content: prompt }, said] }],
@@ -164,7 +164,7 @@ describe("the same system prompt", () => {
     expect(sent).toEqual(Array(variants.length).fill({ system: prompt, messages: "Hello" }));
   });
 
-  test("that is empty is none", async () => {
+  test("an empty system prompt is none", async () => {
     for (const system of ["", [], [{ type: "text", text: "" }]]) {
       const response = await proxy.post("/v1/messages", {
         model: "claude-sonnet-4.6",

@@ -14,7 +14,7 @@ describe("a model's name", () => {
     [`/v1beta/models/${encodeURIComponent(model)}:generateContent`, { contents: [{ parts: [{ text: "Hello" }] }] }],
   ];
 
-  test("of more than 512 characters is refused in every dialect, and stands in no row and no metric", async () => {
+  test("a model's name of more than 512 characters is refused in every dialect, and stands in no row and no metric", async () => {
     await using proxy = await startProxy();
     for (const name of [`://${"a:".repeat(400)}`, `p/${"x".repeat(511)}`])
       for (const [path, body] of requests(name)) {
@@ -30,7 +30,7 @@ describe("a model's name", () => {
     expect(await (await fetch(`${proxy.url}/metrics`)).text()).not.toContain("xxxx");
   });
 
-  test("of 512 characters is looked for", async () => {
+  test("a model's name of 512 characters is looked for", async () => {
     await using proxy = await startProxy();
     const response = await proxy.post("/v1/chat/completions", { model: "x".repeat(512), messages });
     expect(response.status).toBe(404);

@@ -383,7 +383,7 @@ test.each(["103 Early Hints", "101 Switching Protocols", "999 Odd"])("%s on the 
   }
 });
 
-test("of 100,000 models 5,000 are known, and names are only text", async () => {
+test("an upstream that lists 100,000 models is known by 5,000, and names are only text", async () => {
   await using other = await startProxy();
   const names = ["<img src=x onerror=alert(1)>", "\u001b]0;x\u0007", "n".repeat(10_000), "\u202egnp.exe", "__proto__"];
   other.demo.intercept(

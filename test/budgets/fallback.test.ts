@@ -34,29 +34,32 @@ describe("at the limit", () => {
   test.each([
     ["premium requests", { unit: "premium" }],
     ["credits", { unit: "credits", limit: 0.001 }],
-  ])("of %s, the next model serves that costs none: a provider's, or one of GitHub's", async (name, budget) => {
-    await using proxy = await startProxy({
-      demo: { generation: name === "credits" ? "B" : "A" },
-      config: {
-        providers: { ollama: { baseUrl: mock.url } },
-        budgets: [{ name: "All", limit: 1, per: "day", then: "fallback", ...budget }],
-        fallbacks: { [claude]: ["claude-haiku-4.5", local] },
-      },
-    });
-    if (name !== "credits") expect((await ask(proxy)).headers.get("x-dragoman-model")).toBe(claude);
-    const before = asked(proxy).length;
-    const moved = await ask(proxy);
-    expect([moved.status, moved.headers.get("x-dragoman-model")]).toEqual([200, local]);
-    expect(asked(proxy)).toHaveLength(before);
-    expect(mock.calls()).toHaveLength(1);
-    const [row] = proxy.rows();
-    expect(row).toMatchObject({ client_model: claude, upstream_model: local, http_status: 200, premium_units: null });
-    expect(JSON.parse(row!.fallbacks!)).toMatchObject([
-      { model: claude, status: null, why: expect.stringContaining("The budget `All` is used up") },
-      { model: "claude-haiku-4.5", status: null },
-    ]);
-    expect(moved.headers.get("x-dragoman-budget-remaining")).toStartWith("All=");
-  });
+  ])(
+    "a request at the limit of %s is served by the next model that costs none: a provider's, or one of GitHub's",
+    async (name, budget) => {
+      await using proxy = await startProxy({
+        demo: { generation: name === "credits" ? "B" : "A" },
+        config: {
+          providers: { ollama: { baseUrl: mock.url } },
+          budgets: [{ name: "All", limit: 1, per: "day", then: "fallback", ...budget }],
+          fallbacks: { [claude]: ["claude-haiku-4.5", local] },
+        },
+      });
+      if (name !== "credits") expect((await ask(proxy)).headers.get("x-dragoman-model")).toBe(claude);
+      const before = asked(proxy).length;
+      const moved = await ask(proxy);
+      expect([moved.status, moved.headers.get("x-dragoman-model")]).toEqual([200, local]);
+      expect(asked(proxy)).toHaveLength(before);
+      expect(mock.calls()).toHaveLength(1);
+      const [row] = proxy.rows();
+      expect(row).toMatchObject({ client_model: claude, upstream_model: local, http_status: 200, premium_units: null });
+      expect(JSON.parse(row!.fallbacks!)).toMatchObject([
+        { model: claude, status: null, why: expect.stringContaining("The budget `All` is used up") },
+        { model: "claude-haiku-4.5", status: null },
+      ]);
+      expect(moved.headers.get("x-dragoman-budget-remaining")).toStartWith("All=");
+    },
+  );
 
   test("a free model of GitHub's serves as well", async () => {
     await using proxy = await start({}, { [claude]: [mini] });

@@ -203,7 +203,7 @@ describe.concurrent("the clipboard and the browser", () => {
 });
 
 describe("auth ls", () => {
-  test("without an account says what to do", async () => {
+  test("auth ls without an account says what to do", async () => {
     await using github = scriptedGithub();
     const { code, stdout, stderr } = await inProcess(["auth", "ls"], github.env);
     expect([code, stdout]).toEqual([0, ""]);
@@ -218,7 +218,7 @@ describe("auth ls", () => {
     expect(github.demo.journal).toEqual([]);
   });
 
-  test("with -q GitHub says what is left: ∞, unknown, local times, and who must sign in again", async () => {
+  test("auth ls -q says what GitHub has left: ∞, unknown, local times, and who must sign in again", async () => {
     await using github = scriptedGithub();
     const [octo, work, plus] = github.demo.accounts;
     work!.quota = quotas.unlimited();
@@ -254,7 +254,7 @@ describe("auth rm", () => {
     expect(github.logins()).toEqual(["work-demo"]);
   });
 
-  test("of the removed account no file keeps the token", async () => {
+  test("no file keeps the token of an account that auth rm removed", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo");
     const { stderr } = await inProcess(["auth", "rm", "octo-demo", "--force"], github.env);
@@ -273,7 +273,7 @@ describe("auth rm", () => {
     expect(stderr).toContain(`There is no account ${which}`);
   });
 
-  test("without a terminal it removes at once, and without a name it says so", async () => {
+  test("auth rm without a terminal removes at once, and without a name says so", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "plus-demo");
     expect((await inProcess(["auth", "rm"], github.env)).code).toBe(2);
@@ -284,7 +284,7 @@ describe("auth rm", () => {
     expect(stderr).toContain("revoke the app at https://github.com/settings/applications.");
   });
 
-  test("at a terminal it asks, and only yes is yes", async () => {
+  test("auth rm at a terminal asks, and only yes is yes", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     for (const [keys, code, left] of [
@@ -319,7 +319,7 @@ describe("wrong usage is exit code 2, with one sentence, and nothing is made", (
     [["auth", "nonsense"]],
     [["auth", "ls", "--json"]],
     [["usage", "--nonsense", "--json"]],
-  ])("%j", async (args) => {
+  ])("wrong usage of auth is exit code 2, with one sentence, and nothing is made: %j", async (args) => {
     await using github = scriptedGithub();
     const { code, stdout, stderr } = await inProcess(args, github.env);
     expect([code, stdout]).toEqual([2, ""]);

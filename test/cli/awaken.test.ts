@@ -76,7 +76,7 @@ describe("a start", () => {
       expect(existsSync(join(github.data, file))).toBe(false);
   });
 
-  test("without an account asks nobody", async () => {
+  test("a start without an account asks nobody", async () => {
     await using github = scriptedGithub();
     await using command = run(start, { env: github.env });
     const { url } = await command.ready();
@@ -86,7 +86,7 @@ describe("a start", () => {
 });
 
 describe("the awakening", () => {
-  test("and a request that comes meanwhile share one exchange and one list", async () => {
+  test("the awakening and a request that comes meanwhile share one exchange and one list", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo"] });
     const answered = Promise.withResolvers<undefined>();
     proxy.demo.intercept(exchange, () => answered.promise);

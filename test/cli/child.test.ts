@@ -111,7 +111,7 @@ describe("a stdin that ends", () => {
     expect([held.process.exitCode, free.process.exitCode]).toEqual([null, null]);
   });
 
-  test("before it was ready is an end as well", async () => {
+  test("a stdin that ends before the server was ready ends it as well", async () => {
     await using command = run([...demo, "--stdin-lifetime"]);
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
@@ -175,24 +175,30 @@ describe("a token on stdin", () => {
 });
 
 describe("--parent-pid", () => {
-  test.each(["", "0", "-1", "abc", "1.5", "99999999999", "4294967296"])("%j is wrong usage", async (pid) => {
-    expect(await inProcess([...demo, `--parent-pid=${pid}`])).toEqual({
-      code: 2,
-      stdout: "",
-      stderr: expect.stringMatching(/^dragoman: .*--parent-pid .+\n$/),
-    });
-  });
+  test.each(["", "0", "-1", "abc", "1.5", "99999999999", "4294967296"])(
+    "dragoman refuses --parent-pid %j as wrong usage",
+    async (pid) => {
+      expect(await inProcess([...demo, `--parent-pid=${pid}`])).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringMatching(/^dragoman: .*--parent-pid .+\n$/),
+      });
+    },
+  );
 
-  test.if(process.platform !== "win32")("of its own is wrong usage: `exec` has taken the shell's place", async () => {
-    const child = Bun.spawn(["sh", "-c", 'exec "$@" --parent-pid $$', "sh", ...program, ...demo], {
-      env: { PATH: process.env.PATH ?? "", HOME: home },
-      stderr: "pipe",
-    });
-    expect(await child.exited).toBe(2);
-    expect(await child.stderr.text()).toContain("own process ID");
-  });
+  test.if(process.platform !== "win32")(
+    "dragoman refuses its own id as --parent-pid: `exec` has taken the shell's place",
+    async () => {
+      const child = Bun.spawn(["sh", "-c", 'exec "$@" --parent-pid $$', "sh", ...program, ...demo], {
+        env: { PATH: process.env.PATH ?? "", HOME: home },
+        stderr: "pipe",
+      });
+      expect(await child.exited).toBe(2);
+      expect(await child.stderr.text()).toContain("own process ID");
+    },
+  );
 
-  test("of a process that is gone: says so and does not start", async () => {
+  test("dragoman does not start with the --parent-pid of a process that is gone, and says so", async () => {
     const gone = Bun.spawn(["true"]);
     await gone.exited;
     await using command = run([...demo, "--parent-pid", String(gone.pid)]);
@@ -201,18 +207,21 @@ describe("--parent-pid", () => {
     expect(command.stderr()).toContain(`Process ${gone.pid}, given by --parent-pid, is not running`);
   });
 
-  test.if(process.platform === "linux")("of one that has ended, but whose parent never asks, is gone too", async () => {
-    // The shell sleeps and leaves its own ended child unasked.
-    const shell = Bun.spawn(["sh", "-c", "sleep 0.5 & echo $!; exec sleep 20"], { stdout: "pipe" });
-    const first = await shell.stdout.getReader().read();
-    const pid = Number(new TextDecoder().decode(first.value));
-    await using command = run([...demo, "--parent-pid", String(pid)]);
-    await command.exited;
-    expect(command.stderr()).toContain(`Process ${pid}, given by --parent-pid`);
-    expect(() => process.kill(pid, 0)).not.toThrow();
-    shell.kill();
-    await shell.exited;
-  });
+  test.if(process.platform === "linux")(
+    "dragoman takes a --parent-pid that has ended, but whose parent never asks, for gone",
+    async () => {
+      // The shell sleeps and leaves its own ended child unasked.
+      const shell = Bun.spawn(["sh", "-c", "sleep 0.5 & echo $!; exec sleep 20"], { stdout: "pipe" });
+      const first = await shell.stdout.getReader().read();
+      const pid = Number(new TextDecoder().decode(first.value));
+      await using command = run([...demo, "--parent-pid", String(pid)]);
+      await command.exited;
+      expect(command.stderr()).toContain(`Process ${pid}, given by --parent-pid`);
+      expect(() => process.kill(pid, 0)).not.toThrow();
+      shell.kill();
+      await shell.exited;
+    },
+  );
 });
 
 describe("what is taken", () => {

@@ -233,14 +233,14 @@ describe("what is refused", () => {
     [["codex", "--model", "claude-sonet-4.6"], /The nearest are `claude-sonnet-4.6`.*`dragoman models`/],
     [["openai-sdk", "--write"], /has no settings file/],
     [["curl", "--undo"], /nothing to undo/],
-  ])("%j is wrong usage", async (args, sentence) => {
+  ])("dragoman refuses to connect with %j as wrong usage", async (args, sentence) => {
     using own = person();
     const { code, stderr } = await own.connect(...args);
     expect([code, stderr]).toEqual([2, expect.stringMatching(sentence)]);
     expect(readdirSync(own.home)).toEqual([]);
   });
 
-  test("without a server, with the command that starts one", async () => {
+  test("connecting without a server is refused, with the command that starts one", async () => {
     using own = person();
     own.env.DRAGOMAN_HOME = join(own.home, "data");
     const { code, stderr, stdout } = await own.connect("codex", "--write");
@@ -265,7 +265,7 @@ describe("what is refused", () => {
     },
   );
 
-  test("without the client key, before anything is written", async () => {
+  test("connecting without the client key is refused before anything is written", async () => {
     using own = person();
     delete own.env.DRAGOMAN_API_KEY;
     const { code, stderr } = await own.connect("codex", "--write");
@@ -335,7 +335,7 @@ describe("what is refused", () => {
 });
 
 describe("the way back", () => {
-  test("of a link leads to its target, and the link stays", async () => {
+  test("undoing the connection of a linked file leads to its target, and the link stays", async () => {
     using own = person();
     const dotfiles = join(own.home, "dotfiles.toml");
     writeFileSync(dotfiles, settings.codex!);
@@ -362,7 +362,7 @@ describe("the way back", () => {
     expect(own.backups("codex")).toEqual([]);
   });
 
-  test("of a file that is gone says so, and puts it back when it is forced", async () => {
+  test("undoing the connection of a file that is gone says so, and puts it back when it is forced", async () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     await own.connect("codex", "--write");
@@ -465,7 +465,7 @@ describe("the way back", () => {
     },
   );
 
-  test("of a file that does not read any more says what a forced one does, and that is what it does", async () => {
+  test("undoing the connection of a file that does not read any more says what a forced one does, and that is what it does", async () => {
     using own = person();
     const path = own.path("claude-code");
     await own.connect("claude-code", "--write");
@@ -570,30 +570,33 @@ describe("the way back", () => {
   test.each([
     ["", 0o600],
     ["# mine\r\nexport OTHER='stays' # theirs\r\nGEMINI_API_KEY=theirs\r\n\r\nLAST=1", 0o640],
-  ])("of Gemini CLI leads back to the same bytes in both of its files, from %j", async (before, mode) => {
-    using own = person();
-    const variables = join(dirname(own.path("gemini-cli")), ".env");
-    own.settle("gemini-cli", settings["gemini-cli"]!);
-    if (before !== "") writeFileSync(variables, before, { mode });
-    for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) {
-      const { code, stdout, stderr } = await own.connect("gemini-cli", "--write", "--model", model);
-      expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining(key)]);
-    }
-    expect(own.status("gemini-cli")).toBe("here");
-    expect(text(variables)).toContain(`GOOGLE_GEMINI_BASE_URL=${url}`);
-    expect(text(variables)).toContain(`GEMINI_API_KEY=${key}`);
-    if (before !== "") expect(text(variables)).toStartWith("# mine\r\nexport OTHER='stays' # theirs\r\n");
-    expect(statSync(variables).mode & 0o777).toBe(mode);
-    const written = readSettings("json", text(own.path("gemini-cli")));
-    // 168,000 tokens of the 1,048,576 that it assumes, and four fifths of them.
-    expect(written.model).toEqual({ name: "claude-sonnet-4.6", compressionThreshold: 0.128 });
-    expect((await own.connect("gemini-cli", "--undo")).code).toBe(0);
-    expect(existsSync(variables) ? text(variables) : "").toBe(before);
-    expect(text(own.path("gemini-cli"))).toBe(settings["gemini-cli"]!);
-    expect(own.backups("gemini-cli").concat(own.backups("gemini-cli.env" as ClientId))).toEqual([]);
-  });
+  ])(
+    "undoing the connection of Gemini CLI leads back to the same bytes in both of its files, from %j",
+    async (before, mode) => {
+      using own = person();
+      const variables = join(dirname(own.path("gemini-cli")), ".env");
+      own.settle("gemini-cli", settings["gemini-cli"]!);
+      if (before !== "") writeFileSync(variables, before, { mode });
+      for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) {
+        const { code, stdout, stderr } = await own.connect("gemini-cli", "--write", "--model", model);
+        expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining(key)]);
+      }
+      expect(own.status("gemini-cli")).toBe("here");
+      expect(text(variables)).toContain(`GOOGLE_GEMINI_BASE_URL=${url}`);
+      expect(text(variables)).toContain(`GEMINI_API_KEY=${key}`);
+      if (before !== "") expect(text(variables)).toStartWith("# mine\r\nexport OTHER='stays' # theirs\r\n");
+      expect(statSync(variables).mode & 0o777).toBe(mode);
+      const written = readSettings("json", text(own.path("gemini-cli")));
+      // 168,000 tokens of the 1,048,576 that it assumes, and four fifths of them.
+      expect(written.model).toEqual({ name: "claude-sonnet-4.6", compressionThreshold: 0.128 });
+      expect((await own.connect("gemini-cli", "--undo")).code).toBe(0);
+      expect(existsSync(variables) ? text(variables) : "").toBe(before);
+      expect(text(own.path("gemini-cli"))).toBe(settings["gemini-cli"]!);
+      expect(own.backups("gemini-cli").concat(own.backups("gemini-cli.env" as ClientId))).toEqual([]);
+    },
+  );
 
-  test("of Gemini CLI's variables keeps what somebody put into them since, and a setting of the shell goes before the file", async () => {
+  test("undoing Gemini CLI's variables keeps what somebody put into them since, and a setting of the shell goes before the file", async () => {
     using own = person();
     const variables = join(dirname(own.path("gemini-cli")), ".env");
     await own.connect("gemini-cli", "--write");
@@ -604,7 +607,7 @@ describe("the way back", () => {
     expect(existsSync(own.path("gemini-cli"))).toBe(false);
   });
 
-  test("of Gemini CLI's settings is taken over by another way to sign in, which is said", async () => {
+  test("undoing Gemini CLI's settings after another way to sign in has taken them over says so", async () => {
     using own = person();
     await own.connect("gemini-cli", "--write");
     const written = readSettings("json", text(own.path("gemini-cli")));
@@ -764,7 +767,7 @@ test("the real server goes before the demo beside it, and its config's key befor
 describe("models", () => {
   const models = (...args: string[]) => inProcess(["models", ...args], { DRAGOMAN_HOME: join(server.home, "data") });
 
-  test("as a table, with limits, endpoints, cost and state", async () => {
+  test("the models are shown as a table, with limits, endpoints, cost and state", async () => {
     const { code, stdout, stderr } = await models();
     const rows = stdout
       .trim()
@@ -783,13 +786,13 @@ describe("models", () => {
     ]);
   });
 
-  test("as JSON, as the admin API gives them", async () => {
+  test("the models are printed as JSON, as the admin API gives them", async () => {
     const { stdout } = await models("--json");
     expect(stdout.trimEnd()).not.toContain("\n");
     expect(JSON.parse(stdout).items.find(({ id }: { id: string }) => id === "gpt-5-mini").price.premium).toBe(false);
   });
 
-  test("not without a server", async () => {
+  test("the models cannot be shown without a server", async () => {
     const { code, stderr } = await inProcess(["models"]);
     expect([code, stderr]).toEqual([1, expect.stringContaining("Start one with `dragoman start`")]);
   });

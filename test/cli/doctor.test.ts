@@ -610,10 +610,13 @@ describe("clients and variables", () => {
   });
 });
 
-test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])("%j is wrong usage", async (args) => {
-  const { code, stdout } = await inProcess(args);
-  expect([code, stdout]).toEqual([2, ""]);
-});
+test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])(
+  "doctor refuses %j as wrong usage",
+  async (args) => {
+    const { code, stdout } = await inProcess(args);
+    expect([code, stdout]).toEqual([2, ""]);
+  },
+);
 
 test("of one client it says row by row what is on, what is off, and what turns it on", async () => {
   await using github = scriptedGithub();

@@ -26,7 +26,7 @@ describe("what --host asks for", () => {
     ["::1", "::1"],
     ["0:0:0:0:0:0:0:1", "::1"],
     ["FE80::A", "fe80::a"],
-  ])("%j is %s", async (host, address) => expect(await bindingFor(host)).toEqual({ address }));
+  ])("--host %j listens at %s", async (host, address) => expect(await bindingFor(host)).toEqual({ address }));
 
   test.each(["999.1.1.1", "1.2.3", "a b", "a/b", "-x", "x..y", ":::", "http://x", "a".repeat(300), "nobody.invalid"])(
     "%j is wrong usage",

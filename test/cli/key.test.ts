@@ -64,7 +64,7 @@ test.each([
   [["key", "add", "x", "--expires", "soon"], "--expires: must be a date"],
   [["key", "add"], "needs a name"],
   [["usage", "--watch", "never"], "--watch must be a number"],
-])("%j is refused", async (args, sentence) => {
+])("the command %j is refused in a sentence", async (args, sentence) => {
   await using github = scriptedGithub();
   const { code, stdout, stderr } = await inProcess(args, github.env);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(sentence)]);

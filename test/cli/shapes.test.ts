@@ -155,7 +155,7 @@ describe("a comparison", () => {
   test.concurrent.each([
     ["no report", "{}"],
     ["no JSON", "hello"],
-  ])("of a file that is %s says so", async (_, text) => {
+  ])("a comparison with a file that is %s says so", async (_, text) => {
     await using github = scriptedGithub();
     const file = join(github.home, "other.json");
     writeFileSync(file, text);

@@ -45,7 +45,7 @@ describe("a start", () => {
     expect(await new Response(shell.stdout).text()).toContain("[DONE]");
   });
 
-  test("without an account listens all the same, and says which command helps", async () => {
+  test("a start without an account listens all the same, and says which command helps", async () => {
     await using command = run(["start", "--json", "--port", "0"]);
     const { url } = await command.ready();
     expect(command.stderr()).toContain("dragoman auth");
@@ -69,7 +69,7 @@ describe("a start", () => {
     expect(statSync(home).mode & 0o077).toBe(0);
   });
 
-  test("says who has the port", async () => {
+  test("a start at a port that is taken says who has it", async () => {
     using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     await using command = run(["start", "--demo", "--port", String(holder.port)]);
     expect(await command.exited).toBe(1);

@@ -98,7 +98,7 @@ describe("an executable", () => {
     expect([...host.agents]).toEqual(["dragoman/1.0.0"]);
   });
 
-  test("behind a link is replaced where it is; the link stays", async () => {
+  test("an executable behind a link is replaced where it is; the link stays", async () => {
     const link = join(home, "dragoman");
     symlinkSync(path, link);
     expect((await updated({ installation: { kind: "executable", command: [link] } })).code).toBe(0);
@@ -234,7 +234,7 @@ describe("an executable", () => {
     host.files.clear();
     await host.publish(file, content);
   };
-  test.each(wrong)("is not replaced by %s", async (_, why, spoil) => {
+  test.each(wrong)("an executable is not replaced by %s", async (_, why, spoil) => {
     await spoil([...host.attestations.keys()][0]!);
     const { code, fault } = await updated();
     expect([code, fault]).toEqual([-1, expect.stringMatching(why)]);
@@ -247,7 +247,7 @@ describe("an executable", () => {
     expect((await updated()).code).toBe(0);
   });
 
-  test("of one's own build is updated from its source", async () => {
+  test("an executable of one's own build is updated from its source", async () => {
     expect((await updated({ source: undefined })).fault).toContain("This is a local build.");
   });
 });

@@ -66,7 +66,7 @@ describe("what is left", () => {
     }
   });
 
-  test("without an account says what to do", async () => {
+  test("the usage without an account says what to do", async () => {
     await using github = scriptedGithub();
     expect(await inProcess(["usage"], github.env)).toMatchObject({ code: 0, stdout: "" });
     expect((await inProcess(["usage", "--json"], github.env)).stdout).toBe('{"accounts":[]}\n');

@@ -112,7 +112,7 @@ describe("JSON with comments", () => {
       return bom + numbered(inside + after).replaceAll("\n", eol);
     });
 
-  test("whatever a person wrote", () => {
+  test("a file in JSON with comments keeps whatever a person wrote through a change and its undoing", () => {
     fc.assert(
       fc.property(text, (given) => check("json", given)),
       { numRuns: triesOf(200) },
@@ -129,7 +129,7 @@ describe("JSON with comments", () => {
     ["a name twice", '{ "a": 1, "env": {}, "env": { "OWN": "2" } }'],
     ["null where an object belongs", '{ "env": null }'],
     ["two remarks on a line", '{"env": {\n  "Z":"x"/* remark 1 */},"permissions":1/* remark 2 */\n}'],
-  ])("%s", (_, text) => check("json", text));
+  ])("a file in JSON with comments keeps what a person wrote: %s", (_, text) => check("json", text));
 
   test("new lines look like those around them", () => {
     const text = '{\n\t"env": {\n\t\t"OWN": "1" // mine\n\t}\n}\n';
@@ -207,7 +207,7 @@ describe("JSON lists", () => {
       return bom + numbered(`[${inside}${last}]`).replaceAll("\n", eol);
     });
 
-  test("whatever a person wrote", () => {
+  test("a list in JSON keeps whatever a person wrote through a change and its undoing", () => {
     fc.assert(fc.property(list, checkList), { numRuns: triesOf(300) });
   });
 
@@ -284,7 +284,7 @@ describe("TOML", () => {
       return bom + (cut ? whole.replace(/\n+$/, "") : whole).replaceAll("\n", eol);
     });
 
-  test("whatever a person wrote", () => {
+  test("a TOML file keeps whatever a person wrote through a change and its undoing", () => {
     fc.assert(
       fc.property(text, (given) => {
         // A remark inside a dragoman table of theirs goes with the table.
@@ -309,7 +309,7 @@ describe("TOML", () => {
     ["a feature with settings", "[features.other]\na = true # remark 1\n"],
     ["features by their whole names", "features.a = true # remark 1\n[tui]\nb = 1\n"],
     ["the feature, turned off", "[features]\napi_key_model_discovery = false # remark 1\na = true\n"],
-  ])("%s", (_, text) => check("toml", text));
+  ])("a TOML file keeps what a person wrote: %s", (_, text) => check("toml", text));
 
   test.each([
     "big = 9007199254740993",
@@ -405,7 +405,7 @@ describe("YAML", () => {
       return bom + (cut ? whole.replace(/\n+$/, "") : whole).replaceAll("\n", eol);
     });
 
-  test("whatever a person wrote", () => {
+  test("a YAML file keeps whatever a person wrote through a change and its undoing", () => {
     fc.assert(
       fc.property(text, (given) => check("yaml", given)),
       { numRuns: triesOf(200) },
@@ -416,7 +416,7 @@ describe("YAML", () => {
     ["nothing", ""],
     ["only remarks", "# remark 1\n"],
     ["a model of their own", "name: Mine\nversion: 0.0.1\nschema: v1\nmodels:\n- name: x # remark 1\n  model: y\n"],
-  ])("%s", (_, text) => check("yaml", text));
+  ])("a YAML file keeps what a person wrote: %s", (_, text) => check("yaml", text));
 
   test("their models stay, ours come behind them", () => {
     const names = (

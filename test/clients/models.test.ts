@@ -169,11 +169,11 @@ describe("a client's state", () => {
     [provider("http://127.0.0.1:4142/v1"), "elsewhere"],
     [provider("http://127.0.0.1:4141/v1", "openai"), "elsewhere"],
     ["a = 1\na = 2\n", "unreadable: line 2: Cannot redefine key 'a'"],
-  ])("%j: %s", (text, state) => {
+  ])("the state of Codex with the file %j is %s", (text, state) => {
     expect(stateOf(text)).toBe(state);
   });
 
-  test("of Claude Code says what is not turned on, whichever way the person wrote it", () => {
+  test("the state of Claude Code says what is not turned on, whichever way the person wrote it", () => {
     const off = (env: Record<string, string>) => {
       const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
       mkdirSync(join(home, ".claude"));
@@ -201,7 +201,7 @@ describe("a client's state", () => {
     ).toEqual(["CLAUDE_CODE_GATEWAY_HINT_HEADERS"]);
   });
 
-  test("of what has no file is none", () => {
+  test("the state of a client that has no file is absent", () => {
     expect(clientStatus("curl", { home: "/nowhere", env: {}, url })).toEqual({ state: "absent" });
   });
 });

@@ -71,20 +71,23 @@ describe("two spellings", () => {
     expect(pairs.map(([key]) => key!).sort()).toEqual(Object.keys(good).sort());
   });
 
-  test.each(pairs)("of %s: %s or %s, or both alike; different values are refused by both names", (key, one, two) => {
-    const [value, other] = good[key!]!;
-    for (const env of [
-      { [one!]: value },
-      { [two!]: value },
-      { [one!]: value, [two!]: value },
-      { [one!]: "", [two!]: value },
-    ])
-      expect(read(env)).toMatchObject({ [key!]: value });
-    const sentence = refusal(() => read({ [one!]: value, [two!]: other }));
-    expect(sentence).toContain(one!);
-    expect(sentence).toContain(two!);
-    expect(sentence).not.toContain(value);
-  });
+  test.each(pairs)(
+    "the two spellings of %s, %s and %s, mean the same, also both alike; different values are refused by both names",
+    (key, one, two) => {
+      const [value, other] = good[key!]!;
+      for (const env of [
+        { [one!]: value },
+        { [two!]: value },
+        { [one!]: value, [two!]: value },
+        { [one!]: "", [two!]: value },
+      ])
+        expect(read(env)).toMatchObject({ [key!]: value });
+      const sentence = refusal(() => read({ [one!]: value, [two!]: other }));
+      expect(sentence).toContain(one!);
+      expect(sentence).toContain(two!);
+      expect(sentence).not.toContain(value);
+    },
+  );
 });
 
 describe("values", () => {
@@ -116,7 +119,7 @@ describe("values", () => {
     ["DRAGOMAN_UPSTREAM_TIMEOUT_MS", "1e3"],
     ["DRAGOMAN_UPSTREAM_TIMEOUT_MS", "99999999999"],
     ["DRAGOMAN_ENTERPRISE_URL", "https://company.ghe.com"],
-  ])("of %s that cannot work are refused by name, never shown: %j", (name, value) => {
+  ])("values of %s that cannot work are refused by name, never shown: %j", (name, value) => {
     const sentence = refusal(() => read({ [name]: value }));
     expect(sentence).toContain(name);
     if (value.length > 4) expect(sentence).not.toContain(value);

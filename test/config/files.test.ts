@@ -63,7 +63,7 @@ describe.if(posix)("a private folder", () => {
     ensurePrivateFolder(at("shared"), warn);
   });
 
-  test("with dragoman's own files and an empty volume's is tightened", () => {
+  test("a private folder with dragoman's own files and an empty volume's is tightened", () => {
     mkdirSync(at("own/lost+found"), { recursive: true });
     for (const name of ["config.json", "admin.sqlite", "admin.sqlite-wal", "waiting.sqlite", "service.log.1"])
       writeFileSync(at(`own/${name}`), "");
@@ -84,7 +84,7 @@ describe.if(posix)("a private folder", () => {
     },
   );
 
-  test.if(asRoot)("of another user is refused", () => {
+  test.if(asRoot)("a private folder of another user is refused", () => {
     mkdirSync(at("theirs"), { mode: 0o700 });
     chownSync(at("theirs"), 12_345, 12_345);
     expect(() => ensurePrivateFolder(at("theirs"), warn)).toThrow("belongs to another user (uid 12345");
@@ -107,7 +107,7 @@ describe("writing", () => {
     expect(readdirSync(folder).sort()).toEqual(["new", "old"]);
   });
 
-  test.if(posix)("through a link replaces what it leads to, and keeps the link", () => {
+  test.if(posix)("writing through a link replaces what it leads to, and keeps the link", () => {
     mkdirSync(at("dotfiles"));
     writeFileSync(at("dotfiles/config.json"), "old");
     symlinkSync("dotfiles/config.json", at("one"));
@@ -117,7 +117,7 @@ describe("writing", () => {
     expect([lstatSync(at("one")).isSymbolicLink(), lstatSync(at("two")).isSymbolicLink()]).toEqual([true, true]);
   });
 
-  test.if(posix)("through a link that leads to nothing yet makes what it leads to", () => {
+  test.if(posix)("writing through a link that leads to nothing yet makes what it leads to", () => {
     symlinkSync("later.json", at("link"));
     writePrivate(at("link"), "now");
     expect([lstatSync(at("link")).isSymbolicLink(), readFileSync(at("later.json"), "utf8")]).toEqual([true, "now"]);
@@ -130,7 +130,7 @@ describe("writing", () => {
     expect(readdirSync(folder)).toEqual(["taken"]);
   });
 
-  test.if(posix)("in a circle of links is refused, not followed for ever", () => {
+  test.if(posix)("writing in a circle of links is refused, not followed for ever", () => {
     symlinkSync(at("b"), at("a"));
     symlinkSync(at("a"), at("b"));
     expect(() => writePrivate(at("a"), "x")).toThrow("ELOOP");

@@ -22,14 +22,14 @@ describe("a hand edit", () => {
   const current = () => proxy.app.config.current;
   const edit = (text: string | object) => writeFileSync(file, typeof text === "string" ? text : JSON.stringify(text));
 
-  test("applies, and says so", async () => {
+  test("a hand edit applies, and says so", async () => {
     edit({ logLevel: "debug", modelAliases: { fast: "gpt-5-mini" }, auth: { apiKeys: ["k-old-0123456789"] } });
     await until(() => current().logLevel === "debug", "the new level is in use");
     expect(current().modelAliases).toEqual({ fast: "gpt-5-mini" });
     expect(proxy.lines.join("")).toContain("The config file was edited: logLevel, modelAliases.");
   });
 
-  test("by an editor that writes another file and renames it, or that shortens and fills it, applies too", async () => {
+  test("a hand edit by an editor that writes another file and renames it, or that shortens and fills it, applies too", async () => {
     writeFileSync(`${file}.new`, '{"maxRows": 5}');
     renameSync(`${file}.new`, file);
     await until(() => current().maxRows === 5, "the new cap is in use");
@@ -59,7 +59,7 @@ describe("a hand edit", () => {
     expect(proxy.app.config.fault).toBeUndefined();
   });
 
-  test("of the client keys counts from the next start, and says so", async () => {
+  test("a hand edit of the client keys counts from the next start, and says so", async () => {
     const status = (key: string) =>
       fetch(`${proxy.url}/v1/models`, { headers: { "x-api-key": key } }).then((it) => it.status);
     edit({ logLevel: "warn", auth: { apiKeys: ["k-new-0123456789"] } });
@@ -90,7 +90,7 @@ describe("a hand edit", () => {
     });
   });
 
-  test("in the same moment as a change is not lost", async () => {
+  test("a hand edit in the same moment as a change is not lost", async () => {
     for (let time = 1; time <= 20; time++) {
       const changing = proxy.post("/api/admin/config", { maxRows: time });
       const stored = JSON.parse(readFileSync(file, "utf8"));

@@ -65,7 +65,7 @@ describe("refused by path:", () => {
     [{ ollama: { models: [{ id: "x", price: { input: 1 } }] } }, "providers.ollama.models[0].price.output"],
     [{ ollama: { models: [{ id: "x", price: { input: -1, output: 1 } }] } }, "providers.ollama.models[0].price.input"],
     [{ constructor: {} }, "providers.constructor"],
-  ])("%j", (providers, path) => {
+  ])("providers that cannot work are refused by the path of what is wrong: %j", (providers, path) => {
     expect(refusal(() => providersOf(providers)).details.param).toBe(path);
   });
 });
@@ -80,7 +80,7 @@ describe("a key stays with its address", () => {
     });
   });
 
-  test("and must be sent again for another one", () => {
+  test("a stored key must be sent again for another address", () => {
     for (const openrouter of [
       { baseUrl: "https://evil.example/v1" },
       { baseUrl: "https://evil.example/v1", apiKey: "…6789" },

@@ -65,7 +65,7 @@ describe("unknown keys are refused by name:", () => {
     [JSON.parse('{"modelAliases":{"__proto__":"x"}}'), "modelAliases.__proto__"],
     [{ modelAliases: { constructor: "x" } }, "modelAliases.constructor"],
     [JSON.parse('{"upstreamHeaders":{"__proto__":"x"}}'), "upstreamHeaders.__proto__"],
-  ])("%j", (value, path) => {
+  ])("an unknown key in the config is refused by its path: %j", (value, path) => {
     const { message, details } = refusal(value);
     expect(message).toContain(`${path}: not a known key`);
     expect(details.param).toBe(path);
@@ -119,7 +119,7 @@ describe("wrong values are refused by path:", () => {
     [{ modelAliases: { fast: "" } }, "modelAliases.fast"],
     [{ modelAliases: { fast: null } }, "modelAliases.fast"],
     [{ modelAliases: [] }, "modelAliases"],
-  ])("%j", (value, path) => {
+  ])("a wrong value in the config is refused by its path: %j", (value, path) => {
     const { message, details } = refusal(value);
     expect(details.param).toBe(path);
     expect(message).toStartWith(`${path}: `);

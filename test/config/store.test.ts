@@ -47,7 +47,7 @@ async function refusal(work: Promise<unknown>): Promise<ProxyError> {
   return thrown as ProxyError;
 }
 
-test("without a file the defaults hold, and none is written", () => {
+test("the defaults hold without a config file, and none is written", () => {
   expect(openConfig(path).current.logLevel).toBe("info");
   expect(existsSync(path)).toBe(false);
 });
@@ -60,7 +60,7 @@ test("a file written on Windows, with a byte order mark and CRLF, is read", () =
   });
 });
 
-test("of a key written twice the last one counts", () => {
+test("the last value counts of a config key written twice", () => {
   writeFileSync(path, '{"logLevel":"debug","logLevel":"error"}');
   expect(openConfig(path).current.logLevel).toBe("error");
 });
@@ -108,7 +108,7 @@ describe("a change", () => {
     expect(openConfig(path).current).toEqual(store.current);
   });
 
-  test("to a wrong value changes nothing, on disk or here", async () => {
+  test("a change of the config to a wrong value changes nothing, on disk or here", async () => {
     writeFileSync(path, '{"logLevel":"warn"}');
     const store = openConfig(path);
     expect((await refusal(store.change({ logLevel: "debug", foo: 1 }))).status).toBe(400);
@@ -120,7 +120,7 @@ describe("a change", () => {
     ]);
   });
 
-  test("in a read-only folder is an error, and the previous config stays in effect", async () => {
+  test("a change of the config in a read-only folder is an error, and the previous config stays in effect", async () => {
     const store = openConfig(path);
     mkdirSync(`${path}.lock`);
     expect(await refusal(store.change({ logLevel: "debug" }))).toMatchObject({
@@ -130,7 +130,7 @@ describe("a change", () => {
     expect(store.current.logLevel).toBe("info");
   });
 
-  test("of a folder that was removed makes it anew, with what held", async () => {
+  test("a change of the config in a folder that was removed makes it anew, with what held", async () => {
     writeFileSync(path, '{"logLevel":"warn"}');
     const store = openConfig(path);
     rmSync(folder, { recursive: true });

@@ -306,7 +306,7 @@ const accepted: [situation: string, send: () => Promise<Response>][] = [
   ["adaptive thinking of a newer model", () => messages({ model: "claude-sonnet-4.6", thinking: { type: "adaptive" }, output_config: { effort: "high" } })],
 ];
 
-test.each(accepted)("%s is accepted", async (_, send) => {
+test.each(accepted)("the simulated upstream accepts %s", async (_, send) => {
   expect((await send()).status).toBe(200);
 });
 

@@ -12,7 +12,7 @@ test("this machine's own Bun is for this machine", () => {
   expect(anatomyOf(own)).toMatchObject({ format: formats[process.platform], machine: process.arch });
 });
 
-test("of Bun without us it says all that is missing", () => {
+test("an executable of Bun without dragoman in it says all that is missing", () => {
   const { format, machine, loader, signature } = anatomyOf(own);
   const target = { name: "own", bun: "own", format, machine, loader, signature } as Target;
   const missing = faultsIn(own, target).join();

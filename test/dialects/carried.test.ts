@@ -148,7 +148,7 @@ describe("a choice among some of the tools", () => {
     expect(translated("responses", namespaced, "responses").body.tool_choice).toEqual(namespaced.tool_choice);
   });
 
-  test("of auto leaves the choice open; one of tools that are not there is refused", () => {
+  test("a choice of auto among some of the tools leaves the choice open; one of tools that are not there is refused", () => {
     expect(translated("chat", chat(chatChoice("auto", "read")), "messages").body).toMatchObject({
       tools: [{ name: "read" }],
       tool_choice: { type: "auto" },

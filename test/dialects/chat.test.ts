@@ -240,7 +240,7 @@ describe("errors in a stream", () => {
     ]);
   });
 
-  test("whatever the frames are, the reply has one end", () => {
+  test("a reply has one end, whatever the frames of its stream are", () => {
     const word = fc.constantFrom(
       "choices",
       "delta",
@@ -357,7 +357,7 @@ describe("several replies to one request", () => {
     expect(chat.fixReply(reply, { model: "m", usage: true, replies: 2 })).toEqual({ body: reply, fixups: [] });
   });
 
-  test("cannot be translated", () => {
+  test("several replies to one request cannot be translated", () => {
     const asked = chat.decodeRequest({ model: "m", messages: [user("Hi")], n: 2 });
     expect(() => encode(asked)).toThrow("`n` must be 1");
     expect(encode(chat.decodeRequest({ model: "m", messages: [user("Hi")], n: 1 })).body).not.toHaveProperty("n");
@@ -650,7 +650,7 @@ describe("a request through the hub and back", () => {
     return choice === undefined || choice === "auto" || choice === "none" ? rest : { ...rest, tool_choice: choice };
   };
 
-  test("is the same request", () => {
+  test("a request through the hub and back is the same request", () => {
     fc.assert(
       fc.property(request, (body) => {
         const text = JSON.stringify(body);
@@ -682,7 +682,7 @@ describe("a request through the hub and back", () => {
     );
   });
 
-  test("whatever is sent is read or refused in a sentence", () => {
+  test("a chat request of anything is read or refused in a sentence", () => {
     const member = fc.constantFrom(
       "model",
       "messages",

@@ -140,7 +140,7 @@ describe("the words of a request", () => {
     [{ thinkingLevel: "THINKING_LEVEL_UNSPECIFIED" }, undefined],
     [{ includeThoughts: true }, { adaptive: true, summary: "auto" }],
     [{ includeThoughts: false }, undefined],
-  ])("thinkingConfig %j", (thinkingConfig, reasoning) => {
+  ])("a request with thinkingConfig %j asks for that reasoning", (thinkingConfig, reasoning) => {
     expect(decode({ generationConfig: { thinkingConfig } }).reasoning).toEqual(reasoning!);
   });
 
@@ -216,7 +216,7 @@ describe("the words of a request", () => {
 });
 
 describe("schemas", () => {
-  test("of Google's are JSON Schema", () => {
+  test("a schema of Google's becomes JSON Schema", () => {
     expect(
       jsonSchemaOf({
         type: "OBJECT",
@@ -244,7 +244,7 @@ describe("schemas", () => {
     ).toEqual(["b", "a"]);
   });
 
-  test("of replies allow no other properties, and are strict where OpenAI can hold them", () => {
+  test("the schema of a reply allows no other properties, and is strict where OpenAI can hold it", () => {
     const responseSchema = { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a"] };
     const config = { responseMimeType: "application/json", responseSchema };
     expect(decode({ generationConfig: config }).format).toEqual({
@@ -257,7 +257,7 @@ describe("schemas", () => {
     expect(decode({ generationConfig: { responseMimeType: "text/plain" } }).format).toBeUndefined();
   });
 
-  test("of a choice may want the value itself, without JSON's quotes", () => {
+  test("the schema of a choice may want the value itself, without JSON's quotes", () => {
     const config = { responseMimeType: "text/x.enum", responseSchema: { type: "STRING", enum: ["a", "b"] } };
     expect(decode({ generationConfig: config }).format).toMatchObject({ schema: { enum: ["a", "b"] }, isPlain: true });
   });
@@ -290,7 +290,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  test("without ids by their names and their order", () => {
+  test("calls and results without ids are matched by their names and their order", () => {
     const contents = [
       { role: "model", parts: [call("f"), call("g"), call("f")] },
       { role: "function", parts: [result("g", "g"), result("f", "first"), result("f", "second")] },
@@ -302,7 +302,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  test("with an id at the result alone", () => {
+  test("a call is matched with a result that alone has an id", () => {
     expect(pairs({ role: "model", parts: [call("f")] }, { parts: [result("f", "x", "f-17")] })).toEqual([[0, "x"]]);
   });
 

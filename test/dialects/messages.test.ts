@@ -159,7 +159,7 @@ describe("a client's own request", () => {
         expect(() => messages.fixRequest({ model: "m", messages: [], [key]: value }, facts)).not.toThrow();
   });
 
-  test("with calls of one id in several turns has each result stay with its call", () => {
+  test("a client's own request with calls of one id in several turns has each result stay with its call", () => {
     const use = { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look", input: {} }] };
     const result = (content: string) => ({
       role: "user",
@@ -781,7 +781,7 @@ describe("a reply that is passed through", () => {
     expect(passed([error])).toEqual({ out: [error], fixups: [] });
   });
 
-  test("in full has the asked model's name, its usage, and nothing of Copilot's", () => {
+  test("a full reply that is passed through has the asked model's name, its usage, and nothing of Copilot's", () => {
     const content = [{ type: "text", text: "Hi." }];
     const body = { type: "message", model: "claude-sonnet-4-20250514", content, copilot_usage: {} };
     expect(messages.fixReply(body, asked)).toEqual({

@@ -316,7 +316,7 @@ describe("tools", () => {
     expect(dropped).toEqual([]);
   });
 
-  test("of a namespace are called by namespace and name, whoever answered", () => {
+  test("tools of a namespace are called by namespace and name, whoever answered", () => {
     const conversation = decode(codeMode);
     const { conversation: adapted, restore } = adapt(conversation, "messages");
     expect(adapted.tools.map((tool) => tool.kind)).toEqual(["function", "function", "function"]);
@@ -343,7 +343,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("of a namespace, called by an upstream of this dialect, come back as they were called", () => {
+  test("tools of a namespace that an upstream of this dialect calls come back as they were called", () => {
     const item = {
       type: "function_call",
       id: "x",
@@ -360,7 +360,7 @@ describe("tools", () => {
     expect(output).toEqual([expect.objectContaining({ namespace: "collaboration", name: "wait", call_id: "call_9" })]);
   });
 
-  test("of one name in two places get two names in the hub and their own back", () => {
+  test("tools of one name in two places get two names in the hub and their own back", () => {
     const tools = [
       spawn,
       { type: "namespace", name: "a", tools: [{ ...spawn, name: "b" }] },
@@ -667,7 +667,7 @@ describe("through the hub or around it, the upstream gets the same request", () 
     ["model", "input"],
   );
 
-  test("whatever a client sends", () => {
+  test("a request through the hub or around it is the same at the upstream, whatever a client sends", () => {
     fc.assert(
       fc.property(body, (generated) => {
         const { body } = responses.encodeRequest(responses.decodeRequest(generated), boundless);
@@ -1285,11 +1285,14 @@ describe("a stream passed through", () => {
     expect(jsonOf(fixup([]).at(-1) ?? {})).toMatchObject({ type: "error", ...cutReply });
   });
 
-  test.each(["{oops}", '{"a":', "<html>", '{"type":"response.completed",}'])("%s is not forwarded", (data) => {
-    const out = fixup([...sse(created), { data }, ...sse(completed)]);
-    expect(out.map(({ event }) => event)).toEqual(["response.created", "response.failed"]);
-    expect(jsonOf(out[1] ?? {})).toMatchObject({ response: { error: { code: "upstream_bad_event" } } });
-  });
+  test.each(["{oops}", '{"a":', "<html>", '{"type":"response.completed",}'])(
+    "the event %s, which is no JSON, is not forwarded in a stream that is passed through",
+    (data) => {
+      const out = fixup([...sse(created), { data }, ...sse(completed)]);
+      expect(out.map(({ event }) => event)).toEqual(["response.created", "response.failed"]);
+      expect(jsonOf(out[1] ?? {})).toMatchObject({ response: { error: { code: "upstream_bad_event" } } });
+    },
+  );
 
   test("an event whose name is another one gets the name of its type", () => {
     const fixups: string[] = [];

@@ -38,7 +38,7 @@ describe("citations", () => {
     [`${one}/y and ${one}?z=1 are others.`, []],
     [`${one}\n`, [one]],
     ["Nothing.", []],
-  ])("%s", (words, expected) => {
+  ])("the links to an address are found in the text %s", (words, expected) => {
     expect(cited(words, one)).toEqual(expected);
   });
 

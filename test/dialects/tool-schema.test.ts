@@ -66,7 +66,7 @@ describe("a union at the root", () => {
     expect([fixups, dropped]).toEqual([["schema-union"], ["schema union"]]);
   });
 
-  test("of references and of unions within is followed, in a circle too", () => {
+  test("a union of references and of unions within is followed at the root, in a circle too", () => {
     const schema = {
       oneOf: [{ $ref: "#/$defs/A" }, { anyOf: [{ properties: { b } }, { $ref: "#/$defs/A" }] }, { $ref: "#" }],
       $defs: { A: { type: "object", properties: { a } } },
@@ -75,7 +75,7 @@ describe("a union at the root", () => {
     expect(Object.keys(fit(schema).schema)).not.toContain("oneOf");
   });
 
-  test("of demands only (`required`) keeps the root's properties; allOf demands all", () => {
+  test("a union of demands only (`required`) keeps the root's properties; allOf demands all", () => {
     const properties = { a, b };
     const either = { type: "object", properties, anyOf: [{ required: ["a"] }, { required: ["b"] }] };
     expect(fit(either).schema).toEqual({ type: "object", properties });
@@ -83,7 +83,7 @@ describe("a union at the root", () => {
     expect(fit(both).schema).toEqual({ type: "object", properties, required: ["a", "b"] });
   });
 
-  test("deeper down it stays", () => {
+  test("a union that stands deeper than the root stays", () => {
     const schema = { type: "object", properties: { a: { anyOf: [a, b] } } };
     expect(fit(schema).schema).toBe(schema);
   });

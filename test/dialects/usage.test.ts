@@ -49,7 +49,7 @@ test.each([
     { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, reasoning_tokens: 0 },
     { input: 10, output: 5, reasoning: 0 },
   ],
-])("the thinking of %s", (_maker, usage, expected) => {
+])("the tokens of thinking are counted for %s", (_maker, usage, expected) => {
   const events = chatReply(usage);
   expect(usageOf(events)).toEqual(expected);
   expect(messages.encodeReply(events, messages.decodeRequest({ model: "m", messages: [] })).usage).toMatchObject({

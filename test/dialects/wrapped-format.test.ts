@@ -28,7 +28,7 @@ function restored(format: ResponseFormat, pieces: string[], target: Dialect = "r
 describe("the schema", () => {
   const sent = (format: ResponseFormat, target: Dialect = "chat") => adapt(wanting(format), target);
 
-  test("of anything but an object is the one member of an object for OpenAI's APIs, and strict if it qualifies", () => {
+  test("the schema of anything but an object is the one member of an object for OpenAI's APIs, and strict if it qualifies", () => {
     for (const target of ["chat", "responses"] as const) {
       const { conversation, fixups } = sent({ schema: list }, target);
       expect(conversation.format).toEqual({
@@ -39,7 +39,7 @@ describe("the schema", () => {
     }
   });
 
-  test("of an object, and one for Anthropic's API, stays", () => {
+  test("the schema of an object, and one for Anthropic's API, stays", () => {
     for (const [schema, target] of [
       [{ type: "object", properties: {} }, "chat"],
       [list, "messages"],
@@ -87,7 +87,7 @@ describe("the reply", () => {
     expect(restored({ schema: list }, pieces)).toBe(expected);
   });
 
-  test("to a wish for one of some words is the word, for every API", () => {
+  test("the reply to a wish for one of some words is the word, for every API", () => {
     const format: ResponseFormat = { schema: { type: "string", enum: ["red", "blue"] }, isPlain: true };
     for (const target of ["chat", "responses", "messages"] as const)
       expect(restored(format, ['{"answer": "r', 'ed"}'], target)).toBe("red");

@@ -140,7 +140,7 @@ test("a gap within the limit arrives intact with signs of life before it, one be
   await until(() => own.demo.open === 0, "the upstream's connection is closed");
 });
 
-test("without [DONE], a finish reason is an end, and its absence an error", async () => {
+test("a finish reason is an end without [DONE], and its absence an error", async () => {
   const send = async (what: string) =>
     (
       await proxy.post("/v1/chat/completions", {
@@ -355,7 +355,7 @@ test("a model list that cannot be renewed serves on, after a day too, and each f
   }
 });
 
-test("of many answers under way each goes to who asked", async () => {
+test("each of many answers under way goes to who asked", async () => {
   await using own = await startProxy();
   const asked = Array.from({ length: 60 }, async (_, index) => {
     const bad = index % 3 === 0;

@@ -99,7 +99,7 @@ describe("an exchange", () => {
     await history.prune();
   });
 
-  test("with endless texts is cut, lists staying lists and characters whole", () => {
+  test("an exchange with endless texts is cut, lists staying lists and characters whole", () => {
     const history = open();
     const attempts = JSON.stringify(many(500).map((_, ms) => ({ account: "ada", status: 429, ms })));
     fill(history, [
@@ -557,7 +557,7 @@ describe("processes", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("with nothing but an open history end by themselves", async () => {
+  test("a process with nothing but an open history ends by itself", async () => {
     const idle = child("add(3);");
     expect(await idle.exited).toBe(0);
     expect(open().count()).toBe(3);

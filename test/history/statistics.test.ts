@@ -29,7 +29,7 @@ describe("totals", () => {
   beforeEach(begin);
   afterEach(end);
 
-  test("of nothing are nothing, and no rate or time of it", async () => {
+  test("the totals of no exchanges are nothing, and have no rate or time", async () => {
     expect(await history.totals({})).toEqual({
       request_count: 0,
       error_count: 0,
@@ -202,7 +202,7 @@ describe("groups", () => {
       request_count,
     ]);
 
-  test("by names have the most requests first, and what has no name is a group too", async () => {
+  test("groups by names have the most requests first, and what has no name is a group too", async () => {
     fill([
       { upstream_model: "gpt-5", account_id: "ada" },
       { upstream_model: "gpt-5", account_id: "bob" },
@@ -221,7 +221,7 @@ describe("groups", () => {
     expect(await countsBy(["status_class"], { account_id: "ada" })).toEqual([["2xx", 2]]);
   });
 
-  test("by time have the newest first, in days and hours of this machine's clock", async () => {
+  test("groups by time have the newest first, in days and hours of this machine's clock", async () => {
     process.env.TZ = "Asia/Kolkata"; // 5½ hours ahead
     const at = (text: string) => ({ started_at_ms: Date.parse(text) });
     fill([
@@ -261,7 +261,7 @@ describe("groups", () => {
     ["Asia/Kathmandu", ["2026-10-03T13:00:00Z", "2026-04-04T13:00:00Z"]],
     ["Europe/Berlin", ["2026-03-28T23:00:00Z", "2026-10-24T23:00:00Z"]],
     ["Africa/Cairo", ["2026-04-23T19:00:00Z", "2026-10-29T19:00:00Z"]],
-  ])("of hours hold what their filters find, in %s when the clock is set", async (name, starts) => {
+  ])("groups of hours hold what their filters find, in %s when the clock is set", async (name, starts) => {
     process.env.TZ = name;
     for (const start of starts)
       fill(Array.from({ length: 8 * 12 }, (_, at) => ({ started_at_ms: Date.parse(start) + at * 5 * 60_000 })));

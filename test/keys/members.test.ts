@@ -39,7 +39,7 @@ const thrownBy = (work: () => unknown): Error | undefined => {
 };
 
 describe("a key", () => {
-  test("of the environment counts only while the config has none", () => {
+  test("a key of the environment counts only while the config has none", () => {
     expect(isFromEnvironment([], "k-env")).toBe(true);
     expect(isFromEnvironment([], undefined)).toBe(false);
     expect(isFromEnvironment(["k-one-0123456789"], "k-env")).toBe(false);

@@ -132,7 +132,7 @@ describe("what breaks before a byte of an answer", () => {
   const first = async (url: string) => expect(await readText(await callOut(url, asUser), 10)).toBe("ok");
   const byName = (url: string) => url.replace("127.0.0.1", "localhost");
 
-  test("on a kept connection is sent once more, on a fresh one if the caller allows it, and the caller is notified", async () => {
+  test("a request that breaks on a kept connection is sent once more, on a fresh one if the caller allows it, and the caller is notified", async () => {
     const { seen, server } = closing();
     using raw = await server;
     await first(byName(raw.url));
@@ -150,7 +150,7 @@ describe("what breaks before a byte of an answer", () => {
     ["where the caller does not want it", true, 0, false],
     ["where an address does not tell that the connection was kept", false, 0, true],
     ["where it broke after a while", true, 400, true],
-  ])("on a kept connection is sent once %s", async (_, named, delay, wanted) => {
+  ])("a request that breaks on a kept connection is sent once %s", async (_, named, delay, wanted) => {
     const { seen, server } = closing(delay);
     using raw = await server;
     const url = named ? byName(raw.url) : raw.url;
@@ -164,7 +164,7 @@ describe("what breaks before a byte of an answer", () => {
     expect(seen).toEqual(["POST on 1 user", "POST on 1 user"]);
   });
 
-  test("on a fresh connection is sent once: the first to a host, and one after a kept one was closed", async () => {
+  test("a request that breaks on a fresh connection is sent once: the first to a host, and one after a kept one was closed", async () => {
     const closed = Promise.withResolvers<void>();
     let posts = 0;
     using raw = await rawServer((socket, connection) =>
@@ -320,11 +320,11 @@ describe("a body", () => {
     });
   });
 
-  test("of an error is read no further than its beginning", async () => {
+  test("the body of an error is read no further than its beginning", async () => {
     expect((await readStart(large(100_000), 64 * 1024)).length).toBe(64 * 1024);
   });
 
-  test("of an error that never ends is waited for no longer than it is worth", async () => {
+  test("the body of an error that never ends is waited for no longer than it is worth", async () => {
     const dripping = answerOf(new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("why")) }));
     expect(await readStart(dripping, 64 * 1024, 50)).toBe("why");
   });

@@ -14,14 +14,14 @@ test("a new member comes last, and an empty object takes one", () => {
   expect(editMembers(` { } `, { b: 2 }, [])).toBe(`{"b":2}`);
 });
 
-test("of a member that is written twice the one that counts is set, and both can be removed", () => {
+test("the edit of a member that is written twice sets the one that counts, and can remove both", () => {
   expect(JSON.parse(editMembers(`{"a":1,"b":2,"a":3}`, { a: 4 }, []))).toEqual({ a: 4, b: 2 });
   // The first one goes: some parsers would take it.
   expect(editMembers(`{"a":1,"b":2,"a":3}`, { a: 4 }, [])).toBe(`{"b":2,"a":4}`);
   expect(editMembers(`{"a":1,"b":2,"a":3}`, {}, ["a"])).toBe(`{"b":2}`);
 });
 
-test("whatever the object holds and however it is spaced, the edit means what it says", () => {
+test("an edit of an object means what it says, whatever the object holds and however it is spaced", () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.string(), fc.jsonValue()),

@@ -148,7 +148,7 @@ describe("the proxy that is named", () => {
     expect(JSON.stringify(proxy)).not.toMatch(/secret|12|us#er/);
   });
 
-  test("in a variable for everything may be meant for others: it is ignored then, and known to be", () => {
+  test("a proxy in a variable for everything may be meant for others: it is ignored then, and known to be", () => {
     const env = { ALL_PROXY: "socks5h://someone:secret@proxy.corp:1080" };
     expect(proxyFor("https://api.github.com", env)).toBe(undefined);
     expect(ignoredProxy("https://api.github.com", env)).toMatchObject({

@@ -165,7 +165,7 @@ describe("silence", () => {
     expect(await new Response(body).text()).toContain("LAST");
   });
 
-  test("of a client that does not read is no silence of the upstream", async () => {
+  test("a client that does not read is no silence of the upstream", async () => {
     const { body, upstream, outcomes } = scene();
     upstream.enqueue(text("one "));
     upstream.enqueue(text("two "));
@@ -175,7 +175,7 @@ describe("silence", () => {
     expect(await new Response(body).text()).toBe("one two LAST");
   });
 
-  test("and a stream that never ends is ended at its total limit", async () => {
+  test("a stream that never ends is ended at its total limit", async () => {
     const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 40, idle: 5_000, total: 100 } });
     upstream.enqueue(text("one "));
     expect(await new Response(body).text()).toMatch(/\[timeout\]$/);

@@ -135,7 +135,7 @@ describe.each(["http/protobuf", "http/json"])("by %s", (protocol) => {
   });
 });
 
-test.concurrent("of 300 streams at once no span is lost, and each trace is a pair", async () => {
+test.concurrent("no span of 300 streams at once is lost, and each trace is a pair", async () => {
   await using collector = startCollector();
   await using command = start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces` });
   const { url } = await command.ready();

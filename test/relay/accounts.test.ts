@@ -37,7 +37,7 @@ const refuse = (status: number, code: string, message = "Told by GitHub.", heade
 const always = Number.POSITIVE_INFINITY;
 
 describe("the quota ends", () => {
-  test("in the middle of a request: the next account serves that request, and from then on the next ones", async () => {
+  test("a quota that ends in the middle of a request lets the next account serve that request, and from then on the next ones", async () => {
     await using proxy = await startProxy({ accounts: all });
     proxy.demo.accounts[0]!.quota.premium.remaining = 0;
     expect((await post(proxy)).status).toBe(200);
@@ -57,7 +57,7 @@ describe("the quota ends", () => {
     expect(asked(proxy)).toEqual(["octo", "octo", "work"]);
   });
 
-  test("for all: 429 names every account and its reset, with the earliest as retry-after, and SDKs are told not to wait", async () => {
+  test("a quota that ends for all is a 429 that names every account and its reset, with the earliest as retry-after, and SDKs are told not to wait", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "plus-demo"] });
     proxy.demo.intercept(chat, () => refuse(402, "quota_exceeded", "You have no quota", { "retry-after": "7200" }));
     proxy.demo.intercept(chat, () => refuse(402, "overage_limit_reached", "Spent.", { "retry-after": "3600" }));
@@ -110,7 +110,7 @@ describe("a limit is hit", () => {
     expect(asked(proxy).at(-1)).toBe("octo");
   });
 
-  test("without a hint it is a minute, and the client is told so", async () => {
+  test("a limit without a hint lasts a minute, and the client is told so", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
     const { status, headers, error } = await post(proxy);
@@ -162,7 +162,7 @@ describe("a limit is hit", () => {
     expect((await post(proxy)).status).toBe(429);
   });
 
-  test("for the whole account rests everything", async () => {
+  test("a limit for the whole account rests everything", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () => refuse(429, "user_global_rate_limited:pro", "Slow down."));
     expect((await post(proxy)).status).toBe(429);
@@ -209,7 +209,7 @@ describe("a limit is hit", () => {
     expect(states(proxy)).toEqual(["ready"]);
   });
 
-  test("of one model: that model rests with this account, its others go on", async () => {
+  test("a limit of one model rests that model with this account, and its others go on", async () => {
     await using proxy = await timed({ accounts: ["octo-demo", "plus-demo"] });
     const limited = () => refuse(429, "user_model_rate_limited:pro", "Too much of it.", { "retry-after": "60" });
     proxy.demo.intercept(chat, limited);
@@ -229,7 +229,7 @@ describe("a limit is hit", () => {
     expect(asked(proxy).at(-1)).toBe("octo");
   });
 
-  test("of the week, in codes with a suffix: the whole account rests for days, and the client's own clock is used", async () => {
+  test("a limit of the week, in codes with a suffix, rests the whole account for days, and the client's own clock is used", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () =>
       refuse(429, "user_weekly_rate_limited:pro", "Weekly limit.", { "retry-after": "187200" }),
@@ -255,7 +255,7 @@ describe("a limit is hit", () => {
     },
   );
 
-  test("with one account, two seconds are waited for, once", async () => {
+  test("a limit of two seconds is waited for once with one account", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
     expect((await post(proxy)).status).toBe(200);
@@ -265,7 +265,7 @@ describe("a limit is hit", () => {
     );
   });
 
-  test("not twice, and not longer: then the 429 is passed on", async () => {
+  test("a limit is not waited for twice, and not longer: then the 429 is passed on", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "1" }), 2);
     const twice = await post(proxy);
@@ -475,7 +475,7 @@ describe("what is no account's fault", () => {
 describe("GitHub cannot be asked", () => {
   const exchange = "/copilot_internal/v2/token";
 
-  test("at the start, for all: it listens, says 503 and when again, is healthy, and recovers alone", async () => {
+  test("a server that cannot ask GitHub at its start for anybody listens, says 503 and when again, is healthy, and recovers alone", async () => {
     await using proxy = await timed({ accounts: ["octo-demo", "work-demo"] });
     let down = true;
     proxy.demo.intercept(exchange, () => (down ? new Response("", { status: 500 }) : undefined), always);
@@ -493,7 +493,7 @@ describe("GitHub cannot be asked", () => {
     expect(states(proxy)).toEqual(["ready", "ready"]);
   });
 
-  test("for a while: the old token goes on, nobody notices", async () => {
+  test("an old token goes on while GitHub cannot be asked for a while, and nobody notices", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     await post(proxy);
     proxy.demo.intercept(exchange, () => new Response("", { status: 502 }), 3);

@@ -135,7 +135,7 @@ test("Codex, which asks again six times after a 403, gets 400 for a model that a
 });
 
 describe("a 403", () => {
-  test("of a single replica is not seen by the client: the request is sent once more", async () => {
+  test("a 403 of a single replica is not seen by the client: the request is sent once more", async () => {
     for (const login of ["octo-demo", "plus-demo"]) {
       await using proxy = await start({ [login]: {} });
       expect((await post(proxy, premium, "[demo: 403-empty once] Hello")).status).toBe(200);

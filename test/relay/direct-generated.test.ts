@@ -166,27 +166,30 @@ describe("chat streams that a translation would have to put in order", () => {
     },
   );
 
-  test.each(["messages", "responses"] as const)("to a client of %s each call comes whole", async (client) => {
-    pairs.answer = () => cases["calls side by side"].join("") + done;
-    const response = await pairs.proxy.post(clientPaths[client], {
-      ...JSON.parse(requestOf(client, models.chat, "{}", true, false)),
-      stream: true,
-    });
-    const events = [...(await response.text()).matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
-    const calls =
-      client === "responses"
-        ? events.flatMap(({ type, item }) =>
-            type === "response.output_item.done" && item.type === "function_call" ? [item.arguments] : [],
-          )
-        : Object.values(
-            Object.groupBy(
-              events.filter(({ delta }) => delta?.type === "input_json_delta"),
-              ({ index }) => index,
-            ),
-          ).map((pieces) => pieces!.map(({ delta }) => delta.partial_json).join(""));
-    expect(calls).toEqual(['{"a":1}', '{"b":2}']);
-    expect(pairs.proxy.rows()[0]!.error_type).toBeNull();
-  });
+  test.each(["messages", "responses"] as const)(
+    "each call of a chat stream comes whole to a client of %s",
+    async (client) => {
+      pairs.answer = () => cases["calls side by side"].join("") + done;
+      const response = await pairs.proxy.post(clientPaths[client], {
+        ...JSON.parse(requestOf(client, models.chat, "{}", true, false)),
+        stream: true,
+      });
+      const events = [...(await response.text()).matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
+      const calls =
+        client === "responses"
+          ? events.flatMap(({ type, item }) =>
+              type === "response.output_item.done" && item.type === "function_call" ? [item.arguments] : [],
+            )
+          : Object.values(
+              Object.groupBy(
+                events.filter(({ delta }) => delta?.type === "input_json_delta"),
+                ({ index }) => index,
+              ),
+            ).map((pieces) => pieces!.map(({ delta }) => delta.partial_json).join(""));
+      expect(calls).toEqual(['{"a":1}', '{"b":2}']);
+      expect(pairs.proxy.rows()[0]!.error_type).toBeNull();
+    },
+  );
 });
 
 /** An upstream without a proxy before it. */

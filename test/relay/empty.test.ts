@@ -15,22 +15,25 @@ const nothing: [path: string, body: object, param: string][] = [
   ["/v1/responses", { input: null, instructions: "Be kind." }, "input"],
 ];
 
-test.each(["gpt-5-mini", "gpt-5.3-codex", "claude-sonnet-4.6"])("%s", async (model) => {
-  await using proxy = await startProxy();
-  for (const [path, body, param] of nothing) {
-    const answer = await proxy.post(path, { model, ...body });
-    expect([path, body, answer.status]).toEqual([path, body, 400]);
-    const told = (await answer.json()) as { type?: string; error: { type: string; message: string; param?: string } };
-    expect(told.error).toMatchObject({
-      type: "invalid_request_error",
-      message: expect.stringContaining(`\`${param}\``),
-    });
-    if (path === "/v1/messages") expect(told.type).toBe("error");
-    else expect(told.error.param).toBe(param);
-  }
-  expect(proxy.demo.journal.filter(({ method }) => method === "POST")).toEqual([]);
-  expect(proxy.rows()).toHaveLength(nothing.length);
-});
+test.each(["gpt-5-mini", "gpt-5.3-codex", "claude-sonnet-4.6"])(
+  "a request of no words to %s is refused, whatever its dialect",
+  async (model) => {
+    await using proxy = await startProxy();
+    for (const [path, body, param] of nothing) {
+      const answer = await proxy.post(path, { model, ...body });
+      expect([path, body, answer.status]).toEqual([path, body, 400]);
+      const told = (await answer.json()) as { type?: string; error: { type: string; message: string; param?: string } };
+      expect(told.error).toMatchObject({
+        type: "invalid_request_error",
+        message: expect.stringContaining(`\`${param}\``),
+      });
+      if (path === "/v1/messages") expect(told.type).toBe("error");
+      else expect(told.error.param).toBe(param);
+    }
+    expect(proxy.demo.journal.filter(({ method }) => method === "POST")).toEqual([]);
+    expect(proxy.rows()).toHaveLength(nothing.length);
+  },
+);
 
 test("a list of tools without any is left out, with what says how to use them", async () => {
   await using proxy = await startProxy();

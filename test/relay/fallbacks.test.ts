@@ -206,7 +206,7 @@ describe("no other model is asked", () => {
         ),
       403,
     ],
-  ])("after %s", async (_, fault, status) => {
+  ])("no other model is asked after %s", async (_, fault, status) => {
     await using proxy = await start();
     proxy.demo.intercept(claudePath, fault);
     expect((await proxy.post("/v1/messages", hello(claude))).status).toBe(status);
@@ -214,7 +214,7 @@ describe("no other model is asked", () => {
     expect(proxy.rows()[0]).toMatchObject({ fallbacks: null, upstream_model: claude });
   });
 
-  test("while an account is blocked, although a provider could serve", async () => {
+  test("no other model is asked while an account is blocked, although a provider could serve", async () => {
     await using proxy = await start();
     proxy.app.accounts[0]!.setState({ name: "failed", reason: "GitHub's message.", suspended: true });
     expect((await proxy.post("/v1/messages", hello(claude))).status).toBe(403);
@@ -249,7 +249,7 @@ describe("no other model is asked", () => {
     expect(mock.calls()).toEqual([]);
   });
 
-  test("with a body that only the first one can read", async () => {
+  test("no other model is asked with a body that only the first one can read", async () => {
     const rich = { id: "rich", vision: true };
     await using proxy = await start({
       providers: {
@@ -346,7 +346,7 @@ describe("no other model is asked", () => {
     expect(mock.calls().map(({ body }) => (body as { model: string }).model)).toEqual(["gpt-small"]);
   });
 
-  test("of GitHub Copilot, where its limit holds for every model", async () => {
+  test("no other model of GitHub Copilot is asked where its limit holds for every model", async () => {
     await using proxy = await start();
     proxy.demo.intercept(claudePath, () =>
       Response.json(

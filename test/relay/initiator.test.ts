@@ -60,7 +60,7 @@ describe("the output of a tool of any kind is no person's turn", () => {
     ["computer_call_output", { call_id: "c1", output: { type: "computer_screenshot", image_url: "data:,x" } }],
     ["mcp_approval_response", { approval_request_id: "c1", approve: true }],
   ];
-  test.each(outputs)("%s", async (type, item) => {
+  test.each(outputs)("the output of a tool is no person's turn: %s", async (type, item) => {
     const before = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
     expect(await byResponses(before, { type, ...item })).toEqual({ initiator: "agent", reason: "tool results" });
     // Also where somebody adds settings behind it.
@@ -68,7 +68,7 @@ describe("the output of a tool of any kind is no person's turn", () => {
     expect((await byResponses(before, { type, ...item }, settings)).initiator).toBe("agent");
   });
 
-  test("with a person's words before or behind it is one", async () => {
+  test("the output of a tool with a person's words before or behind it is a person's turn", async () => {
     const before = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
     const output = { type: "shell_call_output", call_id: "c1", output: [] };
     const words = { type: "message", role: "user", content: [{ type: "input_text", text: "Stop!" }] };
@@ -112,7 +112,7 @@ describe("what a client writes in the user's name is no person's turn", () => {
     "Tool loaded.\n[id:abc]\n",
     "<subagent_notification>{}</subagent_notification>",
   ];
-  test.each(own)("%j", async (words) => {
+  test.each(own)("what a client writes in the user's name is no person's turn: %j", async (words) => {
     const beside = { initiator: "agent", reason: "tool results, and the client's own texts beside them" };
     expect(await byMessages([result, text(words)])).toEqual(beside);
     expect(
@@ -133,7 +133,7 @@ describe("what a client writes in the user's name is no person's turn", () => {
     "Attached image(s) from tool result:",
     "",
   ];
-  test.each(persons)("but %j may be a person's", async (words) => {
+  test.each(persons)("a text that only resembles what clients write may be a person's turn: %j", async (words) => {
     expect((await byMessages([text("Hello"), text(words)])).initiator).toBe("user");
     if (words !== "") expect((await byMessages(words)).initiator).toBe("user");
   });
@@ -214,7 +214,7 @@ describe("Claude Code's request for a web search", () => {
       ...more,
     });
 
-  test("is no person's turn", async () => {
+  test("Claude Code's request for a web search is no person's turn", async () => {
     expect(await ask(words)).toEqual({ initiator: "agent", reason: "a tool of the client's own" });
   });
 

@@ -53,7 +53,7 @@ describe("the budget for use beyond the plan is spent", () => {
 });
 
 describe("a limit", () => {
-  test("of five hours, whose wait is in the text only, ends when the text says", async () => {
+  test("a limit of five hours, whose wait is in the text only, ends when the text says", async () => {
     await using proxy = await timed();
     const { status, headers, error } = await post(proxy, "[demo: 429-session] Hello");
     expect([status, headers.get("retry-after"), error.code]).toEqual([429, "2733", "user_global_rate_limited:pro"]);
@@ -63,7 +63,7 @@ describe("a limit", () => {
     expect((await post(proxy, "Hello")).status).toBe(200);
   });
 
-  test("in plain text is what the header beside it says: a used-up quota, or a model's own limit", async () => {
+  test("a limit in plain text is what the header beside it says: a used-up quota, or a model's own limit", async () => {
     await using proxy = await startProxy();
     expect(await post(proxy, "[demo: 429-quota] Hello")).toMatchObject({
       status: 429,
@@ -78,7 +78,7 @@ describe("a limit", () => {
     expect((await post(other, "Hello", "claude-sonnet-4.5")).status).toBe(200);
   });
 
-  test("of 402, whose answer has no headers at all, lasts until the quota's reset and costs nothing", async () => {
+  test("a limit of 402, whose answer has no headers at all, lasts until the quota's reset and costs nothing", async () => {
     await using proxy = await startProxy();
     const body = '{"error":{"message":"You have no quota","code":"quota_exceeded"}}';
     proxy.demo.intercept("/chat/completions", () => new Response(body, { status: 402 }));
@@ -154,11 +154,14 @@ describe("a token that GitHub does not take", () => {
     ["personal-token", "not supported for this endpoint. GitHub takes no personal access token here: sign in again"],
     ["own-app", "Resource not accessible by integration. GitHub issues Copilot tokens to apps of its own clients only"],
     ["no_copilot_access", "GitHub does not let this account use Copilot: Signup for GitHub Copilot."],
-  ])("at the exchange (%s) fails the account with what to do", async (exchangeFault, words) => {
-    const [octo] = demoAccounts();
-    await using proxy = await startProxy({ demo: { accounts: [{ ...octo!, exchangeFault }] } });
-    const { status, error } = await post(proxy, "Hello");
-    expect([status, error.message]).toEqual([424, expect.stringContaining(words)]);
-    expect(proxy.app.accounts[0]!.state.name).toBe("failed");
-  });
+  ])(
+    "a token that GitHub does not take at the exchange (%s) fails the account with what to do",
+    async (exchangeFault, words) => {
+      const [octo] = demoAccounts();
+      await using proxy = await startProxy({ demo: { accounts: [{ ...octo!, exchangeFault }] } });
+      const { status, error } = await post(proxy, "Hello");
+      expect([status, error.message]).toEqual([424, expect.stringContaining(words)]);
+      expect(proxy.app.accounts[0]!.state.name).toBe("failed");
+    },
+  );
 });

@@ -38,7 +38,7 @@ describe("a namespace of tools", () => {
     tools: [look("read")],
   });
 
-  test("without a description is described by its name, wherever it stands", async () => {
+  test("a namespace of tools without a description is described by its name, wherever it stands", async () => {
     const listed = { type: "additional_tools", role: "developer", tools: [mcp("")] };
     for (const [tools, input] of [
       [[mcp("")], [says("Hi.")]],
@@ -86,7 +86,7 @@ describe("a namespace of tools", () => {
 });
 
 describe("calls of one id", () => {
-  test("of a model that counts its calls anew in each turn are told apart, whichever client sends them", async () => {
+  test("calls of one id of a model that counts anew in each turn are told apart, whichever client sends them", async () => {
     const chat = [1, 2].flatMap((turn) => [
       { role: "user", content: `Look ${turn}.` },
       {
@@ -123,7 +123,7 @@ describe("calls of one id", () => {
     }
   });
 
-  test("and items that a client sends twice do not fail the request", async () => {
+  test("items that a client sends twice do not fail the request", async () => {
     const first = await ask("/v1/responses", { model, store: false, input: "Think.", reasoning: { effort: "high" } });
     const items = (JSON.parse(first.text) as { output: Json[] }).output;
     const input = [says("Think."), ...items, ...items, says("And now?")];

@@ -89,7 +89,7 @@ describe("a request of Claude Code with the fields of all its betas", () => {
 });
 
 describe("thinking", () => {
-  test("without a wish to see it is shown; with the wish not to, it is not", async () => {
+  test("thinking is shown without a wish to see it; with the wish not to, it is not", async () => {
     const shown = await ask(request("claude-sonnet-5", { thinking: { type: "adaptive" } }));
     expect(thinkingIn(shown.json)).not.toBe("");
     expect(JSON.parse(shown.row.fixups ?? "[]")).toContain("thinking-shown");
@@ -98,7 +98,7 @@ describe("thinking", () => {
     expect(unseen.sent.thinking).toEqual({ type: "adaptive", display: "omitted" });
   });
 
-  test("of a kind that the upstream does not know is adaptive", async () => {
+  test("thinking of a kind that the upstream does not know is adaptive", async () => {
     const { status, calls, sent } = await ask(request("claude-sonnet-5", { thinking: { type: "between_tools" } }));
     expect([status, calls.length]).toEqual([200, 1]);
     expect(sent.thinking).toEqual({ type: "adaptive", display: "summarized" });

@@ -146,13 +146,14 @@ describe("the key", () => {
     ["is never the device", user(JSON.stringify({ device_id: "a-device" })), {}, undefined],
     ["is missing for an unknown session", { metadata: undefined }, { "x-request-id": "three" }, undefined],
     ["is a hash of a longer one", user(JSON.stringify({ session_id: long })), {}, Bun.SHA256.hash(long, "hex")],
-  ])("%s", async (_, body, headers, expected) => {
+  ])("the cache key of a conversation %s", async (_, body, headers, expected) => {
     expect(await key(body, headers)).toBe(expected);
   });
 
-  test("is not added if the config turns it off", async () => expect(await key({}, {}, "off")).toBe(undefined));
+  test("the cache key is not added if the config turns it off", async () =>
+    expect(await key({}, {}, "off")).toBe(undefined));
 
-  test("of an OpenAI client stays as it is", async () => {
+  test("the cache key of an OpenAI client stays as it is", async () => {
     await using proxy = await startAt(gpt, "responses", "auto");
     await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0), prompt_cache_key: "mine" });
     expect(newest(proxy).prompt_cache_key).toBe("mine");
@@ -170,7 +171,7 @@ function marksIn(value: unknown, path = ""): string[] {
 }
 
 describe("the marks", () => {
-  test("of a long conversation: tools, instructions, newest turn, the turn before", async () => {
+  test("the cache marks of a long conversation stand at the tools, the instructions, the newest turn and the turn before", async () => {
     await using proxy = await startAt(claude, "messages", "auto");
     await proxy.post(paths.responses, { model: claude, ...sessions.responses(5) });
     expect(marksIn(newest(proxy)).sort()).toEqual([
@@ -181,7 +182,7 @@ describe("the marks", () => {
     ]);
   });
 
-  test("in chat: instructions, newest message, the turn before", async () => {
+  test("the cache marks in chat stand at the instructions, the newest message and the turn before", async () => {
     await using proxy = await startAt(claude, "chat", "auto");
     await proxy.post(paths.chat, { model: claude, ...sessions.chat(5) });
     expect(marksIn(newest(proxy))).toEqual(["messages.0", "messages.9", "messages.11"]);
@@ -201,7 +202,7 @@ describe("the marks", () => {
     expect(marksIn(newest(proxy))).toEqual(expect.arrayContaining([0, 2, 4].map((at) => `messages.${at}.content.0`)));
   });
 
-  test("in chat are the client's alone if it set any", async () => {
+  test("the cache marks in chat are the client's alone if it set any", async () => {
     await using proxy = await startAt(claude, "chat", "auto");
     const { messages } = sessions.chat(5) as { messages: object[] };
     const marked = messages.with(1, { ...messages[1]!, copilot_cache_control: { type: "ephemeral" } });

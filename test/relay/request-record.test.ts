@@ -235,7 +235,7 @@ describe("the account's token", () => {
     expect(proxy.demo.journal.at(-1)!.headers).toMatchObject({ "x-github-api-version": "2027-01-01", "x-more": "1" });
   });
 
-  test("without any account the answer is 424 with the one command that helps", async () => {
+  test("a request without any account is answered with 424 and the one command that helps", async () => {
     await using proxy = await startProxy({ accounts: [] });
     const response = await proxy.post("/v1/chat/completions", hello);
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);

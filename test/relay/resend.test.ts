@@ -49,7 +49,7 @@ describe("a request whose connection breaks before a byte of an answer", () => {
     },
   );
 
-  test("on a kept connection to a provider goes out once more, and its row tells both", async () => {
+  test("a request that breaks on a kept connection to a provider goes out once more, and its row tells both", async () => {
     await using provider = startProvider({ key: "key-of-the-provider", auth: "x-api-key" });
     await using front = await startFront(provider.url);
     const providers = { odd: { type: "anthropic", baseUrl: front.url, apiKey: "key-of-the-provider" } };
@@ -64,7 +64,7 @@ describe("a request whose connection breaks before a byte of an answer", () => {
     ]);
   });
 
-  test("on a fresh connection is sent once: whether it was processed nobody knows", async () => {
+  test("a request that breaks on a fresh connection is sent once: whether it was processed nobody knows", async () => {
     await using proxy = await startProxy({ fronted: true });
     const front = proxy.front!;
     expect((await fetch(`${proxy.url}/v1/models`)).status).toBe(200);

@@ -56,7 +56,7 @@ async function reply(proxy: RunningProxy, answer: () => Response): Promise<strin
 }
 
 describe("bytes", () => {
-  test("of a stream that needs no mend arrive as they were, in pieces of 1 … 59 bytes", async () => {
+  test("the bytes of a stream that needs no mend arrive as they were, in pieces of 1 … 59 bytes", async () => {
     await using proxy = await startProxy();
     for (let size = 1; size < 60; size++) expect(await reply(proxy, () => inPieces(bytes(sound), size))).toBe(sound);
     expect(
@@ -73,13 +73,13 @@ describe("bytes", () => {
     ).toBe(true);
   });
 
-  test("with CRLF line ends arrive as they were too", async () => {
+  test("the bytes of a stream with CRLF line ends arrive as they were too", async () => {
     await using proxy = await startProxy();
     const crlf = sound.replaceAll("\n", "\r\n");
     for (let size = 1; size < 60; size += 7) expect(await reply(proxy, () => inPieces(bytes(crlf), size))).toBe(crlf);
   });
 
-  test("of the request go up as the client wrote them, large numbers and unknown fields included", async () => {
+  test("the bytes of the request go up as the client wrote them, large numbers and unknown fields included", async () => {
     await using proxy = await startProxy();
     const text = `{ "model" : "${model}", "seed": 9007199254740993, "x_new": {"a": 1.0e2}, "stream":true,"stream_options":{"include_usage":true}, "messages":[{"role":"user","content":"\\ud83d\\ude00"}] }`;
     await (await proxy.post("/v1/chat/completions", text)).text();
@@ -108,7 +108,7 @@ describe("bytes", () => {
 });
 
 describe("a stream that breaks", () => {
-  test("at any byte ends in a truthful error, never as if it were complete", async () => {
+  test("a stream that breaks at any byte ends in a truthful error, never as if it were complete", async () => {
     await using proxy = await startProxy();
     const all = bytes(sound);
     const finish = sound.indexOf('"finish_reason":"stop"');
@@ -130,7 +130,7 @@ describe("a stream that breaks", () => {
     }
   });
 
-  test("by a reset is the same, and the row says so", async () => {
+  test("a stream that breaks by a reset ends in the same error, and the row says so", async () => {
     await using proxy = await startProxy();
     const cut = startCut(proxy.demo, "/chat/completions", 4);
     const text = await cutOnce(await proxy.post("/v1/chat/completions", ask), /"content":"\w/, cut);
@@ -140,7 +140,7 @@ describe("a stream that breaks", () => {
     expect(proxy.rows()[0]).toMatchObject({ http_status: 200, error_type: expect.any(String), stop_reason: null });
   });
 
-  test("by an event that is no JSON forwards nothing of it", async () => {
+  test("a stream that breaks by an event that is no JSON forwards nothing of it", async () => {
     await using proxy = await startProxy();
     const text = await reply(proxy, () =>
       inPieces(bytes(`${delta("good")}data: {"choices":[{"de\n\n${delta("bad")}`), 1000),
@@ -151,7 +151,7 @@ describe("a stream that breaks", () => {
     expect(text).not.toContain('bad"');
   });
 
-  test("by an event of over 16 MiB is cut off with an error", async () => {
+  test("a stream that breaks by an event of over 16 MiB is cut off with an error", async () => {
     await using proxy = await startProxy();
     const endless = () => {
       let sent = 0;
@@ -171,7 +171,7 @@ describe("a stream that breaks", () => {
     expect(response.status).toBe(502);
   });
 
-  test("and what comes after the end is not passed on", async () => {
+  test("what comes after the end of a stream is not passed on", async () => {
     await using proxy = await startProxy();
     expect(await reply(proxy, () => inPieces(bytes(`${sound}data: {"late":true}\n\n`), 50))).toBe(sound);
   });
@@ -210,12 +210,12 @@ describe("the client's hang-up closes the upstream", () => {
     expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
   };
 
-  test("before the headers", async () => {
+  test("the client's hang-up before the headers closes the upstream", async () => {
     await using proxy = await startProxy();
     await hangUp(proxy, "[demo: slow-headers 20]", async () => {});
   });
 
-  test("in the middle of the stream", async () => {
+  test("the client's hang-up in the middle of the stream closes the upstream", async () => {
     await using proxy = await startProxy({ demo: { pace: 10 } });
     await hangUp(
       proxy,
@@ -224,14 +224,14 @@ describe("the client's hang-up closes the upstream", () => {
     );
   });
 
-  test("in silence", async () => {
+  test("the client's hang-up in silence closes the upstream", async () => {
     await using proxy = await startProxy();
     await hangUp(proxy, "[demo: silence 20]", async (response) => {
       await (await response).body!.getReader().read();
     });
   });
 
-  test("of a full answer", async () => {
+  test("the client's hang-up in a full answer closes the upstream", async () => {
     await using proxy = await startProxy();
     const controller = new AbortController();
     const response = proxy.post(

@@ -66,51 +66,54 @@ describe("Anthropic's tool search", () => {
     tools: [{ type, name: type.replace(/_\d+$/, "") }, ...deferred.messages],
   });
 
-  test.each(["gpt-5.3-codex", "gemini-3.1-pro-preview", "claude-haiku-4.5"])("of %s finds the tool", async (model) => {
-    await using proxy = await startProxy();
-    const body = ask(model);
-    const full = await anthropic(proxy).messages.create(body);
-    // Gemini's calls come without a text.
-    const parts = (full.content as Json[]).filter(({ type }) => type !== "text");
-    expect(parts.map(({ type }) => type)).toEqual(["server_tool_use", "tool_search_tool_result", "tool_use"]);
-    const [call, result, use] = parts;
-    expect(call).toMatchObject({ name: "tool_search_tool_bm25", input: { query: "can merge a channel in slack" } });
-    expect(result.tool_use_id).toBe(call.id);
-    expect(result.content.type).toBe("tool_search_tool_search_result");
-    expect(result.content.tool_references[0]).toEqual({ type: "tool_reference", tool_name: wanted });
-    expect(result.content.tool_references.length).toBeLessThanOrEqual(5);
-    expect(use.name).toBe(wanted);
-    expect(full.stop_reason).toBe("tool_use");
-    const [first, second] = sentTo(proxy);
-    expect(namesIn(first)).toEqual(["tool_search", "look"]);
-    expect(namesIn(second)).toEqual([
-      ...namesIn(first),
-      ...result.content.tool_references.map((one: Json) => one.tool_name),
-    ]);
-    expect(toolBytes(first)).toBeLessThan(JSON.stringify(body.tools).length / 50);
-    expect(fixupsOf(proxy)).toContain("tools-deferred");
+  test.each(["gpt-5.3-codex", "gemini-3.1-pro-preview", "claude-haiku-4.5"])(
+    "Anthropic's tool search of %s finds the tool",
+    async (model) => {
+      await using proxy = await startProxy();
+      const body = ask(model);
+      const full = await anthropic(proxy).messages.create(body);
+      // Gemini's calls come without a text.
+      const parts = (full.content as Json[]).filter(({ type }) => type !== "text");
+      expect(parts.map(({ type }) => type)).toEqual(["server_tool_use", "tool_search_tool_result", "tool_use"]);
+      const [call, result, use] = parts;
+      expect(call).toMatchObject({ name: "tool_search_tool_bm25", input: { query: "can merge a channel in slack" } });
+      expect(result.tool_use_id).toBe(call.id);
+      expect(result.content.type).toBe("tool_search_tool_search_result");
+      expect(result.content.tool_references[0]).toEqual({ type: "tool_reference", tool_name: wanted });
+      expect(result.content.tool_references.length).toBeLessThanOrEqual(5);
+      expect(use.name).toBe(wanted);
+      expect(full.stop_reason).toBe("tool_use");
+      const [first, second] = sentTo(proxy);
+      expect(namesIn(first)).toEqual(["tool_search", "look"]);
+      expect(namesIn(second)).toEqual([
+        ...namesIn(first),
+        ...result.content.tool_references.map((one: Json) => one.tool_name),
+      ]);
+      expect(toolBytes(first)).toBeLessThan(JSON.stringify(body.tools).length / 50);
+      expect(fixupsOf(proxy)).toContain("tools-deferred");
 
-    const streamed = await anthropic(proxy).messages.stream(body).finalMessage();
-    const plain = (content: Json) =>
-      JSON.parse(JSON.stringify(content).replaceAll(/"(srvtoolu|toolu|call)_[\w-]+"/g, '""'));
-    expect(plain(streamed.content)).toEqual(plain(full.content));
+      const streamed = await anthropic(proxy).messages.stream(body).finalMessage();
+      const plain = (content: Json) =>
+        JSON.parse(JSON.stringify(content).replaceAll(/"(srvtoolu|toolu|call)_[\w-]+"/g, '""'));
+      expect(plain(streamed.content)).toEqual(plain(full.content));
 
-    // The history holds what was found: the tool is there again without a search.
-    proxy.demo.journal.length = 0;
-    const messages = [
-      ...body.messages,
-      { role: "assistant", content: full.content },
-      { role: "user", content: [{ type: "tool_result", tool_use_id: use.id, content: "Merged." }] },
-    ];
-    const again = await anthropic(proxy).messages.create({ ...body, messages });
-    expect(again.stop_reason).toBe("end_turn");
-    expect(namesIn(sentTo(proxy)[0])).toEqual(namesIn(second));
+      // The history holds what was found: the tool is there again without a search.
+      proxy.demo.journal.length = 0;
+      const messages = [
+        ...body.messages,
+        { role: "assistant", content: full.content },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: use.id, content: "Merged." }] },
+      ];
+      const again = await anthropic(proxy).messages.create({ ...body, messages });
+      expect(again.stop_reason).toBe("end_turn");
+      expect(namesIn(sentTo(proxy)[0])).toEqual(namesIn(second));
 
-    // A Claude that searches itself takes the same history as its own.
-    proxy.demo.journal.length = 0;
-    await anthropic(proxy).messages.create({ ...body, model: "claude-sonnet-4.5", messages });
-    expect(sentTo(proxy)[0].messages).toEqual(messages);
-  });
+      // A Claude that searches itself takes the same history as its own.
+      proxy.demo.journal.length = 0;
+      await anthropic(proxy).messages.create({ ...body, model: "claude-sonnet-4.5", messages });
+      expect(sentTo(proxy)[0].messages).toEqual(messages);
+    },
+  );
 
   test("takes a regular expression, and says so of one that is none", async () => {
     await using proxy = await startProxy();
@@ -129,7 +132,7 @@ describe("Anthropic's tool search", () => {
     expect(failed.content).toMatchObject({ type: "tool_search_tool_result_error", error_code: "invalid_tool_input" });
   });
 
-  test("of a Claude that has it is left to the upstream, byte by byte", async () => {
+  test("the tool search of a Claude that has it is left to the upstream, byte by byte", async () => {
     await using proxy = await startProxy();
     const body = ask("claude-sonnet-4.5");
     await (await proxy.post("/v1/messages", body)).text();
@@ -166,37 +169,44 @@ describe("OpenAI's tool search", () => {
     tools: [{ type: "tool_search" }, ...deferred.responses],
   });
 
-  test.each(["claude-sonnet-4.5", "gemini-3.1-pro-preview", "gpt-5.2"])("of %s finds the tool", async (model) => {
-    await using proxy = await startProxy();
-    const body = ask(model);
-    const full = await openai(proxy).responses.create(body);
-    const items = (full.output as Json[]).filter(({ type }) => type !== "message");
-    expect(items.map(({ type }) => type)).toEqual(["tool_search_call", "tool_search_output", "function_call"]);
-    const [call, output, use] = items;
-    expect(call).toMatchObject({ execution: "server", status: "completed", arguments: { query: expect.any(String) } });
-    expect(output).toMatchObject({ execution: "server", call_id: null, status: "completed" });
-    expect(output.tools[0]).toMatchObject({ type: "function", name: wanted, defer_loading: true });
-    expect(use.name).toBe(wanted);
-    const [first] = sentTo(proxy);
-    expect(namesIn(first)).toEqual(["tool_search", "look"]);
-    expect(JSON.stringify(first)).not.toContain("defer_loading");
+  test.each(["claude-sonnet-4.5", "gemini-3.1-pro-preview", "gpt-5.2"])(
+    "OpenAI's tool search of %s finds the tool",
+    async (model) => {
+      await using proxy = await startProxy();
+      const body = ask(model);
+      const full = await openai(proxy).responses.create(body);
+      const items = (full.output as Json[]).filter(({ type }) => type !== "message");
+      expect(items.map(({ type }) => type)).toEqual(["tool_search_call", "tool_search_output", "function_call"]);
+      const [call, output, use] = items;
+      expect(call).toMatchObject({
+        execution: "server",
+        status: "completed",
+        arguments: { query: expect.any(String) },
+      });
+      expect(output).toMatchObject({ execution: "server", call_id: null, status: "completed" });
+      expect(output.tools[0]).toMatchObject({ type: "function", name: wanted, defer_loading: true });
+      expect(use.name).toBe(wanted);
+      const [first] = sentTo(proxy);
+      expect(namesIn(first)).toEqual(["tool_search", "look"]);
+      expect(JSON.stringify(first)).not.toContain("defer_loading");
 
-    const stream = openai(proxy).responses.stream(body);
-    const streamed = await stream.finalResponse();
-    expect(streamed.output.map(({ type }: Json) => type)).toEqual(full.output.map(({ type }: Json) => type));
+      const stream = openai(proxy).responses.stream(body);
+      const streamed = await stream.finalResponse();
+      expect(streamed.output.map(({ type }: Json) => type)).toEqual(full.output.map(({ type }: Json) => type));
 
-    proxy.demo.journal.length = 0;
-    const input = [
-      ...body.input,
-      ...full.output,
-      { type: "function_call_output", call_id: use.call_id, output: "Ok." },
-    ];
-    const again = await openai(proxy).responses.create({ ...body, input });
-    expect(again.status).toBe("completed");
-    expect(namesIn(sentTo(proxy)[0]).slice(0, 3)).toEqual(["tool_search", "look", wanted]);
-  });
+      proxy.demo.journal.length = 0;
+      const input = [
+        ...body.input,
+        ...full.output,
+        { type: "function_call_output", call_id: use.call_id, output: "Ok." },
+      ];
+      const again = await openai(proxy).responses.create({ ...body, input });
+      expect(again.status).toBe("completed");
+      expect(namesIn(sentTo(proxy)[0]).slice(0, 3)).toEqual(["tool_search", "look", wanted]);
+    },
+  );
 
-  test("of a GPT that has it is left to the upstream", async () => {
+  test("the tool search of a GPT that has it is left to the upstream", async () => {
     await using proxy = await startProxy({ demo: { generation: "B" } as Json });
     const body = ask("gpt-5.4");
     await (await proxy.post("/v1/responses", body)).text();

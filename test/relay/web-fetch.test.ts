@@ -24,11 +24,11 @@ describe("an address", () => {
       ["64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1", "2002:7f00:1::", "2002:c0a8:101::1", "3fff::1"],
       ["fc00::1", "fd12:3456::1", "fe80::1", "fec0::1", "ff02::1", "localhost", "", "2130706433"],
     ].map((addresses) => [addresses]),
-  )("is not public: %p", (addresses) => {
+  )("an address is not public: %p", (addresses) => {
     for (const address of addresses) expect([address, isPublicAddress(address)]).toEqual([address, false]);
   });
 
-  test("of the internet is", () => {
+  test("an address of the internet is public", () => {
     for (const address of ["1.1.1.1", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1"])
       expect([address, isPublicAddress(address)]).toEqual([address, true]);
     for (const address of ["2606:4700:4700::1111", "2a00:1450:4001::1"]) expect(isPublicAddress(address)).toBe(true);
@@ -139,11 +139,11 @@ const inward = [
 ];
 
 describe("an address inside is refused before it is asked", () => {
-  test.each(inward)("%s", async (url) => {
+  test.each(inward)("an address inside is refused before it is asked: %s", async (url) => {
     expect(await refusalOf(url)).toBe("url_not_allowed");
   });
 
-  test("and after a redirect", async () => {
+  test("a redirect to an address inside is refused before it is asked", async () => {
     for (const url of inward) {
       calls = [];
       expect([url, await refusalOf(`${origin()}/to?url=${encodeURIComponent(url)}`)]).toEqual([url, "url_not_allowed"]);
@@ -151,17 +151,20 @@ describe("an address inside is refused before it is asked", () => {
     }
   });
 
-  test.each(["localhost", "localhost.", "127.0.0.1.nip.example"])("and behind the name %s", async (host) => {
-    const names = { localhost: [["127.0.0.1", "::1"]], "127.0.0.1.nip.example": [["127.0.0.1"]] };
-    expect(await refusalOf(`http://${host}/`, reach(names))).toBe("url_not_allowed");
-  });
+  test.each(["localhost", "localhost.", "127.0.0.1.nip.example"])(
+    "an address inside behind the name %s is refused before it is asked",
+    async (host) => {
+      const names = { localhost: [["127.0.0.1", "::1"]], "127.0.0.1.nip.example": [["127.0.0.1"]] };
+      expect(await refusalOf(`http://${host}/`, reach(names))).toBe("url_not_allowed");
+    },
+  );
 
   test("if one of a name's addresses is inside", async () => {
     const names = { "two.example": [["1.1.1.1", "192.168.0.1"]] };
     expect(await refusalOf("http://two.example/", reach(names))).toBe("url_not_allowed");
   });
 
-  test("by the system's own resolver as well", async () => {
+  test("an address inside is refused by the system's own resolver as well", async () => {
     expect(await refusalOf("http://localhost/", publicInternet)).toBe("url_not_allowed");
   });
 });

@@ -68,7 +68,7 @@ describe("a page that is compressed though nobody asked for it", () => {
     ["deflate", zlib.deflateSync],
     ["br", zlib.brotliCompressSync],
     ["zstd", zlib.zstdCompressSync],
-  ])("with %s is read", async (encoding, compress) => {
+  ])("a page compressed with %s is read though nobody asked for it", async (encoding, compress) => {
     expect(await served(compress(text), { ...plain, "content-encoding": encoding })).toMatchObject({ text });
   });
 
@@ -80,7 +80,7 @@ describe("a page that is compressed though nobody asked for it", () => {
   test.each([
     ["in a way that is not known", "lzma"],
     ["in another way than it says", "gzip"],
-  ])("%s is not given to the model as bytes", async (_how, encoding) => {
+  ])("a page compressed with %s is not given to the model as bytes", async (_how, encoding) => {
     expect(await served("plain", { ...plain, "content-encoding": encoding })).toBe("unsupported_content_type");
   });
 });
@@ -96,7 +96,7 @@ describe("an address of the conversation is found", () => {
     ["in bold type", "**URL**"],
     ["before many signs", `URL${"!".repeat(40)}`],
     ["in another case of the scheme", "HTTP://URL".replace("HTTP://URL", "UPPER")],
-  ])("%s", async (_where, text) => {
+  ])("an address of the conversation is found: %s", async (_where, text) => {
     for (const path of ["/a", "/wiki/Foo_(bar)", "/wiki/Foo_(bar)_(baz)"]) {
       page = { body: "Words.", headers: { "content-type": "text/plain" } };
       const url = `${address()}${path}`;
@@ -105,7 +105,7 @@ describe("an address of the conversation is found", () => {
     }
   });
 
-  test("and another one is not", async () => {
+  test("an address that the conversation does not have is not found", async () => {
     for (const said of [`${address()}/ab`, `${address()}/b.`, "http://site.example/a", `x${address().slice(4)}/a`])
       expect([said, await fetched(said)]).toEqual([said, "url_not_in_prior_context"]);
   });

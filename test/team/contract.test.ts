@@ -193,7 +193,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       for (const each of [one, other]) each.close();
     });
 
-    test("of 30 changes at once by two servers none is lost", async () => {
+    test("no change of the config is lost of 30 at once by two servers", async () => {
       const { stores, open } = await world();
       const configs = [stores.openConfig(), (await open()).openConfig()];
       const aliases = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`alias-${at}`, `model-${at}`]));

@@ -8,7 +8,7 @@ const keys = [randomBytes(32), randomBytes(32)] as const;
 const secret = "gho_canary0123456789abcdefghijklmnopqrst";
 
 describe("a sealed secret", () => {
-  test("opens with its key, in whatever process", () => {
+  test("a sealed secret opens with its key, in whatever process", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.string(), (text, about) => {
         const sealed = openSeals([keys[0]]).seal(text, about);
@@ -17,7 +17,7 @@ describe("a sealed secret", () => {
     );
   });
 
-  test("shows nothing of itself or of its key, and is another text each time", () => {
+  test("a sealed secret shows nothing of itself or of its key, and is another text each time", () => {
     const seals = openSeals([keys[0]]);
     const [one, other] = [seals.seal(secret, "a"), seals.seal(secret, "a")];
     expect(one.equals(other)).toBe(false);

@@ -257,7 +257,7 @@ describeWithOwnPostgres("in Postgres", (server) => {
 });
 
 function contract(make: () => Promise<World>): void {
-  test("waits for its person, until it is done, has failed, or is cancelled", async () => {
+  test("a sign-in waits for its person, until it is done, has failed, or is cancelled", async () => {
     const { kept, heard } = await make();
     const all = [waitingSignIn(), waitingSignIn(), waitingSignIn()];
     for (const each of all) await kept.add(each);

@@ -99,7 +99,7 @@ describe("an upstream that has changed", () => {
     },
   );
 
-  test("an error code", async () => {
+  test("an error code of an upstream that has changed is counted", async () => {
     await using proxy = await startProxy();
     const error = { error: { code: "moon_phase_exceeded", message: "Wait for the sun." } };
     proxy.demo.intercept("/chat/completions", () => Response.json(error, { status: 400 }));
@@ -134,7 +134,7 @@ describe("what is counted", () => {
     expect(drift.watch("chat", "a", true)).toBeDefined();
   });
 
-  test("at most 200 names, and then how many were left out", () => {
+  test("at most 200 unknown names are counted, and then how many were left out", () => {
     const clock = { now: 1 };
     const drift = openDrift(() => clock.now);
     for (let at = 0; at < 250; at++) drift.note("header", `x-${at}`, "chat");

@@ -153,7 +153,7 @@ describe("an error with status 200", () => {
     ["toString", 502],
     ["__proto__", 502],
     ["", 502],
-  ])("%s", (code, status) => {
+  ])("an error with status 200 and the code %s gets the status that the code means", (code, status) => {
     expect(statusOf(code)).toBe(status);
     const byRow = rows.filter((row) => row.stream !== undefined && row.code!.test(code)).length;
     const byCode = statuses.filter(([pattern]) => pattern.test(code)).length;
@@ -168,7 +168,7 @@ describe("an error with status 200", () => {
     expect(broken("overloaded_error")).toMatchObject({ remedy: "none", error: { status: 529, message: "Told." } });
   });
 
-  test("in a body that should have been a stream", () => {
+  test("an error with status 200 is found in a body that should have been a stream", () => {
     expect(upstreamErrorIn('{"error":{"code":"model_overloaded","message":"Busy."}}')).toEqual({
       code: "model_overloaded",
       message: "Busy.",
@@ -221,12 +221,12 @@ describe("retry-after, in seconds, as a date, and beyond sense", () => {
     ["Mon, 20 Jul 2026 10:01:00 GMT", "60", "false"],
     ["99999999", "86400", "false"],
     ["Thu, 01 Jan 1970 00:00:00 GMT", "0", undefined],
-  ])("%s", (sent, told, retry) => {
+  ])("a wait is read from retry-after: %s", (sent, told, retry) => {
     const { headers = {} } = read(429, coded("rate_limited"), { "retry-after": sent }).error.details;
     expect([headers["retry-after"], headers["x-should-retry"]]).toEqual([told, retry]);
   });
 
-  test.each([["abc"], ["-1"]])("%s says nothing", (sent) => {
+  test.each([["abc"], ["-1"]])("a retry-after of %s says nothing", (sent) => {
     expect(read(429, coded("rate_limited"), { "retry-after": sent }).error.details.headers).toEqual({});
   });
 
@@ -265,7 +265,7 @@ describe("a wait that only the text states", () => {
     ["Please try again in 120ms.", "1"],
     ["Try again in 1 hour and 10 minutes.", "4200"],
     ["Retry after 40 days.", "86400"],
-  ])("%s", (message, seconds) => {
+  ])("a wait is read from the text alone: %s", (message, seconds) => {
     const { error, account } = read(429, coded("rate_limited", message));
     expect(error.details.headers?.["retry-after"]).toBe(seconds);
     expect(account).toMatchObject({ until: now + Number(seconds) * 1000 });
@@ -276,7 +276,7 @@ describe("a wait that only the text states", () => {
     ["retry after 30"],
     ["Try again in 5 monkeys."],
     ["We retry 5 minutes."],
-  ])("%s says nothing", (message) => {
+  ])("a text of %s says nothing of a wait", (message) => {
     expect(read(429, coded("rate_limited", message)).error.details.headers).toEqual({});
   });
 

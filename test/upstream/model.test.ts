@@ -5,7 +5,7 @@ import { costOf } from "../../src/upstream/models/price";
 const chat = { id: "m", capabilities: { type: "chat" } };
 
 describe("a listed model", () => {
-  test("with nothing but an id is a chat model of unknown limits", () => {
+  test("a listed model with nothing but an id is a chat model of unknown limits", () => {
     expect(readModel({ id: "m" })).toMatchObject({
       id: "m",
       name: "m",
@@ -122,7 +122,7 @@ describe("a model is free only where the list says so", () => {
     [{ token_prices: {} }, true, undefined],
     [{}, true, undefined],
     [undefined, true, undefined],
-  ])("%j", (billing, premium, units) => {
+  ])("a model is free only where the list says so: %j", (billing, premium, units) => {
     expect(price(billing)).toMatchObject({ premium });
     expect(price(billing).units).toBe(units);
   });
@@ -191,7 +191,7 @@ describe("the prices of a list", () => {
     expect(costOf(prices({ default: base }), { input: 100, cachedInput: 0, output: 0 }, true).nanoCredits).toBe(30e6);
   });
 
-  test("come with a promotion", () => {
+  test("the prices of a list may come with a promotion", () => {
     const promo = {
       id: "p",
       discount_percent: 50,
@@ -239,7 +239,7 @@ describe("what an exchange cost", () => {
     ).toBe(Math.round(((40_000 * 300 + 50_000 * 30 + 10_000 * 375 + 1000 * 1500) / 1e6) * 1e9));
   });
 
-  test("at the higher price of a long prompt", () => {
+  test("an exchange costs the higher price of a long prompt", () => {
     expect(costOf(sonnet, { input: 300_000, output: 0 }, true).nanoCredits).toBe(((300_000 * 600) / 1e6) * 1e9);
   });
 
@@ -251,7 +251,7 @@ describe("what an exchange cost", () => {
     });
   });
 
-  test("in premium units only for a person's turn", () => {
+  test("an exchange costs premium units only for a person's turn", () => {
     expect(costOf({ premium: true, units: 3 }, {}, false).premiumUnits).toBe(0);
   });
 });

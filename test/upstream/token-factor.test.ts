@@ -86,9 +86,12 @@ const settled = () => {
 };
 
 describe("a report that cannot be true", () => {
-  test.each([0, -5, Number.NaN, Number.POSITIVE_INFINITY, truth * 10, truth / 10])("%p teaches nothing", (reported) => {
-    expect(learnFactor(settled(), prompt, reported, 1)).toBeUndefined();
-  });
+  test.each([0, -5, Number.NaN, Number.POSITIVE_INFINITY, truth * 10, truth / 10])(
+    "a report of %p that cannot be true teaches nothing",
+    (reported) => {
+      expect(learnFactor(settled(), prompt, reported, 1)).toBeUndefined();
+    },
+  );
 
   test("once among true ones moves the answer by less than 3 %", () => {
     for (const reported of [truth * 2, truth / 2]) {
@@ -97,7 +100,7 @@ describe("a report that cannot be true", () => {
     }
   });
 
-  test.each([2.6, 0.4])("for ever, %p times too much, ends at the bounds", (times) => {
+  test.each([2.6, 0.4])("the factor ends at its bounds where reports are %p times too much for ever", (times) => {
     let factor = newFactor(1.15);
     for (let at = 0; at < 500; at++) factor = learn(factor, prompt, truth * times);
     for (const kind of ["texts", "tools"] as const) {
