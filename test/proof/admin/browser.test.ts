@@ -204,7 +204,7 @@ inBrowser("a person", () => {
     };
     const { env } = JSON.parse(await copied("~/.claude/settings.json"));
     expect(env.ANTHROPIC_BASE_URL).toBe(proxy.url);
-    await page.locator("article", { hasText: "Claude Code" }).first().getByText("bash, zsh").click();
+    await page.locator("#guide-claude-code").getByText("bash, zsh").click();
     expect(await copied("bash, zsh")).toStartWith(`export ANTHROPIC_BASE_URL=${proxy.url}\n`);
   });
 

@@ -166,9 +166,9 @@ describe("the command", () => {
       [["--port", "0"], "A service needs a port of its own"],
       [["--port", "99999"], "--port must be a whole number"],
       [["--admin-auth", "never"], "--admin-auth must be"],
-      [["--json"], "Unknown option `--json`"],
-      [["--github-token", "gho_x"], "Unknown option `--githubToken`"],
-      [["--nonsense"], "Unknown option `--nonsense`"],
+      [["--json"], "has no option `--json`"],
+      [["--github-token", "gho_x"], "has no option `--github-token`"],
+      [["--nonsense"], "has no option `--nonsense`"],
     ] as const)
       expect(await inProcess(["service", "install", "--print", ...args])).toMatchObject({
         code: 2,
