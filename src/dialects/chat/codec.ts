@@ -1,9 +1,9 @@
 /** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
 import type { Codec } from "../codec";
-import { streamsOf } from "../hub/upstream-stream";
+import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
 import { CollectedChat } from "./collect";
-import { fixReply, fixRequest, PassedChat, replyContext } from "./fixups";
+import { fixFull, fixRequest, PassedChat, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { ChatNormalizer } from "./normalize";
@@ -38,12 +38,12 @@ export const chat: Codec = {
   fixRequest,
   decodeReply,
   encodeReply,
-  fixReply,
-  ...streamsOf({
-    normalize: (next, report, context) => new ChatNormalizer(next, report, context),
-    read: (next) => new ChunkReader(next),
-    pass: (next, report, context) => new PassedChat(next, report, context),
-    collect: () => new CollectedChat(),
+  ...repliesOf({
+    Normalizer: ChatNormalizer,
+    Reader: ChunkReader,
+    Passed: PassedChat,
+    Collected: CollectedChat,
+    fixFull,
   }),
   encodeStream,
   encodeError,

@@ -1,14 +1,13 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
 import { isEmpty, isObject, numberIn } from "../../json";
 import { commentFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
 import type { ReplyContext, RequestFixup, TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { ReplyFailure } from "../hub/reply";
 import { asFixup } from "../hub/rules";
-import { frameOf, PassedStream, type ReportFixup, type WireEvent } from "../hub/upstream-stream";
+import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
 import { errorFrame } from "./errors";
 import { applyProviderRules, applyRules } from "./rules";
@@ -33,12 +32,9 @@ export function fixRequest(body: JsonObject, model: ModelFacts, options?: Transl
 // ── Full reply ──
 
 /** The same object, or a copy with fixups. */
-export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
-  const fixups = new Set<string>();
-  const report: ReportFixup = (name) => void fixups.add(name);
+export function fixFull(body: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject {
+  if (!Array.isArray(body.choices)) return body;
   const set: JsonObject = {};
-
-  if (!Array.isArray(body.choices)) return { body, fixups: [] };
   if (body.object !== "chat.completion") {
     report("object-field");
     set.object = "chat.completion";
@@ -47,17 +43,14 @@ export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonO
     report("created-field");
     set.created = now();
   }
-  if (typeof body.model === "string" && body.model !== context.model) {
-    report("model-name");
-    set.model = context.model;
-  }
   let choices: unknown[] = body.choices;
   if (context.replies === 1 && choices.length > 1) {
     report("split-choices");
     choices = [merged(choices.filter(isObject))];
   }
-  set.choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, report) : choice));
-  return fixups.size === 0 ? { body, fixups: [] } : { body: { ...body, ...set }, fixups: [...fixups] };
+  const fixed = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, report) : choice));
+  if (fixed.some((choice, at) => choice !== choices[at]) || choices !== body.choices) set.choices = fixed;
+  return withModel(isEmpty(set) ? body : { ...body, ...set }, context, report);
 }
 
 /** Claude's text and each of its calls come as separate choices, although one was asked for. */
@@ -120,14 +113,6 @@ function fixMessage(message: JsonObject, replyId: unknown, report: ReportFixup):
 /** A stream on its way to a chat client. */
 export class PassedChat extends PassedStream {
   #created: number | undefined;
-
-  constructor(
-    next: Sink<SseFrame>,
-    report: ReportFixup,
-    private readonly context: ReplyContext,
-  ) {
-    super(next, report);
-  }
 
   protected pass({ type, json, frame }: WireEvent) {
     if (type !== "chunk") return this.next.push(this.asEvent(frame));

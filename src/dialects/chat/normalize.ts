@@ -1,18 +1,17 @@
 /** Brings an upstream's stream into the grammar of OpenAI's Chat Completions API. */
 import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
-import type { ReplyContext } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";
-import { Normalizer, type ReportFixup, type UpstreamEvent } from "../hub/upstream-stream";
+import { Normalizer } from "../hub/upstream-stream";
 import { CallNumbers } from "./calls";
 import { errorIn, gaveUp, invalidEvent } from "./errors";
 import { hasText } from "./thinking";
 
 /** Its events are of the types `chunk`, `error` (a chunk with an error) and `done`, for `[DONE]`. */
 export class ChatNormalizer extends Normalizer {
+  protected readonly invalid = invalidEvent;
   /** The calls of each of the replies (of `n`), by its index. */
   readonly #calls = new Map<unknown, CallNumbers>();
   /** The replies that have a role, by their index. */
@@ -22,14 +21,6 @@ export class ChatNormalizer extends Normalizer {
   #hasContent = false;
   #last: JsonObject = {};
   #id = "";
-
-  constructor(
-    next: Sink<UpstreamEvent>,
-    report: ReportFixup,
-    private readonly context: ReplyContext,
-  ) {
-    super(next, report, invalidEvent);
-  }
 
   protected readEvent(chunk: JsonObject, frame: SseFrame) {
     if (chunk.error) return this.emit("error", chunk, frame, true);

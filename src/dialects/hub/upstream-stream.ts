@@ -9,6 +9,7 @@ import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, Codec, ReplyContext } from "../codec";
 import { cutReply, invalidEventCode } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
+import { omit } from "./json";
 import type { ReplyError, ReplyEvent, ReplyFailure } from "./reply";
 
 export type UpstreamEvent =
@@ -30,13 +31,14 @@ export type ReportFixup = (fixup: string) => void;
 
 /** Brings the frames of a stream into the vendor's grammar. */
 export abstract class Normalizer implements Sink<SseFrame> {
+  /** The error for data that is no JSON object. */
+  protected abstract readonly invalid: ReplyFailure;
   #ended = false;
 
-  /** @param invalid The error for data that is no JSON object. */
   constructor(
     private readonly next: Sink<UpstreamEvent>,
     protected readonly report: ReportFixup,
-    private readonly invalid: ReplyFailure,
+    protected readonly context: ReplyContext,
   ) {}
 
   push(frame: SseFrame): void {
@@ -90,6 +92,7 @@ export abstract class PassedStream implements ClientSink<UpstreamEvent> {
   constructor(
     protected readonly next: Sink<SseFrame>,
     protected readonly report: ReportFixup,
+    protected readonly context: ReplyContext,
   ) {}
 
   push(event: UpstreamEvent): void {
@@ -137,12 +140,14 @@ interface EventReader {
   fail(error: ReplyFailure): void;
 }
 
-/** What a dialect knows of an upstream's stream. */
-interface StreamParts {
-  normalize(next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext): Normalizer;
-  read(next: Sink<ReplyEvent>, context: ReplyContext): EventReader;
-  pass(next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext): PassedStream;
-  collect(): { read(event: WireEvent): void; body(): JsonObject };
+/** What a dialect knows of an upstream's reply. */
+interface ReplyParts {
+  Normalizer: new (next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext) => Normalizer;
+  Reader: new (next: Sink<ReplyEvent>) => EventReader;
+  Passed: new (next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext) => PassedStream;
+  Collected: new () => { read(event: WireEvent): void; body(): JsonObject };
+  /** The edits of a full reply; the same object if it needs none. */
+  fixFull(body: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject;
 }
 
 const plainContext: ReplyContext = { model: "", usage: true, replies: 1 };
@@ -152,10 +157,16 @@ const ofStreams: ReadonlySet<string> = new Set([
   ...["foreign-event", "error-event", "empty-data", "done-event", "tool-index", "item-ids", "response-id"],
 ]);
 
-/** The three ways of an upstream's stream: it is translated, passed on, or collected into a full reply. */
-export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fixStream" | "collectStream"> {
-  const reading = (next: Sink<ReplyEvent>, context: ReplyContext): Sink<UpstreamEvent> => {
-    const reader = parts.read(next, context);
+/** The ways of an upstream's reply: a stream is translated, passed on, or collected; a full reply is passed on. */
+export function repliesOf({
+  Normalizer,
+  Reader,
+  Passed,
+  Collected,
+  fixFull,
+}: ReplyParts): Pick<Codec, "decodeStream" | "fixStream" | "collectStream" | "fixReply"> {
+  const reading = (next: Sink<ReplyEvent>): Sink<UpstreamEvent> => {
+    const reader = new Reader(next);
     return {
       push(event) {
         if (reader.ended) return;
@@ -169,23 +180,20 @@ export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fix
     decodeStream:
       (context = plainContext) =>
       (next) =>
-        parts.normalize(reading(next, context), () => {}, context),
+        new Normalizer(reading(next), () => {}, context),
     fixStream: (context, onFixup, events) => (next) => {
       const report = once(onFixup);
-      const client = parts.pass(next, report, context);
+      const client = new Passed(next, report, context);
       /** A reply that cannot be read must not end as if it were complete. */
       let unread: ReplyError | undefined;
-      const reader = reading(
-        {
-          push(event) {
-            if (event.type === "error" && event.code === invalidEventCode) unread = event;
-            events?.push(event);
-          },
-          end: () => events?.end(),
+      const reader = reading({
+        push(event) {
+          if (event.type === "error" && event.code === invalidEventCode) unread = event;
+          events?.push(event);
         },
-        context,
-      );
-      const normalizer = parts.normalize(
+        end: () => events?.end(),
+      });
+      const normalizer = new Normalizer(
         {
           push(event) {
             if (events) reader.push(event);
@@ -208,9 +216,9 @@ export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fix
       };
     },
     collectStream(onFixup, events, context = plainContext) {
-      const collector = parts.collect();
-      const reader = reading({ push: (event) => events?.push(event), end: () => events?.end() }, context);
-      const normalizer = parts.normalize(
+      const collector = new Collected();
+      const reader = reading({ push: (event) => events?.push(event), end: () => events?.end() });
+      const normalizer = new Normalizer(
         {
           push(event) {
             reader.push(event);
@@ -227,7 +235,27 @@ export function streamsOf(parts: StreamParts): Pick<Codec, "decodeStream" | "fix
         body: () => collector.body(),
       };
     },
+    fixReply(body, context) {
+      const fixups = new Set<string>();
+      const fixed = fixFull(body, context, (name) => void fixups.add(name));
+      return { body: fixed, fixups: [...fixups] };
+    },
   };
+}
+
+/** The reply, or an event of it, without Copilot's own fields, which strict clients do not expect. */
+export function withoutCopilot(object: JsonObject, report: ReportFixup): JsonObject {
+  const own = Object.keys(object).filter((key) => key.startsWith("copilot_"));
+  if (own.length === 0) return object;
+  report("copilot-fields");
+  return omit(object, new Set(own)) ?? {};
+}
+
+/** The reply with the model's name as the client wrote it. */
+export function withModel(reply: JsonObject, { model }: ReplyContext, report: ReportFixup): JsonObject {
+  if (typeof reply.model !== "string" || reply.model === model) return reply;
+  report("model-name");
+  return { ...reply, model };
 }
 
 /** Reports each name once: a fixup that a stream needs in every frame counts as one. */

@@ -1,10 +1,10 @@
 /** The messages dialect: Anthropic's Messages API. */
 import type { Codec } from "../codec";
-import { streamsOf } from "../hub/upstream-stream";
+import { repliesOf } from "../hub/upstream-stream";
 import { requestHeaders } from "./betas";
 import { CollectedMessage } from "./collect";
 import { encodeError } from "./errors";
-import { endIn, fixReply, fixRequest, PassedMessage, replyContext } from "./fixups";
+import { endIn, fixFull, fixRequest, PassedMessage, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { MessagesNormalizer } from "./normalize";
@@ -43,12 +43,12 @@ export const messages: Codec = {
   fixRequest,
   decodeReply,
   encodeReply,
-  fixReply,
-  ...streamsOf({
-    normalize: (next, report) => new MessagesNormalizer(next, report),
-    read: (next) => new StreamReader(next),
-    pass: (next, report, context) => new PassedMessage(next, report, context),
-    collect: () => new CollectedMessage(),
+  ...repliesOf({
+    Normalizer: MessagesNormalizer,
+    Reader: StreamReader,
+    Passed: PassedMessage,
+    Collected: CollectedMessage,
+    fixFull,
   }),
   encodeStream,
   endIn,

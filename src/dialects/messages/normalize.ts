@@ -1,9 +1,8 @@
 /** Brings an upstream's stream into the grammar of Anthropic's Messages API. */
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
 import type { JsonObject } from "../hub/conversation";
-import { Normalizer, type ReportFixup, type UpstreamEvent } from "../hub/upstream-stream";
+import { Normalizer } from "../hub/upstream-stream";
 import { errorIn, invalidEvent } from "./errors";
 
 /** The event types that Anthropic's clients know; some of them fail on others. */
@@ -19,11 +18,8 @@ const eventTypes: ReadonlySet<unknown> = new Set([
 ]);
 
 export class MessagesNormalizer extends Normalizer {
+  protected readonly invalid = invalidEvent;
   #hasOpenBlock = false;
-
-  constructor(next: Sink<UpstreamEvent>, report: ReportFixup) {
-    super(next, report, invalidEvent);
-  }
 
   protected readEvent(json: JsonObject, frame: SseFrame) {
     const failure = errorIn(json);

@@ -1,11 +1,11 @@
 /** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
 import { isObject } from "../../json";
 import type { Codec } from "../codec";
-import { streamsOf } from "../hub/upstream-stream";
+import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
 import { CollectedResponse } from "./collect";
 import { compactionReply, isNotMade, summaryReply, summaryRequest, trigger } from "./compaction";
-import { fixReply, fixRequest, PassedResponse, replyContext } from "./fixups";
+import { fixFull, fixRequest, PassedResponse, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { ResponsesNormalizer } from "./normalize";
@@ -46,12 +46,12 @@ export const responses: Codec = {
   fixRequest,
   decodeReply,
   encodeReply,
-  fixReply,
-  ...streamsOf({
-    normalize: (next, report) => new ResponsesNormalizer(next, report),
-    read: (next) => new ItemReader(next),
-    pass: (next, report, context) => new PassedResponse(next, report, context),
-    collect: () => new CollectedResponse(),
+  ...repliesOf({
+    Normalizer: ResponsesNormalizer,
+    Reader: ItemReader,
+    Passed: PassedResponse,
+    Collected: CollectedResponse,
+    fixFull,
   }),
   encodeStream,
   encodeError,

@@ -1,14 +1,20 @@
 /** Responses passed through, with the few edits that clients or the upstream need; each has a fixture. */
 import { isObject } from "../../json";
-import { commentFrame, jsonFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
+import { commentFrame, jsonFrame } from "../../net/stream/sse";
 import type { ReplyContext, RequestFixup, TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, omit } from "../hub/json";
+import { countIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { ReplyFailure } from "../hub/reply";
 import { asFixup } from "../hub/rules";
-import { frameOf, PassedStream, type ReportFixup, type WireEvent } from "../hub/upstream-stream";
+import {
+  frameOf,
+  PassedStream,
+  type ReportFixup,
+  type WireEvent,
+  withModel,
+  withoutCopilot,
+} from "../hub/upstream-stream";
 import { inOrder } from "./normalize";
 import { applyProviderRules, applyRules, refuseStored } from "./rules";
 
@@ -34,26 +40,12 @@ export const replyContext = (body: JsonObject): ReplyContext => ({
 // ── Full reply ──
 
 /** Restores the requested model name and removes Copilot's own fields. */
-export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
-  const fixups = new Set<string>();
-  const fixed = fixResponse(body, context, (name) => void fixups.add(name));
-  return { body: fixed, fixups: [...fixups] };
-}
+export const fixFull = (response: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject =>
+  withModel(plain(response, report), context, report);
 
-const copilotFields = new Set(["copilot_usage", "copilot_quota_snapshots"]);
-
-function withoutCopilot(object: JsonObject, report: ReportFixup): JsonObject {
-  if (!("copilot_usage" in object) && !("copilot_quota_snapshots" in object)) return object;
-  report("copilot-fields");
-  return omit(object, copilotFields) ?? {};
-}
-
-function fixResponse(response: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject {
-  const fixed = withoutCopilot(response, report);
-  if (typeof fixed.model !== "string" || fixed.model === context.model) return fixed;
-  report("model-name");
-  return { ...fixed, model: context.model };
-}
+/** The two fields that Copilot adds here, looked for by their names: events come often. */
+const plain = (object: JsonObject, report: ReportFixup): JsonObject =>
+  "copilot_usage" in object || "copilot_quota_snapshots" in object ? withoutCopilot(object, report) : object;
 
 // ── Stream ──
 
@@ -67,18 +59,10 @@ export class PassedResponse extends PassedStream {
   /** Events of our own, by which the numbers of the upstream's events move on. */
   #inserted = 0;
 
-  constructor(
-    next: Sink<SseFrame>,
-    report: ReportFixup,
-    private readonly context: ReplyContext,
-  ) {
-    super(next, report);
-  }
-
   protected pass({ type, json, frame }: WireEvent): void {
-    let fixed = withoutCopilot(json, this.report);
+    let fixed = plain(json, this.report);
     if (isObject(json.response)) {
-      const response = fixResponse(json.response, this.context, this.report);
+      const response = fixFull(json.response, this.context, this.report);
       if (response !== json.response) fixed = { ...fixed, response };
       this.#created ??= response;
     }

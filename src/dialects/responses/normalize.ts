@@ -1,10 +1,9 @@
 /** Brings an upstream's stream into the grammar of OpenAI's Responses API. */
 import { isObject } from "../../json";
 import type { SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, textIn } from "../hub/json";
-import { Normalizer, type ReportFixup, type UpstreamEvent } from "../hub/upstream-stream";
+import { Normalizer } from "../hub/upstream-stream";
 import { errorIn, invalidEvent } from "./errors";
 import { outputIndexes } from "./output-indexes";
 
@@ -17,6 +16,7 @@ const terminalTypes: ReadonlySet<string> = new Set([
 ]);
 
 export class ResponsesNormalizer extends Normalizer {
+  protected readonly invalid = invalidEvent;
   /** The id of the first event that has the response; undefined before. */
   #responseId: { value: unknown } | undefined;
   /** The first id of each output index. */
@@ -24,10 +24,6 @@ export class ResponsesNormalizer extends Normalizer {
   /** The items of `output_item.added` and `output_item.done` events. */
   readonly #shown = new Map<number, JsonObject>();
   readonly #done = new Map<number, JsonObject>();
-
-  constructor(next: Sink<UpstreamEvent>, report: ReportFixup) {
-    super(next, report, invalidEvent);
-  }
 
   protected readEvent(json: JsonObject, frame: SseFrame) {
     const type = textIn(json.type) || (frame.event ?? "");
