@@ -29,8 +29,11 @@ describe("the config's form", () => {
       fc.property(
         fc.dictionary(odd, odd, { maxKeys: 4 }),
         fc.dictionary(fc.constantFrom("x-a", "x-b", "#x"), header),
-        (modelAliases, upstreamHeaders) => {
-          const stored = { modelAliases, upstreamHeaders };
+        fc.dictionary(odd, fc.array(fc.oneof(odd, fc.constantFrom("a,b", "[1]")), { minLength: 1, maxLength: 3 }), {
+          maxKeys: 3,
+        }),
+        (modelAliases, upstreamHeaders, fallbacks) => {
+          const stored = { modelAliases, upstreamHeaders, fallbacks };
           try {
             parseConfig(stored);
           } catch (thrown) {

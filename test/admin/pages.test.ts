@@ -438,9 +438,11 @@ describe("the config form", () => {
         ...form,
         retentionDays: "30",
         modelAliases: "fast = gpt-5-mini\nbig=claude-opus-4.6",
+        fallbacks: "big = gpt-5.4, gpt-5-mini",
       })
     ).text();
     expect(wordsOf(shown)).toContain("retentionDays 14 30");
+    expect(wordsOf(shown)).toContain("fallbacks none big = gpt-5.4, gpt-5-mini");
     expect(wordsOf(shown)).toContain("modelAliases none fast = gpt-5-mini big = claude-opus-4.6");
     expect(wordsOf(shown)).not.toContain("logLevel");
     expect(proxy.app.config.current.retentionDays).toBe(14);
@@ -448,11 +450,12 @@ describe("the config form", () => {
     const done = await send(proxy, "/admin/config/save", await fieldsIn(shown));
     expect([done.status, done.headers.get("location")]).toEqual([
       303,
-      "/admin/config?saved=retentionDays,modelAliases",
+      "/admin/config?saved=retentionDays,modelAliases,fallbacks",
     ]);
     expect(proxy.app.config.current).toMatchObject({
       retentionDays: 30,
       modelAliases: { fast: "gpt-5-mini" },
+      fallbacks: { big: ["gpt-5.4", "gpt-5-mini"] },
       logLevel: "warn",
     });
     expect(proxy.app.config.stored.auth).toEqual({ apiKeys: [canary] });
@@ -463,6 +466,7 @@ describe("the config form", () => {
         ...(await fieldsIn(await textOf(proxy, "/admin/config"))),
         retentionDays: "14",
         modelAliases: "",
+        fallbacks: "",
       })
     ).text();
     await send(proxy, "/admin/config/save", await fieldsIn(back));
@@ -488,7 +492,7 @@ describe("the config form", () => {
     );
   });
 
-  test("names what is wrong, and keeps what was typed", async () => {
+  test("names what is wrong at the top and beside the field, which has the focus, and keeps what was typed", async () => {
     const wrong: [Record<string, string>, string][] = [
       [{ retentionDays: "0" }, "retentionDays"],
       [{ retentionDays: "many" }, "retentionDays"],
@@ -511,6 +515,10 @@ describe("the config form", () => {
       const page = await response.text();
       expect([named, response.status]).toEqual([named, 400]);
       expect(wordsOf(page)).toContain(`The changes were not saved. ${named}`);
+      const faulty =
+        /<(?:input|textarea)[^>]*? id="(f-[^"]+)"[^>]*? aria-describedby="\1-fault \1-about" aria-invalid="true" autofocus/;
+      expect(faulty.exec(page)?.[1]).toBe(named.startsWith("providers") ? undefined : `f-${named}`);
+      expect(page.split('class="fault"').length).toBe(2);
       const typed = await fieldsIn(page);
       for (const [name, value] of Object.entries(change)) if (!name.endsWith("apiKey")) expect(typed[name]).toBe(value);
     }

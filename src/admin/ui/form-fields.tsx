@@ -8,6 +8,7 @@ export interface FieldAttributes {
   name: string;
   "aria-describedby": string | undefined;
   "aria-invalid": "true" | undefined;
+  autofocus: boolean;
 }
 
 interface FormRowProps {
@@ -15,19 +16,35 @@ interface FormRowProps {
   label: Child;
   /** What the field means. */
   about?: Child;
-  isWrong?: boolean;
+  /** Why its value was refused: stands below the field, which has the focus. */
+  fault?: string | undefined;
   field(attributes: FieldAttributes): Markup;
 }
 
-export function FormRow({ name, label, about, isWrong = false, field }: FormRowProps): Markup {
+export function FormRow({ name, label, about, fault, field }: FormRowProps): Markup {
   const id = `f-${name.replaceAll(".", "-")}`;
   const aboutId = `${id}-about`;
-  const described = about ? aboutId : undefined;
+  const faultId = `${id}-fault`;
+  const described = [fault && faultId, about && aboutId].filter(Boolean).join(" ") || undefined;
+  const isWrong = fault !== undefined;
   return (
     <div class={["row", isWrong && "wrong"]}>
       <label for={id}>{label}</label>
       <div>
-        {field({ id, name, "aria-describedby": described, "aria-invalid": isWrong ? "true" : undefined })}
+        <div>
+          {field({
+            id,
+            name,
+            "aria-describedby": described,
+            "aria-invalid": isWrong ? "true" : undefined,
+            autofocus: isWrong,
+          })}
+          {isWrong && (
+            <p class="fault" id={faultId}>
+              {fault}
+            </p>
+          )}
+        </div>
         {about && (
           <p class="about" id={aboutId}>
             {about}

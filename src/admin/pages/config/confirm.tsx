@@ -35,17 +35,18 @@ export function difference(stored: Stored, next: Stored): Line[] {
 
 function linesOf(value: unknown): string[] {
   if (value === undefined || value === null) return [];
-  if (Array.isArray(value)) return value.map(String);
-  if (typeof value === "object")
-    return Object.entries(value).map(([name, inner]) =>
-      typeof inner === "object" && inner !== null
-        ? `${name}: ${Object.entries(inner)
-            .map(([member, value]) => `${member} ${String(value)}`)
-            .join(", ")}`
-        : pairLine(name, String(inner)),
-    );
-  return [typeof value === "boolean" ? (value ? "on" : "off") : String(value)];
+  if (Array.isArray(value)) return value.map(textOf);
+  if (typeof value !== "object") return [typeof value === "boolean" ? (value ? "on" : "off") : String(value)];
+  return Object.entries(value).map(([name, inner]) => {
+    if (typeof inner !== "object" || inner === null) return pairLine(name, String(inner));
+    if (Array.isArray(inner)) return pairLine(name, inner.map(textOf).join(", "));
+    const members = Object.entries(inner).map(([member, value]) => `${member} ${textOf(value)}`);
+    return `${name}: ${members.join(", ")}`;
+  });
 }
+
+const textOf = (value: unknown): string =>
+  typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 
 interface ConfirmProps {
   frame: Frame;

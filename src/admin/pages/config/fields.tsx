@@ -4,7 +4,7 @@
 import { type FieldAttributes, FormRow } from "../../ui/form-fields";
 import { Sentence } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { entriesIn, type Field, type FieldSchema, fieldKindOf, membersOf } from "./form";
+import { entriesIn, type Field, type FieldSchema, fieldKindOf, membersOf, takesLists, takesObjects } from "./form";
 
 interface RowProps {
   field: Field;
@@ -12,15 +12,16 @@ interface RowProps {
   /** The config can be edited in a file. */
   hasFile: boolean;
   isSet: boolean;
-  isWrong: boolean;
+  /** Why its value was not saved. */
+  fault: string | undefined;
 }
 
 /** A config key with its label, description, default and value. */
-export function FieldRow({ field, form, hasFile, isSet, isWrong }: RowProps): Markup {
+export function FieldRow({ field, form, hasFile, isSet, fault }: RowProps): Markup {
   const { name, schema, kind } = field;
   const about = (
     <>
-      {schema.description && <Sentence of={schema.description} />} {hints[kind]}
+      {schema.description && <Sentence of={schema.description} />} {hintOf(field)}
       {schema.secret && " Secrets are never shown in full: a value that begins with … stands for the saved one."}
       {schema.restart &&
         hasFile &&
@@ -32,13 +33,13 @@ export function FieldRow({ field, form, hasFile, isSet, isWrong }: RowProps): Ma
       </span>
     </>
   );
-  if (kind === "entries") return <Entries field={field} form={form} about={about} isWrong={isWrong} />;
+  if (kind === "entries") return <Entries field={field} form={form} about={about} fault={fault} />;
   return (
     <FormRow
       name={name}
       label={<KeyLabel title={schema.title} name={name} />}
       about={about}
-      isWrong={isWrong}
+      fault={fault}
       field={(attributes) => <Input field={field} attributes={attributes} text={form.get(name) ?? ""} />}
     />
   );
@@ -50,12 +51,14 @@ const KeyLabel = ({ title, name }: { title: string | undefined; name: string }) 
   </>
 );
 
-const hints: Partial<Record<Field["kind"], string>> = {
-  lines: "One per line; an object as JSON.",
-  pairs:
-    "One per line, as name = value. Use a JSON string for a name that contains =, or for a value that begins with a quote.",
-  json: "JSON.",
-};
+function hintOf({ kind, schema }: Pick<Field, "kind" | "schema">): string | false {
+  if (kind === "json") return "JSON.";
+  if (kind === "lines") return takesObjects(schema) ? "One per line; an object as JSON." : "One per line.";
+  return (
+    kind === "pairs" &&
+    (takesLists(schema) ? "One per line, as name = value, value." : "One per line, as name = value.")
+  );
+}
 
 function defaultOf({ schema: { default: value, secret } }: Field): string {
   if (value === undefined || secret) return "Default: none.";
@@ -108,21 +111,22 @@ function Input({ field: { kind, schema }, attributes, text }: InputProps): Marku
   }
 }
 
-/** Lines of a text area: one more than the text has. */
-const rowsFor = (text: string) => String(Math.min(8, Math.max(2, text.split("\n").length + 1)));
+/** Lines of a text area: one more than the text has, and one for none. */
+const rowsFor = (text: string) => String(Math.min(8, text === "" ? 1 : text.split("\n").length + 1));
 
 interface EntriesProps {
   field: Field;
   form: URLSearchParams;
   about: Child;
-  isWrong: boolean;
+  fault: string | undefined;
 }
 
 /** A group of fields for each entry, and an empty group for a new entry. */
-function Entries({ field, form, about, isWrong }: EntriesProps): Markup {
+function Entries({ field, form, about, fault }: EntriesProps): Markup {
   const count = entriesIn(form, field.name);
   return (
-    <div class={["entries", isWrong && "wrong"]}>
+    <div class="entries">
+      {fault && <p class="fault">{fault}</p>}
       <p class="about">{about}</p>
       {Array.from({ length: count + 1 }, (_, at) => {
         const name = form.get(`${field.name}.${at}.name`) ?? "";
@@ -152,7 +156,7 @@ function Entries({ field, form, about, isWrong }: EntriesProps): Markup {
           </fieldset>
         );
         return isNew ? (
-          <details open={isWrong}>
+          <details open={fault !== undefined}>
             <summary>Add entry</summary>
             {fieldset}
           </details>
@@ -178,7 +182,7 @@ function EntryField({ field, form, at, member, schema }: EntryFieldProps): Marku
   const kind = fieldKindOf(schema);
   const about = (
     <>
-      {schema.description && <Sentence of={schema.description} />} {hints[kind]}
+      {schema.description && <Sentence of={schema.description} />} {hintOf({ kind, schema })}
     </>
   );
   return (

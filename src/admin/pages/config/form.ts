@@ -37,8 +37,10 @@ export interface Field {
 /** `vendorxApiKey` is an alias of `anthropicApiKey`, which has a field. */
 const aliases = new Set(["vendorxApiKey"]);
 
-/** Types of value that are written as `name = value`. */
-const pairTypes: ReadonlySet<string | undefined> = new Set(["string", "integer"]);
+/** Values that are written as `name = value`, or as `name = value, value`. */
+const isPaired = (schema: FieldSchema) =>
+  schema.type === "string" || schema.type === "integer" || isListOfTexts(schema);
+const isListOfTexts = ({ type, items }: FieldSchema) => type === "array" && items?.type === "string";
 
 export const fields: readonly Field[] = fieldsIn(z.toJSONSchema(configSchema(), { io: "input" }) as FieldSchema, []);
 
@@ -58,9 +60,16 @@ export function fieldKindOf({ type, enum: choices, items, additionalProperties }
   if (type === "string") return "text";
   if (type === "array" && [items, ...(items?.anyOf ?? [])].some((item) => item?.type === "string")) return "lines";
   if (typeof additionalProperties === "object")
-    return pairTypes.has(additionalProperties.type) ? "pairs" : additionalProperties.properties ? "entries" : "json";
+    return isPaired(additionalProperties) ? "pairs" : additionalProperties.properties ? "entries" : "json";
   return "json";
 }
+
+/** Whether a line may be an object. */
+export const takesObjects = ({ items }: FieldSchema): boolean =>
+  items?.anyOf?.some(({ type }) => type === "object") === true;
+/** Whether the values of its pairs are lists. */
+export const takesLists = ({ additionalProperties }: FieldSchema): boolean =>
+  typeof additionalProperties === "object" && isListOfTexts(additionalProperties);
 
 /** The config with its secrets masked. */
 export const shownConfig = (stored: Stored): object => masked(parseConfig(stored));
@@ -82,7 +91,7 @@ function textOf(kind: FieldKind, value: unknown): string {
   if (kind === "lines") return (value as unknown[]).map(lineOf).join("\n");
   if (kind === "pairs")
     return Object.entries(value)
-      .map(([name, inner]) => pairLine(name, String(inner)))
+      .map(([name, inner]) => pairLine(name, Array.isArray(inner) ? listText(inner) : String(inner)))
       .join("\n");
   return kind === "json" ? JSON.stringify(value, null, 2) : String(value);
 }
@@ -168,12 +177,30 @@ const linesOf = (text: string) =>
     .map((line) => line.trim())
     .filter(Boolean);
 
-function pairsOf(text: string, param: string, { additionalProperties }: FieldSchema): Record<string, string | number> {
-  const ofNumbers = typeof additionalProperties === "object" && additionalProperties.type === "integer";
+/** `a, b`; as JSON if that would be read as something else. */
+function listText(list: string[]): string {
+  const text = list.join(", ");
+  const reads = !text.startsWith("[") && Bun.deepEquals(listIn(text, ""), list);
+  return reads ? text : JSON.stringify(list);
+}
+
+const listIn = (text: string, param: string): unknown =>
+  text.startsWith("[")
+    ? jsonOf(text, param)
+    : text
+        .split(",")
+        .map((item) => item.trim())
+        .filter(Boolean);
+
+function pairsOf(text: string, param: string, schema: FieldSchema): Record<string, unknown> {
+  const { additionalProperties: of } = schema;
+  const ofNumbers = typeof of === "object" && of.type === "integer";
+  const ofLists = takesLists(schema);
   const pairs = linesOf(text).map((line) => {
     const read = pairIn(line);
     if (!read) throw unreadable(param, `each line must read \`name = value\`, unlike \`${line.slice(0, 60)}\``);
-    return [read.name, ofNumbers ? numberOrText(read.value) : read.value] as const;
+    const value = ofLists ? listIn(read.value, param) : ofNumbers ? numberOrText(read.value) : read.value;
+    return [read.name, value] as const;
   });
   const twice = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) !== at);
   if (twice) throw unreadable(param, `\`${twice[0].slice(0, 60)}\` appears twice`);

@@ -126,56 +126,71 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
       )}
       <form method="post" action="/admin/config" class="config" autocomplete="off">
         <FormTokenInput frame={frame} />
-        {groups.map(({ title, names }) => (
-          <fieldset class="card">
-            <legend>{title}</legend>
-            {fieldsOf(names).map((field) => (
-              <FieldRow
-                field={field}
-                form={form}
-                hasFile={app.team === undefined}
-                isSet={valueAt(written, field.path) !== undefined}
-                isWrong={fault !== undefined && isAbout(fault.details.param, field)}
-              />
+        <nav class="tabs" aria-label="Sections">
+          <ul>
+            {sections.map(({ title, id }) => (
+              <li>
+                <a href={`#${id}`}>{title}</a>
+              </li>
             ))}
-          </fieldset>
-        ))}
-        <div class="actions">
-          <button type="submit" class="primary">
-            Review changes
-          </button>
-          <a href="/admin/config" class="button">
-            Discard changes
-          </a>
+          </ul>
+        </nav>
+        <div class="sections">
+          {sections.map(({ title, id, names }) => (
+            <fieldset class="card" id={id}>
+              <legend>{title}</legend>
+              {fieldsOf(names).map((field) => (
+                <FieldRow
+                  field={field}
+                  form={form}
+                  hasFile={app.team === undefined}
+                  isSet={valueAt(written, field.path) !== undefined}
+                  fault={fault !== undefined && isAbout(fault.details.param, field) ? fault.message : undefined}
+                />
+              ))}
+            </fieldset>
+          ))}
+          <div class="actions">
+            <button type="submit" class="primary">
+              Review changes
+            </button>
+            <a href="/admin/config" class="button">
+              Discard changes
+            </a>
+          </div>
         </div>
       </form>
     </Page>
   );
 }
 
-/** The groups of the form. Keys not named here are in the last group. */
-const groups: { title: string; names: string[] | "others" }[] = [
-  { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
+/** The sections of the form. Keys not named here are in the last one. */
+const sections: { title: string; id: string; names: string[] | "others" }[] = [
+  { title: "Access", id: "access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
   {
-    title: "Routing",
+    title: "Accounts",
+    id: "accounts",
     names: [
       "accountOrder",
       "pausedAccounts",
-      "modelAliases",
-      "fallbacks",
       "accountAffinity",
-      "autoWhenOnly",
       "freeModelRouting",
-      "toolSearch",
-      "promptCache",
-      "responsesWebSocket",
+      "neverOverage",
+      "whenLimited",
+      "longestWaitMinutes",
     ],
+  },
+  { title: "Models", id: "models", names: ["modelAliases", "fallbacks", "autoWhenOnly", "maxPromptTokens"] },
+  {
+    title: "Requests",
+    id: "requests",
+    names: ["toolSearch", "promptCache", "responsesWebSocket", "upstreamHeaders"],
   },
   {
     title: "Web search",
+    id: "search",
     names: [
       "useResponsesApiWebSearch",
-      "autoModeModel",
       "webSearchModel",
       "webFetch",
       "webSearchEngine.name",
@@ -183,25 +198,32 @@ const groups: { title: string; names: string[] | "others" }[] = [
       "webSearchEngine.url",
     ],
   },
-  { title: "Providers", names: ["providers"] },
-  { title: "Budgets", names: ["budgets", "neverOverage"] },
+  { title: "Claude Code", id: "claude-code", names: ["autoModeModel", "claudeCodeSettings"] },
+  { title: "Providers", id: "providers", names: ["providers"] },
+  { title: "Budgets", id: "budgets", names: ["budgets"] },
   {
     title: "Notices",
+    id: "notices",
     names: [
       "notices.webhookUrl",
       "notices.webhookSecret",
       "notices.webhookFormat",
       "notices.desktop",
       "notices.accounts",
+      "updateNotice",
     ],
   },
-  { title: "History and logs", names: ["retentionDays", "maxRows", "logLevel", "updateNotice"] },
-  { title: "Other", names: "others" },
+  {
+    title: "Token counts",
+    id: "tokens",
+    names: ["tokenEstimateMultiplier", "tokenCalibration", "anthropicApiKey"],
+  },
+  { title: "History and logs", id: "history", names: "others" },
 ];
 
 function fieldsOf(names: string[] | "others"): Field[] {
   if (names !== "others") return names.flatMap((name) => fields.find((field) => field.name === name) ?? []);
-  const elsewhere = groups.flatMap((group) => (group.names === "others" ? [] : group.names));
+  const elsewhere = sections.flatMap((section) => (section.names === "others" ? [] : section.names));
   return fields.filter(({ name }) => !elsewhere.includes(name));
 }
 
