@@ -55,17 +55,18 @@ export class Pool {
   /** Milliseconds until the first account can serve; 0 if one can now, undefined if none will without a person's help. */
   wait(need: Need): number | undefined {
     if (this.#suspended()) return undefined;
+    const now = this.#now();
     const candidates = this.#parts.accounts().filter(need.capable ?? everyone);
     if (candidates.some(this.#usableFor(need))) return 0;
     const states = candidates.map((account) => account.stateFor(need.model, need.premium));
     const ends = states.flatMap((state) => ("until" in state && state.until) || []);
-    return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - this.#now());
+    return ends.length === 0 ? undefined : Math.min(...ends) - now;
   }
 
   /** The error for every request while GitHub has suspended one of the accounts: no account is used until a person has acted. */
   suspensionError(): ProxyError | undefined {
     const blocked = this.#suspended();
-    return blocked && stoppedBy(blocked, this.#parts.isShared ?? false);
+    return blocked && stoppedBy(blocked, this.#parts.isShared);
   }
 
   /** Why there are no candidates: what happened, and what to do or how long to wait. */
@@ -79,10 +80,12 @@ export class Pool {
     if (suspension) return suspension;
     const candidates = all.filter(capable);
     const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
-    const recovering = states.filter(({ state }) => !needsPerson(state) && !isUsable(state, premium, now));
-    const byThemselves = recovering.filter(({ state }) => !(state.name === "exhausted" && state.untilRaised));
-    if (byThemselves.length > 0) return tryAgainLater(states, byThemselves, now);
-    if (recovering.length > 0) return raiseFirst(states, now);
+    const [first] = states
+      .filter(({ state }) => !needsPerson(state) && !isUsable(state, premium, now))
+      .map(({ state }) => ({ state, until: endOf(state) ?? Number.POSITIVE_INFINITY }))
+      .sort((one, other) => one.until - other.until);
+    if (first && first.until < Number.POSITIVE_INFINITY) return tryAgainLater(states, first, now);
+    if (first) return raiseFirst(states, now);
     if (candidates.length > 0 && !candidates.some(this.#usableFor(need)))
       return new ProxyError("no_account", `No account can serve. ${reasonsOf(states, now)}`, {
         code: "accounts_failed",
@@ -107,7 +110,7 @@ export class Pool {
 type Candidate = Pick<Account, "id" | "state">;
 
 /** No other account replaces a suspended one: that would evade the suspension, and could cost the other accounts too. */
-function stoppedBy({ id, state }: Account, isShared: boolean): ProxyError {
+function stoppedBy({ id, state }: Account, isShared = false): ProxyError {
   const others = `sign in again${isShared ? " or" : ","} remove the account, on the page Accounts or with \`dragoman auth rm ${id}\``;
   const remedies = `To continue, ${others}${isShared ? "" : ", or restart dragoman"}.`;
   return suspensionError(`dragoman has stopped sending requests. ${id}: ${reasonOf(state)} ${remedies}`);
@@ -118,15 +121,15 @@ function isUsable(state: ShownState, premium: boolean, now: number): boolean {
 }
 
 /** Some accounts are cooling down or exhausted: the client may retry when the first of them is ready. */
-function tryAgainLater(accounts: Candidate[], recovering: Candidate[], now: number): ProxyError {
-  const [first] = recovering.map(({ state }) => state).sort((a, b) => (endOf(a) ?? 0) - (endOf(b) ?? 0)) as [
-    ShownState,
-  ];
-  const until = endOf(first) ?? now;
+function tryAgainLater(
+  accounts: Candidate[],
+  { state: first, until }: { state: ShownState; until: number },
+  now: number,
+): ProxyError {
   const isOutage = first.name === "cooling" && first.outage;
   const { kind, code } = isOutage ? outage : first.name === "exhausted" ? outOfQuota : limited;
   const hint = canServe(first, false) ? freeMayWork : "";
-  const seconds = Math.max(1, Math.ceil((until - now) / 1000));
+  const seconds = Math.ceil((until - now) / 1000);
   const sentence =
     `No account can serve this before ${zonedTime(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
   return new ProxyError(kind, sentence, {
@@ -135,7 +138,7 @@ function tryAgainLater(accounts: Candidate[], recovering: Candidate[], now: numb
   });
 }
 
-/** Waiting does not help: a person has to raise a budget at GitHub. */
+/** No time is known at which it helps to ask again: a person has to allow more, here or at GitHub. */
 const raiseFirst = (accounts: Candidate[], now: number) =>
   new ProxyError("quota", `No account can serve this. ${reasonsOf(accounts, now)} ${freeMayWork}`, {
     code: "additional_spend_limit_reached",

@@ -116,6 +116,8 @@ describe("why nobody can serve", () => {
     expect(error.message).toContain("octo-demo: GitHub does not let this account use Copilot: Billing problem.");
     expect(error.message).toContain("work-demo: GitHub does not let");
     expect(error.message).toContain("plus-demo: Its sign-in was revoked.");
+    const alone = pool.whyNone({ premium: true, capable: (account) => account === plus });
+    expect([error, alone].map(({ details }) => details.code)).toEqual(["accounts_failed", "accounts_failed"]);
   });
 
   test("all exhausted: 429 that names each, with the earliest reset as retry-after", () => {
@@ -159,6 +161,32 @@ describe("why nobody can serve", () => {
     expect(error.message).toContain("work-demo: Its sign-in was revoked.");
   });
 
+  test("an account whose quota has no known reset never shortens the wait, and alone names none", () => {
+    const { octo, clock } = threeAccounts();
+    const wake = { hosts: hostsOf(demo), version: "1", logger: keptLog().logger, ...clock, neverOverage: () => true };
+    const inOverage = new Account(savedFrom(demo.accounts[1]!, 1), wake);
+    inOverage.learnQuota(new Headers({ "x-quota-snapshot-premium_models": "ent=300&ov=3.5&ovPerm=true&rem=0.0" }));
+    octo.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
+    const both = new Pool({ accounts: () => [inOverage, octo], now: clock.now });
+    expect(both.whyNone().details.headers).toEqual({ "retry-after": "20" });
+    const alone = new Pool({ accounts: () => [inOverage], now: clock.now });
+    expect(alone.wait({ premium: true })).toBeUndefined();
+    expect(alone.whyNone()).toMatchObject({ kind: "quota", details: { code: "additional_spend_limit_reached" } });
+    expect(alone.whyNone().details.headers).toBeUndefined();
+    expect(alone.whyNone().message).toContain("No account can serve this. work-demo: Its included quota is used up");
+  });
+
+  test("an account that GitHub has suspended stops all, until a restart only where no other server has it", () => {
+    const { pool, accounts, octo } = threeAccounts();
+    octo.setState({ name: "failed", suspended: true, reason: "It was suspended." });
+    expect(pool.whyNone().message).toEndWith(
+      "To continue, sign in again, remove the account, on the page Accounts or with `dragoman auth rm octo-demo`, or restart dragoman.",
+    );
+    expect(new Pool({ accounts: () => accounts, isShared: true }).whyNone().message).toEndWith(
+      "To continue, sign in again or remove the account, on the page Accounts or with `dragoman auth rm octo-demo`.",
+    );
+  });
+
   test("the wait is until the first account can serve, none if one can, and unknown if only a person can help", () => {
     const { pool, accounts, octo, clock } = threeAccounts();
     const need = { premium: true };
@@ -191,7 +219,9 @@ describe("why nobody can serve", () => {
   });
 
   test("nobody has the model: the accounts are named", () => {
-    const { pool } = threeAccounts();
+    const { pool, octo } = threeAccounts();
+    octo.setState({ name: "failed", reason: "Its sign-in was revoked." });
+    expect(pool.whyNone({ premium: true }).details.code).toBe("model_not_offered");
     const error = pool.whyNone({ premium: true, capable: () => false });
     expect([error.status, error.details.code]).toEqual([503, "model_not_offered"]);
     expect(error.message).toContain("octo-demo, work-demo, plus-demo");
