@@ -170,7 +170,7 @@ const countedFrom = ({ since }: Pick<Budget, "since">, startedAt: number | null)
 function forecastOf({ budget, used, startedAt, resetsAt }: BudgetState, now: number): number | null {
   const { limit } = budget;
   const from = countedFrom(budget, startedAt);
-  if (from === null || resetsAt === null || used <= 0 || used >= limit || now - from < minElapsed) return null;
+  if (from === null || used >= limit || now - from < minElapsed) return null;
   const endsAt = now + ((limit - used) * (now - from)) / used;
-  return endsAt < resetsAt ? Math.round(endsAt) : null;
+  return resetsAt !== null && endsAt < resetsAt ? Math.round(endsAt) : null;
 }

@@ -63,8 +63,9 @@ describe("the time at which a limit is reached at the present rate", () => {
     ["nothing is used", forecast(0)],
     ["the limit is reached already", forecast(100)],
     ["the reset comes first", forecast(10)],
+    ["the reset comes at the same moment", forecast(35)],
     ["the period is younger than an hour", forecast(80, {}, {}, start + hourMs - 1)],
-    ["it is a session's, which has no period", forecast(80, { startedAt: null })],
+    ["it is a session's, which has no period", forecast(999_999, { startedAt: null }, { limit: 1_000_000 })],
     ["it does not end", forecast(80, { resetsAt: null })],
   ])("is unknown if %s", (_, at) => expect(at).toBeNull());
   test("is known from the first hour on", () => expect(forecast(80, {}, {}, start + hourMs)).toBeGreaterThan(start));

@@ -45,11 +45,6 @@ export const unnoticed: readonly Unnoticed[] = [
     "const [highest] = (await holders(entry.budget, { limit: 1 })).states; → const [highest] = (await holders(entry.budget, { limit: 2 })).states;",
   ),
   ...notice(
-    "src/budgets/budget-list.ts",
-    "A rate of 0 ends never, which is after every reset.",
-    "if (from === null || resetsAt === null || used <= 0 || used >= limit || now - from < minElapsed) return null; → if (from === null || resetsAt === null || used < 0 || used >= limit || now - from < minElapsed) return null;",
-  ),
-  ...notice(
     "src/keys/client-keys.ts",
     "The end of the function refuses such a text too.",
     "if (id.length < first.length + last.length || !id.startsWith(first) || !id.endsWith(last)) return false; → if (id.length < first.length - last.length || !id.startsWith(first) || !id.endsWith(last)) return false;",
