@@ -57,7 +57,7 @@ export function exceededError(
       code: "budget_exceeded",
       headers: { ...retryHeaders(seconds), "x-should-retry": "false" },
       mayFallBack: budget.then === "fallback",
-      mayWait: budget.then === "wait" && resetsAt !== null,
+      mayWait: budget.then === "wait",
     },
   );
 }

@@ -340,9 +340,16 @@ describe("what a client reads", () => {
     expect(retryAfter({ resetsAt: now })).toBe("1");
     expect(retryAfter({ resetsAt: null })).toBe("86400");
     expect(new Headers(read().details.headers).get("x-should-retry")).toBe("false");
-    expect(read({}, { then: "fallback" }).details.mayFallBack).toBe(true);
-    expect(read().details.mayFallBack).toBe(false);
   });
+
+  test.each([
+    ["stop", false, false],
+    ["fallback", true, false],
+    ["wait", false, true],
+  ])(
+    "a used-up budget with `then: %s` lets another model serve: %p, and lets the request wait: %p",
+    (then, mayFallBack, mayWait) => expect(read({}, { then }).details).toMatchObject({ mayFallBack, mayWait }),
+  );
 
   test("counts one in the singular and leaves nothing below zero", () => {
     expect(amountOf(1, { unit: "credits" })).toBe("1 credit");
