@@ -20,6 +20,7 @@ const claude = modelOf("Anthropic");
 const plain: ModelFacts = { ...openAi, supports: { ...openAi.supports, structuredOutputs: false } };
 const fixed: ModelFacts = { ...openAi, supports: { ...openAi.supports, fixedSampling: true } };
 const hi = [{ role: "user", content: "Hi" }];
+const system = [{ role: "system", content: "Be kind." }];
 
 type Case = [title: string, given: JsonObject, sent: JsonObject, dropped?: string[], model?: ModelFacts];
 
@@ -129,6 +130,19 @@ test.each<Case>([
   ["a schema that is whole stays", { tools: [tool(schema)] }, { tools: [tool(schema)] }],
   ["a schema that is no object's stays", { tools: [tool({ type: "string" })] }, { tools: [tool({ type: "string" })] }],
   ["a schema that is no schema stays", { tools: [tool("x")] }, { tools: [tool("x")] }],
+  ["a function without a definition stays", { tools: [{ type: "function" }] }, { tools: [{ type: "function" }] }],
+  [
+    "a tool that is no function stays",
+    { tools: [{ ...tool({ type: "object" }), type: "custom" }] },
+    { tools: [{ ...tool({ type: "object" }), type: "custom" }] },
+  ],
+  [
+    "a budget of thinking stays below the limit of output",
+    { max_tokens: 700, thinking_budget: 900 },
+    { max_tokens: 700, thinking_budget: 699 },
+    ["thinking_budget 900 changed to 699"],
+    { ...openAi, supports: { ...openAi.supports, efforts: [], thinkingBudget: { min: 100, max: 5000 } } },
+  ],
   [
     "structured output stays where it is supported",
     { messages: hi, response_format: { type: "json_object" } },
@@ -149,6 +163,19 @@ test.each<Case>([
       messages: [
         { role: "system", content: "Answer without a code fence and with nothing but one JSON object." },
         ...hi,
+      ],
+    },
+    ["response_format replaced by an instruction"],
+    plain,
+  ],
+  [
+    "structured output is asked for behind the instructions where they are all there is",
+    { messages: [...system, ...system], response_format: { type: "json_object" } },
+    {
+      messages: [
+        ...system,
+        ...system,
+        { role: "system", content: "Answer without a code fence and with nothing but one JSON object." },
       ],
     },
     ["response_format replaced by an instruction"],

@@ -112,10 +112,17 @@ export function limitNameOf(model: ModelFacts): (typeof limitNames)[number] | un
 
 function maxTokensName(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const name = limitNameOf(model);
-  const other = limitNames.find((each) => each !== name);
-  if (other === undefined || name === undefined || !(other in body)) return undefined;
+  const other = name === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  if (name === undefined || !(other in body)) return undefined;
   return { [other]: undefined, [name]: body[name] ?? body[other] ?? undefined };
 }
+
+/** The output limits that a request asks for: one, once its name is a known one. */
+const limitsIn = (body: JsonObject) =>
+  limitNames.flatMap((name) => {
+    const tokens = numberIn(body[name]);
+    return tokens === undefined ? [] : [{ name, tokens }];
+  });
 
 /** Only OpenAI's models return several replies; others would silently return one. */
 function oneAnswer({ n }: JsonObject, model: ModelFacts): undefined {
@@ -126,8 +133,8 @@ function oneAnswer({ n }: JsonObject, model: ModelFacts): undefined {
 function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { output = Number.POSITIVE_INFINITY, fullOutput = Number.POSITIVE_INFINITY } = model.limits;
   const limit = body.stream === true ? output : Math.min(output, fullOutput);
-  const name = limitNames.find((field) => numberIn(body[field]) !== undefined);
-  return name !== undefined && (numberIn(body[name]) ?? 0) > limit ? { [name]: limit } : undefined;
+  const [asked] = limitsIn(body);
+  return asked && asked.tokens > limit ? { [asked.name]: limit } : undefined;
 }
 
 /** Effort and budget: the requested one, or the other one if the model accepts only that. */
@@ -138,8 +145,8 @@ function reasoning(body: JsonObject, model: ModelFacts): JsonObject | undefined 
     effort: typeof effort === "string" ? effort : undefined,
     budget: numberIn(budget),
   });
-  const maxTokens = limitNames.map((name) => numberIn(body[name])).find((limit) => limit !== undefined);
-  const possible = { effort: effortOf(wanted, model), budget: budgetOf(wanted, model, maxTokens) };
+  const [limit] = limitsIn(body);
+  const possible = { effort: effortOf(wanted, model), budget: budgetOf(wanted, model, limit?.tokens) };
   const saysBudget = wanted.budget !== undefined && possible.budget !== undefined;
   const saysEffort = possible.effort !== undefined && (wanted.effort !== undefined || !saysBudget);
   const changes: JsonObject = {};
