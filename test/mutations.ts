@@ -1,5 +1,5 @@
 /**
- * `MUTATION_SECONDS=600 bun run test:mutations [part of a path …]`: changes one operator or constant at a time in a copy of
+ * `MUTATION_SECONDS=600 bun run test:mutations [part of <path>:<line> …]`: changes one operator or constant at a time in a copy of
  * the tree, runs the tests that guard the changed file, and names each change that no test noticed. `mutants/unnoticed.ts` has the
  * changes that may go unnoticed, with the reason. `SEED=…` draws the same changes in the same order.
  */
@@ -74,13 +74,16 @@ async function sampled(): Promise<Mutant[]> {
   const { next } = openChance("mutations");
   const drawn: { mutant: Mutant; turn: number }[] = [];
   for (const file of [...graph.keys()].filter((each) => rooms.some((room) => room.files.test(each)))) {
-    if (chosen.length > 0 && !chosen.some((part) => file.includes(part))) continue;
-    const changes = changesOf(file, await Bun.file(join(root, file)).text());
+    const changes = changesOf(file, await Bun.file(join(root, file)).text()).filter(isChosen);
     const shuffled = changes.map((mutant) => ({ mutant, at: next() })).sort((one, other) => one.at - other.at);
     drawn.push(...shuffled.map(({ mutant }, turn) => ({ mutant, turn: turn + next() })));
   }
   if (drawn.length === 0) throw new Error(`No file that is guarded has ${chosen.join(" or ")} in its path.`);
   return drawn.sort((one, other) => one.turn - other.turn).map(({ mutant }) => mutant);
+}
+
+function isChosen({ file, line }: Mutant): boolean {
+  return chosen.length === 0 || chosen.some((part) => `${file}:${line}:`.includes(part));
 }
 
 function copyOfTree(at: number): string {

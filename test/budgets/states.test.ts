@@ -271,6 +271,8 @@ describe("whose amount it is", () => {
     expect(isOwnAmount(budgetOf({ scope: { key: "Anna/*" } }), "anna")).toBe(true);
     expect(isOwnAmount(budgetOf({ scope: { key: "annabel/*" } }), "anna")).toBe(false);
     expect(isOwnAmount(budgetOf(), "anna")).toBe(false);
+    expect(isOwnAmount(budgetOf({ each: "member" }), "anna")).toBe(true);
+    expect(isOwnAmount(budgetOf({ each: "project" }), "anna")).toBe(false);
   });
 
   test("a holder's own limit counts, by its name in any case, else the common one", () => {
