@@ -4,6 +4,7 @@ import type { Scope } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
+import { overviewOf } from "../dialects/overview";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
@@ -88,7 +89,7 @@ function sentFor(body: JsonObject, { upstreamModel }: ChatTarget, client: Header
   return {
     body: sent,
     headers: codec.requestHeaders?.(client, sent, upstreamModel).headers ?? {},
-    vision: codec.overview(sent).image,
+    vision: overviewOf(codec.outline(sent)).image,
   };
 }
 

@@ -9,9 +9,7 @@ import type { KnownNames } from "./hub/known-names";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
 import type { FittedWire } from "./hub/tools";
-import type { Overview, PromptHead } from "./overview";
-
-export type { Overview, PromptHead } from "./overview";
+import type { Outline } from "./overview";
 
 /** What a dialect's clients need: their requests are read, and replies and errors are written. */
 export interface ClientCodec {
@@ -27,10 +25,8 @@ export interface ClientCodec {
   isWarmUp?(body: JsonObject): boolean;
   /** How a conversation is summarized, if the dialect has a request for that. */
   compaction?: CompactionCodec;
-  /** The facts that request headers depend on; also for a request that cannot be decoded. */
-  overview(body: JsonObject): Overview;
-  /** The beginning of the prompt; also for a request that cannot be decoded. */
-  promptHead(body: JsonObject): PromptHead;
+  /** Who says what, without decoding; also for a request that cannot be decoded. */
+  outline(body: JsonObject): Outline;
   /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
   decodeRequest(body: unknown): Conversation;
   /** The client's key for the prompt cache or its session id, if the dialect has a field for it; not validated. */

@@ -1,9 +1,42 @@
 /**
- * What request headers depend on. It is read from the client's JSON field by field and never fails, so that it is also
- * known for a request that cannot be translated.
+ * What request headers and the upstream's cache depend on. A dialect reads only the outline of the client's JSON, which
+ * never fails and costs little: a request that is passed on is not decoded, and one that cannot be decoded has an outline.
  */
 import { isObject } from "../json";
 import type { LongText } from "../net/json/json-skeleton";
+import { omit } from "./hub/json";
+
+/** Who says what in a request. */
+export interface Outline {
+  tools: unknown;
+  /** Instructions that stand beside the messages. */
+  system?: unknown;
+  messages: readonly OutlineMessage[];
+  /** Its only tool is one that the provider runs, and must be called. */
+  isForcedTool?: boolean;
+}
+
+/** A message, or an item that counts as one. */
+export interface OutlineMessage {
+  by: Speaker;
+  /** A string, a part, or a list of parts. */
+  content: unknown;
+}
+
+export type Speaker = "system" | "model" | "user" | "tool";
+
+/** `function` is the former name of `tool`; both are in the OpenAI SDK's ChatCompletionMessageParam. */
+const speakers = new Map<unknown, Speaker>([
+  ["system", "system"],
+  ["developer", "system"],
+  ["assistant", "model"],
+  ["model", "model"],
+  ["tool", "tool"],
+  ["function", "tool"],
+]);
+
+/** Who has the role; a role that is not known is the user's. */
+export const speakerOf = (role: unknown): Speaker => speakers.get(role) ?? "user";
 
 export interface Overview {
   /** Who spoke last; system messages do not count, because some clients append them. */
@@ -19,9 +52,51 @@ export interface Overview {
   };
   /** The request contains an image, possibly in a tool's output. */
   image: boolean;
-  /** Its only tool is one that the provider runs, and must be called. */
   isForcedTool?: boolean;
 }
+
+export function overviewOf({ messages, isForcedTool }: Outline): Overview {
+  const spoken = messages.filter(({ by }) => by !== "system");
+  const from = spoken.findLastIndex(({ by }) => by === "model") + 1;
+  const since: Overview["since"] = { results: false, texts: [], media: false };
+  for (const { by, content } of spoken.slice(from))
+    if (by === "tool") since.results = true;
+    else collect(content, since);
+  const last = spoken.length === 0 ? "nobody" : from === spoken.length ? "model" : "others";
+  const image = messages.some(({ content }) => hasImage(content));
+  return { last, since, image, ...(isForcedTool ? { isForcedTool } : {}) };
+}
+
+/** The types of parts, in all dialects; unknown ones count as media. */
+const textTypes: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text"]);
+const imageTypes: ReadonlySet<unknown> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);
+
+/** A tool's output in a user message, whose `content` holds parts again: also those of typed tools (`mcp_tool_result`). */
+const isResult = (type: unknown): boolean => typeof type === "string" && /(?:^|_)tool_result$/.test(type);
+
+function collect(content: unknown, since: Overview["since"]): void {
+  for (const part of partsOf(content))
+    if (typeof part === "string") since.texts.push(part);
+    else if (!isObject(part)) continue;
+    else if (isResult(part.type)) since.results = true;
+    else if (textTypes.has(part.type) && typeof part.text === "string") since.texts.push(part.text);
+    else since.media = true;
+}
+
+function hasImage(content: unknown): boolean {
+  if (typeof content === "string") return false;
+  return partsOf(content).some(
+    (part) =>
+      isObject(part) &&
+      (imageTypes.has(part.type) ||
+        (isResult(part.type) && hasImage(part.content)) ||
+        // A document of blocks: other dialects get the blocks.
+        (isObject(part.source) && hasImage(part.source.content))),
+  );
+}
+
+const partsOf = (content: unknown): readonly unknown[] =>
+  Array.isArray(content) ? content : content == null ? [] : [content];
 
 /** The beginning of a prompt, by which the upstream's cache finds it. Without cache marks, which move. */
 export interface PromptHead {
@@ -31,52 +106,17 @@ export interface PromptHead {
   first: unknown;
 }
 
-/** A message, or an item that counts as one. */
-export interface OverviewMessage {
-  by: "system" | "model" | "user" | "tool";
-  /** A string, a part, or a list of parts. */
-  content: unknown;
+export function promptHeadOf({ tools, system, messages }: Outline): PromptHead {
+  const spoken = messages.findIndex(({ by }) => by !== "system");
+  const leading = messages.slice(0, spoken === -1 ? messages.length : spoken);
+  return {
+    tools: unmarked(tools),
+    system: [unmarked(system), ...leading.map(({ content }) => unmarked(content))],
+    first: unmarked(messages[spoken]?.content),
+  };
 }
 
-/** The part types of a dialect; unknown types count as media. */
-interface PartTypes {
-  text: ReadonlySet<unknown>;
-  image: ReadonlySet<unknown>;
-  /** Whether it is a tool's output in a user message; its `content` holds parts again. */
-  isResult?(type: unknown): boolean;
-}
+const unmarked = (list: unknown): unknown =>
+  Array.isArray(list) ? list.map((part) => (isObject(part) ? omit(part, marks) : part)) : list;
 
-export function overviewOf(conversation: readonly OverviewMessage[], types: PartTypes): Overview {
-  const spoken = conversation.filter(({ by }) => by !== "system");
-  const from = spoken.findLastIndex(({ by }) => by === "model") + 1;
-  const since: Overview["since"] = { results: false, texts: [], media: false };
-  for (const { by, content } of spoken.slice(from))
-    if (by === "tool") since.results = true;
-    else collect(content, types, since);
-  const last = spoken.length === 0 ? "nobody" : from === spoken.length ? "model" : "others";
-  return { last, since, image: conversation.some(({ content }) => hasImage(content, types)) };
-}
-
-function collect(content: unknown, types: PartTypes, since: Overview["since"]): void {
-  for (const part of partsOf(content))
-    if (typeof part === "string") since.texts.push(part);
-    else if (!isObject(part)) continue;
-    else if (types.isResult?.(part.type)) since.results = true;
-    else if (types.text.has(part.type) && typeof part.text === "string") since.texts.push(part.text);
-    else since.media = true;
-}
-
-function hasImage(content: unknown, types: PartTypes): boolean {
-  if (typeof content === "string") return false;
-  return partsOf(content).some(
-    (part) =>
-      isObject(part) &&
-      (types.image.has(part.type) ||
-        (types.isResult?.(part.type) === true && hasImage(part.content, types)) ||
-        // A document of blocks: other dialects get the blocks.
-        (isObject(part.source) && hasImage(part.source.content, types))),
-  );
-}
-
-const partsOf = (content: unknown): readonly unknown[] =>
-  Array.isArray(content) ? content : content == null ? [] : [content];
+const marks: ReadonlySet<string> = new Set(["cache_control"]);

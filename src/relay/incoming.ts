@@ -1,6 +1,7 @@
 /** The client's request as it was read: its body, and what routing needs to know. */
 import type { ClientCodec } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
+import { overviewOf } from "../dialects/overview";
 import { ProxyError } from "../errors";
 import type { RequestKind } from "../history/entry";
 import { isObject, parseWithSource } from "../json";
@@ -88,6 +89,6 @@ export function readFacts(
   { body, skeleton }: Pick<Incoming, "body" | "skeleton">,
   said?: RequestKind,
 ): Facts {
-  const overview = codec.overview(body);
+  const overview = overviewOf(codec.outline(body));
   return { ...initiatorOf(overview, said, skeleton?.whole), vision: overview.image };
 }

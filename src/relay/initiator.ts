@@ -1,5 +1,5 @@
 /** Whether a person or the client itself made the request. The upstream bills some plans by it; the history shows it. */
-import type { Overview } from "../dialects/codecs";
+import type { Overview } from "../dialects/overview";
 import type { RequestKind } from "../history/entry";
 import { readUnmarked } from "../net/json/json-skeleton";
 

@@ -3,6 +3,7 @@
 import { callLimits, type Scope } from "../app";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
+import { promptHeadOf } from "../dialects/overview";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/out/body";
@@ -184,7 +185,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   await checkPromptLimit(parts, prompt, target.model, incoming.bytes.length);
   running.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
   const cache = cacheUseOf(parts, exchange, target);
-  record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
+  record.setPrompt({ address: cache.address, head: () => promptHeadOf(codec.outline(incoming.body)) });
   const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
   const options: TranslationOptions = {
     webSearch,

@@ -1,8 +1,8 @@
 /** The history's row of a request and its log line, made from what was gathered. Pure: nothing here is kept or sent. */
 import type { Account } from "../accounts/account";
-import type { PromptHead } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { believable, type Usage } from "../dialects/hub/reply";
+import type { PromptHead } from "../dialects/overview";
 import type { Entry, InFlightRequest } from "../history/entry";
 import type { CacheAddress, CachedTurn, JudgedMiss } from "../upstream/cache-watch";
 import type { Losses } from "../upstream/changes/losses";

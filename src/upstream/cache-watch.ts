@@ -3,7 +3,7 @@
  * conversation's prompt begins, in memory, never content.
  */
 import { BoundedMap } from "../bounded-map";
-import type { PromptHead } from "../dialects/codecs";
+import type { PromptHead } from "../dialects/overview";
 import { hourMs } from "../format";
 
 /** Why a prompt was not found. The first one that applies is given. */

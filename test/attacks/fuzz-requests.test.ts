@@ -7,6 +7,7 @@ import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import { type ClientDialect, type Conversation, clientDialects, dialects } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
+import { overviewOf, promptHeadOf } from "../../src/dialects/overview";
 import { ProxyError } from "../../src/errors";
 import { editMembers } from "../../src/net/json/json-edit";
 import { readFailure } from "../../src/upstream/copilot/failure";
@@ -102,8 +103,8 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
   test("is described without a crash, for its headers and the cache", () => {
     fc.assert(
       fc.property(requests, (body) => {
-        expect(["nobody", "model", "others"]).toContain(codec.overview(copied(body)).last);
-        expect(codec.promptHead(copied(body))).toBeObject();
+        expect(["nobody", "model", "others"]).toContain(overviewOf(codec.outline(copied(body))).last);
+        expect(promptHeadOf(codec.outline(copied(body)))).toBeObject();
         only(() => codec.checkRequest(copied(body)));
       }),
       runs,

@@ -3,6 +3,7 @@ import { gemini } from "../../src/dialects/gemini/codec";
 import { jsonSchemaOf } from "../../src/dialects/gemini/schema";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { overviewOf } from "../../src/dialects/overview";
 import { ProxyError } from "../../src/errors";
 import { geminiReader } from "../support/gemini-reply";
 import fc, { triesOf } from "../support/random";
@@ -108,7 +109,8 @@ describe("the words of a request", () => {
       },
     };
     expect(decode(one)).toEqual(decode(many));
-    expect(gemini.overview(one as JsonObject)).toEqual(gemini.overview(many as JsonObject));
+    const overview = (body: unknown) => overviewOf(gemini.outline(body as JsonObject));
+    expect(overview(one)).toEqual(overview(many));
     expect(() => gemini.checkRequest({ contents: {} })).not.toThrow();
   });
 

@@ -134,7 +134,7 @@ describe("a request passed through", () => {
     ["prompt", { prompt: { id: "pmpt_1" } }, "unsupported_value"],
     ["background", { background: true }, "unsupported_value"],
   ])("%s is refused, because nothing is stored", (param, members, code) => {
-    for (const act of [() => decode(members), () => responses.fixRequest(request(members), model)]) {
+    for (const act of [() => decode(members), () => responses.checkRequest(request(members))]) {
       const { status, details } = refusal(act);
       expect({ status, param: details.param, code: details.code }).toEqual({ status: 400, param, code });
     }

@@ -1,17 +1,18 @@
 /** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
 import type { Codec } from "../codec";
+import { objectsAmong } from "../hub/lists";
 import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
+import { speakerOf } from "../overview";
 import { CollectedChat } from "./collect";
-import { fixFull, fixRequest, PassedChat, replyContext } from "./fixups";
+import { fixFull, PassedChat, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { ChatNormalizer } from "./normalize";
-import { overview, promptHead } from "./overview";
 import { ChunkReader, decodeReply } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
-import { repairRequest, repairTools } from "./rules";
+import { fixRequest, repairRequest, repairTools } from "./rules";
 import { offersServerTools } from "./server-tools";
 
 export const chat: Codec = {
@@ -25,8 +26,10 @@ export const chat: Codec = {
   },
   longTexts,
   checkRequest,
-  overview,
-  promptHead,
+  outline: ({ tools, messages }) => ({
+    tools,
+    messages: objectsAmong(messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
+  }),
   decodeRequest,
   encodeRequest,
   repairRequest,

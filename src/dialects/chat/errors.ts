@@ -1,27 +1,12 @@
 /** Errors of the chat dialect: those of upstreams, and those written to clients. */
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import { invalidEventCode } from "../hub/block-lifecycle";
+import { gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import type { ReplyFailure } from "../hub/reply";
 
-/** The error for a chunk that cannot be read. */
-export const invalidEvent = {
-  code: invalidEventCode,
-  message: "The upstream's stream contains data that is not a chat completion chunk.",
-} as const;
-
-/** The error for a body that is not a reply. */
-export const invalidReply = {
-  code: "upstream_bad_reply",
-  message: "The upstream's answer is not a chat completion.",
-} as const;
-
-/** The error for an upstream error without a message. */
-export const gaveUp = {
-  code: "upstream_error",
-  message: "The upstream ended its reply with an error that has no message.",
-} as const;
+export const invalidEvent = invalidEventOf("a chat completion chunk");
+export const invalidReply = invalidReplyOf("a chat completion");
 
 /** The upstream's error, in any of its three forms. */
 export function errorIn(chunk: JsonObject): ReplyFailure | undefined {

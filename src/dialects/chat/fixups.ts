@@ -1,16 +1,13 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
 import { isEmpty, isObject, numberIn } from "../../json";
 import { commentFrame, type SseFrame } from "../../net/stream/sse";
-import type { ReplyContext, RequestFixup, TranslationOptions } from "../codec";
+import type { ReplyContext } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import type { ModelFacts } from "../hub/model";
 import type { ReplyFailure } from "../hub/reply";
-import { asFixup } from "../hub/rules";
 import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
 import { errorFrame } from "./errors";
-import { applyProviderRules, applyRules } from "./rules";
 
 // ── Request ──
 
@@ -22,11 +19,6 @@ export function replyContext(body: JsonObject): ReplyContext {
     usage: isObject(options) && options.include_usage === true,
     replies: Math.max(1, numberIn(n) ?? 1),
   };
-}
-
-/** The edits of a client's request. */
-export function fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): RequestFixup {
-  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
 }
 
 // ── Full reply ──

@@ -1,19 +1,10 @@
 /** Adapts messages to the upstream; each function returns the same array if nothing changed. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
+import { mapObjects } from "../hub/lists";
 import { lostResultHeading } from "../hub/lost-result";
 import { isPacked } from "../hub/signature";
 import { withFileName } from "../openai";
-
-export function mapObjects(messages: unknown[], change: (message: JsonObject) => JsonObject): unknown[] {
-  let changed = false;
-  const result = messages.map((message) => {
-    const after = isObject(message) ? change(message) : message;
-    changed ||= after !== message;
-    return after;
-  });
-  return changed ? result : messages;
-}
 
 /** Removes thinking whose signature dragoman packed for another dialect, and messages that are empty without it. */
 export function withoutForeignThinking(messages: unknown[]): unknown[] {

@@ -1,12 +1,12 @@
 /** Brings an upstream's stream into the grammar of OpenAI's Chat Completions API. */
 import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import { cutReply } from "../hub/block-lifecycle";
+import { cutReply, gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";
 import { Normalizer } from "../hub/upstream-stream";
 import { CallNumbers } from "./calls";
-import { errorIn, gaveUp, invalidEvent } from "./errors";
+import { errorIn, invalidEvent } from "./errors";
 import { hasText } from "./thinking";
 
 /** Its events are of the types `chunk`, `error` (a chunk with an error) and `done`, for `[DONE]`. */

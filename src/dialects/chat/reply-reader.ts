@@ -1,12 +1,12 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
 import { collectInto, type Sink } from "../../net/stream/stream";
-import { ReplyEmitter } from "../hub/block-lifecycle";
+import { gaveUp, ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
 import { inventedCallId } from "./calls";
-import { errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
+import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { MessageReader } from "./message-blocks";
 import { decodeUsage } from "./usage";
 

@@ -8,12 +8,12 @@ import { isObject, numberIn } from "../../json";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
+import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
+import { type Rule, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import {
-  mapObjects,
   moveToUser,
   withAddedCacheMarks,
   withCacheMarks,
@@ -23,12 +23,10 @@ import {
   withToolResults,
 } from "./messages";
 
-type ModelRule = Rule<[model: ModelFacts, options?: TranslationOptions]>;
-
 /** The rule that marks the prompt for clients that did not. */
 export const ownMarks = "cache-marks-added";
 
-const rules: Record<string, ModelRule> = {
+const rules: Record<string, Rule> = {
   "one-answer": oneAnswer,
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   "max-tokens-name": maxTokensName,
@@ -52,7 +50,7 @@ const rules: Record<string, ModelRule> = {
   "empty-text": onMessages((messages, model) => (isClaude(model) ? mapObjects(messages, withContent) : messages)),
   "no-prefill": onMessages(noPrefill),
   [ownMarks]: onMessages((messages, model, options) =>
-    options?.cache?.marks && isClaude(model) ? withAddedCacheMarks(messages) : messages,
+    options.cache?.marks && isClaude(model) ? withAddedCacheMarks(messages) : messages,
   ),
 };
 
@@ -69,13 +67,11 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   "foreign-thinking": () => ["thinking"],
 };
 
-export const applyRules = applyInOrder(rules, notes);
-
-/** For what passes through to a provider: it decides itself what it refuses. */
-export const applyProviderRules = applyInOrder(
-  rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking"]),
+export const { applyRules, fixRequest } = requestRules({
+  rules,
   notes,
-);
+  providerRules: rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking"]),
+});
 
 /** Removes thinking, which may be bound to the account that produced it. */
 export function repairRequest(body: JsonObject): JsonObject {
@@ -231,9 +227,7 @@ function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | und
 
 // ── Messages ──
 
-function onMessages(
-  change: (messages: unknown[], model: ModelFacts, options?: TranslationOptions) => unknown[],
-): ModelRule {
+function onMessages(change: (messages: unknown[], model: ModelFacts, options: TranslationOptions) => unknown[]): Rule {
   return (body, model, options) => {
     if (!Array.isArray(body.messages)) return undefined;
     const messages = change(body.messages, model, options);

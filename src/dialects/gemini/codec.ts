@@ -2,7 +2,7 @@
 import type { ClientCodec } from "../codec";
 import { encodeError } from "./errors";
 import { longTexts } from "./long-texts";
-import { overview, promptHead } from "./overview";
+import { outline } from "./outline";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest } from "./request";
 import { streamType } from "./stream-form";
@@ -20,8 +20,7 @@ export const gemini: ClientCodec = {
   },
   longTexts,
   checkRequest,
-  overview,
-  promptHead,
+  outline,
   decodeRequest,
   encodeReply,
   encodeStream,

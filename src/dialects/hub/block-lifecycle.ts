@@ -1,6 +1,6 @@
 /** Enforces the order of reply events in one place: readers report what they read, the emitter opens and closes blocks. */
 import type { Sink } from "../../net/stream/stream";
-import type { Block, BlockEnd, ReplyEvent, StopReason, Usage } from "./reply";
+import type { Block, BlockEnd, ReplyEvent, ReplyFailure, StopReason, Usage } from "./reply";
 
 export class ReplyEmitter {
   #hasStarted = false;
@@ -79,6 +79,24 @@ export class ReplyEmitter {
 
 /** The error code of every decoder for an event it cannot read, as opposed to an error that the upstream reported. */
 export const invalidEventCode = "upstream_bad_event";
+
+/** What a dialect's decoder says of an event that it cannot read. @param event What every event is, with its article. */
+export const invalidEventOf = (event: string): ReplyFailure => ({
+  code: invalidEventCode,
+  message: `The upstream's stream contains data that is not ${event}.`,
+});
+
+/** What it says of a body that is no reply. @param reply What a reply is, with its article. */
+export const invalidReplyOf = (reply: string): ReplyFailure => ({
+  code: "upstream_bad_reply",
+  message: `The upstream's answer is not ${reply}.`,
+});
+
+/** The error for an upstream's error without a message. */
+export const gaveUp = {
+  code: "upstream_error",
+  message: "The upstream ended its reply with an error that has no message.",
+} as const;
 
 /** The error of every decoder when the upstream closes without a terminal event. */
 export const cutReply = {

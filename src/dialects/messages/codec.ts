@@ -1,19 +1,22 @@
 /** The messages dialect: Anthropic's Messages API. */
+import { isObject } from "../../json";
 import type { Codec } from "../codec";
+import type { JsonObject } from "../hub/conversation";
 import { repliesOf } from "../hub/upstream-stream";
+import { type Outline, speakerOf } from "../overview";
 import { requestHeaders } from "./betas";
 import { CollectedMessage } from "./collect";
 import { encodeError } from "./errors";
-import { endIn, fixFull, fixRequest, PassedMessage, replyContext } from "./fixups";
+import { endIn, fixFull, PassedMessage, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { MessagesNormalizer } from "./normalize";
-import { overview, promptHead } from "./overview";
 import { decodeReply, StreamReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
-import { forgetThinking, repairTools } from "./rules";
+import { fixRequest, forgetThinking, repairTools } from "./rules";
 import { hasOwnResults, hasServerCalls, offersServerTools } from "./server-tools";
+import { objectsIn, withoutBilling } from "./traverse";
 
 export const messages: Codec = {
   facts: {
@@ -26,8 +29,7 @@ export const messages: Codec = {
   },
   longTexts,
   checkRequest,
-  overview,
-  promptHead,
+  outline,
   decodeRequest,
   encodeRequest,
   requestHeaders,
@@ -54,3 +56,14 @@ export const messages: Codec = {
   endIn,
   encodeError,
 };
+
+function outline({ tools, system, messages, tool_choice: choice }: JsonObject): Outline {
+  const [tool, ...others] = objectsIn(tools);
+  const isServers = tool !== undefined && others.length === 0 && tool.type != null && tool.type !== "custom";
+  return {
+    tools,
+    system: withoutBilling(system),
+    messages: objectsIn(messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
+    isForcedTool: isServers && isObject(choice) && choice.type === "tool" && choice.name === tool.name,
+  };
+}

@@ -3,24 +3,14 @@
 import { kinds, type ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import { invalidEventCode } from "../hub/block-lifecycle";
+import { gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import { contextWords } from "../hub/context-limit";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyError, ReplyFailure } from "../hub/reply";
 
-/** The error for an event that cannot be read. */
-export const invalidEvent = {
-  type: "error",
-  code: invalidEventCode,
-  message: "The upstream sent an event that cannot be read; nothing after this point is known.",
-} as const;
-
-/** The error for a body that is not a reply. */
-export const invalidReply = {
-  code: "upstream_bad_reply",
-  message: "The upstream's answer is not a Messages reply.",
-} as const;
+export const invalidEvent = invalidEventOf("a Messages event");
+export const invalidReply = invalidReplyOf("a Messages reply");
 
 /** The error in a body or event, in Anthropic's or Copilot's form. */
 export function errorIn(value: unknown): ReplyError | undefined {
@@ -29,8 +19,8 @@ export function errorIn(value: unknown): ReplyError | undefined {
   const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
   return {
     type: "error",
-    code: textIn(code) || "upstream_error",
-    message: textIn(error.message) || "The upstream reported an error without a message.",
+    code: textIn(code) || gaveUp.code,
+    message: textIn(error.message) || gaveUp.message,
   };
 }
 

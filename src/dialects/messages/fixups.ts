@@ -1,12 +1,10 @@
 /** Messages passed through: the edits that a request or a reply may need. */
 import { isObject } from "../../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
-import type { ReplyContext, RequestFixup, TranslationOptions } from "../codec";
+import type { ReplyContext } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import type { ModelFacts } from "../hub/model";
 import type { ReplyEvent, ReplyFailure } from "../hub/reply";
-import { asFixup } from "../hub/rules";
 import {
   frameOf,
   PassedStream,
@@ -17,21 +15,12 @@ import {
 } from "../hub/upstream-stream";
 import { errorFrame } from "./errors";
 import { pingFrame } from "./reply-writer";
-import { applyProviderRules, applyRules } from "./rules";
 
 export const replyContext = (body: JsonObject): ReplyContext => ({
   model: textIn(body.model),
   usage: true,
   replies: 1,
 });
-
-export function fixRequest(
-  body: JsonObject,
-  model: ModelFacts,
-  options: TranslationOptions = { webSearch: true },
-): RequestFixup {
-  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
-}
 
 /** A stream on its way to a Messages client. */
 export class PassedMessage extends PassedStream {

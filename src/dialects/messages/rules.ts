@@ -9,7 +9,7 @@ import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
+import { type Rule, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
@@ -57,7 +57,7 @@ import {
   toolResultOrder,
 } from "./turns";
 
-export const rules: Record<string, Rule<[model: ModelFacts, options: TranslationOptions]>> = {
+export const rules: Record<string, Rule> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   "billing-header": billingHeader,
   safeguards: (body) => ("safeguards" in body ? { safeguards: undefined } : undefined),
@@ -122,13 +122,15 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   "server-tools": (before) => objectsIn(before.tools).filter(isServerTool).map(nameOfTool),
 };
 
-export const applyRules = applyInOrder(rules, notes);
-
-/** For what passes through to a provider: it decides itself what it refuses. Folders of the person's machine stay here. */
-export const applyProviderRules = applyInOrder(
-  { ...rulesNamed(rules, ["model-name", "safeguards", "foreign-thinking"]), "lost-citations": ownCitations },
+export const { applyRules, fixRequest } = requestRules({
+  rules,
   notes,
-);
+  // Folders of the person's machine stay here.
+  providerRules: {
+    ...rulesNamed(rules, ["model-name", "safeguards", "foreign-thinking"]),
+    "lost-citations": ownCitations,
+  },
+});
 
 /** Removes all earlier thinking, and disables thinking if the request would be refused otherwise. */
 export function forgetThinking(body: JsonObject): JsonObject {

@@ -2,6 +2,7 @@
 import { isEmpty, isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omit } from "../hub/json";
+import { mapped } from "../hub/lists";
 
 /** The array, if it holds objects only; a malformed request is left for the upstream to refuse. */
 export function objectsIn(value: unknown): JsonObject[] {
@@ -39,21 +40,6 @@ export const filled = (object: JsonObject): JsonObject | undefined => (isEmpty(o
 /** The same object if it has none of these fields. */
 export function without(object: JsonObject, keys: string[]): JsonObject {
   return keys.some((key) => Object.hasOwn(object, key)) ? (omit(object, new Set(keys)) ?? {}) : object;
-}
-
-/** The same array if no item changes; undefined removes an item. */
-export function mapped(
-  items: JsonObject[],
-  change: (item: JsonObject, index: number) => JsonObject | undefined,
-): JsonObject[] {
-  let results: JsonObject[] | undefined;
-  for (const [index, item] of items.entries()) {
-    const after = change(item, index);
-    if (results === undefined && after === item) continue;
-    results ??= items.slice(0, index);
-    if (after !== undefined) results.push(after);
-  }
-  return results ?? items;
 }
 
 export function changed(key: string, before: JsonObject[], after: JsonObject[]): JsonObject | undefined {

@@ -1,10 +1,11 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
+import { mapped } from "../hub/lists";
 import { lostResultHeading } from "../hub/lost-result";
 import { isPacked } from "../hub/signature";
 import { plainest } from "./parts";
-import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./traverse";
+import { blocksOf, changed, eachBlock, isThinking, objectsIn, without } from "./traverse";
 
 /**
  * Messages have only the roles `user` and `assistant`. Leading system messages join `system`; later ones stay in place

@@ -5,16 +5,16 @@ import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
 import { CollectedResponse } from "./collect";
 import { compactionReply, isNotMade, summaryReply, summaryRequest, trigger } from "./compaction";
-import { fixFull, fixRequest, PassedResponse, replyContext } from "./fixups";
+import { fixFull, PassedResponse, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { ResponsesNormalizer } from "./normalize";
-import { overview, promptHead } from "./overview";
+import { outline } from "./outline";
 import { references } from "./references";
 import { decodeReply, ItemReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, isWarmUp } from "./request";
-import { repairForeignItems, repairTools } from "./rules";
+import { fixRequest, repairForeignItems, repairTools } from "./rules";
 import { offersServerTools } from "./tool-search";
 
 export const responses: Codec = {
@@ -30,8 +30,7 @@ export const responses: Codec = {
   checkRequest,
   isWarmUp,
   compaction: { trigger, reply: compactionReply, isNotMade, inWords: { request: summaryRequest, reply: summaryReply } },
-  overview,
-  promptHead,
+  outline,
   decodeRequest,
   encodeRequest,
   repairRequest: repairForeignItems,

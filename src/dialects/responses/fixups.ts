@@ -1,12 +1,10 @@
 /** Responses passed through, with the few edits that clients or the upstream need; each has a fixture. */
 import { isObject } from "../../json";
 import { commentFrame, jsonFrame } from "../../net/stream/sse";
-import type { ReplyContext, RequestFixup, TranslationOptions } from "../codec";
+import type { ReplyContext } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { countIn } from "../hub/json";
-import type { ModelFacts } from "../hub/model";
 import type { ReplyFailure } from "../hub/reply";
-import { asFixup } from "../hub/rules";
 import {
   frameOf,
   PassedStream,
@@ -16,19 +14,8 @@ import {
   withoutCopilot,
 } from "../hub/upstream-stream";
 import { inOrder } from "./normalize";
-import { applyProviderRules, applyRules, refuseStored } from "./rules";
 
 // ── Request ──
-
-/** The edits of a client's request. */
-export function fixRequest(
-  body: JsonObject,
-  model: ModelFacts,
-  options: TranslationOptions = { webSearch: true },
-): RequestFixup {
-  refuseStored(body);
-  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
-}
 
 /** What fixing the reply needs to know about the request. */
 export const replyContext = (body: JsonObject): ReplyContext => ({

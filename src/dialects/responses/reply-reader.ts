@@ -1,14 +1,14 @@
 /** Reads replies of the responses dialect, full or as a stream: their items become blocks. */
 import { entryOf, isObject } from "../../json";
 import { collectInto, type Sink } from "../../net/stream/stream";
-import { ReplyEmitter } from "../hub/block-lifecycle";
+import { gaveUp, ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { countIn, textIn } from "../hub/json";
 import type { Block, ReplyEvent, ReplyFailure, StopReason } from "../hub/reply";
 import { extrasOf } from "../openai";
 import { sealOf } from "./compaction";
-import { errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
+import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { ownId } from "./ids";
 import { outputIndexes } from "./output-indexes";
 import { thinkingText } from "./parts";

@@ -5,12 +5,12 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
-import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined, textIn } from "../hub/json";
+import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
+import { type Rule, requestRules, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
@@ -20,7 +20,7 @@ import { isOwnId } from "./ids";
 import { withoutReference } from "./references";
 import { searchAsCall } from "./server-tools";
 
-const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]>> = {
+const rules: Record<string, Rule> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   store: (body) => (body.store === false ? undefined : { store: false }),
   "include-reasoning": includeReasoning,
@@ -63,13 +63,11 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   ],
 };
 
-export const applyRules = applyInOrder(rules, notes);
-
-/** For what passes through to a provider: it decides itself what it refuses. */
-export const applyProviderRules = applyInOrder(
-  rulesNamed(rules, ["model-name", "web-search", "foreign-thinking"]),
+export const { applyRules, fixRequest } = requestRules({
+  rules,
   notes,
-);
+  providerRules: rulesNamed(rules, ["model-name", "web-search", "foreign-thinking"]),
+});
 
 /** Refuses fields that need stored replies, or a reply that outlives its request. */
 export function refuseStored(body: JsonObject): void {
@@ -233,17 +231,6 @@ function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
   const changes = eachItem(body, (item) => (typeOf(item) === "additional_tools" ? inList(item) : item));
   const holder = inList({ tools: body.tools });
   return holder?.tools === body.tools && holder ? changes : { ...changes, tools: holder?.tools };
-}
-
-/** Maps the objects of a list; returns the same array if nothing changed. */
-function mapObjects(list: unknown[], change: Change): unknown[] {
-  let changed = false;
-  const result = list.flatMap((member) => {
-    const after = isObject(member) ? change(member) : member;
-    changed ||= after !== member;
-    return after === undefined ? [] : [after];
-  });
-  return changed ? result : list;
 }
 
 function without(item: JsonObject, key: string): JsonObject {

@@ -2,6 +2,7 @@
 import { isObject, parseJson } from "../../json";
 import type { Conversation, ForeignPart, JsonObject, Part } from "../hub/conversation";
 import { listAt, objectAt, omit, textIn } from "../hub/json";
+import { objectsAmong } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";
 import { outputText } from "../hub/server-turns";
@@ -10,22 +11,20 @@ import { upstreamFacts } from "../hub/upstream-facts";
 import type { OpenItem, ShownItem, Wire } from "./item-writer";
 import { decodeTools, encodeTools, hubName, type ToolNames } from "./tools";
 
-const objectsOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
-
 // ── Requests ──
 
 /** Searches of tools are the upstream's own matter if it has one; and it takes so many tools only. */
 export function offersServerTools({ tools, input }: JsonObject, model: ModelFacts): boolean {
-  const always = objectsOf(tools).filter(({ defer_loading }) => defer_loading !== true);
+  const always = objectsAmong(tools).filter(({ defer_loading }) => defer_loading !== true);
   if (always.length > upstreamFacts.responses.toolLimit) return true;
   if (hasToolSearch(model, "responses")) return false;
-  const items = objectsOf(input);
+  const items = objectsAmong(input);
   const lists = [tools, ...items.filter(({ type }) => type === "additional_tools").map((item) => item.tools)];
   return lists.some(isSearched) || items.some(({ type }) => textIn(type).startsWith("tool_search_"));
 }
 
 const isSearched = (tools: unknown): boolean =>
-  objectsOf(tools).some(
+  objectsAmong(tools).some(
     ({ type, defer_loading, tools }) => type === "tool_search" || defer_loading === true || isSearched(tools),
   );
 

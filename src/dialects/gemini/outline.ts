@@ -1,0 +1,26 @@
+/** Who says what in a gemini request: each part stands under the name that it has in the other dialects. */
+import type { JsonObject } from "../hub/conversation";
+import { type Outline, speakerOf } from "../overview";
+import { fieldsIn, objectsAmong } from "./fields";
+
+export function outline(body: JsonObject): Outline {
+  const { tools, systemInstruction, contents } = fieldsIn(body);
+  const messages = objectsAmong(contents)
+    .map(fieldsIn)
+    .map(({ role, parts }) => ({ by: role === "model" ? speakerOf(role) : "user", content: partsIn(parts) }) as const);
+  return { tools, system: systemInstruction, messages };
+}
+
+const partsIn = (parts: unknown): unknown[] =>
+  objectsAmong(parts)
+    .map(fieldsIn)
+    .map(({ text, functionResponse, inlineData, fileData }) => {
+      if (functionResponse != null) return { type: "tool_result", content: partsIn(fieldsIn(functionResponse).parts) };
+      if (inlineData != null || fileData != null) return { type: isImage(inlineData ?? fileData) ? "image" : "file" };
+      return typeof text === "string" ? { type: "text", text } : { type: "other" };
+    });
+
+function isImage(media: unknown): boolean {
+  const { mimeType } = fieldsIn(media);
+  return typeof mimeType === "string" && mimeType.startsWith("image/");
+}
