@@ -43,7 +43,7 @@ const height = 100;
 const width = 12;
 const gap = 3;
 
-/** A stacked bar chart whose columns link to their requests, and the same data as a table. */
+/** A stacked bar chart whose columns link to their requests and show their values when pointed at, and the same data as a table. */
 export function StackedBars({ caption, series, columns, format = compact, unit }: Bars): Markup {
   const sums = columns.map(({ values }) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0));
   const top = niceTop(Math.max(...sums, 0));
@@ -59,32 +59,38 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
           ))}
         </ol>
         {/* biome-ignore lint/a11y/useSemanticElements: links in a drawing are no fieldset. */}
-        <svg
-          viewBox={`0 0 ${columns.length * width} ${height}`}
-          preserveAspectRatio="none"
-          class="bars"
-          role="group"
-          aria-label={caption}
-        >
-          {[0, 0.5, 1].map((share) => (
-            <line x1="0" x2={columns.length * width} y1={height * share} y2={height * share} class="grid" />
-          ))}
+        <div class="bars" role="group" aria-label={caption}>
           {columns.map((column, at) => (
-            <a href={column.href} aria-label={`${column.label}: ${column.text}`}>
-              <title>{`${column.label}: ${column.text}`}</title>
-              <rect class="hit" x={at * width} y="0" width={width} height={height} />
-              {stack(column.values, top).map(({ place, from, size }) => (
-                <rect
-                  class={classOf(series, place)}
-                  x={at * width + gap / 2}
-                  y={round(height - from - size)}
-                  width={width - gap}
-                  height={round(size)}
-                />
-              ))}
+            <a href={column.href} class={[at >= columns.length / 2 && "late"]}>
+              <span class="hidden">{`${column.label}: ${column.text}`}</span>
+              <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+                {stack(column.values, top).map(({ place, from, size }) => (
+                  <rect
+                    class={classOf(series, place)}
+                    x={gap / 2}
+                    y={round(height - from - size)}
+                    width={width - gap}
+                    height={round(size)}
+                  />
+                ))}
+              </svg>
+              <span class="tip" aria-hidden="true">
+                <b>{column.label}</b>
+                {column.values.map(
+                  (value, place) =>
+                    value !== null &&
+                    value > 0 && (
+                      <span>
+                        <Swatch series={series} place={place} />
+                        {series[place]!.name} <i>{format(value)}</i>
+                      </span>
+                    ),
+                )}
+                <small>{column.text}</small>
+              </span>
             </a>
           ))}
-        </svg>
+        </div>
         <ol class="names" aria-hidden="true">
           {columns.map(({ short, minor }) => (
             <li class={[minor && "minor"]}>{short}</li>
@@ -121,13 +127,15 @@ const Legend = ({ series }: { series: Series[] }) => (
   <ul class="legend">
     {series.map(({ name, text, href }, place) => (
       <li>
-        <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
-          <rect class={classOf(series, place)} width="10" height="10" rx="2" />
-        </svg>
+        <Swatch series={series} place={place} />
         {href ? <a href={href}>{name}</a> : name} <span class="num soft">{text}</span>
       </li>
     ))}
   </ul>
+);
+
+const Swatch = ({ series, place }: { series: Series[]; place: number }) => (
+  <span class={["swatch", classOf(series, place)]} />
 );
 
 function classOf(series: Series[], place: number): string {

@@ -11,6 +11,29 @@ export const Pair = ({ name, children }: { name: string; children?: Child }) => 
   </div>
 );
 
+interface TabsProps {
+  /** What they choose. */
+  label: string;
+  /** Each one's name and the words for it. */
+  items: readonly (readonly [name: string, label: string])[];
+  chosen?: string;
+  pathOf(name: string): string;
+}
+
+export const Tabs = ({ label, items, chosen, pathOf }: TabsProps) => (
+  <nav class="tabs" aria-label={label}>
+    <ul>
+      {items.map(([name, words]) => (
+        <li>
+          <a href={pathOf(name)} aria-current={name === chosen ? "true" : undefined}>
+            {words}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+);
+
 /** A field that hides what does not match it; without a script there is none. @param among The items, as a CSS selector. */
 export const Picker = ({ label, among, placeholder }: { label: string; among: string; placeholder: string }) => (
   <search class="picker" hidden>

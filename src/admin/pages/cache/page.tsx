@@ -10,7 +10,7 @@ import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/form
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Head, Tabs } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
@@ -33,20 +33,12 @@ export function cachePage({ app, frame, url }: PageContext): StreamedPage {
           Upstreams keep the beginning of a prompt for about five minutes. A turn that finds it there pays a fraction of
           the input price. Credits are computed from list prices.
         </p>
-        <nav class="tabs" aria-label="Time range">
-          <ul>
-            {Object.entries(periods).map(([name, { label }]) => (
-              <li>
-                <a
-                  href={withQuery("/admin/cache", { period: name })}
-                  aria-current={name === chosen ? "true" : undefined}
-                >
-                  {label}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
+        <Tabs
+          label="Time range"
+          items={Object.entries(periods).map(([name, { label }]) => [name, label])}
+          chosen={chosen}
+          pathOf={(period) => withQuery("/admin/cache", { period })}
+        />
         {slot}
       </Page>
     ),
@@ -63,6 +55,8 @@ interface ReportProps {
 
 function Report({ report, filters, now }: ReportProps): Markup {
   const { totals, models, clients, sessions } = report;
+  // Without a price of any model, a column of unknowns would say nothing.
+  const hasPrices = models.some(({ saved_nano_credits }) => saved_nano_credits !== null);
   if (totals.request_count === 0)
     return (
       <section class="empty">
@@ -75,14 +69,14 @@ function Report({ report, filters, now }: ReportProps): Markup {
       <Totals report={report} />
       <Misses {...{ report, filters, now }} />
       <Hour hour={report.hour} />
-      <Groups title="By model" column="upstream_model" groups={models} filters={filters} />
-      <Groups title="By client" column="client_name" groups={clients} filters={filters} />
+      <Groups title="By model" column="upstream_model" groups={models} {...{ filters, hasPrices }} />
+      <Groups title="By client" column="client_name" groups={clients} {...{ filters, hasPrices }} />
       <Groups
         title="By session"
         note="Sessions are shown by a short hash. Only clients that send one are listed."
         column="session"
         groups={sessions}
-        filters={filters}
+        {...{ filters, hasPrices }}
       />
     </>
   );
@@ -247,9 +241,11 @@ interface GroupsProps {
   column: NameColumn;
   groups: CacheGroup[];
   filters: Filters;
+  /** There is a column for the credits saved. */
+  hasPrices: boolean;
 }
 
-function Groups({ title, note, column, groups, filters }: GroupsProps): Markup {
+function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps): Markup {
   const id = `by-${column.replace("_", "-")}`;
   return (
     <section aria-labelledby={id}>
@@ -260,13 +256,20 @@ function Groups({ title, note, column, groups, filters }: GroupsProps): Markup {
       ) : (
         <table class="rows labelled long-labels">
           <caption class="hidden">The cache {title.toLowerCase()}</caption>
-          <Head columns={["Name"]} numbers={["Requests", "Input", "Read from the cache", "Credits saved"]} />
+          <Head
+            columns={["Name"]}
+            numbers={["Requests", "Input", "Read from the cache", ...(hasPrices ? ["Credits saved"] : [])]}
+          />
           <tbody>
             {groups.map((group) => (
               <tr>
                 <th scope="row">
                   <a href={requestsPath({ ...filters, [column]: group.name })}>
-                    <Value of={group.name ?? "no name"} max={40} />
+                    {column === "client_name" ? (
+                      <ToolName of={group.name} max={40} />
+                    ) : (
+                      <Value of={group.name ?? "no name"} max={40} />
+                    )}
                   </a>
                 </th>
                 <td data-label="Requests" class="right num">
@@ -278,9 +281,11 @@ function Groups({ title, note, column, groups, filters }: GroupsProps): Markup {
                 <td data-label="Read from the cache" class="right num">
                   {group.cached_share === null ? <span class="soft">–</span> : percent(group.cached_share)}
                 </td>
-                <td data-label="Credits saved" class="right">
-                  <Credits of={group.saved_nano_credits} />
-                </td>
+                {hasPrices && (
+                  <td data-label="Credits saved" class="right">
+                    <Credits of={group.saved_nano_credits} />
+                  </td>
+                )}
               </tr>
             ))}
           </tbody>

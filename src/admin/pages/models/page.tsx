@@ -7,22 +7,24 @@ import { forgetField, type ModelItem, modelItems, modelsAllowed } from "../../ap
 import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
-import { requestsPath } from "../../ui/links";
-import { Head, Picker } from "../../ui/lists";
+import { requestsPath, withQuery } from "../../ui/links";
+import { Head, Picker, Tabs } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
-export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
+export function modelsPage({ app, frame, member, url }: PageContext): StreamedPage {
   const now = app.now();
   const accounts = app.accounts.length;
   const isOwner = member === null;
   const allowed = modelsAllowed(app);
+  const asked = url.searchParams.get("sort") ?? "";
+  const sort = Object.hasOwn(orders, asked) ? asked : "vendor";
   return {
     page: (
       <Page frame={frame} title="Models" current="/admin/models">
         <p class="lead">
           The models of your accounts{isOwner && " and of other providers"}. Prices are in AI credits per million
-          tokens; one credit is one US cent.
+          tokens; one credit is one US cent. Every model can be used by every API.
         </p>
         {haveOnlyAuto(app) && !app.config.current.autoWhenOnly && (
           <p class="note">
@@ -44,7 +46,7 @@ export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
           (models) => (
             <>
               <Unlisted of={app.providers.names()} models={models} />
-              <Catalogue {...{ frame, models, accounts, isOwner, now }} />
+              <Catalogue {...{ frame, models, sort, accounts, isOwner, now }} />
             </>
           ),
           (thrown) => <NoList error={thrown} />,
@@ -88,16 +90,37 @@ export function forgetFromPage({ app, form }: PageContext): Response {
   return redirect("/admin/models");
 }
 
+/** How the models can be ordered: the smallest number is first, and what has none is last. */
+const orders: Record<string, { label: string; of?(model: ModelItem): number | null }> = {
+  vendor: { label: "By vendor" },
+  price: {
+    label: "Cheapest first",
+    of: ({ price: { tokens, units } }) => (tokens?.output != null ? tokens.output / tokens.per : units),
+  },
+  context: { label: "Longest context first", of: ({ limits }) => limits.context && -limits.context },
+};
+
+/** Tables with their headings: one for each vendor, or one for all. */
+function tablesOf(models: ModelItem[], sort: string): Map<string, ModelItem[]> {
+  const { label, of } = orders[sort]!;
+  // GitHub names a model's host as its vendor.
+  if (!of) return Map.groupBy(models, ({ vendor }) => vendor.replace(/^Azure (?=OpenAI)/, ""));
+  const place = (model: ModelItem) => of(model) ?? Number.POSITIVE_INFINITY;
+  return new Map([[label, models.toSorted((one, other) => place(one) - place(other) || 0)]]);
+}
+
 interface CatalogueProps {
   frame: Frame;
   models: ModelItem[];
+  /** The name of their order. */
+  sort: string;
   /** Number of accounts. */
   accounts: number;
   isOwner: boolean;
   now: number;
 }
 
-function Catalogue({ frame, models, accounts, isOwner, now }: CatalogueProps): Markup {
+function Catalogue({ frame, models, sort, accounts, isOwner, now }: CatalogueProps): Markup {
   if (models.length === 0)
     return (
       <section class="empty">
@@ -105,7 +128,7 @@ function Catalogue({ frame, models, accounts, isOwner, now }: CatalogueProps): M
         <p>The upstream lists no models for your accounts.</p>
       </section>
     );
-  const vendors = Map.groupBy(models, ({ vendor }) => vendor);
+  const vendors = new Set(tablesOf(models, "vendor").keys());
   const off = models.filter(({ enabled }) => !enabled);
   return (
     <>
@@ -113,11 +136,18 @@ function Catalogue({ frame, models, accounts, isOwner, now }: CatalogueProps): M
         {plural(models.length, "model")} from {plural(vendors.size, "vendor")}
         {off.length > 0 && `, ${off.length} not enabled`}
       </p>
+      <Tabs
+        label="Order"
+        items={Object.entries(orders).map(([name, { label }]) => [name, label])}
+        chosen={sort}
+        pathOf={(name) => withQuery("/admin/models", { sort: name === "vendor" ? undefined : name })}
+      />
       <Picker label="Find a model" among=".models tbody tr" placeholder="opus, mini, ollama/ …" />
-      {[...vendors].map(([vendor, ofVendor]) => (
+      {[...tablesOf(models, sort)].map(([vendor, ofVendor]) => (
         <section class="vendor" data-hides-empty="" aria-labelledby={`of-${vendor.replace(/\W+/g, "-")}`}>
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>
-            <Value of={vendor} /> {ofVendor[0]?.provider != null && <span class="badge idle">provider</span>}
+            <Value of={vendor} />{" "}
+            {sort === "vendor" && ofVendor[0]?.provider != null && <span class="badge idle">provider</span>}
           </h2>
           <ModelTable {...{ frame, vendor, isOwner, now }} models={ofVendor} all={accounts} />
         </section>
@@ -144,10 +174,9 @@ const ModelTable = ({ vendor, models, ...rest }: TableProps) => (
       columns={[
         "Model",
         "Context, output",
-        "Endpoints",
+        "Upstream endpoints",
         "Capabilities",
         "Price",
-        "Token count",
         ...(rest.all > 1 ? ["Accounts"] : []),
       ]}
     />
@@ -210,10 +239,11 @@ function ModelRow({ frame, model, all, isOwner, now }: RowProps): Markup {
                 , by <code>maxPromptTokens</code>
               </small>
             )}
+            <TokenCountOf model={model} />
           </>
         )}
       </td>
-      <td data-label="Endpoints">
+      <td data-label="Upstream endpoints">
         {endpoints.length === 0 ? <Unknown /> : endpoints.map((endpoint) => <code class="endpoint">{endpoint}</code>)}
       </td>
       <td data-label="Capabilities">
@@ -228,7 +258,6 @@ function ModelRow({ frame, model, all, isOwner, now }: RowProps): Markup {
       <td data-label="Price">
         <PriceOf model={model} now={now} />
       </td>
-      <td data-label="Token count">{model.kind === "chat" ? <TokenCountOf model={model} /> : <Unknown />}</td>
       {all > 1 && (
         <td data-label="Accounts">
           {model.provider !== null ? (
@@ -290,26 +319,15 @@ const Limit = ({ of }: { of: number | null }) =>
     </span>
   );
 
-/** How input tokens are counted: learnt from the upstream's usage, or estimated. */
-function TokenCountOf({ model: { token_count } }: { model: ModelItem }): Markup {
+/** How far this model's tokens are from those that are counted here, once that was learnt. */
+function TokenCountOf({ model: { token_count } }: { model: ModelItem }): Markup | false {
   const { how, factor, tools_factor, exchanges, error } = token_count;
+  if (how === "estimate") return false;
   return (
-    <>
-      <span class="num" title="Tokens of this model for one of the o200k_base vocabulary">
-        × {significant(factor)}
-      </span>{" "}
-      {how === "estimate" ? (
-        <span class="soft">estimate</span>
-      ) : (
-        <>
-          <span class="soft">learnt</span>
-          <small>
-            tools × {significant(tools_factor)}, error {significant((error ?? 0) * 100)}%
-          </small>
-        </>
-      )}
-      {exchanges > 0 && <small>from {plural(exchanges, "exchange")}</small>}
-    </>
+    <small>
+      tokens × {significant(factor)}, of tools × {significant(tools_factor)}: learnt from{" "}
+      {plural(exchanges, "exchange")}, error {significant((error ?? 0) * 100)}%
+    </small>
   );
 }
 

@@ -159,7 +159,7 @@ export function ByHour({ statistics, now }: { statistics: Statistics; now: numbe
   );
 }
 
-interface SharesProps {
+export interface SharesProps {
   title: string;
   /** What a group is, in lower case. */
   of: string;
@@ -241,10 +241,15 @@ function byTool(groups: Group[]): ToolGroup[] {
         request_count: sumOf(ofTool, "request_count"),
         nano_credits: ofTool.some(({ nano_credits }) => nano_credits !== null) ? sumOf(ofTool, "nano_credits") : null,
         cached_share: input === 0 ? null : sumOf(known, "cached_tokens") / input,
-        versions: ofTool.flatMap(({ key, filters }) => {
-          const version = toolOf(key.client_name ?? "")?.version;
-          return version ? [{ version, filters }] : [];
-        }),
+        versions: [
+          // Two programs of a tool have its version: the one used more stands for it.
+          ...new Map(
+            ofTool.toReversed().flatMap(({ key, filters }) => {
+              const version = toolOf(key.client_name ?? "")?.version;
+              return version ? [[version, { version, filters }] as const] : [];
+            }),
+          ).values(),
+        ].reverse(),
       };
     })
     .sort((one, other) => other.request_count - one.request_count);

@@ -13,16 +13,16 @@ import {
   percent,
   plural,
 } from "../../../format";
-import type { Filters, Totals } from "../../../history/history";
+import type { Filters, Group, Totals } from "../../../history/history";
 import { withTimeLimit } from "../../../net/time-limit";
 import { savedByCache } from "../../api/cache";
 import { startOfDay, startOfHour } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
-import { Pair } from "../../ui/lists";
+import { Pair, Tabs } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
-import { ByDay, ByHour, chartMeasures, measureFor, Shares } from "./charts";
+import { ByDay, ByHour, chartMeasures, measureFor, Shares, type SharesProps } from "./charts";
 
 const listPatienceMs = 1_000;
 
@@ -34,21 +34,18 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   const days = Math.min(30, Math.max(7, kept));
   const first = startOfDay(now, days - 1);
   const weekAgo = now - 7 * dayMs;
-  const [ofToday, ofWeek, ofWeekBefore, ofMonth, byDay, byHour, byClient] = [
+  const [ofToday, ofWeek, ofWeekBefore, ofMonth, byDay, byHour] = [
     await history.totals({ from_ms: today }),
     await history.totals({ from_ms: weekAgo }),
     kept >= 14 ? await history.totals({ from_ms: weekAgo - 7 * dayMs, to_ms: weekAgo - 1 }) : undefined,
     await history.totals({ from_ms: now - 30 * dayMs }),
     await history.statistics({ from_ms: first }, ["day", "upstream_model"]),
     await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
-    await history.statistics({ from_ms: now - 7 * dayMs }, ["client_name"]),
   ];
-  const hasKeys = app.owner?.clientKeys.some(({ name }) => name !== null) ?? true;
-  const byKey = hasKeys ? await history.statistics({ from_ms: now - 7 * dayMs }, ["key_name"]) : undefined;
-  const byMember = names && (await history.statistics({ from_ms: now - 7 * dayMs }, ["member"]));
   if (ofMonth.request_count === 0) return <NothingUsed />;
   // The numbers do not wait for a model list that is slow to come.
   const saved = await withTimeLimit(savedByCache(app, byDay.groups), listPatienceMs, () => null);
+  const shares = await sharesOf(app, names, weekAgo);
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
   return (
     <>
@@ -69,58 +66,44 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
         </li>
       </ul>
       <div class="card wide">
-        <nav class="tabs" aria-label="Chart metric">
-          <ul>
-            {Object.entries(chartMeasures).map(([name, { label }]) => (
-              <li>
-                <a href={withQuery("/admin", { measure: name })} aria-current={name === chosen ? "true" : undefined}>
-                  {label}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
+        <Tabs
+          label="Chart metric"
+          items={Object.entries(chartMeasures).map(([name, { label }]) => [name, label])}
+          chosen={chosen}
+          pathOf={(measure) => withQuery("/admin", { measure })}
+        />
         <ByDay statistics={byDay} measure={chartMeasures[chosen]!} first={first} days={days} now={now} />
       </div>
       <div class="halves">
         <div class="card">
           <ByHour statistics={byHour} now={now} />
         </div>
-        <div class="card">
-          <Shares
-            title="Usage by client, last 7 days"
-            of="client"
-            groups={byClient.groups}
-            all={byClient.totals}
-            nameOf={({ key }) => key.client_name ?? "no name"}
-            isTool
-          />
-        </div>
+        {shares.map((share) => (
+          <div class="card">
+            <Shares {...share} />
+          </div>
+        ))}
       </div>
-      {byKey && (
-        <div class="card">
-          <Shares
-            title="Usage by key, last 7 days"
-            of="key"
-            groups={byKey.groups}
-            all={byKey.totals}
-            nameOf={({ key }) => key.key_name ?? "without a key"}
-          />
-        </div>
-      )}
-      {byMember && (
-        <div class="card">
-          <Shares
-            title="Usage by member, last 7 days"
-            of="member"
-            groups={byMember.groups}
-            all={byMember.totals}
-            nameOf={({ key }) => names!.nameOf(key.member)}
-          />
-        </div>
-      )}
     </>
   );
+}
+
+/** Who used how much: by client, and by whatever else the requests name. */
+async function sharesOf({ history }: Scope, names: MemberNames | undefined, from_ms: number) {
+  const kinds = [
+    { of: "client", column: "client_name", none: "no name" },
+    { of: "key", column: "key_name", none: "without a key" },
+    { of: "project", column: "project", none: "no project" },
+    ...(names ? ([{ of: "member", column: "member", none: "no member" }] as const) : []),
+  ] as const;
+  const shares: SharesProps[] = [];
+  for (const { of, column, none } of kinds) {
+    const { groups, totals: all } = await history.statistics({ from_ms }, [column]);
+    if (column !== "client_name" && groups.every(({ key }) => key[column] == null)) continue;
+    const nameOf = ({ key }: Group) => (column === "member" ? names!.nameOf(key.member) : (key[column] ?? none));
+    shares.push({ title: `Usage by ${of}, last 7 days`, of, groups, all, nameOf, isTool: column === "client_name" });
+  }
+  return shares;
 }
 
 const NothingUsed = () => (

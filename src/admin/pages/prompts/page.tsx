@@ -135,11 +135,11 @@ const PromptRow = ({ item, hasProjects, now }: { item: Prompt; hasProjects: bool
         <Moment at={item.started_at_ms} now={now} seconds={true} />
       </a>
     </th>
-    <td data-label="Client">
+    <td data-label="Client" class="name">
       <ToolName of={item.client_name} max={22} />
     </td>
     {hasProjects && (
-      <td data-label="Project">
+      <td data-label="Project" class="name">
         {item.project === null ? (
           <span class="soft">none</span>
         ) : (

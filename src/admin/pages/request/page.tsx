@@ -62,17 +62,19 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
         <ParentLink item={item} />
         <Neighbours {...neighbours} />
         <div class="columns">
-          <section class="card" aria-labelledby="timeline">
-            <h2 id="timeline">Timeline</h2>
-            <Timeline item={item} />
-          </section>
+          <div>
+            <section class="card" aria-labelledby="timeline">
+              <h2 id="timeline">Timeline</h2>
+              <Timeline item={item} />
+            </section>
+            <Changes item={item} />
+          </div>
           <div>
             <section class="card" aria-labelledby="usage">
               <h2 id="usage">Usage and cost</h2>
               {slot}
             </section>
             <Searches items={searches} />
-            <Changes item={item} />
             <Ids item={item} names={memberNamesFor(app)} now={now} />
           </div>
         </div>

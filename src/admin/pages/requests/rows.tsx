@@ -129,7 +129,7 @@ function RequestRow({ item, names, hasKeys, now }: RequestRowProps): Markup {
       </th>
       <td class="c-model">
         <Value of={upstream_model ?? client_model} max={40} />
-        {upstream_model !== null && client_model !== upstream_model && (
+        {upstream_model !== null && spelling(client_model) !== spelling(upstream_model) && (
           <small>
             requested as <Value of={client_model} max={40} />
           </small>
@@ -179,6 +179,9 @@ function RequestRow({ item, names, hasKeys, now }: RequestRowProps): Markup {
     </tr>
   );
 }
+
+/** `claude-opus-4-6` and `claude-opus-4.6` are one name, as Anthropic and as GitHub spell it. */
+const spelling = (model: string | null) => model?.replaceAll(".", "-");
 
 function TokensOf({ item: { input_tokens, output_tokens, cached_tokens } }: { item: ShownEntry }): Markup {
   if (input_tokens === null && output_tokens === null) return <Unknown />;

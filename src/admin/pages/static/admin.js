@@ -54,6 +54,7 @@ const keys = {
   n: ["next request", () => document.querySelector('a[rel="next"]')?.click()],
   p: ["request before", () => document.querySelector('a[rel="prev"]')?.click()],
   "?": ["these keys", showKeys],
+  Escape: ["close the values of a chart", hush],
 };
 
 document.addEventListener("keydown", (event) => {
@@ -69,6 +70,14 @@ function step(by) {
   const links = [...document.querySelectorAll("table.rows tbody th a")];
   const at = links.indexOf(document.activeElement);
   links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
+}
+
+/** Hides the values beside a column until it is pointed at again. */
+function hush() {
+  const column = document.querySelector(".bars a:is(:hover, :focus-visible)");
+  column?.classList.add("quiet");
+  for (const end of ["pointerleave", "blur"])
+    column?.addEventListener(end, () => column.classList.remove("quiet"), { once: true });
 }
 
 function showKeys() {
