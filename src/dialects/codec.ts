@@ -1,6 +1,5 @@
 /** The interfaces of a dialect. */
 import type { ProxyError } from "../errors";
-import type { MarkPlace } from "../net/json/json-skeleton";
 import type { SseFrame } from "../net/stream/sse";
 import type { Sink, Stage } from "../net/stream/stream";
 import type { Changes } from "./hub/changes";
@@ -14,11 +13,6 @@ import type { Outline } from "./overview";
 /** What a dialect's clients need: their requests are read, and replies and errors are written. */
 export interface ClientCodec {
   facts: ClientFacts;
-  /**
-   * Where texts of a large request may stay marks of a skeleton: as a `LongText`, which is carried along and of which only
-   * the beginning is read.
-   */
-  longTexts: MarkPlace;
   /** @throws ProxyError `invalid_request` if the request is empty and would be refused upstream. */
   checkRequest(body: JsonObject): void;
   /** Whether nothing is to be generated, if the dialect has a field for it. */

@@ -3,7 +3,7 @@
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import type { ClientDialect, JsonObject } from "./hub/conversation";
-import { countIn } from "./hub/json";
+import { countIn, refuse } from "./hub/json";
 
 export interface EmbeddingsRequest {
   texts: string[];
@@ -47,15 +47,13 @@ function readInput(input: unknown): string[] {
   const texts = typeof input === "string" ? [input] : input;
   if (Array.isArray(texts) && texts.length > 0 && texts.every((text) => typeof text === "string")) return texts;
   const sentence = "`input` must be a string or a non-empty array of strings; token arrays are not supported.";
-  throw new ProxyError("invalid_request", sentence, { param: "input" });
+  refuse("input", sentence);
 }
 
 function readFormat(format: unknown): "float" | "base64" {
   if (format == null || format === "float") return "float";
   if (format === "base64") return format;
-  throw new ProxyError("invalid_request", '`encoding_format` must be "float" or "base64".', {
-    param: "encoding_format",
-  });
+  refuse("encoding_format", '`encoding_format` must be "float" or "base64".');
 }
 
 /** The upstream accepts arrays only, and returns numbers. */

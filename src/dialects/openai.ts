@@ -1,10 +1,10 @@
 /** What the chat and the responses dialect have in common. */
 import { kinds, type ProxyError } from "../errors";
-import { entryOf, isEmpty } from "../json";
+import { entryOf, isEmpty, isObject, numberIn } from "../json";
 import { beginningOf, joinTexts, type LongText, textFrom } from "../net/json/json-skeleton";
 import type { CacheHints } from "./codec";
-import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
-import { arrayAt, textAt } from "./hub/json";
+import type { Conversation, ForeignTool, JsonObject, Turn, WithExtras } from "./hub/conversation";
+import { arrayAt, refuse, textAt } from "./hub/json";
 
 /** The hub's roles by wire role. */
 export const roles: Record<string, Turn["role"]> = {
@@ -26,10 +26,38 @@ export function extrasOf(openai: JsonObject | undefined, chat?: JsonObject): Wit
 /** The client's session id, if the dialect has a field for it; not validated. */
 export const sessionOf = ({ prompt_cache_key }: JsonObject): unknown => prompt_cache_key;
 
+/** Only OpenAI's models give several replies, and only to requests that pass through. @throws ProxyError `invalid_request` */
+export function refuseSeveral(n: unknown): void {
+  if ((numberIn(n) ?? 1) > 1) refuse("n", "`n` must be 1: this model gives one answer at a time.");
+}
+
 /** One stop sequence or several. @throws ProxyError `invalid_request` naming the field. */
 export function decodeStop(stop: unknown): string[] | undefined {
   if (stop == null) return undefined;
   return typeof stop === "string" ? [stop] : arrayAt(stop, "stop").map((word, index) => textAt(word, `stop[${index}]`));
+}
+
+type Choice = Pick<Conversation, "toolChoice" | "allowedTools">;
+
+/** How a dialect writes the choice of a tool. */
+interface ChoiceForm {
+  /** The only tools that may be called, of a choice of the type `allowed_tools`. */
+  allowed(choice: JsonObject): { mode: unknown; tools: (string | ForeignTool)[] };
+  /** The name in a choice of this type. */
+  nameIn(choice: JsonObject, type: "function" | "custom"): string;
+}
+
+/** `tool_choice`; a choice that the hub does not have is kept in the extras. @throws ProxyError `invalid_request` */
+export function decodeToolChoice(choice: unknown, { allowed, nameIn }: ChoiceForm): Choice & { extras?: JsonObject } {
+  if (choice == null) return {};
+  if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
+  const type = isObject(choice) ? choice.type : undefined;
+  if (isObject(choice) && type === "allowed_tools") {
+    const { mode, tools } = allowed(choice);
+    return { toolChoice: mode === "required" ? "required" : "auto", allowedTools: tools };
+  }
+  if (!isObject(choice) || (type !== "function" && type !== "custom")) return { extras: { tool_choice: choice } };
+  return { toolChoice: { name: nameIn(choice, type) } };
 }
 
 /** Sets the key of the prompt cache, unless the client set one. The body is changed in place. */
@@ -69,6 +97,10 @@ export function withFileName(file: JsonObject): JsonObject {
   const extension = entryOf(extensions, type) ?? /^[\w-]+\/(\w{1,8})$/.exec(type)?.[1];
   return { ...file, filename: extension === undefined ? "document" : `document.${extension}` };
 }
+
+/** OpenAI refuses an object schema without `properties`. The same schema if it has them, or is of another type. */
+export const withProperties = (schema: unknown): unknown =>
+  !isObject(schema) || schema.type !== "object" || "properties" in schema ? schema : { ...schema, properties: {} };
 
 /** The body of an error response. */
 export function encodeError(error: ProxyError): JsonObject {

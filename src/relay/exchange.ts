@@ -1,6 +1,7 @@
 /** What a client asks for, read once; whichever model serves it. */
 import { type ClientCodec, type CompactionCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
+import { longTexts } from "../dialects/long-texts";
 import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
 import type { ClientConnection } from "../net/in/guard";
@@ -36,7 +37,7 @@ export async function readRequest(
   dialect: ClientDialect,
   inAddress?: AddressMembers,
 ): Promise<ReadRequest> {
-  const incoming = await readIncoming(request, codecs[dialect].longTexts, inAddress, running.held);
+  const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
   connection.keepOpen();
   running.record.setRequest(incoming);
   return { running, request, connection, key, dialect, incoming };

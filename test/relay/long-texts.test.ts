@@ -10,6 +10,7 @@ import {
   dialects,
   type JsonObject,
 } from "../../src/dialects/hub/conversation";
+import { longTexts } from "../../src/dialects/long-texts";
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { affinityOf } from "../../src/relay/affinity-keys";
@@ -212,7 +213,7 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
         const target = models[upstream][++count % models[upstream].length]!;
         const sent = JSON.stringify(stretched(body, usual, openChance(`${upstream} ${count}`).next));
         const bytes = new TextEncoder().encode(sent);
-        const incoming = await readIncoming(requestFor(bytes), codecs[client].longTexts);
+        const incoming = await readIncoming(requestFor(bytes), longTexts[client]);
         expect(incoming.skeleton, name).toBeDefined();
         if (JSON.stringify(incoming.body).includes("u0010")) marked++;
         // Where dragoman runs a tool, a request is translated into its own dialect.
@@ -233,7 +234,7 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
       const bytes = new TextEncoder().encode(
         respelt(JSON.stringify(stretched(body, at % ways.length, openChance(`${upstream} ${at}`).next))),
       );
-      const [outcome, plain] = [codecs[client].longTexts, undefined].map(async (places) => {
+      const [outcome, plain] = [longTexts[client], undefined].map(async (places) => {
         const incoming = await readIncoming(requestFor(bytes), places);
         expect(Bun.deepEquals(fullBody(incoming), JSON.parse(Buffer.from(bytes).toString())), name).toBe(true);
         const { body, repaired, ...others } = outcomeOf(incoming, client, upstream, models[upstream][0]!);

@@ -5,7 +5,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { APICallError, generateText, type ModelMessage } from "ai";
 import { codecs } from "../../src/dialects/codecs";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
-import { marksSentBack } from "../../src/dialects/own-marks";
+import { marksSentBack } from "../support/own-marks";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // What it says about models it does not know is of no use here.

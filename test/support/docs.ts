@@ -11,13 +11,13 @@ import { callOf, usageOf } from "../../src/cli/command";
 import { commands } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
-import { marksSentBack } from "../../src/dialects/own-marks";
 import { metricRows } from "../../src/observe/metrics";
 import { assumptions } from "../../src/upstream/changes/assumptions";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { worksWithLine, worksWithTable } from "../clients/works-with";
 import { fidelityTable } from "./fidelity";
+import { marksSentBack } from "./own-marks";
 
 const root = join(import.meta.dir, "../..");
 

@@ -7,7 +7,6 @@ import { speakerOf } from "../overview";
 import { CollectedChat } from "./collect";
 import { fixFull, PassedChat, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
-import { longTexts } from "./long-texts";
 import { ChatNormalizer } from "./normalize";
 import { ChunkReader, decodeReply } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
@@ -24,7 +23,6 @@ export const chat: Codec = {
     hiddenStatuses: new Set(),
     joinsTexts: true,
   },
-  longTexts,
   checkRequest,
   outline: ({ tools, messages }) => ({
     tools,

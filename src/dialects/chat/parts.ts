@@ -1,11 +1,10 @@
 /** The parts of a chat message: text, images, files, thinking, calls and their results. */
 
-import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
-import { omitUndefined } from "../hub/json";
+import { omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl } from "../openai";
@@ -149,13 +148,7 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
   if (part.kind === "file") {
     const { file: unread, ...others } = extras;
     if (!isOpenAi(model))
-      throw new ProxyError(
-        "invalid_request",
-        `${model.id} reads no files; send the text of ${part.name ?? "the file"} instead.`,
-        {
-          param: "messages",
-        },
-      );
+      refuse("messages", `${model.id} reads no files; send the text of ${part.name ?? "the file"} instead.`);
     const file_data = dataUrl(part);
     return {
       ...others,

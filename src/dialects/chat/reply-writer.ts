@@ -1,8 +1,7 @@
 /** Writes chat completions, full or as a stream. */
 import { isObject } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
-import type { ClientSink, ToClient } from "../codec";
+import type { ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
@@ -15,7 +14,7 @@ import {
   type ReplyEvent,
   type StopReason,
 } from "../hub/reply";
-import { type Finish, WireWriter, wholeReply } from "../hub/reply-writing";
+import { type Finish, FrameWriter, wholeReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { annotationsOf } from "./citations";
 import { errorFrame } from "./errors";
@@ -37,7 +36,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => new StreamWriter(conversation, next);
 }
 
-class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
+class StreamWriter extends FrameWriter {
   private readonly created = now();
   private id = "";
   private block: Block | undefined;
@@ -50,20 +49,8 @@ class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
   private length = 0;
   private before = 0;
 
-  constructor(
-    private readonly conversation: Conversation,
-    private readonly next: Sink<SseFrame>,
-  ) {
-    super();
-  }
-
-  override end() {
-    super.end();
-    this.next.end();
-  }
-
-  keepAlive() {
-    if (!this.ended) this.next.push(commentFrame("keep-alive"));
+  protected beat(): SseFrame {
+    return commentFrame("keep-alive");
   }
 
   protected writeError(error: ReplyError) {

@@ -1,17 +1,15 @@
 /** Chat completion requests: a list of messages. */
 
-import { ProxyError } from "../../errors";
-import { numberIn } from "../../json";
 import { joinTexts, type LongText } from "../../net/json/json-skeleton";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOthers, dropOverwritten, ignorableFields } from "../hub/ignorable-fields";
-import { filledAt, objectAt, omitUndefined } from "../hub/json";
+import { filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { onlyAllowed } from "../hub/tools";
-import { addCacheKey, decodeStop, extrasOf, roles } from "../openai";
+import { addCacheKey, decodeStop, extrasOf, refuseSeveral, roles } from "../openai";
 import { asChatRequest } from "../other-api";
 import { cacheOf, ownExtras, responsesOnly, unreadExtras } from "./extras";
 import {
@@ -47,9 +45,7 @@ export function decodeRequest(body: unknown): Conversation {
   const request = new Fields(asChatRequest(objectAt(body, "body")));
   for (const param of ["functions", "function_call"])
     if (request.object[param] != null)
-      throw new ProxyError("invalid_request", `\`${param}\` is not supported; send \`tools\` and \`tool_choice\`.`, {
-        param,
-      });
+      refuse(param, `\`${param}\` is not supported; send \`tools\` and \`tool_choice\`.`);
   const maxTokens = request.any("max_completion_tokens") == null ? "max_tokens" : "max_completion_tokens";
   request.skip("max_tokens");
   const choice = decodeChoice(request.any("tool_choice"));
@@ -99,7 +95,7 @@ function decodeMessage(message: Fields): Turn {
   const role = Object.hasOwn(roles, word) ? roles[word] : undefined;
   if (!role) {
     const param = message.pathOf("role");
-    throw new ProxyError("invalid_request", `\`${param}\` is \`${word}\`, which no message can have.`, { param });
+    refuse(param, `\`${param}\` is \`${word}\`, which no message can have.`);
   }
   const parts = decodeContent(message);
   if (role === "assistant") {
@@ -178,10 +174,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
 function encodeExtras({ extras, stream }: Conversation, dropped: Set<string>): JsonObject {
   dropOthers({ extras }, ["anthropic", "google"], dropped);
   const { stream_options, tool_choice: _, n, ...wire } = extras?.openai ?? {};
-  if ((numberIn(n) ?? 1) > 1)
-    throw new ProxyError("invalid_request", "`n` must be 1: only one answer at a time can be translated.", {
-      param: "n",
-    });
+  refuseSeveral(n);
   for (const key of Object.keys(wire))
     if (responsesOnly.request.has(key)) {
       if (!ignorableFields.openai.has(key)) dropped.add(key);

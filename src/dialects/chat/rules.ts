@@ -3,7 +3,6 @@
  * passed-through and to translated requests alike. A rule that changes nothing keeps every object as it is.
  */
 
-import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
@@ -13,6 +12,7 @@ import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { type Rule, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
+import { refuseSeveral, withProperties } from "../openai";
 import {
   moveToUser,
   withAddedCacheMarks,
@@ -122,8 +122,7 @@ const limitsIn = (body: JsonObject) =>
 
 /** Only OpenAI's models return several replies; others would silently return one. */
 function oneAnswer({ n }: JsonObject, model: ModelFacts): undefined {
-  if ((numberIn(n) ?? 1) <= 1 || isOpenAi(model)) return undefined;
-  throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
+  if (!isOpenAi(model)) refuseSeveral(n);
 }
 
 function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
@@ -199,15 +198,14 @@ function emptyTools({ tools, tool_choice: choice, parallel_tool_calls }: JsonObj
   };
 }
 
-/** OpenAI refuses an object schema without `properties`. */
 function toolSchema(body: JsonObject): JsonObject | undefined {
   if (!Array.isArray(body.tools)) return undefined;
   const tools = mapObjects(body.tools, (tool) => {
     const definition = tool.function;
     if (tool.type !== "function" || !isObject(definition)) return tool;
     const schema = definition.parameters ?? { type: "object" };
-    if (!isObject(schema) || schema.type !== "object" || "properties" in schema) return tool;
-    return { ...tool, function: { ...definition, parameters: { ...schema, properties: {} } } };
+    const parameters = withProperties(schema);
+    return parameters === schema ? tool : { ...tool, function: { ...definition, parameters } };
   });
   return tools === body.tools ? undefined : { tools };
 }

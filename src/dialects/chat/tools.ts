@@ -1,11 +1,11 @@
 /** Tools and `tool_choice` in the chat dialect. */
 
-import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import type { Conversation, JsonObject, Tool } from "../hub/conversation";
+import type { Conversation, ForeignTool, JsonObject, Tool } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
-import { omitUndefined } from "../hub/json";
+import { omitUndefined, refuse } from "../hub/json";
+import { decodeToolChoice } from "../openai";
 import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isSearch } from "./server-tools";
 
@@ -34,31 +34,21 @@ export function decodeTool(value: unknown, index: number): Tool {
   });
 }
 
-/** A choice that the hub does not have is kept in the extras. */
-export function decodeChoice(
-  choice: unknown,
-): Pick<Conversation, "toolChoice" | "allowedTools"> & { extras?: JsonObject } {
-  if (choice == null) return {};
-  if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
-  if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice);
-  if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
-    return { extras: { tool_choice: choice } };
-  return { toolChoice: { name: new Fields(choice, "tool_choice").fields(choice.type).text("name") } };
-}
-
-/** @throws ProxyError `invalid_request` naming the field. */
-function decodeAllowed(choice: JsonObject): Pick<Conversation, "toolChoice" | "allowedTools"> {
-  const allowed = new Fields(choice, "tool_choice").fields("allowed_tools");
-  return {
-    toolChoice: allowed.any("mode") === "required" ? "required" : "auto",
-    allowedTools: allowed.list("tools").map(([value, path]) => {
-      const tool = Fields.at(value, path);
-      const type = tool.any("type") === "custom" ? "custom" : "function";
-      if (!isObject(tool.any(type))) return { kind: "foreign", dialect: "chat", value: tool.object };
-      return tool.fields(type).text("name");
-    }),
-  };
-}
+/** The choice of tools; see {@link decodeToolChoice}. */
+export const decodeChoice = (choice: unknown) =>
+  decodeToolChoice(choice, {
+    nameIn: (chosen, type) => new Fields(chosen, "tool_choice").fields(type).text("name"),
+    allowed(chosen) {
+      const allowed = new Fields(chosen, "tool_choice").fields("allowed_tools");
+      const tools = allowed.list("tools").map(([value, path]): string | ForeignTool => {
+        const tool = Fields.at(value, path);
+        const type = tool.any("type") === "custom" ? "custom" : "function";
+        if (!isObject(tool.any(type))) return { kind: "foreign", dialect: "chat", value: tool.object };
+        return tool.fields(type).text("name");
+      });
+      return { mode: allowed.any("mode"), tools };
+    },
+  });
 
 // ── Encode ──
 
@@ -134,7 +124,5 @@ function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): un
 }
 
 function refuseChoice(what: string): never {
-  throw new ProxyError("invalid_request", `\`tool_choice\` asks for ${what} that this model does not have.`, {
-    param: "tool_choice",
-  });
+  refuse("tool_choice", `\`tool_choice\` asks for ${what} that this model does not have.`);
 }

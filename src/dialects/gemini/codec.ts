@@ -1,7 +1,6 @@
 /** The gemini dialect: Google's Gemini API, for clients only. Copilot serves Gemini's models in the chat dialect. */
 import type { ClientCodec } from "../codec";
 import { encodeError } from "./errors";
-import { longTexts } from "./long-texts";
 import { outline } from "./outline";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest } from "./request";
@@ -18,7 +17,6 @@ export const gemini: ClientCodec = {
     hiddenStatuses: new Set([404]),
     joinsTexts: true,
   },
-  longTexts,
   checkRequest,
   outline,
   decodeRequest,

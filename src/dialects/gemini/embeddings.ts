@@ -1,8 +1,7 @@
 /** Embeddings in Google's format: one content, or a batch of requests. */
-import { ProxyError } from "../../errors";
 import type { EmbeddingsFormat, EmbeddingsRequest } from "../embeddings";
 import type { JsonObject } from "../hub/conversation";
-import { filledAt } from "../hub/json";
+import { filledAt, refuse } from "../hub/json";
 import { asNumber, fieldsIn, GoogleFields } from "./fields";
 
 const valuesOf = (vector: number[]): JsonObject => ({ values: vector });
@@ -24,9 +23,7 @@ export const batchEmbedContents: EmbeddingsFormat = {
     const all = requests.map(decodeOne);
     const [first] = all;
     if (all.some(({ dimensions }) => dimensions !== first?.dimensions))
-      throw new ProxyError("invalid_request", "All requests of a batch must have the same `outputDimensionality`.", {
-        param: "requests",
-      });
+      refuse("requests", "All requests of a batch must have the same `outputDimensionality`.");
     return {
       texts: all.map(({ text }) => text),
       base64: false,
@@ -48,8 +45,7 @@ function decodeOne(request: GoogleFields): One {
   for (const fields of [request, config]) fields.skip("model", "content", "outputDimensionality");
   const content = request.fields("content");
   const texts = content.objects("parts").map((part) => part.text("text"));
-  if (texts.length === 0)
-    throw new ProxyError("invalid_request", `\`${content.path}\` has no text.`, { param: content.path });
+  if (texts.length === 0) refuse(content.path, `\`${content.path}\` has no text.`);
   return {
     text: texts.join("\n"),
     dimensions: asNumber(request.any("outputDimensionality") ?? config.any("outputDimensionality") ?? undefined),

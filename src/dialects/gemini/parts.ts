@@ -1,6 +1,5 @@
 /** The parts of a content. */
 
-import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { joinTexts } from "../../net/json/json-skeleton";
 import type {
@@ -14,6 +13,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../hub/conversation";
+import { refuse } from "../hub/json";
 import type { CallIds } from "./call-ids";
 import { fieldsAt, fieldsIn, GoogleFields, objectsAt, unreadExtras } from "./fields";
 import { decodeSignature } from "./signature";
@@ -88,7 +88,7 @@ function decodeCall(call: GoogleFields, calls: CallIds): ToolCallPart {
 function optionalFields(value: unknown, path: string): JsonObject {
   if (value == null) return {};
   if (isObject(value)) return value;
-  throw new ProxyError("invalid_request", `\`${path}\` must be an object.`, { param: path });
+  refuse(path, `\`${path}\` must be an object.`);
 }
 
 function decodeResult(result: GoogleFields, calls: CallIds): ToolResultPart {
@@ -130,10 +130,10 @@ function decodeLink(file: GoogleFields): ImagePart | FileLinkPart {
   const url = file.text("fileUri");
   const param = file.pathOf("fileUri");
   if (!/^https?:\/\//.test(url) || /^https?:\/\/[^/]*\.googleapis\.com\//.test(url))
-    throw new ProxyError(
-      "invalid_request",
+    refuse(
+      param,
       `\`${param}\` names a file that only Google's own service can read; send its content as \`inlineData\`.`,
-      { param, code: "unsupported_file" },
+      "unsupported_file",
     );
   const mediaType = file.optionalText("mimeType") ?? "";
   const name = file.optionalText("displayName");

@@ -1,12 +1,12 @@
 /** Writes replies of the gemini dialect. Each piece of a stream is a whole `GenerateContentResponse`. */
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
-import type { ClientSink, ToClient } from "../codec";
+import type { ToClient } from "../codec";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
-import { type Finish, WireWriter, wholeReply } from "../hub/reply-writing";
+import { type Finish, FrameWriter, wholeReply } from "../hub/reply-writing";
 import { inputObject, isWholeInput } from "../hub/tool-input";
 import { streamError } from "./errors";
 import { type Grounding, groundingFor } from "./grounding";
@@ -133,7 +133,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => new StreamWriter(conversation, next, streamForm(conversation));
 }
 
-class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
+class StreamWriter extends FrameWriter {
   private readonly parts: ReturnType<typeof partWriter>;
   private readonly grounding: Grounding | undefined;
   private id = "";
@@ -148,11 +148,11 @@ class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
   private frameOf: ((text: string) => SseFrame) | undefined;
 
   constructor(
-    private readonly conversation: Conversation,
-    private readonly next: Sink<SseFrame>,
+    conversation: Conversation,
+    next: Sink<SseFrame>,
     private readonly form: StreamForm,
   ) {
-    super();
+    super(conversation, next);
     this.parts = partWriter(conversation);
     this.grounding = groundingFor(conversation);
   }
@@ -163,14 +163,8 @@ class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
     super.push(event);
   }
 
-  override end() {
-    super.end();
-    this.next.end();
-  }
-
-  keepAlive() {
-    if (this.ended) return;
-    this.next.push(this.form.keepAlive());
+  protected beat(): SseFrame {
+    return this.form.keepAlive();
   }
 
   protected writeError(error: ReplyError) {

@@ -1,8 +1,7 @@
 /** Requests of the gemini dialect: contents of parts. */
-import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Sampling, Turn } from "../hub/conversation";
-import { arrayAt, filledAt, objectAt, omitUndefined } from "../hub/json";
+import { arrayAt, filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
 import { isStrict } from "../hub/strict-schema";
 import { callIds } from "./call-ids";
 import { asNumber, fieldsAt, fieldsIn, GoogleFields, unreadExtras } from "./fields";
@@ -67,15 +66,19 @@ export function decodeRequest(body: unknown): Conversation {
 
 /** What would change the answer if it were left out. @throws ProxyError `invalid_request` naming the field. */
 function refuseEssential(request: GoogleFields, config: GoogleFields): void {
-  const refuse = (param: string, sentence: string) => {
-    throw new ProxyError("invalid_request", sentence, { param, code: "unsupported_value" });
-  };
+  const unsupported = (param: string, sentence: string) => refuse(param, sentence, "unsupported_value");
   if (request.any("cachedContent") != null)
-    refuse("cachedContent", "`cachedContent` names what only Google's service stores; send the contents themselves.");
+    unsupported(
+      "cachedContent",
+      "`cachedContent` names what only Google's service stores; send the contents themselves.",
+    );
   if ((numberIn(asNumber(config.any("candidateCount"))) ?? 1) > 1)
-    refuse("generationConfig.candidateCount", "`candidateCount` must be 1: only one answer at a time can be given.");
+    unsupported(
+      "generationConfig.candidateCount",
+      "`candidateCount` must be 1: only one answer at a time can be given.",
+    );
   if (config.texts("responseModalities").some((word) => word !== "TEXT"))
-    refuse(
+    unsupported(
       "generationConfig.responseModalities",
       "`responseModalities` may only have TEXT: models here answer in text.",
     );
@@ -90,7 +93,7 @@ function decodeContents(contents: GoogleFields[]): Turn[] {
     if (!role) {
       const param = content.pathOf("role");
       const sentence = `\`${param}\` must be \`user\` or \`model\`; instructions belong into \`systemInstruction\`.`;
-      throw new ProxyError("invalid_request", sentence, { param });
+      refuse(param, sentence);
     }
     const parts = content.objects("parts");
     const extras = unreadExtras(content);
@@ -150,10 +153,7 @@ function decodeFormat(config: GoogleFields): ResponseFormat | undefined {
     type === enumType
       ? `\`generationConfig.responseMimeType\` is \`${enumType}\`: \`responseSchema\` must list the values.`
       : `\`generationConfig.responseMimeType\` must be \`text/plain\`, \`${jsonType}\` or \`${enumType}\`, not \`${type.slice(0, 100)}\`.`;
-  throw new ProxyError("invalid_request", sentence, {
-    param: "generationConfig.responseMimeType",
-    code: "unsupported_value",
-  });
+  refuse("generationConfig.responseMimeType", sentence, "unsupported_value");
 }
 
 const jsonType = "application/json";

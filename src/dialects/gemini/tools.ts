@@ -1,6 +1,7 @@
 /** Tools and `toolConfig`. */
-import { ProxyError } from "../../errors";
+
 import type { Conversation, ForeignTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
+import { refuse } from "../hub/json";
 import { type GoogleFields, unreadExtras } from "./fields";
 import { jsonSchemaOf } from "./schema";
 
@@ -61,10 +62,7 @@ export function decodeToolConfig(request: GoogleFields): Choice & { read: Google
 function choiceOf(mode: string | undefined, allowed: string[], path: string): Choice {
   if (mode === undefined || mode === "MODE_UNSPECIFIED") return {};
   const toolChoice = Object.hasOwn(modes, mode) ? modes[mode] : undefined;
-  if (toolChoice === undefined)
-    throw new ProxyError("invalid_request", `\`${path}.mode\` must be AUTO, ANY, VALIDATED or NONE.`, {
-      param: `${path}.mode`,
-    });
+  if (toolChoice === undefined) refuse(`${path}.mode`, `\`${path}.mode\` must be AUTO, ANY, VALIDATED or NONE.`);
   const [only, ...others] = allowed;
   if (only === undefined || toolChoice === "none") return { toolChoice };
   if (toolChoice === "required" && others.length === 0) return { toolChoice: { name: only } };

@@ -3,12 +3,12 @@
  * freeform tools become functions; names and ids are reduced to the characters that every upstream allows.
  */
 
-import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
 import { pipe, type Stage } from "../../net/stream/stream";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
+import { refuse } from "./json";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
 import { countTools, fitTools, largestGroups } from "./tools";
@@ -87,7 +87,7 @@ function refuseTooMany({ tools }: Conversation, target: Dialect): void {
   if (countTools(tools, target) <= limit) return;
   const names = tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name]));
   const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${largestGroups(names, 3)}. With \`toolSearch\` set to \`auto\` in dragoman's config, the model searches for those that it needs.`;
-  throw new ProxyError("invalid_request", sentence, { param: "tools", code: "too_many_tools" });
+  refuse("tools", sentence, "too_many_tools");
 }
 
 /** The names that upstreams refuse, with their replacements. A name gets the same replacement in every request. */

@@ -1,8 +1,8 @@
 /** Replaces dialect-specific parts for an upstream of another dialect. */
 
-import { ProxyError } from "../../errors";
 import { beginningOf } from "../../net/json/json-skeleton";
 import type { Dialect, ForeignPart, JsonObject, Part, Turn } from "./conversation";
+import { refuse } from "./json";
 
 /**
  * Replaces the parts of other dialects.
@@ -22,7 +22,7 @@ function refuseSealed(parts: Part[], target: Dialect): void {
   const sealed = parts.find((part) => part.kind === "foreign" && part.signature && part.dialect !== target);
   if (sealed?.kind !== "foreign") return;
   const sentence = `The beginning of this conversation is a \`${nameOf(sealed)}\` that only models of its maker can read. Go on with such a model, or begin a new conversation.`;
-  throw new ProxyError("invalid_request", sentence, { param: "input", code: "unsupported_value" });
+  refuse("input", sentence, "unsupported_value");
 }
 
 /** Items that say nothing by themselves: the list of a server's tools, and references to reasoning. */
@@ -41,7 +41,7 @@ function refuseLost(parts: Part[], target: Dialect): void {
   if (!lost) return;
   const param = { chat: "messages", messages: "messages", responses: "input", gemini: "contents" }[lost.dialect];
   const sentence = `\`${param}\` has a turn or a tool's result with nothing but \`${nameOf(lost).slice(0, 64)}\`, which this model's API has no form for. Send its content as text, or choose a model whose API has it.`;
-  throw new ProxyError("invalid_request", sentence, { param, code: "unsupported_value" });
+  refuse(param, sentence, "unsupported_value");
 }
 
 /**

@@ -4,22 +4,27 @@ import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "./conversation";
 
 export function objectAt(value: unknown, path: string): JsonObject {
-  return isObject(value) ? value : refuse(path, "an object", value);
+  return isObject(value) ? value : refuseType(path, "an object", value);
 }
 
 export function arrayAt(value: unknown, path: string): unknown[] {
-  return Array.isArray(value) ? value : refuse(path, "an array", value);
+  return Array.isArray(value) ? value : refuseType(path, "an array", value);
 }
 
 export function textAt(value: unknown, path: string): string {
-  return typeof value === "string" ? value : refuse(path, "a string", value);
+  return typeof value === "string" ? value : refuseType(path, "a string", value);
+}
+
+/** Refuses the request for the field `param`. @throws ProxyError `invalid_request` */
+export function refuse(param: string, sentence: string, code?: string): never {
+  throw new ProxyError("invalid_request", sentence, code === undefined ? { param } : { param, code });
 }
 
 /** A non-empty array. */
 export function filledAt(value: unknown, path: string): unknown[] {
   const list = arrayAt(value, path);
   if (list.length > 0) return list;
-  throw new ProxyError("invalid_request", `\`${path}\` is empty: there is nothing to answer.`, { param: path });
+  refuse(path, `\`${path}\` is empty: there is nothing to answer.`);
 }
 
 /** An optional array: null and undefined mean an empty one. */
@@ -35,7 +40,7 @@ export function optionalText(value: unknown, path: string): string | undefined {
 export function optionalNumber(value: unknown, path: string): number | undefined {
   if (value == null) return undefined;
   const number = numberIn(value);
-  return number !== undefined && Number.isFinite(number) ? number : refuse(path, "a number", value);
+  return number !== undefined && Number.isFinite(number) ? number : refuseType(path, "a number", value);
 }
 
 /** A count of tokens: a whole number above 0. */
@@ -44,12 +49,12 @@ export function optionalCount(value: unknown, path: string): number | undefined 
   const count = numberIn(value);
   return count !== undefined && Number.isSafeInteger(count) && count > 0
     ? count
-    : refuse(path, "a whole number above 0", value);
+    : refuseType(path, "a whole number above 0", value);
 }
 
 export function optionalBoolean(value: unknown, path: string): boolean | undefined {
   if (value == null) return undefined;
-  return typeof value === "boolean" ? value : refuse(path, "true or false", value);
+  return typeof value === "boolean" ? value : refuseType(path, "true or false", value);
 }
 
 /** A list of texts; undefined if it is not set, and if it is empty: nobody limits a tool to nothing. */
@@ -104,7 +109,7 @@ export function setField(object: JsonObject, key: string, value: unknown): void 
   else object[key] = value;
 }
 
-function refuse(path: string, wanted: string, value: unknown): never {
+function refuseType(path: string, wanted: string, value: unknown): never {
   const got =
     value === null
       ? "null"
@@ -114,5 +119,5 @@ function refuse(path: string, wanted: string, value: unknown): never {
           ? "a number"
           : `${/^[aeiou]/.test(typeof value) ? "an" : "a"} ${typeof value}`;
   const found = value === undefined ? "it is missing" : `it is ${got}`;
-  throw new ProxyError("invalid_request", `\`${path}\` must be ${wanted}; ${found}.`, { param: path });
+  refuse(path, `\`${path}\` must be ${wanted}; ${found}.`);
 }

@@ -1,5 +1,9 @@
 /** What the writers of all dialects share: each event of a reply has its place, and nothing follows the end. */
+import type { SseFrame } from "../../net/stream/sse";
+import type { Sink } from "../../net/stream/stream";
+import type { ClientSink } from "../codec";
 import { cutReply } from "./block-lifecycle";
+import type { Conversation } from "./conversation";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, Usage } from "./reply";
 
 export type Finish = Extract<ReplyEvent, { type: "finish" }>;
@@ -44,6 +48,28 @@ export abstract class WireWriter {
   protected abstract closeBlock(end: BlockEnd): void;
   protected abstract finish(event: Finish): void;
   protected abstract writeError(error: ReplyError): void;
+}
+
+/** Writes a reply as frames of a stream. */
+export abstract class FrameWriter extends WireWriter implements ClientSink<ReplyEvent> {
+  constructor(
+    protected readonly conversation: Conversation,
+    protected readonly next: Sink<SseFrame>,
+  ) {
+    super();
+  }
+
+  override end(): void {
+    super.end();
+    this.next.end();
+  }
+
+  keepAlive(): void {
+    if (!this.ended) this.next.push(this.beat());
+  }
+
+  /** What clients count as activity and nothing else. */
+  protected abstract beat(): SseFrame;
 }
 
 interface WholeReply {

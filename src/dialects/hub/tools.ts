@@ -1,9 +1,9 @@
 /** Adapts tools to what every upstream of a dialect accepts: no duplicates, and schemas that are not refused. */
 
-import { ProxyError } from "../../errors";
 import { isObject, isSameJson } from "../../json";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, JsonObject, Tool } from "./conversation";
+import { refuse } from "./json";
 import { fitSchema } from "./tool-schema";
 import { upstreamFacts } from "./upstream-facts";
 
@@ -65,7 +65,7 @@ export function onlyAllowed(conversation: Conversation): Conversation {
   );
   if (tools.length === 0 && conversation.toolChoice === "required") {
     const sentence = "`tool_choice` requires tools that are not in this request.";
-    throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
+    refuse("tool_choice", sentence, "unsupported_value");
   }
   return { ...others, tools };
 }

@@ -9,7 +9,6 @@ import { CollectedMessage } from "./collect";
 import { encodeError } from "./errors";
 import { endIn, fixFull, PassedMessage, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
-import { longTexts } from "./long-texts";
 import { MessagesNormalizer } from "./normalize";
 import { decodeReply, StreamReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
@@ -27,7 +26,6 @@ export const messages: Codec = {
     hiddenStatuses: new Set([404]),
     startsWithUsage: true,
   },
-  longTexts,
   checkRequest,
   outline,
   decodeRequest,

@@ -3,12 +3,11 @@
  * place.
  */
 
-import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
-import { setField } from "../hub/json";
+import { refuse, setField } from "../hub/json";
 
 /** Objects whose fields are read one by one; their unknown fields become extras under their path. Inner ones first. */
 const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
@@ -90,7 +89,7 @@ export function refuseEssential(conversation: Conversation): void {
   for (const [key, changes] of Object.entries(essential))
     if (extras[key] != null && changes(extras[key])) {
       const sentence = `\`${key}\` is not supported for this model: its upstream uses the Messages API, which has no equivalent. Leave it out.`;
-      throw new ProxyError("invalid_request", sentence, { param: key, code: "unsupported_parameter" });
+      refuse(key, sentence, "unsupported_parameter");
     }
 }
 

@@ -2,10 +2,10 @@
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
-import type { ClientSink, ToClient } from "../codec";
+import type { ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";
-import { type Finish, WireWriter, wholeReply } from "../hub/reply-writing";
+import { type Finish, FrameWriter, wholeReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { isWholeInput } from "../hub/tool-input";
 import { blockWriter, citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
@@ -49,7 +49,7 @@ export const encodeStream =
   (next) =>
     new StreamWriter(conversation, next, estimate);
 
-class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
+class StreamWriter extends FrameWriter {
   private readonly ran = serverToolCounter();
   private readonly blocks: ReturnType<typeof blockWriter>;
   private block: Block | undefined;
@@ -58,11 +58,11 @@ class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
   private heldStop = false;
 
   constructor(
-    private readonly conversation: Conversation,
-    private readonly next: Sink<SseFrame>,
+    conversation: Conversation,
+    next: Sink<SseFrame>,
     private readonly estimate?: () => number | undefined,
   ) {
-    super();
+    super(conversation, next);
     this.blocks = blockWriter(next);
   }
 
@@ -71,15 +71,9 @@ class StreamWriter extends WireWriter implements ClientSink<ReplyEvent> {
     super.push(event);
   }
 
-  override end() {
-    super.end();
-    this.next.end();
-  }
-
-  keepAlive() {
-    if (this.ended) return;
+  protected beat(): SseFrame {
     if (this.heldStop) this.stop();
-    this.next.push(pingFrame());
+    return pingFrame();
   }
 
   protected writeError(error: ReplyError) {

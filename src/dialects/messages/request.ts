@@ -7,12 +7,11 @@
  * `output_format` becomes `output_config.format`.
  */
 
-import { ProxyError } from "../../errors";
 import { isObject, numberIn, parseJson } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";
-import { filledAt, objectAt, omitUndefined, optionalCount, textAt } from "../hub/json";
+import { filledAt, objectAt, omitUndefined, optionalCount, refuse, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf } from "../hub/reasoning";
 import { decodeSampling, encodeSampling } from "../hub/sampling";
@@ -42,7 +41,7 @@ export function checkRequest({ messages, thread }: JsonObject): void {
  */
 function refuseThread(): never {
   const sentence = "No threads are kept here: send the whole conversation again, without `thread`.";
-  throw new ProxyError("invalid_request", sentence, { param: "thread", code: threadCode });
+  refuse("thread", sentence, threadCode);
 }
 
 /** The client's session: in the JSON of `metadata.user_id`, or at the end of its older form. Never its device's id. */
@@ -94,7 +93,7 @@ function decodeTurn(message: Fields): Turn {
   if (role !== "user" && role !== "assistant" && role !== "system") {
     const param = message.pathOf("role");
     const sentence = `\`${param}\` must be \`user\`, \`assistant\` or \`system\`.`;
-    throw new ProxyError("invalid_request", sentence, { param });
+    refuse(param, sentence);
   }
   const parts = decodeContent(message.any("content"), message.pathOf("content"));
   return { role, parts, ...asExtras(message.rest()) };

@@ -3,11 +3,10 @@
  * order to passed-through and to translated requests alike. A rule that changes nothing keeps every object as it is.
  */
 
-import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { omitUndefined } from "../hub/json";
+import { omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { type Rule, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
@@ -202,7 +201,7 @@ function serverTools(body: JsonObject): JsonObject | undefined {
   const needed = all.find((tool) => isServerTool(tool) && (kept.length === 0 || choice.name === tool.name));
   if (!needed) return kept.length === all.length ? undefined : { tools: kept };
   const sentence = `The tool \`${needed.type}\` is built into Anthropic's own API; GitHub Copilot does not offer it. Leave it out, or bring a tool of your own.`;
-  throw new ProxyError("invalid_request", sentence, { param: "tools", code: "unsupported_value" });
+  refuse("tools", sentence, "unsupported_value");
 }
 
 const isServerTool = ({ type }: JsonObject): boolean =>

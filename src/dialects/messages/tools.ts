@@ -1,11 +1,10 @@
 /** Tools and `tool_choice` in the messages dialect. */
 
-import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { Conversation, ForeignTool, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
-import { omitUndefined } from "../hub/json";
+import { omitUndefined, refuse } from "../hub/json";
 import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 import { decodeServerTool } from "./server-tools";
 
@@ -95,7 +94,7 @@ function refuseForced({ toolChoice, tools, extras }: Conversation, tool: Foreign
   const alone = toolChoice === "required" && tools.length === 1;
   if (!named && !alone && !(isObject(choice) && choice.type === nameOf(tool))) return;
   const sentence = `The tool \`${nameOf(tool)}\` does not exist for this model, so \`tool_choice\` cannot force it.`;
-  throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
+  refuse("tool_choice", sentence, "unsupported_value");
 }
 
 /** Undefined if nothing was requested. */

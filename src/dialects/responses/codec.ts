@@ -7,7 +7,6 @@ import { CollectedResponse } from "./collect";
 import { compactionReply, isNotMade, summaryReply, summaryRequest, trigger } from "./compaction";
 import { fixFull, PassedResponse, replyContext } from "./fixups";
 import { knownNames } from "./known-names";
-import { longTexts } from "./long-texts";
 import { ResponsesNormalizer } from "./normalize";
 import { outline } from "./outline";
 import { references } from "./references";
@@ -26,7 +25,6 @@ export const responses: Codec = {
     shownAtOnce: 400,
     hiddenStatuses: new Set([403, 404]),
   },
-  longTexts,
   checkRequest,
   isWarmUp,
   compaction: { trigger, reply: compactionReply, isNotMade, inWords: { request: summaryRequest, reply: summaryReply } },

@@ -5,12 +5,11 @@
  * trigger for its models of this dialect (seen 2026-07), and some of them answer with two items. Where it does not, the
  * model is asked for a summary in words, which the item then holds.
  */
-import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
 import { editMembers, memberText } from "../../net/json/json-edit";
 import type { Stage } from "../../net/stream/stream";
 import type { JsonObject, Signature } from "../hub/conversation";
-import { textIn } from "../hub/json";
+import { refuse, textIn } from "../hub/json";
 import type { Block, ReplyEvent } from "../hub/reply";
 import { ownId } from "./ids";
 
@@ -82,8 +81,7 @@ export function summaryRequest(body: JsonObject): JsonObject | undefined {
   const { input, text: _, ...others } = body;
   if (!Array.isArray(input) || !input.some(isTrigger)) return undefined;
   const items = input.filter((item) => !isTrigger(item));
-  if (items.length === 0)
-    throw new ProxyError("invalid_request", "`input` is empty: there is nothing to summarize.", { param: "input" });
+  if (items.length === 0) refuse("input", "`input` is empty: there is nothing to summarize.");
   return { ...others, input: [...items, messageOf(summaryPrompt)], tool_choice: "none" };
 }
 

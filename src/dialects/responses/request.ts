@@ -1,7 +1,6 @@
 /** Requests of the responses dialect: a flat list of items. */
 
-import { ProxyError } from "../../errors";
-import { isObject, numberIn } from "../../json";
+import { isObject } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type {
   Conversation,
@@ -19,7 +18,7 @@ import { arrayAt, countIn, filledAt, listAt, objectAt, omit, omitUndefined, text
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { encodeSampling } from "../hub/sampling";
-import { addCacheKey, extrasOf, roles } from "../openai";
+import { addCacheKey, extrasOf, refuseSeveral, roles } from "../openai";
 import { asResponsesRequest, decodeChatFields } from "../other-api";
 import { sealOf, unpacked } from "./compaction";
 import { chatOnly, ownExtras } from "./extras";
@@ -290,9 +289,7 @@ export function instructionsOf({ turns }: Conversation): string | undefined {
 }
 
 function encodeExtras(conversation: Conversation, dropped: Set<string>): JsonObject {
-  const n = conversation.extras?.openai?.n;
-  if ((numberIn(n) ?? 1) > 1)
-    throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
+  refuseSeveral(conversation.extras?.openai?.n);
   const { verbosity, text, reasoning, tool_choice, stream_options, ...extras } = ownExtras(
     conversation,
     chatOnly.request,

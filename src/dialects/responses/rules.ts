@@ -3,10 +3,9 @@
  * this order to passed-through and to translated requests alike.
  */
 
-import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { omitUndefined, textIn } from "../hub/json";
+import { omitUndefined, refuse, textIn } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
@@ -73,23 +72,17 @@ export const { applyRules, fixRequest } = requestRules({
 export function refuseStored(body: JsonObject): void {
   const nothingStored = "Nothing is stored here: send the whole input with every request.";
   if (body.previous_response_id != null)
-    throw new ProxyError(
-      "invalid_request",
+    refuse(
+      "previous_response_id",
       `The reply that \`previous_response_id\` names is not known. ${nothingStored}`,
-      {
-        param: "previous_response_id",
-        code: "previous_response_not_found",
-      },
+      "previous_response_not_found",
     );
   for (const param of ["conversation", "prompt"])
     if (body[param] != null)
-      throw new ProxyError("invalid_request", `What \`${param}\` names is not known. ${nothingStored}`, {
-        param,
-        code: "unsupported_value",
-      });
+      refuse(param, `What \`${param}\` names is not known. ${nothingStored}`, "unsupported_value");
   if (body.background === true) {
     const sentence = "`background` cannot be true: a reply lives as long as its request. Leave the field out.";
-    throw new ProxyError("invalid_request", sentence, { param: "background", code: "unsupported_value" });
+    refuse("background", sentence, "unsupported_value");
   }
 }
 
@@ -121,7 +114,7 @@ function withoutTools(body: JsonObject, isUnwanted: (tool: JsonObject) => boolea
 /** Throws because a tool that must be called is not available. */
 export function refuseForced(tool: string): never {
   const sentence = `\`tool_choice\` asks for a tool that is not available here: ${tool}.`;
-  throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
+  refuse("tool_choice", sentence, "unsupported_value");
 }
 
 const isToolless = (body: JsonObject, changes: JsonObject): boolean => {

@@ -3,10 +3,9 @@
  * for the model is codex-rs/ext/web-search/web_run_description.md.) Codex hands the answer's `output` to its model.
  */
 import { beginningOf } from "../../beginning";
-import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, omitUndefined, textIn } from "../hub/json";
+import { countIn, omitUndefined, refuse, textIn } from "../hub/json";
 import { errorSentences, type ServerToolOffer, type ServerToolOutput } from "../hub/server-tools";
 import { decodeOffer } from "./server-tools";
 
@@ -77,17 +76,13 @@ const readers: Record<string, ReadCommand> = {
  */
 export function decodeSearchCommands(body: JsonObject, now: number): SearchCommands {
   const { commands, settings, max_output_tokens } = body;
-  if (!isObject(commands))
-    throw new ProxyError("invalid_request", "`commands` must say what to look up.", { param: "commands" });
+  if (!isObject(commands)) refuse("commands", "`commands` must say what to look up.");
   const lookups = Object.entries(commands).flatMap(([name, list]) => {
     if (!Array.isArray(list)) return [];
     const read = Object.hasOwn(readers, name) ? readers[name]! : () => ({ text: notHere });
     return list.filter(isObject).map((command): Lookup => ({ title: name, ...omitUndefined(read(command, now)) }));
   });
-  if (lookups.length > maxLookups)
-    throw new ProxyError("invalid_request", `At most ${maxLookups} things can be looked up at once.`, {
-      param: "commands",
-    });
+  if (lookups.length > maxLookups) refuse("commands", `At most ${maxLookups} things can be looked up at once.`);
   const tokens = countIn(max_output_tokens);
   return {
     lookups,

@@ -2,6 +2,7 @@
 import { isObject, isSameJson } from "../../json";
 import type {
   Conversation,
+  ForeignTool,
   FreeformTool,
   FunctionTool,
   JsonObject,
@@ -12,7 +13,7 @@ import type {
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, omitUndefined, textAt } from "../hub/json";
-import { extrasOf } from "../openai";
+import { decodeToolChoice, extrasOf, withProperties } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
 import { refuseForced } from "./rules";
 import { decodeServerTool } from "./server-tools";
@@ -111,32 +112,21 @@ const nameKey = (local: string, namespace: unknown): string => JSON.stringify([n
 export const hubName = (local: string, namespace: unknown, scope: ToolNames): string =>
   scope.names.get(nameKey(local, namespace)) ?? flatName(local, namespace);
 
-/** `tool_choice`; a choice that the hub does not have is kept in the extras. */
-export function decodeChoice(
-  choice: unknown,
-  scope: ToolNames,
-): Pick<Conversation, "toolChoice" | "allowedTools"> & { extras?: JsonObject } {
-  if (choice == null) return {};
-  if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
-  if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice, scope);
-  if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
-    return { extras: { tool_choice: choice } };
-  return { toolChoice: { name: hubName(textAt(choice.name, "tool_choice.name"), choice.namespace, scope) } };
-}
-
-/** @throws ProxyError `invalid_request` naming the field. */
-function decodeAllowed(choice: JsonObject, scope: ToolNames): Pick<Conversation, "toolChoice" | "allowedTools"> {
-  const path = "tool_choice.tools";
-  return {
-    toolChoice: choice.mode === "required" ? "required" : "auto",
-    allowedTools: arrayAt(choice.tools, path).map((value, index) => {
-      const tool = objectAt(value, `${path}[${index}]`);
-      if (tool.type !== "function" && tool.type !== "custom")
-        return { kind: "foreign", dialect: "responses", value: tool };
-      return hubName(textAt(tool.name, `${path}[${index}].name`), tool.namespace, scope);
-    }),
-  };
-}
+/** The choice of tools; see {@link decodeToolChoice}. */
+export const decodeChoice = (choice: unknown, scope: ToolNames) =>
+  decodeToolChoice(choice, {
+    nameIn: ({ name, namespace }) => hubName(textAt(name, "tool_choice.name"), namespace, scope),
+    allowed({ mode, tools }) {
+      const path = "tool_choice.tools";
+      const read = (value: unknown, index: number): string | ForeignTool => {
+        const tool = objectAt(value, `${path}[${index}]`);
+        if (tool.type !== "function" && tool.type !== "custom")
+          return { kind: "foreign", dialect: "responses", value: tool };
+        return hubName(textAt(tool.name, `${path}[${index}].name`), tool.namespace, scope);
+      };
+      return { mode, tools: arrayAt(tools, path).map(read) };
+    },
+  });
 
 // ── Encode ──
 
@@ -187,7 +177,7 @@ function encodeTool(tool: FunctionTool | FreeformTool, extras: JsonObject): Json
     type: "function",
     name,
     description,
-    parameters: objectSchema(tool.schema),
+    parameters: withProperties(tool.schema ?? { type: "object" }),
     strict,
   });
 }
@@ -196,13 +186,6 @@ function encodeTool(tool: FunctionTool | FreeformTool, extras: JsonObject): Json
 function flatGrammar(grammar: unknown): unknown {
   if (!isObject(grammar) || !isObject(grammar.grammar)) return grammar;
   return { type: "grammar", ...grammar.grammar };
-}
-
-/** OpenAI refuses an object schema without `properties`. */
-function objectSchema(schema: unknown): unknown {
-  if (schema === undefined) return { type: "object", properties: {} };
-  if (!isObject(schema) || schema.type !== "object" || "properties" in schema) return schema;
-  return { ...schema, properties: {} };
 }
 
 /** A tool's wire name: its local name, and its namespace. */

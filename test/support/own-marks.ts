@@ -3,10 +3,10 @@
  * call and its result need one, and no API looks into it. `test/relay/sent-back.test.ts` sends back each kind, from every
  * client to every upstream, and knows no kind that is not listed here.
  */
-import { isPacked } from "./hub/signature";
-import { isSealed } from "./messages/seal";
-import { isOwnCompaction } from "./responses/compaction";
-import { isOwnId } from "./responses/ids";
+import { isPacked } from "../../src/dialects/hub/signature";
+import { isSealed } from "../../src/dialects/messages/seal";
+import { isOwnCompaction } from "../../src/dialects/responses/compaction";
+import { isOwnId } from "../../src/dialects/responses/ids";
 
 interface OwnMark {
   name: string;
