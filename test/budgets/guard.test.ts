@@ -7,11 +7,15 @@ import { openLedger } from "../../src/budgets/ledger";
 import { addStoredBudget, removeStoredBudget } from "../../src/budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { openConfig } from "../../src/config/store";
+import { ProxyError } from "../../src/errors";
+import { dayMs } from "../../src/format";
+import type { Member } from "../../src/keys/members";
 import { quickest } from "../support/quickest";
 
 const folder = mkdtempSync(join(quickest(), "dragoman-guard-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const now = Date.UTC(2026, 10, 11, 12);
+const passed = { ms: 0 };
 
 const budgetOf = (given: object = {}): Budget =>
   budgetSchema().parse({ name: "all", unit: "credits", limit: 10, per: "month", ...given });
@@ -21,17 +25,22 @@ const credits = (amount: number | null) => ({
   premiumUnits: null,
 });
 
-async function guardOf(...budgets: object[]): Promise<BudgetGuard> {
+function newOptions() {
   const name = join(folder, crypto.randomUUID());
-  const config = openConfig(`${name}.json`);
-  for (const budget of budgets) await addStoredBudget(config, budgetOf(budget), now);
   const warn = (sentence: string) => expect.unreachable(sentence);
-  return openBudgetGuard({
-    config,
-    openLedger: () => openLedger(`${name}.sqlite`, { now: () => now, warn }),
-    now: () => now,
-    warn,
-  });
+  const openOwn = () => openLedger(`${name}.sqlite`, { now: () => now, warn });
+  return { config: openConfig(`${name}.json`), openLedger: openOwn, now: () => now + passed.ms, warn };
+}
+
+async function guardOf(...budgets: object[]): Promise<BudgetGuard> {
+  const options = newOptions();
+  for (const budget of budgets) await addStoredBudget(options.config, budgetOf(budget), now);
+  return openBudgetGuard(options);
+}
+
+async function refused(guard: BudgetGuard, amount: number): Promise<ProxyError> {
+  const thrown = await Promise.try(() => guard.reserve(subject, credits(amount))).catch((error) => error);
+  return thrown instanceof ProxyError ? thrown : (expect.unreachable("It was not refused.") as never);
 }
 
 async function reserved(guard: BudgetGuard, amount: number | null, of: Partial<typeof subject> = {}) {
@@ -72,8 +81,31 @@ test("a request is told what is left, after what others have reserved and used",
   expect(await guard.remaining(subject)).toBe("all=8.5 credits, premium=3 premium");
   await guard.release(await reserved(guard, 4));
   expect(await guard.remaining(subject)).toBe("all=8.5 credits, premium=3 premium");
-  expect(() => guard.reserve(subject, credits(8.6))).toThrow("1.5 of 10 credits used, free again at ");
+  const refusal = await refused(guard, 8.6);
+  expect(refusal.message).toContain("1.5 of 10 credits used, free again at ");
+  expect(refusal.details.untilReady?.()).toBe(Date.UTC(2026, 11, 1) - now);
+  passed.ms = 30 * dayMs;
+  expect(refusal.details.untilReady?.()).toBe(0);
+  passed.ms = 0;
   guard.close();
+});
+
+test("a session's budget never says when it is free again", async () => {
+  const guard = await guardOf({ per: "session", limit: 1 });
+  expect((await refused(guard, 2)).details.untilReady).toBeUndefined();
+  guard.close();
+});
+
+test("a member is known by name, one who was removed by none, and the owner is nobody", async () => {
+  const anna = { id: "m1", name: "anna" } as Member;
+  const members = { find: (id: string) => (id === anna.id ? anna : undefined), list: () => [anna] };
+  const team = openBudgetGuard({ ...newOptions(), members });
+  expect([team.memberOf("m1"), team.memberOf("m2"), team.memberOf(null)]).toEqual([
+    { id: "m1", name: "anna" },
+    { id: "m2", name: "" },
+    null,
+  ]);
+  team.close();
 });
 
 test("a reservation in one budget is given back when its request was not charged", async () => {
