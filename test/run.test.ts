@@ -123,7 +123,7 @@ describe("the quarantine", () => {
     expect(await outcomeOf(files)).toMatchObject({ code: 1, last: "4 passed, 1 failed" });
   });
 
-  test("is short, and each entry names a file, a reason and a date", async () => {
+  test("the quarantine is short, and each entry names a file, a reason and a date", async () => {
     expect(quarantine.length).toBeLessThanOrEqual(mostQuarantined);
     for (const { file, name, reason, since } of quarantine) {
       expect(await Bun.file(join(import.meta.dir, "..", file)).exists(), file).toBe(true);

@@ -136,13 +136,13 @@ describe("the count of wrong tokens", () => {
     expect(await door.attempt("10.0.0.1", token)).toBe(200);
   });
 
-  test("does not grow with callers that send no token", async () => {
+  test("the count of wrong tokens does not grow with callers that send no token", async () => {
     await using door = await counted();
     for (let time = 0; time < 50; time++) expect(await door.attempt("10.0.0.1", "")).toBe(401);
     expect(await door.attempt("10.0.0.1", token)).toBe(200);
   });
 
-  test("is kept for 1,024 networks, of which the oldest makes room for another", async () => {
+  test("the count of wrong tokens is kept for 1,024 networks, of which the oldest makes room for another", async () => {
     await using door = await counted();
     await door.fill("10.1.0.0");
     for (let index = 1; index <= 1023; index++) await door.attempt(`10.1.${index >> 8}.${index & 255}`);

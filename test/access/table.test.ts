@@ -192,7 +192,7 @@ describe("requests that only a hand writes", () => {
 });
 
 describe("a secret in the address", () => {
-  test("opens nothing, and is in no log line", async () => {
+  test("a secret in the address opens nothing, and is in no log line", async () => {
     await untouched(proxies.keyed, async () => {
       for (const { method, path } of [...paths.model, ...paths.token]) {
         const answer = await answerTo(proxies.keyed, { method, path: `${path}?api_key=${key}&x-api-key=${key}` }, {});

@@ -155,7 +155,7 @@ describe("a sign-in by the admin API", () => {
     expect(here.app.accounts).toHaveLength(1);
   });
 
-  test("can be cancelled; only a few wait at a time; all end with the server", async () => {
+  test("a sign-in by the admin API can be cancelled; only a few wait at a time; all end with the server", async () => {
     const waiting = gate();
     await using here = await world({ clock: { sleep: waiting.sleep } });
     const ids = [];
@@ -177,7 +177,7 @@ describe("a sign-in by the admin API", () => {
     expect(here.app.accounts).toHaveLength(1);
   });
 
-  test("refuses a host and an app that are none, and says when GitHub is not there", async () => {
+  test("a sign-in by the admin API refuses a host and an app that are none, and says when GitHub is not there", async () => {
     await using here = await world();
     for (const wrong of [
       { host: "https://x" },

@@ -292,7 +292,7 @@ describe("statistics", () => {
 });
 
 describe("an export", () => {
-  test("is a table that no spreadsheet runs", async () => {
+  test("an export is a table that no spreadsheet runs", async () => {
     const response = await fetch(`${proxy.url}/api/admin/export?to_ms=${now}`);
     expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(response.headers.get("content-disposition")).toMatch(

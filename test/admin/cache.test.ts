@@ -98,7 +98,7 @@ describe("the page", () => {
     return response.text();
   };
 
-  test("shows the same, and links to the requests", async () => {
+  test("the cache page shows the same, and links to the requests", async () => {
     const html = await page();
     expect(html).toContain("47%");
     expect(html).toContain("The system prompt changed.");

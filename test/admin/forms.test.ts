@@ -47,7 +47,7 @@ describe("the config's form", () => {
     );
   });
 
-  test("takes what a person writes, in quotes or not", () => {
+  test("the config's form takes what a person writes, in quotes or not", () => {
     const config = shownConfig({});
     const patch = (modelAliases: string) => {
       const form = formOf(config);
@@ -64,7 +64,7 @@ describe("the config's form", () => {
       expect(() => patch(wrong)).toThrow(/^modelAliases: /);
   });
 
-  test("reads the numbers of pairs as numbers; what is none stays for the schema to report", () => {
+  test("the config's form reads the numbers of pairs as numbers; what is none stays for the schema to report", () => {
     const config = shownConfig({ maxPromptTokens: { "gpt-5.4": 900_000 } });
     const form = formOf(config);
     expect(form.get("maxPromptTokens")).toBe("gpt-5.4 = 900000");

@@ -55,7 +55,7 @@ describe("the feed of somebody who has signed in", () => {
   const hello = (proxy: RunningProxy) =>
     proxy.post("/v1/chat/completions", ask("Hello")).then((answer) => answer.text());
 
-  test("ends when it signs out, and says nothing more; another's goes on", async () => {
+  test("the feed of somebody who has signed in ends when it signs out, and says nothing more; another's goes on", async () => {
     await using proxy = await startProxy({ env: { ADMIN_TOKEN: token } });
     const [leaving, staying] = [await signIn(proxy), await signIn(proxy)];
     const [ended, other, api] = [
@@ -77,7 +77,7 @@ describe("the feed of somebody who has signed in", () => {
     await Promise.all([other, api].map(({ leave }) => leave()));
   });
 
-  test("ends when the session has expired, before another event is sent", async () => {
+  test("the feed of somebody who has signed in ends when the session has expired, before another event is sent", async () => {
     const clock = { at: Date.now() };
     await using proxy = await startProxy({ env: { ADMIN_TOKEN: token }, clock: { now: () => clock.at } });
     const feed = await follow(proxy, await signIn(proxy));
@@ -89,7 +89,7 @@ describe("the feed of somebody who has signed in", () => {
 });
 
 describe("the feed", () => {
-  test("shows a stream while it runs, and its end", async () => {
+  test("the live feed shows a stream while it runs, and its end", async () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     expect(feed.response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
@@ -149,7 +149,7 @@ describe("the feed", () => {
     await late.leave();
   });
 
-  test("says an exchange that begins and ends at once only once", async () => {
+  test("the live feed says an exchange that begins and ends at once only once", async () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     for (let count = 0; count < 5; count++) await proxy.post("/v1/messages", "{");
@@ -160,7 +160,7 @@ describe("the feed", () => {
     await feed.leave();
   });
 
-  test("ends when the process drains, so that a page left open does not hold it up", async () => {
+  test("the live feed ends when the process drains, so that a page left open does not hold it up", async () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     await until(() => feed.heard.length === 1, "the feed has begun");
@@ -171,7 +171,7 @@ describe("the feed", () => {
     expect(after.heard).toHaveLength(1);
   });
 
-  test("is let go when its reader leaves; of more than 50 the last are refused", async () => {
+  test("the live feed is let go when its reader leaves; of more than 50 the last are refused", async () => {
     await using proxy = await startProxy();
     const feeds = await Promise.all(Array.from({ length: 50 }, () => watch(proxy)));
     expect((await fetch(`${proxy.url}/api/admin/live`)).status).toBe(429);
@@ -184,7 +184,7 @@ describe("the feed", () => {
     for (const feed of feeds) await feed.leave();
   });
 
-  test("does not read requests while there are no watchers", () => {
+  test("the live feed does not read requests while there are no watchers", () => {
     const inFlight = openInFlight();
     let told = 0;
     inFlight.begin("a", { member: null, tell: () => ({ ...sample, told: told++ }) as never, stop() {} });

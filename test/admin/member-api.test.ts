@@ -124,12 +124,12 @@ describeWithDatabases("a member at the admin API", (postgres) => {
     expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("model_not_allowed")]);
   });
 
-  test("cannot open the owner's pages with the key", async () => {
+  test("a member at the admin API cannot open the owner's pages with the key", async () => {
     expect((await as(anna, "GET", "/admin")).status).toBe(403);
     expect((await as(anna, "GET", "/admin/requests")).status).toBe(403);
   });
 
-  test("may revoke their own key, which is refused from then on, and so is a session that it began", async () => {
+  test("a member at the admin API may revoke their own key, which is refused from then on, and so is a session that it began", async () => {
     // From behind a proxy, where nobody is the owner without a token.
     const remote = { "x-forwarded-for": "192.0.2.7" };
     const closed = await fetch(`${server.url}/admin/requests`, { headers: remote });

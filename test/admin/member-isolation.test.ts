@@ -334,7 +334,7 @@ describeWithDatabases("a member of a team", (postgres) => {
       }
   });
 
-  test("is refused every page and endpoint of the owner's", async () => {
+  test("a member of a team is refused every page and endpoint of the owner's", async () => {
     for (const who of [anna, ben])
       for (const route of routes.filter(({ role }) => role === "owner"))
         for (const id of idsOf(route, owner)) {
@@ -364,7 +364,7 @@ describeWithDatabases("a member of a team", (postgres) => {
         }
   });
 
-  test("changes nothing of anybody else", async () => {
+  test("a member of a team changes nothing of anybody else", async () => {
     const everything = async (who: Person) => {
       const texts = ["accounts", "keys", "budgets"].map((path) => as(who, "GET", `/api/admin/${path}`));
       const requests = [who.row.request_id, who.running].map((id) => as(who, "GET", `/api/admin/requests/${id}`));
@@ -412,7 +412,7 @@ describeWithDatabases("a member of a team", (postgres) => {
     expect(await all()).toEqual(before);
   });
 
-  test("is one of those whom the owner sees", async () => {
+  test("a member of a team is one of those whom the owner sees", async () => {
     // The sign-in of a tool is confirmed by a member only.
     const shown = routes.filter(({ method, path }) => method === "GET" && !/\/live$|\/device$/.test(path));
     for (const route of shown)

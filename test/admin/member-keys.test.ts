@@ -53,7 +53,7 @@ describeWithDatabases("the page Keys of a member", (postgres) => {
       "the server knows the key",
     );
 
-  test("makes a key within the limits, shows it once, and revokes it", async () => {
+  test("the page Keys of a member makes a key within the limits, shows it once, and revokes it", async () => {
     await known(servers[0], anna.key);
     const { open } = await browse(servers[0], anna.key);
     const page = await open("/admin/keys");

@@ -101,7 +101,7 @@ describeWithDatabases("an invitation", (postgres) => {
     expect((await team.command("member", "rm", "anna")).stderr).toContain("There is no member anna");
   });
 
-  test("gives nobody else's account: not that of another member, nor a sign-in of another invitation", async () => {
+  test("an invitation gives nobody else's account: not that of another member, nor a sign-in of another invitation", async () => {
     await using team = await world();
     const [anna, ben] = [await team.invite("anna"), await team.invite("ben")];
     const begun = await post(`${anna}/sign-in`);
@@ -118,7 +118,7 @@ describeWithDatabases("an invitation", (postgres) => {
     expect(team.app.accounts).toEqual([]);
   });
 
-  test("is not for one person's own server", async () => {
+  test("an invitation is not for one person's own server", async () => {
     await using command = run(["member", "add", "anna"]);
     expect([await command.exited, command.stderr()]).toEqual([2, expect.stringContaining("DRAGOMAN_DATABASE_URL")]);
   });

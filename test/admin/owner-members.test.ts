@@ -63,12 +63,12 @@ describeWithDatabases("the owner's members", (postgres) => {
     expect([code, stderr]).toEqual([0, expect.stringContaining("members have theirs")]);
   });
 
-  test("says from which day on, in UTC wherever the server is", async () => {
+  test("the owner's members says from which day on, in UTC wherever the server is", async () => {
     const page = await (await fetch(`${servers[1].url}/admin/members`)).text();
     expect(page).toContain(`since ${new Date(month()).toISOString().slice(0, 10)}, 00:00 UTC`);
   });
 
-  test("adds up what each member used this month, whatever is kept already, and knows older requests", async () => {
+  test("the owner's members adds up what each member used this month, whatever is kept already, and knows older requests", async () => {
     const now = Date.now();
     const before = month() - 3 * dayMs;
     await withTeamStores(team, (stores) => addPartitions(stores.postgres, [before, month(), now]));

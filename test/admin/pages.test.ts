@@ -338,7 +338,7 @@ describe("signing in", () => {
 });
 
 describe("a refused field", () => {
-  test("is shown with its model, and forgotten by a form that needs no script", async () => {
+  test("a refused field is shown with its model, and forgotten by a form that needs no script", async () => {
     await using proxy = await startProxy();
     const params = proxy.app.unsupportedParams;
     params.learn("gpt-5-mini", "service_tier");
@@ -380,7 +380,7 @@ describe("a form", () => {
     expect(full.app.config.current.logLevel).toBe("info");
   });
 
-  test("must carry what only our own pages know, and come as a form", async () => {
+  test("a form must carry what only our own pages know, and come as a form", async () => {
     for (const form of [{}, { form_token: "" }, { form_token: "x" }] as Record<string, string>[])
       expect((await send(full, "/admin/config", { ...form, logLevel: "debug" })).status).toBe(403);
     const json = await fetch(`${full.url}/admin/config`, {
@@ -419,7 +419,7 @@ describe("the config form", () => {
     form = await fieldsIn(html);
   });
 
-  test("has every key with what it means, its default and what is set, and no secret", () => {
+  test("the config form has every key with what it means, its default and what is set, and no secret", () => {
     expect(Object.keys(form)).toEqual(
       expect.arrayContaining(["auth.apiKeys", "logLevel", "retentionDays", "providers.0.baseUrl", "anthropicApiKey"]),
     );
@@ -432,7 +432,7 @@ describe("the config form", () => {
     expect((await send(proxy, "/admin/config", form)).headers.get("location")).toBe("/admin/config?unchanged=1");
   });
 
-  test("shows the changes, and applies them after confirmation", async () => {
+  test("the config form shows the changes, and applies them after confirmation", async () => {
     const shown = await (
       await send(proxy, "/admin/config", {
         ...form,
@@ -473,7 +473,7 @@ describe("the config form", () => {
     expect(Object.keys(proxy.app.config.stored)).not.toContain("retentionDays");
   });
 
-  test("takes new secrets without ever sending them back", async () => {
+  test("the config form takes new secrets without ever sending them back", async () => {
     const fresh = "k-fresh-9876543210";
     const response = await send(proxy, "/admin/config", {
       ...form,
@@ -492,7 +492,7 @@ describe("the config form", () => {
     );
   });
 
-  test("names what is wrong at the top and beside the field, which has the focus, and keeps what was typed", async () => {
+  test("the config form names what is wrong at the top and beside the field, which has the focus, and keeps what was typed", async () => {
     const wrong: [Record<string, string>, string][] = [
       [{ retentionDays: "0" }, "retentionDays"],
       [{ retentionDays: "many" }, "retentionDays"],
@@ -525,7 +525,7 @@ describe("the config form", () => {
     expect(proxy.app.config.current.retentionDays).toBe(14);
   });
 
-  test("does not write over what was changed meanwhile", async () => {
+  test("the config form does not write over what was changed meanwhile", async () => {
     const shown = await (await send(proxy, "/admin/config", { ...form, maxRows: "1000" })).text();
     await proxy.app.config.change({ logLevel: "error" });
     const response = await send(proxy, "/admin/config/save", await fieldsIn(shown));
@@ -535,7 +535,7 @@ describe("the config form", () => {
     await proxy.app.config.change({ logLevel: "warn" });
   });
 
-  test("adds a preset by its name alone, and keeps lists of models and fields", async () => {
+  test("the config form adds a preset by its name alone, and keeps lists of models and fields", async () => {
     const save = async (change: Record<string, string>) => {
       const now = await fieldsIn(await textOf(proxy, "/admin/config"));
       const shown = await (await send(proxy, "/admin/config", { ...now, ...change })).text();
@@ -563,7 +563,7 @@ describe("the config form", () => {
     expect(proxy.app.config.current.providers).toEqual(before);
   });
 
-  test("adds and removes a provider", async () => {
+  test("the config form adds and removes a provider", async () => {
     const added = {
       "providers.1.name": "mine",
       "providers.1.type": "anthropic",
@@ -588,7 +588,7 @@ describe("the config form", () => {
 });
 
 describe("the list of requests", () => {
-  test("follows its filters, with sums that follow too", async () => {
+  test("the list of requests follows its filters, with sums that follow too", async () => {
     const words = wordsOf(await textOf(full, "/admin/requests?has_error=1"));
     expect(words).toMatch(/Requests 13 13 failed/);
     expect(words).toContain("Result: failed");
@@ -611,7 +611,7 @@ describe("the list of requests", () => {
     ["?path=%2Fv1%2Fmessages", true],
     ["?upstream_model=gpt-5-mini&has_error=1", false],
     ["?period=24h", false],
-  ])("shows the further filters where one of them is set: %j", async (query, open) => {
+  ])("the list of requests shows the further filters where one of them is set: %j", async (query, open) => {
     expect(/<details open>\s*<summary>More filters/.test(await textOf(full, `/admin/requests${query}`))).toBe(open);
   });
 
@@ -630,7 +630,7 @@ describe("the list of requests", () => {
     expect(seen).toEqual(Array.from({ length: 130 }, (_, index) => `full-${129 - index}`));
   });
 
-  test("is exported as it is filtered", async () => {
+  test("the list of requests is exported as it is filtered", async () => {
     const html = await textOf(full, "/admin/requests?has_error=1");
     const path = /href="(\/admin\/requests\/export[^"]+format=csv)"/.exec(html)![1]!.replaceAll("&amp;", "&");
     const response = await get(full, path);
@@ -638,7 +638,7 @@ describe("the list of requests", () => {
     expect((await response.text()).trim().split("\r\n")).toHaveLength(14);
   });
 
-  test("says when it follows, and without script loads itself anew", async () => {
+  test("the list of requests says when it follows, and without script loads itself anew", async () => {
     const html = await textOf(full, "/admin/requests?follow=1");
     expect(html).toContain('data-follow="/admin/requests/live"');
     expect(html).toContain('<noscript><meta http-equiv="refresh" content="5"></noscript>');
@@ -672,7 +672,7 @@ describe("a number on the overview", () => {
     }
   });
 
-  test("is shown as unknown, never as 0", async () => {
+  test("a number on the overview is shown as unknown, never as 0", async () => {
     const proxy = await startProxy({ accounts: [] });
     proxy.app.history.add(
       entry({

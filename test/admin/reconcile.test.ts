@@ -218,7 +218,7 @@ describe("the page", () => {
   };
   const textOf = (page: string) => page.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
 
-  test("asks GitHub only when the form is sent, and says how to make a token", async () => {
+  test("the page that compares with GitHub's books asks GitHub only when the form is sent, and says how to make a token", async () => {
     const before = proxy.demo.journal.length;
     const page = await (await fetch(`${proxy.url}/admin/reconcile`)).text();
     expect(proxy.demo.journal.slice(before).filter(({ path }) => path.startsWith("/users/"))).toEqual([]);
@@ -226,7 +226,7 @@ describe("the page", () => {
     expect(page).toContain(`href="/admin/reconcile"`);
   });
 
-  test("shows both sums, the difference, its causes, and links to rows of unknown cost", async () => {
+  test("the page that compares with GitHub's books shows both sums, the difference, its causes, and links to rows of unknown cost", async () => {
     const response = await send({ token, month, account_key: "" });
     expect(response.status).toBe(200);
     const page = await response.text();
@@ -239,7 +239,7 @@ describe("the page", () => {
     expect(text).toContain(`${day(8)} Claude Opus 9 another client 0 40 0 +40`);
   });
 
-  test("shows a refusal as a sentence", async () => {
+  test("the page that compares with GitHub's books shows a refusal as a sentence", async () => {
     const response = await send({ month });
     expect(response.status).toBe(502);
     expect(textOf(await response.text())).toContain("The saved sign-in of octo-demo may not read the plan");

@@ -94,7 +94,7 @@ describe("a prompt", () => {
     },
   );
 
-  test("leaves nothing in the data folder and the log but its row", async () => {
+  test("a prompt leaves nothing in the data folder and the log but its row", async () => {
     await (await send({})).text();
     proxy.rows();
     expect(proxy.lines.join("")).not.toContain("hippopotamus");
@@ -117,7 +117,7 @@ describe("a prompt", () => {
     expect(row).toMatchObject({ http_status: 429, client_name: "dragoman-try" });
   });
 
-  test("is refused where it is none, and by forms that are not ours", async () => {
+  test("a prompt is refused where it is none, and by forms that are not ours", async () => {
     const faults: Record<string, string>[] = [{ model: " " }, { prompt: "" }, { max_tokens: "0" }, { dialect: "xml" }];
     for (const wrong of faults) expect([wrong, (await send(wrong)).status]).toEqual([wrong, 400]);
     expect((await send({ form_token: "x" })).status).toBe(403);
@@ -129,7 +129,7 @@ describe("a prompt", () => {
     expect(foreign.status).toBe(403);
   });
 
-  test("needs no client key of the owner; the command has a place for one", async () => {
+  test("a prompt needs no client key of the owner; the command has a place for one", async () => {
     expect((await send({}, { of: keyed })).status).toBe(200);
     expect(await (await send({}, { of: keyed, path: "/admin/try" })).text()).toContain("x-api-key: YOUR_CLIENT_KEY");
     const stranger = await fetch(`${keyed.url}/admin/try/send`, {

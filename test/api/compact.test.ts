@@ -197,7 +197,7 @@ describe("an upstream that makes summaries itself", () => {
   const compacted = async (proxy: RunningProxy, body: object) =>
     ((await (await proxy.post("/v1/responses", body)).json()) as { output: Item[] }).output;
 
-  test("is asked to, and its item goes back to it as it was", async () => {
+  test("an upstream that makes summaries itself is asked to, and its item goes back to it as it was", async () => {
     await using proxy = await newest();
     const output = await compacted(proxy, ask());
     expect(output.map(({ type }) => type)).toEqual(["compaction"]);
@@ -243,7 +243,7 @@ describe("an upstream that makes summaries itself", () => {
     ]);
   });
 
-  test("gets the summary back on the account that made it", async () => {
+  test("an upstream that makes summaries itself gets the summary back on the account that made it", async () => {
     await using proxy = await newest(["octo-demo", "plus-demo"]);
     proxy.demo.intercept("/responses", () => Response.json({ error: { message: "Slow." } }, { status: 429 }));
     const output = await compacted(proxy, ask());

@@ -113,7 +113,7 @@ describe("the key", () => {
     ["GET", "/v1beta/models/gpt-5-mini"],
     ["GET", "/v1alpha/models"],
     ["GET", "/v1alpha/models/gpt-5-mini"],
-  ])("is needed for %s %s, and the error is Google's", async (method, at) => {
+  ])("a Gemini client's key is needed for %s %s, and the error is Google's", async (method, at) => {
     for (const sent of [{}, { "x-goog-api-key": `${key}x` }] as Record<string, string>[]) {
       const body = method === "POST" ? JSON.stringify(hello) : undefined;
       const response = await fetch(guarded.url + at, { method, body, headers: sent });
@@ -202,7 +202,7 @@ describe("errors", () => {
 });
 
 describe("a stream without alt=sse", () => {
-  test("is one JSON array of whole replies", async () => {
+  test("a stream without alt=sse is one JSON array of whole replies", async () => {
     const response = await proxy.post(path("streamGenerateContent"), hello);
     expect(response.headers.get("content-type")).toStartWith("application/json");
     const pieces = (await response.json()) as Json[];
@@ -215,7 +215,7 @@ describe("a stream without alt=sse", () => {
     expect(proxy.rows()[0]).toMatchObject({ stream: 1, http_status: 200 });
   });
 
-  test("is an array too when it breaks, and when the upstream is silent", async () => {
+  test("a stream without alt=sse is an array too when it breaks, and when the upstream is silent", async () => {
     await using quiet = await startProxy();
     quiet.app.limits.keepAlive = 40;
     const ask = async (text: string) =>

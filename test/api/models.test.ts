@@ -62,7 +62,7 @@ describe("the list", () => {
     );
   });
 
-  test("has limits, endpoints and abilities", async () => {
+  test("the list of models has limits, endpoints and abilities", async () => {
     expect(await client.models.retrieve("claude-sonnet-4.6")).toMatchObject({
       id: "claude-sonnet-4.6",
       owned_by: "Anthropic",

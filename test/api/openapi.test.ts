@@ -320,7 +320,7 @@ describe("a change of the config", () => {
     expect(accepts(patch)).toBe(false),
   );
 
-  test("takes back what the server has shown", async () => {
+  test("a change of the config takes back what the server has shown", async () => {
     const shown = (await (await fetch(`${proxy.url}/api/admin/config`)).json()) as { config: object; revision: string };
     const patch = { ...shown.config, revision: shown.revision };
     expect(faults(document.components.schemas.ConfigPatch!, patch)).toEqual([]);

@@ -68,12 +68,12 @@ describe("a provider that is not there", () => {
     },
   );
 
-  test("is none of the paths that are our own", () => {
+  test("a provider that is not there is none of the paths that are our own", () => {
     const first = [...routes, ...adminRoutes].map(({ path }) => path.split("/")[1]!);
     expect(first.filter((part) => part !== "" && !part.startsWith(":") && !ownSegments.has(part))).toEqual([]);
   });
 
-  test("needs a client key like the models of ours, which hides whether it is there", async () => {
+  test("a provider that is not there needs a client key like the models of ours, which hides whether it is there", async () => {
     for (const name of ["strict", "nope"]) {
       expect((await proxy.post(`/${name}/v1/messages`, hello)).status).toBe(401);
       expect((await fetch(`${proxy.url}/${name}/v1/models`)).status).toBe(401);

@@ -39,7 +39,7 @@ describe("a request", () => {
     },
   );
 
-  test("gets the bytes that the client sent", async () => {
+  test("a request at the socket gets the bytes that the client sent", async () => {
     await using client = await openFrames(proxy.url, { path: "/responses" });
     const text = `{"type":"response.create","model":"gpt-5.3-codex","store":false,"include":["reasoning.encrypted_content"],"x_new":1.0e0,"input":[{"role":"user","content":"Zehn ü 🎉"}]}`;
     client.send(clientFrame(text));
@@ -50,7 +50,7 @@ describe("a request", () => {
     expect(sent()).not.toHaveProperty("type");
   });
 
-  test("is one of several that are served in their order", async () => {
+  test("a request at the socket is one of several that are served in their order", async () => {
     await using client = await openFrames(proxy.url);
     for (const word of ["one", "two", "three"])
       client.send({ type: "response.create", ...turn(`[demo: long 20] ${word}`) });
@@ -63,7 +63,7 @@ describe("a request", () => {
     expect(asked.map((input) => /one|two|three/.exec(input)?.[0])).toEqual(["one", "two", "three"]);
   });
 
-  test("is refused without a text frame, and the socket ends", async () => {
+  test("a request at the socket is refused without a text frame, and the socket ends", async () => {
     await using client = await openFrames(proxy.url);
     client.send(clientFrame(Buffer.from([1, 2, 3]), 2));
     expect(await client.next()).toMatchObject({ type: "error", status: 400, error: { type: "invalid_request_error" } });
@@ -101,7 +101,7 @@ describe("a request", () => {
 });
 
 describe("the conversation of a socket", () => {
-  test("is continued with the new items only, after a warm-up too", async () => {
+  test("the conversation of a socket is continued with the new items only, after a warm-up too", async () => {
     await using client = await openFrames(proxy.url);
     const asked = proxy.demo.journal.length;
     const warm = await client.ask({ ...turn("My name is Ada."), generate: false });
@@ -133,27 +133,30 @@ describe("the conversation of a socket", () => {
     ]);
   });
 
-  test.each(["gpt-5.3-codex", "claude-sonnet-4.6"])("has the calls and the reasoning of %s", async (model) => {
-    await using client = await openFrames(proxy.url);
-    const tools = [
-      {
-        type: "function",
-        name: "get_weather",
-        parameters: { type: "object", properties: { city: { type: "string" } } },
-      },
-    ];
-    const more = { tools, reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] };
-    const first = await client.ask({ ...turn("What is the weather in Oslo?", model), ...more });
-    const { id, output } = responseOf(first);
-    const call = output.find((item) => (item as { type: string }).type === "function_call") as { call_id: string };
-    const result = { type: "function_call_output", call_id: call.call_id, output: "Sunny" };
-    const second = await client.ask({ model, store: false, ...more, input: [result], previous_response_id: id });
-    expect(second.at(-1)!.type).toBe("response.completed");
-    const [row] = proxy.rows();
-    expect(row).toMatchObject({ http_status: 200, initiator: "agent" });
-  });
+  test.each(["gpt-5.3-codex", "claude-sonnet-4.6"])(
+    "the conversation of a socket has the calls and the reasoning of %s",
+    async (model) => {
+      await using client = await openFrames(proxy.url);
+      const tools = [
+        {
+          type: "function",
+          name: "get_weather",
+          parameters: { type: "object", properties: { city: { type: "string" } } },
+        },
+      ];
+      const more = { tools, reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] };
+      const first = await client.ask({ ...turn("What is the weather in Oslo?", model), ...more });
+      const { id, output } = responseOf(first);
+      const call = output.find((item) => (item as { type: string }).type === "function_call") as { call_id: string };
+      const result = { type: "function_call_output", call_id: call.call_id, output: "Sunny" };
+      const second = await client.ask({ model, store: false, ...more, input: [result], previous_response_id: id });
+      expect(second.at(-1)!.type).toBe("response.completed");
+      const [row] = proxy.rows();
+      expect(row).toMatchObject({ http_status: 200, initiator: "agent" });
+    },
+  );
 
-  test("is not known to another socket, nor under another id", async () => {
+  test("the conversation of a socket is not known to another socket, nor under another id", async () => {
     await using client = await openFrames(proxy.url);
     const { id } = responseOf(await client.ask(turn("Hello")));
     await using other = await openFrames(proxy.url);
@@ -171,7 +174,7 @@ describe("the conversation of a socket", () => {
 });
 
 describe("an error", () => {
-  test("has the status, the body and the headers of the answer over HTTP", async () => {
+  test("an error at the socket has the status, the body and the headers of the answer over HTTP", async () => {
     await using running = await startProxy();
     await using client = await openFrames(running.url);
     const events = await client.ask(turn("[demo: 429 30] Hello"));
@@ -296,7 +299,7 @@ describe("the handshake", () => {
     expect([evil.status, own.status, rebound.status]).toEqual([403, 101, 403]);
   });
 
-  test("needs the client key, and a revoked key is refused with the next message", async () => {
+  test("the socket's handshake needs the client key, and a revoked key is refused with the next message", async () => {
     await using guarded = await startProxy({ config: { auth: { apiKeys: ["key-one", "key-two"] } } });
     await using without = await openFrames(guarded.url);
     expect(without.status).toBe(401);
@@ -308,7 +311,7 @@ describe("the handshake", () => {
     expect(await client.closed).toMatchObject({ code: 1008 });
   });
 
-  test("stays open after a model that the key may not use: the next request may name another one", async () => {
+  test("the socket's handshake stays open after a model that the key may not use: the next request may name another one", async () => {
     const apiKeys = [{ name: "anna", key: "key-of-anna", models: ["gpt-*"] }];
     await using guarded = await startProxy({ config: { auth: { apiKeys } } });
     await using client = await openFrames(guarded.url, { headers: { authorization: "Bearer key-of-anna" } });
@@ -317,7 +320,7 @@ describe("the handshake", () => {
     expect((await client.ask(turn("Hello"))).at(-1)!.type).toBe("response.completed");
   });
 
-  test("is declined with 426 where no socket can be opened, so that clients use POST", async () => {
+  test("the socket's handshake is declined with 426 where no socket can be opened, so that clients use POST", async () => {
     await using running = await startProxy();
     running.app.sockets.drain();
     await using client = await openFrames(running.url);
@@ -332,7 +335,7 @@ describe("the handshake", () => {
 });
 
 describe("the end of a socket", () => {
-  test("comes at its age, after the answer", async () => {
+  test("the end of a socket comes at its age, after the answer", async () => {
     await using running = await startProxy({ demo: { pace: 5 } });
     running.app.limits.socketAge = 150;
     await using busy = await openFrames(running.url);
@@ -345,7 +348,7 @@ describe("the end of a socket", () => {
     }
   });
 
-  test("comes with a shutdown: what runs is finished, what waits is told to connect again", async () => {
+  test("the end of a socket comes with a shutdown: what runs is finished, what waits is told to connect again", async () => {
     await using running = await startProxy({ demo: { pace: 5 } });
     await using busy = await openFrames(running.url);
     await using idle = await openFrames(running.url);

@@ -179,7 +179,7 @@ describe("an upstream", () => {
     ),
   );
 
-  test("may refuse in any words: it is a failure with a status and a sentence", () => {
+  test("an upstream may refuse in any words: it is a failure with a status and a sentence", () => {
     const headers = fc.dictionary(
       fc.constantFrom("retry-after", "x-ratelimit-exceeded"),
       fc.stringMatching(/^[ -~]{0,20}$/),
@@ -198,7 +198,7 @@ describe("an upstream", () => {
     );
   });
 
-  test("may list any model: it is one with finite limits, or none", () => {
+  test("an upstream may list any model: it is one with finite limits, or none", () => {
     const item = fc.record(
       {
         id: fc.oneof(odd, fc.string()),
@@ -235,7 +235,7 @@ describe("an upstream", () => {
     expect(read, "models that were read").toBeGreaterThan(10);
   });
 
-  test("may tell any quota: its numbers are finite, or unknown", () => {
+  test("an upstream may tell any quota: its numbers are finite, or unknown", () => {
     const count = fc.oneof(odd, fc.constantFrom<unknown>("300", "1e999", "-1", "NaN", 300, 12.5));
     const snapshot = fc.dictionary(
       fc.constantFrom("entitlement", "remaining", "unlimited", "overage_count", "percent_remaining", "quota_remaining"),

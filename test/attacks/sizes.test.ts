@@ -38,7 +38,7 @@ describe("a model's name", () => {
 });
 
 describe("a model's name that a client makes up", () => {
-  test("is no label of a metric until the provider lists it or has answered for it", async () => {
+  test("a model's name that a client makes up is no label of a metric until the provider lists it or has answered for it", async () => {
     await using provider = startProvider({ key: "k", auth: "x-api-key" });
     const own = { type: "anthropic", baseUrl: provider.url, apiKey: "k", models: ["listed"] };
     await using proxy = await startProxy({ config: { providers: { own } } });

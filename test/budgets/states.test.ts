@@ -217,7 +217,7 @@ describe("a request at the limit", () => {
     ["is only warned of", at(100, 0, { then: "warn" }), 5, false],
   ])("that %s: %#", (_, state, amount, expected) => expect(exceeds(state, amount, subject)).toBe(expected));
 
-  test("is let through where fallbacks serve only if a provider serves it at an unknown price", () => {
+  test("a request at the limit is let through where fallbacks serve only if a provider serves it at an unknown price", () => {
     const fallback = budgetOf({ then: "fallback" });
     const provided = { ...subject, isProvided: true };
     expect(isUnlimited(fallback, null, provided)).toBe(true);

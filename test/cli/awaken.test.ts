@@ -25,7 +25,7 @@ const serving = (url: string) =>
   });
 
 describe("a start", () => {
-  test("asks for token, models and quota of one account after the other, each once, and requests find them there", async () => {
+  test("a start asks for token, models and quota of one account after the other, each once, and requests find them there", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo", "plus-demo");
     await using command = run(start, { env: github.env });
@@ -43,7 +43,7 @@ describe("a start", () => {
     expect(asked(github).slice(expected.length)).toEqual(["octo-demo /chat/completions"]);
   });
 
-  test("knows before a request who cannot serve, says it in the log, and others are awakened all the same", async () => {
+  test("a start knows before a request who cannot serve, says it in the log, and others are awakened all the same", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo", "plus-demo");
     for (const account of github.demo.accounts) if (account.login !== "work-demo") account.githubToken = "gho_other";
@@ -62,7 +62,7 @@ describe("a start", () => {
     expect(github.demo.journal.some(({ path }) => path === "/chat/completions")).toBe(false);
   });
 
-  test("is ready while GitHub does not answer, and a child that stops then leaves nothing behind", async () => {
+  test("a start is ready while GitHub does not answer, and a child that stops then leaves nothing behind", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     github.demo.intercept(exchange, () => new Promise(() => {}));
@@ -102,7 +102,7 @@ describe("the awakening", () => {
     expect([exchange, "/models", quota].map((path) => callsTo(proxy.demo, path))).toEqual([1, 1, 1]);
   });
 
-  test("ends where GitHub has blocked an account: the others are not asked for any more", async () => {
+  test("the awakening ends where GitHub has blocked an account: the others are not asked for any more", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     proxy.demo.intercept("/models", () => Response.json({ message: "Account suspended." }, { status: 403 }));
     await awaken(proxy.app);
@@ -110,7 +110,7 @@ describe("the awakening", () => {
     expect(proxy.app.pool.suspensionError()?.message).toContain("octo-demo: Account suspended.");
   });
 
-  test("ends when the process does", async () => {
+  test("the awakening ends when the process does", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     proxy.demo.intercept(exchange, () => {
       proxy.app.close();

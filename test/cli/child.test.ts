@@ -89,7 +89,7 @@ test("the editor is not its parent, but the parent's", async () => {
 });
 
 describe("a stdin that ends", () => {
-  test("lets what is quick end well, says why, and is exit code 0", async () => {
+  test("a stdin that ends lets what is quick end well, says why, and is exit code 0", async () => {
     await using command = run([...demo, "--stdin-lifetime"]);
     const { url } = await command.ready();
     const text = (await ask(url, "[demo: long 20] Hello")).text();
@@ -100,7 +100,7 @@ describe("a stdin that ends", () => {
     expect(command.stdout().trim().split("\n")).toHaveLength(1);
   });
 
-  test("is nothing without the option, nor is what comes over it", async () => {
+  test("a stdin that ends is nothing without the option, nor is what comes over it", async () => {
     await using held = run([...demo, "--stdin-lifetime"]);
     await using free = run(demo);
     const ready = await Promise.all([held.ready(), free.ready()]);

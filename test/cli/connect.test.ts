@@ -349,7 +349,7 @@ describe("the way back", () => {
     expect(text(dotfiles)).toBe(settings.codex!);
   });
 
-  test("is one way, also where a link leads to the folder of a file that we made", async () => {
+  test("the way back from a connected tool is one way, also where a link leads to the folder of a file that we made", async () => {
     using own = person();
     const folder = join(own.home, "dotfiles", "codex");
     mkdirSync(folder, { recursive: true });
@@ -373,7 +373,7 @@ describe("the way back", () => {
     expect(text(path)).toBe(settings.codex!);
   });
 
-  test("is one way for two processes that write at once", async () => {
+  test("the way back from a connected tool is one way for two processes that write at once", async () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     const both = await Promise.all(
@@ -385,7 +385,7 @@ describe("the way back", () => {
     expect(text(path)).toBe(settings.codex!);
   });
 
-  test("leaves what somebody has put in since, in other lines; also when it is written anew", async () => {
+  test("the way back from a connected tool leaves what somebody has put in since, in other lines; also when it is written anew", async () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     const trusted = '\n[projects."/work"]\ntrust_level = "trusted"\n';
@@ -404,7 +404,7 @@ describe("the way back", () => {
     expect(text(path)).toBe(`${settings.codex}\n${trusted}`.replace("# mine", "# mine, and more"));
   });
 
-  test("leaves a file that somebody else has made where we had made it", async () => {
+  test("the way back from a connected tool leaves a file that somebody else has made where we had made it", async () => {
     using own = person();
     await own.connect("aider", "--write");
     writeFileSync(own.path("aider"), `# mine\n${text(own.path("aider"))}`);
@@ -415,16 +415,19 @@ describe("the way back", () => {
   test.each([
     ["into a table of ours", (now: string) => `${now}request_max_retries = 4\n`, false],
     ["again, as it was ours", (now: string) => `${now}\n[profiles.mine]\nmodel_provider = "dragoman"\n`, true],
-  ])("does not give another meaning to what somebody has put in: %s", async (_, change, taken) => {
-    using own = person();
-    const path = own.settle("codex", settings.codex!);
-    await own.connect("codex", "--write");
-    const changed = change(text(path));
-    writeFileSync(path, changed);
-    const { code } = await own.connect("codex", "--undo");
-    if (taken) expect([code, text(path)]).toEqual([0, change(`${settings.codex}\n`)]);
-    else expect([code, text(path)]).toEqual([1, changed]);
-  });
+  ])(
+    "the way back from a connected tool does not give another meaning to what somebody has put in: %s",
+    async (_, change, taken) => {
+      using own = person();
+      const path = own.settle("codex", settings.codex!);
+      await own.connect("codex", "--write");
+      const changed = change(text(path));
+      writeFileSync(path, changed);
+      const { code } = await own.connect("codex", "--undo");
+      if (taken) expect([code, text(path)]).toEqual([0, change(`${settings.codex}\n`)]);
+      else expect([code, text(path)]).toEqual([1, changed]);
+    },
+  );
 
   test.each([
     ["claude-code", '"ANTHROPIC_MODEL": "claude-sonnet-4-6"', '"ANTHROPIC_MODEL": "opus"', "env.ANTHROPIC_MODEL"],
@@ -529,7 +532,7 @@ describe("the way back", () => {
     60_000,
   );
 
-  test("knows what VS Code notes in our group, and prints anew", async () => {
+  test("the way back from a connected tool knows what VS Code notes in our group, and prints anew", async () => {
     for (const before of ["", "[]", settings.vscode!]) {
       using own = person();
       if (before !== "") own.settle("vscode", before);
@@ -547,7 +550,7 @@ describe("the way back", () => {
     }
   });
 
-  test("knows what Qwen Code notes at its first run", async () => {
+  test("the way back from a connected tool knows what Qwen Code notes at its first run", async () => {
     using own = person();
     await own.connect("qwen-code", "--write");
     const path = own.path("qwen-code");
@@ -556,7 +559,7 @@ describe("the way back", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test("knows what Cline notes for itself each time it runs", async () => {
+  test("the way back from a connected tool knows what Cline notes for itself each time it runs", async () => {
     using own = person();
     const path = own.path("cline");
     await own.connect("cline", "--write");
@@ -618,7 +621,7 @@ describe("the way back", () => {
     expect(stdout).toContain(`In ~/.gemini/.env:\n\nGOOGLE_GEMINI_BASE_URL=${url}`);
   });
 
-  test("says so when there is nothing to take back", async () => {
+  test("the way back from a connected tool says so when there is nothing to take back", async () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     const { code, stderr } = await own.connect("codex", "--undo");
@@ -626,7 +629,7 @@ describe("the way back", () => {
     expect(text(path)).toBe(settings.codex!);
   });
 
-  test("stays open when the file was put back by hand, and begins anew", async () => {
+  test("the way back from a connected tool stays open when the file was put back by hand, and begins anew", async () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     await own.connect("codex", "--write");
@@ -637,7 +640,7 @@ describe("the way back", () => {
     expect(own.backups("codex")).toEqual([]);
   });
 
-  test("is found also when the variable that moved the file is not set any more", async () => {
+  test("the way back from a connected tool is found also when the variable that moved the file is not set any more", async () => {
     using own = person();
     own.env.CODEX_HOME = join(own.home, "elsewhere");
     await own.connect("codex", "--write");
@@ -713,7 +716,7 @@ describe("the call that tries it", () => {
     billing: { token_prices: { batch_size: 1_000_000, default: { input_price: 250, output_price: 1500 } } },
   });
 
-  test("costs nothing, or waits to be asked for", async () => {
+  test("the call that tries a connected tool costs nothing, or waits to be asked for", async () => {
     await using proxy = await serving();
     proxy.demo.intercept("/models", () => Response.json({ data: [priced("gpt-5.4")] }));
     using own = person(proxy.home);
@@ -729,7 +732,7 @@ describe("the call that tries it", () => {
     expect(proxy.rows()).toMatchObject([{ path: "/v1/responses", http_status: 200, initiator: "user" }]);
   });
 
-  test("ends with 1 and the reason when it is not answered; the file stays written", async () => {
+  test("the call that tries a connected tool ends with 1 and the reason when it is not answered; the file stays written", async () => {
     await using proxy = await serving();
     for (const path of ["/responses", "/chat/completions"])
       proxy.demo.intercept(path, () =>

@@ -131,7 +131,7 @@ describe("a report", () => {
     return { code, stderr: command.stderr() };
   };
 
-  test("has the checks and what the running server has seen, and nobody's name", async () => {
+  test("a report of doctor has the checks and what the running server has seen, and nobody's name", async () => {
     await using github = await signedIn({ change: drifted("header") });
     writeFileSync(
       join(github.data, "config.json"),
@@ -166,7 +166,7 @@ describe("a report", () => {
     if (hostname().length > 2) expect(text).not.toContain(hostname());
   });
 
-  test("has no name from a budget, though the config's fault names it", async () => {
+  test("a report of doctor has no name from a budget, though the config's fault names it", async () => {
     await using github = await signedIn({});
     const budget = { name: "b", unit: "credits", limit: 1, per: "day", each: "member", limits: { rosalind: -1 } };
     writeFileSync(join(github.data, "config.json"), JSON.stringify({ budgets: [budget] }));
@@ -176,7 +176,7 @@ describe("a report", () => {
     expect(text).not.toContain("rosalind");
   });
 
-  test("has what --deep found, and overwrites no file", async () => {
+  test("a report of doctor has what --deep found, and overwrites no file", async () => {
     await using github = await signedIn({ change: drifted("model-field") });
     await report(github, {}, "mine.md", "--deep", "--yes");
     const file = join(github.home, "mine.md");

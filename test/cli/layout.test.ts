@@ -35,7 +35,7 @@ const rows = fc
   .map(([heads, cells]) => [heads, ...cells]);
 
 describe("a table", () => {
-  test("fits the terminal wherever its longest word does, and keeps every word whole", () => {
+  test("a table fits the terminal wherever its longest word does, and keeps every word whole", () => {
     let broken = 0;
     fc.assert(
       fc.property(rows, fc.integer({ min: 30, max: 120 }), (cells, columns) => {
@@ -57,7 +57,7 @@ describe("a table", () => {
     expect(broken).toBeGreaterThan(10);
   });
 
-  test("leaves out spare columns before it breaks a cell", () => {
+  test("a table leaves out spare columns before it breaks a cell", () => {
     const cells = [
       ["id", "name", "state"],
       ["claude-sonnet-4.6", "Claude Sonnet 4.6", "ready"],
@@ -69,7 +69,7 @@ describe("a table", () => {
     ]);
   });
 
-  test("has lines of any length where there is no terminal", () => {
+  test("a table has lines of any length where there is no terminal", () => {
     expect(table([["a".repeat(300), "b c ".repeat(50).trim()]])).toHaveLength(1);
   });
 });

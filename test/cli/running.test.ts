@@ -96,7 +96,7 @@ describe("the note of where it listens", () => {
     writeFileSync(noteIn(home), JSON.stringify({ url, pid }), { mode: 0o600 });
   };
 
-  test("is nobody else's with our own process id, or with the address where we listen", () => {
+  test("the note of where it listens is nobody else's with our own process id, or with the address where we listen", () => {
     const home = mkdtempSync(join(tmpdir(), "dragoman-"));
     const here = "http://127.0.0.1:4141";
     try {

@@ -82,7 +82,7 @@ describe("a report of the upstream's answers", () => {
     },
   );
 
-  test.concurrent("takes only free looks without a budget, and says so of the others", async () => {
+  test.concurrent("a report of the upstream's answers takes only free looks without a budget, and says so of the others", async () => {
     const { github, shapes } = await report({ generation: "C", accounts: [structuredClone(plus)] }, plus.login);
     await using _ = github;
     expect(foundIn(shapes, "fields")).toEqual({ skipped: "not within the budget" });
@@ -93,7 +93,7 @@ describe("a report of the upstream's answers", () => {
     expect(posted).toEqual([]);
   });
 
-  test.concurrent("takes no look beyond the budget", async () => {
+  test.concurrent("a report of the upstream's answers takes no look beyond the budget", async () => {
     const options: DemoOptions = { generation: "A", accounts: [structuredClone(octo)] };
     // A call to the cheapest Claude is 0.33 premium requests.
     const { github, shapes } = await report(options, octo.login, "--budget", "0.5");
@@ -102,7 +102,7 @@ describe("a report of the upstream's answers", () => {
     expect(foundIn(shapes, "fields")).toEqual({ skipped: "not within the budget" });
   });
 
-  test.concurrent("asks without a model where the plan has Auto only", async () => {
+  test.concurrent("a report of the upstream's answers asks without a model where the plan has Auto only", async () => {
     const { free } = autoAccounts();
     const { github, shapes } = await report({ accounts: [structuredClone(free)] }, free.login, "--budget", "10");
     await using _ = github;
@@ -110,7 +110,7 @@ describe("a report of the upstream's answers", () => {
     expect(foundIn(shapes, "auto")).toMatchObject({ picked: 0, plan: "free", sku: "free_limited_copilot" });
   });
 
-  test.concurrent("names no model that is not public, and no text that a refusal quotes", async () => {
+  test.concurrent("a report of the upstream's answers names no model that is not public, and no text that a refusal quotes", async () => {
     const github = scriptedGithub({ generation: "C", accounts: [structuredClone(octo)] });
     await using _ = github;
     github.signIn("octo-demo");

@@ -29,7 +29,7 @@ describe("a start", () => {
     expect(command.stderr().split("Try it:")[0]!.split("\n").length).toBeLessThan(20);
   });
 
-  test.if(process.platform === "linux")("has the settings that Bun reads before our first line", async () => {
+  test.if(process.platform === "linux")("a start has the settings that Bun reads before our first line", async () => {
     await using command = run(demo);
     const { pid } = await command.ready();
     const settings = (await Bun.file(`/proc/${pid}/environ`).text()).split("\0");
@@ -53,7 +53,7 @@ describe("a start", () => {
     expect((await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("Hello") })).status).toBe(424);
   });
 
-  test("makes a folder and files that only their owner can read, whatever the umask", async () => {
+  test("a start makes a folder and files that only their owner can read, whatever the umask", async () => {
     await using command = run(demo);
     const { url } = await command.ready();
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("Hello") })).text();

@@ -87,7 +87,7 @@ const unchanged = () => {
 };
 
 describe("an executable", () => {
-  test("is replaced by the newest one, with its mode, and nothing else is left", async () => {
+  test("an executable is replaced by the newest one, with its mode, and nothing else is left", async () => {
     chmodSync(path, 0o750);
     const { code, text } = await updated();
     expect([code, versionOf(path)]).toEqual([0, "9.0.0"]);
@@ -120,7 +120,7 @@ describe("an executable", () => {
     expect(host.seen.every((each) => each === "/api/releases/latest")).toBe(true);
   });
 
-  test("is not replaced without consent", async () => {
+  test("an executable is not replaced without consent", async () => {
     expect((await updated({ yes: false })).fault).toContain("Add --yes");
     unchanged();
   });
@@ -284,7 +284,7 @@ describe("the notice", () => {
   const lines = (proxy: Awaited<ReturnType<typeof startProxy>>) =>
     proxy.lines.filter((line) => line.includes("is available"));
 
-  test("is one line a day, whatever the number of looks and servers", async () => {
+  test("the notice of a new version is one line a day, whatever the number of looks and servers", async () => {
     let now = Date.now();
     await using proxy = await startProxy({ clock: { now: () => now } });
     const look = () => lookOnce(proxy.app, host.source, "executable");
@@ -303,7 +303,7 @@ describe("the notice", () => {
     expect(host.seen).toHaveLength(2);
   });
 
-  test("is silent about the same version, and when nobody answers", async () => {
+  test("the notice of a new version is silent about the same version, and when nobody answers", async () => {
     await using proxy = await startProxy();
     host.instead = () => new Response("", { status: 500 });
     await lookOnce(proxy.app, host.source, "executable");
@@ -315,7 +315,7 @@ describe("the notice", () => {
     expect([...proxy.lines, ...same.lines].filter((line) => / (?:warn|error) /.test(line))).toEqual([]);
   });
 
-  test("is for people: not in CI, for a parent program, in the demo, or against their will", () => {
+  test("the notice of a new version is for people: not in CI, for a parent program, in the demo, or against their will", () => {
     const usual = { isChild: false, noNotice: false, demo: false };
     expect(mayLook({}, usual)).toBe(true);
     expect(mayLook({ CI: "" }, usual)).toBe(true);
@@ -323,7 +323,7 @@ describe("the notice", () => {
     for (const flag of Object.keys(usual)) expect(mayLook({}, { ...usual, [flag]: true })).toBe(false);
   });
 
-  test("comes from a started server, and not with --no-update-notice", async () => {
+  test("the notice of a new version comes from a started server, and not with --no-update-notice", async () => {
     const env = {
       DRAGOMAN_BUILD_REPOSITORY: `https://github.com/${repository}`,
       DRAGOMAN_RELEASES_URL: host.source.api,

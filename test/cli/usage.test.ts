@@ -104,7 +104,7 @@ describe("the key of a running server", () => {
   /** It wants an admin token that the person has not set, so the commands ask as clients. */
   const guarded = [...start, "--admin-auth=always"];
 
-  test("is found although the file has another one by now, or does not read", async () => {
+  test("the key of a running server is found although the file has another one by now, or does not read", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     const file = join(github.data, "config.json");
@@ -141,7 +141,7 @@ describe("the key of a running server", () => {
     });
   });
 
-  test("is not needed where none is asked for, whatever the file says", async () => {
+  test("the key of a running server is not needed where none is asked for, whatever the file says", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     await using server = run(start, { env: github.env });

@@ -44,7 +44,7 @@ describe("a difference", () => {
     );
   });
 
-  test("shows three lines around, and apart what is apart", () => {
+  test("a difference shows three lines around, and apart what is apart", () => {
     const before = Array.from({ length: 30 }, (_, at) => `${at}`);
     const after = before.with(4, "four").with(25, "more");
     expect(unifiedDiff(asText(before), asText(after), "f").filter((line) => line.startsWith("@@"))).toEqual([

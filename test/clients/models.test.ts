@@ -19,7 +19,7 @@ const like = (model: ClientModel, id: string, more: Partial<ClientModel> = {}): 
 });
 
 describe("the choice", () => {
-  test("is the newest of each family, finished before preview, code before talk", () => {
+  test("the choice of a tool's models is the newest of each family, finished before preview, code before talk", () => {
     const choice = chooseModels([
       like(claude, "claude-sonnet-4"),
       like(claude, "claude-sonnet-4.5"),
@@ -58,14 +58,14 @@ describe("the choice", () => {
     expect([choice.gpt.id, choice.small.id]).toEqual(["gpt-6-sol", "gpt-6-luna"]);
   });
 
-  test("makes do with what there is", () => {
+  test("the choice of a tool's models makes do with what there is", () => {
     expect(chooseModels([])).toBeUndefined();
     expect(chooseModels([like(gpt, "x; rm -rf /")])).toBeUndefined();
     const only = chooseModels([gemini])!;
     expect([only.claude, only.gpt, only.small, only.opus]).toEqual(Array(4).fill(gemini));
   });
 
-  test("names a model of another provider only if there is no other, and offers it last", () => {
+  test("the choice of a tool's models names a model of another provider only if there is no other, and offers it last", () => {
     const local = like(gpt, "ollama/gpt-9", { premium: false, endpoints: ["/chat/completions"] });
     const hidden = like(gpt, "openrouter/gpt-9", { picked: false });
     const { all, ...chosen } = chooseModels([local, hidden, gpt, small])!;
@@ -74,7 +74,7 @@ describe("the choice", () => {
     expect(chooseModels([local])!.gpt).toBe(local);
   });
 
-  test("leaves out what cannot call tools or is hidden, unless there is nothing else", () => {
+  test("the choice of a tool's models leaves out what cannot call tools or is hidden, unless there is nothing else", () => {
     const hidden = like(gpt, "gpt-8", { picked: false });
     expect(chooseModels([hidden, gpt, like(claude, "claude-sonnet-9", { tools: false })])!.all).toEqual([gpt]);
     expect(chooseModels([hidden])!.gpt).toBe(hidden);

@@ -23,7 +23,7 @@ function refusal(work: () => unknown): string {
 }
 
 describe("the data folder", () => {
-  test("is in the home folder by default", () => {
+  test("the data folder is in the home folder by default", () => {
     expect(read({})).toEqual({
       home: "/home/ada/.local/share/dragoman",
       configFile: "/home/ada/.local/share/dragoman/config.json",
@@ -47,11 +47,11 @@ describe("the data folder", () => {
     expect(read({ DRAGOMAN_HOME: given })).toMatchObject({ home, historyFile: `${home}/admin.sqlite` });
   });
 
-  test("is a full path even when DRAGOMAN_HOME is not", () => {
+  test("the data folder is a full path even when DRAGOMAN_HOME is not", () => {
     expect(read({ DRAGOMAN_HOME: "data" }).home).toBe(`${process.cwd()}/data`);
   });
 
-  test("must be named where no folder is the person's own", () => {
+  test("the data folder must be named where no folder is the person's own", () => {
     expect(refusal(() => readEnvironment({}, "linux"))).toContain("DRAGOMAN_HOME");
     expect(refusal(() => readEnvironment({ HOME: "relative" }, "linux"))).toContain("DRAGOMAN_HOME");
     expect(refusal(() => readEnvironment({ DRAGOMAN_HOME: "~/x" }, "linux"))).toContain("DRAGOMAN_HOME");

@@ -40,7 +40,7 @@ afterEach(() => {
 });
 
 describe.if(posix)("a private folder", () => {
-  test("is made with its parents for its owner alone, whatever the umask", () => {
+  test("a private folder is made with its parents for its owner alone, whatever the umask", () => {
     ensurePrivateFolder(at("a/b"), warn);
     expect([modeOf(at("a")), modeOf(at("a/b")), warnings]).toEqual([0o700, 0o700, []]);
   });
@@ -90,7 +90,7 @@ describe.if(posix)("a private folder", () => {
     expect(() => ensurePrivateFolder(at("theirs"), warn)).toThrow("belongs to another user (uid 12345");
   });
 
-  test("cannot be where a file is", () => {
+  test("a private folder cannot be where a file is", () => {
     writeFileSync(at("file"), "");
     expect(() => ensurePrivateFolder(at("file"), warn)).toThrow("cannot be created (EEXIST)");
   });

@@ -98,7 +98,7 @@ test("a folder or a giant in the file's place is refused at once", () => {
 });
 
 describe("a change", () => {
-  test("holds at once, and keeps only what the owner set, as it was spelled", async () => {
+  test("a change of the config holds at once, and keeps only what the owner set, as it was spelled", async () => {
     const store = openConfig(path);
     await store.change({ vendorxApiKey: "sk", auth: { apiKeys: ["new"] } });
     expect(store.current).toMatchObject({ anthropicApiKey: "sk", auth: { apiKeys: ["new"] }, logLevel: "info" });
@@ -138,7 +138,7 @@ describe("a change", () => {
     expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ logLevel: "warn", maxRows: 7 });
   });
 
-  test("does not wait for a process that died with the lock", async () => {
+  test("a change of the config does not wait for a process that died with the lock", async () => {
     const holder = Bun.spawn([
       process.execPath,
       "-e",

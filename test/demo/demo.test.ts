@@ -463,7 +463,7 @@ describe("the scripted model", () => {
     ["Cline without an editor", "run_commands", object({ commands: listOfTexts }), { commands: [printed] }],
     ["a patch function", "apply_patch", object({ input: text }), { input: "*** Begin Patch\n*** Add File: hello.txt\n+Hi there\n*** End Patch" }],
     ["an editor that only replaces, which cannot", "edit", object({ path: text, old_string: text, new_string: text }), undefined],
-  ])("writes a file with the tool of %s", async (_, name, schema, expected) => {
+  ])("the scripted model writes a file with the tool of %s", async (_, name, schema, expected) => {
     expect(await calls([wire(name, schema)], file)).toEqual(expected && { [name]: expected });
   });
 
@@ -489,7 +489,7 @@ describe("a fault on request", () => {
     },
   );
 
-  test("says how long to wait, applies once or to one account, and is over after its turn", async () => {
+  test("a fault on request says how long to wait, applies once or to one account, and is over after its turn", async () => {
     const ask = (directive: string, login?: string) => chat(say(`[demo: ${directive}]`), { login });
     const wait = async (directive: string) => (await ask(directive)).headers.get("retry-after");
     expect(await Promise.all(["429 17", "429-date 60", "429-silent", "402"].map(wait))).toEqual([
@@ -530,14 +530,14 @@ describe("a fault on request", () => {
         });
     });
 
-    test("leaves out the end or the finish, or says more than it should", async () => {
+    test("a fault on request leaves out the end or the finish, or says more than it should", async () => {
       expect(await said("end")).not.toContain(end);
       expect(await said("no-done")).not.toContain(end);
       expect(await said("no-finish")).not.toMatch(finish);
       expect(await said("after-done")).toContain('"late":true');
     });
 
-    test("says an error in its dialect's form, or a line that cannot be read, or one that means nothing", async () => {
+    test("a fault on request says an error in its dialect's form, or a line that cannot be read, or one that means nothing", async () => {
       expect((await events(ask("error-event"))).at(-1)).toMatchObject(form);
       expect(await events(ask("first-error"))).toMatchObject([form]);
       expect(await said("bad-json")).toContain('data: {"broken\n\n');

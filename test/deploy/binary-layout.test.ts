@@ -50,13 +50,13 @@ describe("a signature of macOS", () => {
     expect(linked + Number(view.getBigUint64(32 + 72 + 48, true))).toBe(signed.length);
   });
 
-  test.each([300, 4096, 9_983])("is broken by a change of byte %d", (at) => {
+  test.each([300, 4096, 9_983])("a signature of macOS is broken by a change of byte %d", (at) => {
     const changed = signed.slice();
     changed[at]! ^= 1;
     expect(signatureOf(changed)).toBe("broken");
   });
 
-  test("is broken by bytes behind it", () => {
+  test("a signature of macOS is broken by bytes behind it", () => {
     expect(signatureOf(Buffer.concat([signed, new Uint8Array(16)]))).toBe("broken");
   });
 });

@@ -17,7 +17,7 @@ const facts = { version: "1.2.3", repository, sums: readSums(sums) };
 describe("the formula", () => {
   const text = formula(facts);
 
-  test("has each file of macOS and Linux with its checksum, where Homebrew looks for it", () => {
+  test("Homebrew's formula has each file of macOS and Linux with its checksum, where Homebrew looks for it", () => {
     for (const name of names.filter((each) => /darwin|linux-\w+64$/.test(each)))
       expect(text).toContain(`url "${repository}/releases/download/v1.2.3/${name}"\n      sha256 "${sumOf(name)}"`);
     expect(text.match(/^ +url /gm)).toHaveLength(4);
@@ -30,7 +30,7 @@ describe("the formula", () => {
     ]);
   });
 
-  test("is Ruby, with balanced blocks and what an audit asks for", () => {
+  test("Homebrew's formula is Ruby, with balanced blocks and what an audit asks for", () => {
     const opened = text.match(/^\s*(?:class|def)\b|\bdo$/gm)!.length;
     expect(text.match(/^\s*end$/gm)).toHaveLength(opened);
     expect(/desc "([^"]+)"/.exec(text)![1]!.length).toBeLessThan(80);

@@ -17,7 +17,7 @@ describe("the site of the documents", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test("has a page for each document that a user needs", () => {
+  test("the site of the documents has a page for each document that a user needs", () => {
     const left = documents.filter((document) => !sitePages.some((page) => page.document === document));
     // Translations, and what only those read who change the code.
     expect(left.filter((document) => !document.includes(".zh-CN."))).toEqual([
@@ -29,7 +29,7 @@ describe("the site of the documents", () => {
     ]);
   });
 
-  test("has no link that leads nowhere", () => {
+  test("the site of the documents has no link that leads nowhere", () => {
     for (const { name } of sitePages)
       for (const [, address] of read(`${name}.html`).matchAll(/(?:href|src)="([^"]+)"/g)) {
         if (/^https?:/.test(address!)) continue;
@@ -40,21 +40,21 @@ describe("the site of the documents", () => {
       }
   });
 
-  test("shows the whole text without a script, and leads to source files in the repository", () => {
+  test("the site of the documents shows the whole text without a script, and leads to source files in the repository", () => {
     expect(read("config.html")).toContain('<h1 id="config">Config</h1>');
     expect(read("index.html").includes('href="https://github.com/someone/dragoman/blob/main/LICENSE"')).toBe(true);
     expect(read("index.html")).not.toContain("<!-- clients -->");
     for (const { name } of sitePages) expect(read(`${name}.html`)).not.toMatch(/<script(?! type="module" src=")/);
   });
 
-  test("finds a section by words of its text", () => {
+  test("the site of the documents finds a section by words of its text", () => {
     const search = new MiniSearch({ fields: ["heading", "text"], storeFields: ["page"] });
     search.addAll(JSON.parse(read("search.json")) as Section[]);
     expect(search.search("suspended account")[0]!.id).toStartWith("terms.html#");
     expect(search.search("whenLimited wait").map(({ id }) => id.split("#")[0])).toContain("config.html");
   });
 
-  test("gives agents a list of the documents and each of them as Markdown", () => {
+  test("the site of the documents gives agents a list of the documents and each of them as Markdown", () => {
     const list = read("llms.txt");
     expect(list).toStartWith("# dragoman\n\n> dragoman is a local proxy for GitHub Copilot.");
     for (const { name, document } of sitePages) {

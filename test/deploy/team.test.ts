@@ -97,7 +97,7 @@ describe("the base for Kubernetes", () => {
   const pod = spec.template.spec;
   const [container] = pod.containers;
 
-  test("names each file, and each file is named", () => {
+  test("the base for Kubernetes names each file, and each file is named", () => {
     const { resources } = read("kustomization.yaml");
     const files = readdirSync(folder).filter((name) => name.endsWith(".yaml") && name !== "kustomization.yaml");
     expect([...resources].sort()).toEqual(files.sort());

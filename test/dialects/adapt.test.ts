@@ -65,18 +65,21 @@ describe("a freeform tool", () => {
     turns: history({ id: "call_0", name: "apply_patch", input: '*** Begin "Patch"\n', freeform: true }),
   });
 
-  test.each(["chat", "messages"] as const)("is a function of one text for %s, with its grammar in words", (target) => {
-    const { conversation: adapted, dropped } = adapt(asked, target);
-    const [tool] = adapted.tools;
-    expect(tool).toMatchObject({ kind: "function", name: "apply_patch", schema: { required: ["input"] } });
-    expect(tool?.kind === "function" && tool.description).toContain("start: /.+/");
-    expect(tool?.kind === "function" && tool.description).toStartWith("Changes files.");
-    expect(dropped).toEqual(["tools[0].format"]);
-    expect(callsOf(adapted)).toEqual([
-      { kind: "tool-call", id: "call_0", name: "apply_patch", input: '{"input":"*** Begin \\"Patch\\"\\n"}' },
-    ]);
-    expect(resultsOf(adapted)).toEqual([{ kind: "tool-result", id: "call_0", parts: [] }]);
-  });
+  test.each(["chat", "messages"] as const)(
+    "a freeform tool is a function of one text for %s, with its grammar in words",
+    (target) => {
+      const { conversation: adapted, dropped } = adapt(asked, target);
+      const [tool] = adapted.tools;
+      expect(tool).toMatchObject({ kind: "function", name: "apply_patch", schema: { required: ["input"] } });
+      expect(tool?.kind === "function" && tool.description).toContain("start: /.+/");
+      expect(tool?.kind === "function" && tool.description).toStartWith("Changes files.");
+      expect(dropped).toEqual(["tools[0].format"]);
+      expect(callsOf(adapted)).toEqual([
+        { kind: "tool-call", id: "call_0", name: "apply_patch", input: '{"input":"*** Begin \\"Patch\\"\\n"}' },
+      ]);
+      expect(resultsOf(adapted)).toEqual([{ kind: "tool-result", id: "call_0", parts: [] }]);
+    },
+  );
 
   test.each([
     ["JSON in pieces", ['{"inp', 'ut":"a\\n', '\\"b\\""}'], 'a\n"b"'],
@@ -86,7 +89,7 @@ describe("a freeform tool", () => {
     ["text after all", ["*** Begin Patch"], "*** Begin Patch"],
     ["JSON of another kind", ['{"a":"1","b":2}'], '{"a":"1","b":2}'],
     ["nothing", [], ""],
-  ])("is called with %s and gives back the text", (_, pieces, text) => {
+  ])("a freeform tool is called with %s and gives back the text", (_, pieces, text) => {
     const events = run(adapt(asked, "chat").restore, reply("apply_patch", ...pieces));
     expect(meaningOf(events).blocks).toEqual([
       { kind: "tool-call", id: "call_1", name: "apply_patch", freeform: true, text: text || "{}" },
@@ -94,7 +97,7 @@ describe("a freeform tool", () => {
     expect(events.filter(({ type }) => type === "block-delta")).toHaveLength(text === "" ? 0 : 1);
   });
 
-  test("leaves the calls of other tools as they come", () => {
+  test("a freeform tool leaves the calls of other tools as they come", () => {
     const events = reply("read_file", '{"a"', ":1}");
     expect(run(adapt(asked, "chat").restore, events)).toEqual(events);
   });

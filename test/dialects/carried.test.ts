@@ -133,7 +133,7 @@ describe("a choice among some of the tools", () => {
     expect(gemini.body).toMatchObject({ tools: [{ function: { name: "read" } }], tool_choice: "required" });
   });
 
-  test("is written in OpenAI's other dialect under that dialect's names", () => {
+  test("a choice among some of the tools is written in OpenAI's other dialect under that dialect's names", () => {
     expect(translated("chat", chat(chatChoice("required", "read")), "responses").body.tool_choice).toEqual(flatChoice);
     expect(translated("responses", responses, "chat").body.tool_choice).toEqual(chatChoice("required", "read"));
     const namespaced = {
@@ -351,7 +351,7 @@ describe("a field of the other OpenAI API", () => {
     },
   );
 
-  test("gives way to the API's own field, and is named", () => {
+  test("a field of the other OpenAI API gives way to the API's own field, and is named", () => {
     const limits = { max_output_tokens: 50, max_tokens: 4321, reasoning: { effort: "low" }, reasoning_effort: "high" };
     const { body, dropped } = translated("responses", { ...plain.responses, ...limits }, "chat");
     expect(body).toMatchObject({ max_tokens: 50, reasoning_effort: "low" });

@@ -388,7 +388,7 @@ describe("a reply written for a chat client", () => {
       expect(chunk).toMatchObject({ model: "m", object: "chat.completion.chunk" });
   });
 
-  test("sends a usage chunk only if it was requested", () => {
+  test("a reply written for a chat client sends a usage chunk only if it was requested", () => {
     const asked = chat.decodeRequest({
       model: "m",
       messages: [user("Hi")],
@@ -407,7 +407,7 @@ describe("a reply written for a chat client", () => {
     expect(chat.encodeReply(reply(...hello), conversation())).toMatchObject({ usage });
   });
 
-  test("shows thinking as reasoning_text, its foreign proof packed", () => {
+  test("a reply written for a chat client shows thinking as reasoning_text, its foreign proof packed", () => {
     const events = reply(
       { type: "block-start", block: { kind: "thinking" } },
       { type: "block-delta", text: "Hm." },
@@ -445,7 +445,7 @@ describe("a reply written for a chat client", () => {
     ]);
   });
 
-  test("says content_filter for a refusal without words, and stop for one in words", () => {
+  test("a reply written for a chat client says content_filter for a refusal without words, and stop for one in words", () => {
     const refused: ReplyEvent[] = [
       { type: "start", id: "", model: "" },
       { type: "finish", reason: "refusal" },
@@ -463,7 +463,7 @@ describe("a reply written for a chat client", () => {
     });
   });
 
-  test("leaves out blocks only another dialect has", () => {
+  test("a reply written for a chat client leaves out blocks only another dialect has", () => {
     const events = reply(
       {
         type: "block-start",
@@ -774,7 +774,7 @@ describe("a request for a chat upstream", () => {
   const result = (id: string, ...parts: Part[]): Part => ({ kind: "tool-result", id, parts });
   const image: Part = { kind: "image", source: { mediaType: "image/png", base64: "AA==" } };
 
-  test("answers every call directly after it, and nothing else", () => {
+  test("a request for a chat upstream answers every call directly after it, and nothing else", () => {
     const broken = conversation(
       turn("user", text("Go.")),
       turn("assistant", call("a"), call("b")),
@@ -794,7 +794,7 @@ describe("a request for a chat upstream", () => {
     expect(dropped).toEqual(["calls and results without each other"]);
   });
 
-  test("finds a result that came late, and knows calls of one id apart", () => {
+  test("a request for a chat upstream finds a result that came late, and knows calls of one id apart", () => {
     const late = conversation(
       turn("assistant", call("a")),
       turn("user", text("Wait.")),
@@ -821,7 +821,7 @@ describe("a request for a chat upstream", () => {
     );
   });
 
-  test("puts results before words of the same turn", () => {
+  test("a request for a chat upstream puts results before words of the same turn", () => {
     const mixed = conversation(turn("assistant", call("a")), turn("user", text("And?"), result("a", text("done"))));
     expect(sent(mixed)).toMatchObject([
       { role: "assistant" },
@@ -830,7 +830,7 @@ describe("a request for a chat upstream", () => {
     ]);
   });
 
-  test("shows a result's picture to Claude in place, to others in the message behind", () => {
+  test("a request for a chat upstream shows a result's picture to Claude in place, to others in the message behind", () => {
     const seen = conversation(turn("assistant", call("a")), turn("user", result("a", text("640"), image)));
     const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
     expect(sent(seen, claude)).toMatchObject([{}, { role: "tool", content: [{ type: "text", text: "640" }, picture] }]);
@@ -841,14 +841,14 @@ describe("a request for a chat upstream", () => {
     ]);
   });
 
-  test("replaces an image by a note for a model without vision", () => {
+  test("a request for a chat upstream replaces an image by a note for a model without vision", () => {
     const blind = { ...gpt, supports: { ...supports, vision: false } };
     const { body, dropped } = encode(conversation(turn("user", image)), blind);
     expect(body.messages).toEqual([{ role: "user", content: "[An image, which this model cannot see.]" }]);
     expect(dropped).toEqual(["image"]);
   });
 
-  test("sends thinking home only", () => {
+  test("a request for a chat upstream sends thinking home only", () => {
     const thought = (dialect: "chat" | "messages"): Part => ({
       kind: "thinking",
       text: "Hm.",
@@ -925,7 +925,7 @@ describe("a request for a chat upstream", () => {
     expect(dropped).toEqual([...named]);
   });
 
-  test("keeps to the model's limits, and says so", () => {
+  test("a request for a chat upstream keeps to the model's limits, and says so", () => {
     const many = { ...conversation(turn("user", text("?"))), maxTokens: 128_000, stop: ["1", "2", "3", "4", "5"] };
     expect(encode(many, claude)).toMatchObject({
       body: { max_tokens: 32_000 },
@@ -954,7 +954,7 @@ describe("a request for a chat upstream", () => {
     expect(marks).toEqual([{ type: "ephemeral" }, undefined, undefined, { type: "ephemeral" }]);
   });
 
-  test("names what has no word here", () => {
+  test("a request for a chat upstream names what has no word here", () => {
     const foreign: Conversation = {
       ...conversation(
         turn(
@@ -985,7 +985,7 @@ describe("a request for a chat upstream", () => {
     ]);
   });
 
-  test("refuses to leave out what was demanded", () => {
+  test("a request for a chat upstream refuses to leave out what was demanded", () => {
     const demanded: Conversation = {
       ...conversation(turn("user", text("?"))),
       tools: [{ kind: "foreign", dialect: "messages", value: { type: "web_search_20250305", name: "web_search" } }],
@@ -1001,7 +1001,7 @@ describe("a request for a chat upstream", () => {
     expect(() => encode(conversation(turn("user", file)), gemini)).toThrow("reads no files");
   });
 
-  test("gives a tool without parameters an empty list of them", () => {
+  test("a request for a chat upstream gives a tool without parameters an empty list of them", () => {
     const tools: Conversation["tools"] = [
       { kind: "function", name: "a" },
       { kind: "function", name: "b", schema: { type: "object" } },
@@ -1018,7 +1018,7 @@ describe("a request passed through", () => {
   const hi = { model: "gpt-4.1", messages: [user("Hi")] };
   const fixup = (body: JsonObject, model = gpt) => chat.fixRequest({ model: model.id, ...body }, model);
 
-  test("needs nothing when nothing is wrong", () => {
+  test("a request passed through needs nothing when nothing is wrong", () => {
     expect(chat.fixRequest({ ...hi, max_tokens: 10, temperature: 0, seed: 1 }, gpt)).toEqual({
       set: {},
       remove: [],
@@ -1201,11 +1201,11 @@ describe("a request passed through", () => {
     expect(fixed).toEqual({ set, remove: [...remove], fixups: [name] } as never);
   });
 
-  test("names what was taken from who asked", () => {
+  test("a request passed through names what was taken from who asked", () => {
     expect(fixup({ messages: [user("Hi")], metadata: { a: "b" }, service_tier: null }).dropped).toEqual(["metadata"]);
   });
 
-  test("takes the newer of two names for one limit", () => {
+  test("a request passed through takes the newer of two names for one limit", () => {
     const both = { messages: [user("Hi")], max_tokens: 5, max_completion_tokens: 10 };
     expect(fixup(both, gpt5)).toEqual({
       set: { max_completion_tokens: 10 },
@@ -1236,13 +1236,13 @@ describe("a request passed through", () => {
     ).toEqual([]);
   });
 
-  test("is repaired by forgetting its thinking, which another account may not be able to read", () => {
+  test("a request passed through is repaired by forgetting its thinking, which another account may not be able to read", () => {
     const said = { role: "assistant", content: "!" };
     const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];
     expect(chat.repairRequest?.({ model: "m", messages })).toEqual({ model: "m", messages: [user("?"), said] });
   });
 
-  test("knows what its reply must be fixed to", () => {
+  test("a request passed through knows what its reply must be fixed to", () => {
     expect(chat.replyContext({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
       model: "m",
       usage: true,

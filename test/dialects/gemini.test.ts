@@ -422,7 +422,7 @@ const runs = { numRuns: triesOf(300) };
 describe("a reply", () => {
   const contentOf = (body: Json) => body.candidates[0].content;
 
-  test("says the same full, as events and as an array, wherever it is beaten", () => {
+  test("a reply to a Gemini client says the same full, as events and as an array, wherever it is beaten", () => {
     fc.assert(
       fc.property(reply, fc.integer({ min: 1, max: 5 }), (events, every) => {
         const full = geminiReader.decodeReply(gemini.encodeReply(events, asked()));
@@ -464,7 +464,7 @@ describe("a reply", () => {
     );
   });
 
-  test("shows thoughts to who asked for them alone, and signs for everyone", () => {
+  test("a reply to a Gemini client shows thoughts to who asked for them alone, and signs for everyone", () => {
     const events: ReplyEvent[] = [
       { type: "start", id: "r1", model: "m" },
       { type: "block-start", block: { kind: "thinking" } },

@@ -140,19 +140,19 @@ describe("what the upstream refuses of a request", () => {
 });
 
 describe("a client's own request", () => {
-  test("goes up as it is when nothing is wrong with it", () => {
+  test("a client's own request goes up as it is when nothing is wrong with it", () => {
     const body = jsonAt("messages-accepted", "request.json");
     expect(messages.fixRequest(body, facts)).toEqual({ set: {}, remove: [], fixups: [], dropped: [] });
   });
 
-  test("has only the members changed that a fixup is about", () => {
+  test("a client's own request has only the members changed that a fixup is about", () => {
     const body = jsonAt("messages-system-role", "request.json");
     expect(Object.keys(messages.fixRequest(body, facts).set).sort()).toEqual(["messages", "system"]);
     const fields = jsonAt("messages-unsupported-fields", "request.json");
     expect(messages.fixRequest(fields, facts)).toMatchObject({ set: {}, fixups: ["unsupported-fields"] });
   });
 
-  test("is left to the upstream to refuse when it is malformed", () => {
+  test("a client's own request is left to the upstream to refuse when it is malformed", () => {
     const odd = [5, null, "x", [null], [1], [{}], [{ role: 1, content: 5 }], [{ role: "user", content: [null] }]];
     for (const value of odd)
       for (const key of ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "max_tokens"])
@@ -174,7 +174,7 @@ describe("a client's own request", () => {
     expect((body.messages as JsonObject[]).at(-1)).toEqual(result("mine"));
   });
 
-  test("means through the hub what it means when it is passed through", () => {
+  test("a client's own request means through the hub what it means when it is passed through", () => {
     fc.assert(
       fc.property(request, models, (body, model) => {
         expect(meaning(throughHub(body, model))).toEqual(meaning(fixed(body, model).body));
@@ -183,7 +183,7 @@ describe("a client's own request", () => {
     );
   });
 
-  test("is sound after its fixups, so that they find nothing more to do", () => {
+  test("a client's own request is sound after its fixups, so that they find nothing more to do", () => {
     fc.assert(
       fc.property(request, models, (body, model) => {
         expect(fixed(fixed(body, model).body, model).fixups).toEqual([]);
@@ -233,7 +233,7 @@ describe("the beta header", () => {
     expect(betasFor(header, body, counting)).toEqual({ betas, added });
   });
 
-  test("asks nothing of a model that thinks adaptively", () => {
+  test("the beta header asks nothing of a model that thinks adaptively", () => {
     expect(betasFor(null, budget, facts)).toEqual({ betas: [], added: [] });
   });
 
@@ -242,7 +242,7 @@ describe("the beta header", () => {
     expect(betasFor(header, fixed(jsonAt(quirk, "request.json"), facts).body, facts)).toEqual(wanted);
   });
 
-  test("is read under both its names, and left out when empty", () => {
+  test("the beta header is read under both its names, and left out when empty", () => {
     const read = (headers: Record<string, string>) =>
       messages.requestHeaders?.(new Headers(headers), {}, facts).headers;
     expect(read({ "anthropic-beta": context })).toEqual({ "anthropic-beta": context });
@@ -707,12 +707,12 @@ describe("a reply that is passed through", () => {
     }
   });
 
-  test("leaves every sound frame the very object it was", () => {
+  test("a reply that is passed through leaves every sound frame the very object it was", () => {
     const frames = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
     expect(passed(frames).out.every((each, index) => each === frames[index])).toBe(true);
   });
 
-  test("leaves a large frame the object it was, too", () => {
+  test("a reply that is passed through leaves a large frame the object it was, too", () => {
     const frames = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
     const text = 'größe "x"\n'.repeat(10_000);
     const large = frame({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
@@ -736,7 +736,7 @@ describe("a reply that is passed through", () => {
       '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\x"}}',
     ],
     ["an array", "[1]"],
-  ])("ends in an error at an event that is %s, and tells nothing of it", (_, data) => {
+  ])("a reply that is passed through ends in an error at an event that is %s, and tells nothing of it", (_, data) => {
     const good = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
     const bad = { event: "content_block_delta", data };
     const { out } = passed([...good.slice(0, 3), bad, ...good.slice(3)]);
@@ -772,7 +772,7 @@ describe("a reply that is passed through", () => {
     expect(fixups).toEqual(["error-event"]);
   });
 
-  test("keeps an error of the upstream, as it is", () => {
+  test("a reply that is passed through keeps an error of the upstream, as it is", () => {
     const error = frame({
       type: "error",
       error: { type: "overloaded_error", message: "Overloaded" },

@@ -1102,7 +1102,7 @@ function responseOf(events: JsonObject[]): JsonObject {
 const outputOf = (events: JsonObject[]) => responseOf(events).output as JsonObject[];
 
 describe("a stream written", () => {
-  test("sends every event, numbered from 0, with the client's name of the model", () => {
+  test("a stream written sends every event, numbered from 0, with the client's name of the model", () => {
     const events = streamed([
       start,
       ...text("Hel", "lo"),

@@ -196,7 +196,7 @@ describe("the report of a model that searches", () => {
     end_index: 1,
   });
 
-  test("gives each page the paragraphs that cite it, and loses none", () => {
+  test("the report of a model that searches gives each page the paragraphs that cite it, and loses none", () => {
     const words = "Heading\nRed ones.\n\nBlack ones.\nThe end.";
     expect(
       report(words, [cite("https://a", 8), cite("https://b?utm_source=openai", 20), cite("https://c", 21)]),
@@ -209,7 +209,7 @@ describe("the report of a model that searches", () => {
     });
   });
 
-  test("is nothing without a search", () => {
+  test("the report of a model that searches is nothing without a search", () => {
     expect(report("From memory.", [cite("https://a", 0)], false)).toBeUndefined();
   });
 

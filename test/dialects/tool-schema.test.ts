@@ -46,7 +46,7 @@ describe("a pattern with Unicode classes", () => {
 describe("a union at the root", () => {
   const [a, b, c] = [{ type: "string" }, { type: "number" }, { type: "boolean" }];
 
-  test("is one object of all properties; what every branch requires is required", () => {
+  test("a union at the root is one object of all properties; what every branch requires is required", () => {
     const { schema, fixups, dropped } = fit({
       description: "Either.",
       properties: { c },

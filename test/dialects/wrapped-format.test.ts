@@ -49,7 +49,7 @@ describe("the schema", () => {
     }
   });
 
-  test("keeps what its references point to", () => {
+  test("a wrapped schema keeps what its references point to", () => {
     const tree = { type: "array", items: { anyOf: [{ $ref: "#" }, { $ref: "#/$defs/leaf" }] }, $defs: { leaf: {} } };
     expect(sent({ schema: tree }).conversation.format?.schema).toMatchObject({
       properties: { answer: { items: { anyOf: [{ $ref: "#/properties/answer" }, { $ref: "#/$defs/leaf" }] } } },
@@ -59,7 +59,7 @@ describe("the schema", () => {
 });
 
 describe("the reply", () => {
-  test("is the value as the model wrote it, in whatever pieces it comes", () => {
+  test("the reply to a wrapped schema is the value as the model wrote it, in whatever pieces it comes", () => {
     const cut = (text: string, places: number[]) =>
       [0, ...places.map((place) => place % (text.length + 1)).sort((a, b) => a - b), text.length].map((to, at, all) =>
         text.slice(all[at - 1] ?? 0, to),

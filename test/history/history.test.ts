@@ -68,7 +68,7 @@ const many = (count: number, differing: (index: number) => Partial<Entry> = () =
   Array.from({ length: count }, (_, index) => differing(index));
 
 describe("an exchange", () => {
-  test("is read back as it was written, unknown staying unknown", async () => {
+  test("an exchange is read back as it was written, unknown staying unknown", async () => {
     const history = open();
     const written = entry();
     history.add(written);
@@ -82,7 +82,7 @@ describe("an exchange", () => {
     expect(history.get("req_nobody")).toBeUndefined();
   });
 
-  test("is on disk a moment later without anybody asking", async () => {
+  test("an exchange is on disk a moment later without anybody asking", async () => {
     const history = open();
     history.add(entry());
     expect(history.count()).toBe(0);
@@ -307,7 +307,7 @@ describe("a clock that leaps", () => {
     expect(history.count()).toBe(0);
   });
 
-  test("counts when it has lasted for a day: a machine may have slept, or been wrong before", async () => {
+  test("a clock that leaps counts when it has lasted for a day: a machine may have slept, or been wrong before", async () => {
     const history = clocked();
     fill(history, many(100));
     wall += 20 * day;
@@ -321,7 +321,7 @@ describe("a clock that leaps", () => {
     expect(history.count()).toBe(0);
   });
 
-  test("does not stop what is too old by the other clock", async () => {
+  test("a clock that leaps does not stop what is too old by the other clock", async () => {
     const history = clocked();
     fill(history, [{ started_at_ms: noon - 14 * day + 1 }, {}]);
     wall += 30 * day;
@@ -344,7 +344,7 @@ describe("a clock that leaps", () => {
     expect(history.count()).toBe(99);
   });
 
-  test("is no matter where the file was written lately by the same clock: rows that are all too old go", async () => {
+  test("a clock that leaps is no matter where the file was written lately by the same clock: rows that are all too old go", async () => {
     const now = Date.now();
     wall = now;
     const before = clocked();

@@ -48,7 +48,7 @@ describe("a key", () => {
     expect(clientKeysOf(["k-one-0123456789", "k-two-0123456789"], "k-env")).toHaveLength(2);
   });
 
-  test("is limited if it has models or budgets of its own", () => {
+  test("a key is limited if it has models or budgets of its own", () => {
     const limited = (given: object) => clientKeysOf([{ name: "ci", key: "k", ...given }], undefined)[0]!.limited;
     expect(limited({})).toBe(false);
     expect(limited({ budgets: [] })).toBe(false);
@@ -97,7 +97,7 @@ describe("a key", () => {
     expect(thrownBy(() => requireModel(keyOf({ isRevoked: () => false }), "gpt-4.1"))).toBeUndefined();
   });
 
-  test("is named in an error from its first letter on, and no longer than a name may be", () => {
+  test("a key is named in an error from its first letter on, and no longer than a name may be", () => {
     expect(keyNotFound("ci").message).toBe("There is no client key `ci`.");
     expect(keyNotFound("x".repeat(200)).message).toBe(`There is no client key \`${"x".repeat(127)}\`.`);
     expect(memberNotFound("anna").message).toStartWith("There is no member anna; ");
@@ -135,7 +135,7 @@ test("a key is made once for a name in any case, beside those that have none, an
 describe("the list of keys", () => {
   const options = { now, required: true, servedWithout: "nobody" } as const;
 
-  test("shows what each may use, until when, and when it was last used", () => {
+  test("the list of keys shows what each may use, until when, and when it was last used", () => {
     const keys = [keyOf({ models: ["gpt-*"], expiresAt: now }), keyOf({ name: null })];
     const lastUsed = (name: string) => (name === "ci" ? 7 : 8);
     expect(keyList(keys, { ...options, lastUsed }).items).toEqual([
@@ -145,7 +145,7 @@ describe("the list of keys", () => {
     expect(keyList(keys, options).items[0]!.last_used_at_ms).toBeNull();
   });
 
-  test("is said to be the environment's only where it is, and has limits only for a member", () => {
+  test("the list of keys is said to be the environment's only where it is, and has limits only for a member", () => {
     expect(keyList([], options)).toEqual({
       ...{ items: [], required: true, served_without: "nobody", from_environment: false, limits: null },
     });
@@ -160,7 +160,7 @@ describe("the list of keys", () => {
     ["members who need keys", 1, false, true, true, "others"],
     ["nothing else, where that means everybody", 1, false, false, true, "anyone"],
     ["nothing else, where that means nobody", 1, false, false, false, "nobody"],
-  ])("says who is served without it: %s", (_, count, hasLegacy, needKeys, allowOpen, expected) => {
+  ])("the list of keys says who is served without it: %s", (_, count, hasLegacy, needKeys, allowOpen, expected) => {
     const config = { current: parseConfig({ auth: { apiKeys: Array(count).fill("k-one-0123456789") } }) };
     const environment = { clientKey: hasLegacy ? "k-env" : undefined };
     const served = servedWithoutKeys({ config, environment, members: { needKeys }, allowOpen });
@@ -191,20 +191,20 @@ describe("the list of members", () => {
   const page = (given: object) => memberList(members, { sort: "name", offset: 0, limit: 9, ...given }, now);
   const names = async (given: object) => (await page(given)).items.map(({ name }) => name);
 
-  test("is in the order of names, or by what was used, the largest first", async () => {
+  test("the list of members is in the order of names, or by what was used, the largest first", async () => {
     expect(await names({})).toEqual(["Anna", "ben", "cleo"]);
     expect(await names({ sort: "requests" })).toEqual(["Anna", "ben", "cleo"]);
     expect(await names({ sort: "cost" })).toEqual(["ben", "Anna", "cleo"]);
     expect(await names({ sort: "last" })).toEqual(["ben", "Anna", "cleo"]);
   });
 
-  test("has a page of those whose names have a part, in any case, and counts all of them", async () => {
+  test("the list of members has a page of those whose names have a part, in any case, and counts all of them", async () => {
     expect(await names({ name: "N" })).toEqual(["Anna", "ben"]);
     expect(await page({ offset: 1, limit: 1 })).toMatchObject({ items: [{ name: "ben" }], total: 3 });
     expect(await page({ name: "x" })).toMatchObject({ items: [], total: 0, since_ms: Date.UTC(2026, 10, 1) });
   });
 
-  test("has what each has: nothing used is 0, and what is not known is null", async () => {
+  test("the list of members has what each has: nothing used is 0, and what is not known is null", async () => {
     const { items } = await page({});
     expect(items).toMatchObject([
       { keys: 2, accounts: [], invitation_expires_at_ms: null, request_count: 5, nano_credits: null, premium_units: 2 },
@@ -248,7 +248,7 @@ describe("a member", () => {
     else expect(trouble).toStartWith(expected);
   });
 
-  test("is given models and a life of keys from a day to ten years, or none", () => {
+  test("a member is given models and a life of keys from a day to ten years, or none", () => {
     const read = (sent: object) => memberLimitsSchema().safeParse(sent);
     for (const key_days of [1, 3_650, null]) expect(read({ key_days }).success, `${key_days}`).toBe(true);
     for (const key_days of [0, 3_651, 1.5, -1]) expect(read({ key_days }).success, `${key_days}`).toBe(false);
@@ -259,6 +259,6 @@ describe("a member", () => {
     expect(limitsOf({ models: ["gpt-*", "*"] })).toEqual({ models: null });
   });
 
-  test("is shown what was used since the first of the month in UTC", () =>
+  test("a member is shown what was used since the first of the month in UTC", () =>
     expect(startOfMonth(Date.parse("2026-12-31T23:59:59Z"))).toBe(Date.UTC(2026, 11, 1)));
 });

@@ -57,7 +57,7 @@ const json = fc.letrec<{ value: string }>((tie) => ({
 })).value;
 
 describe("a skeleton", () => {
-  test("has few of the bytes of a long text, and gives all of them back", () => {
+  test("a skeleton has few of the bytes of a long text, and gives all of them back", () => {
     const sent = JSON.stringify({ content: "hello ß ".repeat(100_000), model: "m" });
     const skeleton = skeletonOf(bytesOf(sent))!;
     expect(skeleton.text.length).toBeLessThan(1000);
@@ -66,7 +66,7 @@ describe("a skeleton", () => {
     expect(skeleton.whole(JSON.parse(skeleton.text).content)).toBe(JSON.parse(sent).content);
   });
 
-  test("says what the JSON says, whatever is in its texts", () => {
+  test("a skeleton says what the JSON says, whatever is in its texts", () => {
     let made = 0;
     fc.assert(
       fc.property(json, (sent) => {
@@ -83,7 +83,7 @@ describe("a skeleton", () => {
     expect(made, "texts long enough for a skeleton").toBeGreaterThan(10);
   });
 
-  test("refuses what JSON.parse refuses: cut at any byte, or with any byte replaced", () => {
+  test("a skeleton refuses what JSON.parse refuses: cut at any byte, or with any byte replaced", () => {
     const sent = `{"a":"${"x\\n\\u00e9".repeat(240)}\\\\","b":["${'\\"ß'.repeat(520)}"],"${"k".repeat(2100)}" :1}`;
     const bytes = bytesOf(sent);
     expect(skeletonOf(bytes)).toBeDefined();
@@ -101,7 +101,7 @@ describe("a skeleton", () => {
     expect(differing).toEqual([]);
   });
 
-  test("is not made of JSON with U+0010, so that no text is taken for a mark", () => {
+  test("a skeleton is not made of JSON with U+0010, so that no text is taken for a mark", () => {
     const long = "x".repeat(3000);
     const [, mark] = /(\\u0010\w+;)/.exec(skeletonOf(bytesOf(JSON.stringify([long, "other"])))!.text)!;
     expect(skeletonOf(bytesOf(`["${long}","${mark}"]`))).toBeUndefined();
@@ -113,14 +113,14 @@ describe("a skeleton", () => {
     expect(() => skeleton.fill(skeleton.text)).toThrow("JSON within a string");
   });
 
-  test("keeps a long key", () => {
+  test("a skeleton keeps a long key", () => {
     const sent = `{"${"k".repeat(3000)}"\n : "${"v".repeat(3000)}"}`;
     const skeleton = skeletonOf(bytesOf(sent))!;
     expect(Object.keys(JSON.parse(skeleton.text))).toEqual(["k".repeat(3000)]);
     expect(throughSkeleton(bytesOf(sent))).toEqual(JSON.parse(sent));
   });
 
-  test("does not write a text into JSON within a string", () => {
+  test("a skeleton does not write a text into JSON within a string", () => {
     const skeleton = skeletonOf(bytesOf(JSON.stringify({ a: "x".repeat(3000) })))!;
     expect(() => skeleton.fill(JSON.stringify({ nested: skeleton.text }))).toThrow("JSON within a string");
   });

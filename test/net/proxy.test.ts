@@ -123,7 +123,7 @@ test("the same variables and exceptions count as for Bun's own fetch, in both ca
 describe("the proxy that is named", () => {
   const through = (HTTPS_PROXY: string, more = {}) => proxyFor("https://api.github.com/x", { HTTPS_PROXY, ...more });
 
-  test("is known without its user name and password", () => {
+  test("the proxy that is named is known without its user name and password", () => {
     expect(through("http://user:p%40ss@Proxy.Corp:8080/path")).toEqual({
       variable: "HTTPS_PROXY",
       address: "http://proxy.corp:8080",
@@ -159,7 +159,7 @@ describe("the proxy that is named", () => {
     expect(ignoredProxy("https://api.github.com", { ...env, NO_PROXY: "*" })).toBe(undefined);
   });
 
-  test("is not asked for what NO_PROXY names, nor ever for this machine", () => {
+  test("the proxy that is named is not asked for what NO_PROXY names, nor ever for this machine", () => {
     const proxied = (url: string, NO_PROXY: string) =>
       proxyFor(url, { HTTPS_PROXY: "http://p:1", HTTP_PROXY: "http://p:1", NO_PROXY }) !== undefined;
     expect(proxied("https://10.1.2.3/", "10.0.0.0/8")).toBe(false);

@@ -255,7 +255,7 @@ describe("the test button", () => {
     return response.json();
   };
 
-  test("sends a notice, or says what failed without the address", async () => {
+  test("the test button sends a notice, or says what failed without the address", async () => {
     await using receiver = startReceiver(204, 404);
     await using proxy = await startProxy({ config: { notices: { webhookUrl: receiver.url } } });
     expect(await press(proxy)).toEqual({ faults: [] });

@@ -97,7 +97,7 @@ describeWithPostgres("a team's notices", () => {
 });
 
 describeWithPostgres("a budget for each member", () => {
-  test("has a notice for each threshold and member, once in the team, which names the member", async () => {
+  test("a budget for each member has a notice for each threshold and member, once in the team, which names the member", async () => {
     await using postgres = await sharedPostgres();
     await using leader = await startTeamApp(postgres);
     await using other = await startTeamApp(postgres, { env: leader.env, demo: leader.demo });

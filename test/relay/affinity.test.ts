@@ -112,7 +112,7 @@ describe("a session", () => {
     [{ "x-session-affinity": "s-1" }, {}],
     [{ "x-session-id": "s-1" }, {}],
     [{}, { prompt_cache_key: "s-1" }],
-  ])("stays with its account when `accountAffinity` is on: %j %j", async (headers, more) => {
+  ])("a session stays with its account when `accountAffinity` is on: %j %j", async (headers, more) => {
     await using proxy = await timed({ ...two, config: { accountAffinity: true } });
     const mine = await say(proxy, headers, more);
     const others = [];
@@ -123,7 +123,7 @@ describe("a session", () => {
     expect(others.length).toBe(4);
   });
 
-  test("takes turns like any other request when it is off", async () => {
+  test("a session takes turns like any other request when it is off", async () => {
     await using proxy = await timed(two);
     const headers = { "x-session-id": "s-1" };
     expect([await say(proxy, headers), await say(proxy, headers)]).toEqual(["octo", "work"]);

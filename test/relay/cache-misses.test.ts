@@ -45,7 +45,7 @@ const accounts = ["one-demo", "two-demo"].map((login, at) => ({
 const start = (config: object = {}) => timed({ demo: { accounts: accounts.slice(0, 1), generation: "B" }, config });
 
 describe("a miss", () => {
-  test("is none for the first turn, nor for those that find it", async () => {
+  test("a cache miss is none for the first turn, nor for those that find it", async () => {
     await using proxy = await start();
     expect(await send(proxy)).toBe(null);
     for (let turns = 1; turns < 4; turns++) expect(await send(proxy, { turns })).toBe(null);
@@ -56,14 +56,14 @@ describe("a miss", () => {
     ["system", { system: words("The time is 12:01. Be brief.", 700) }],
     ["tools", { tools: [tool("read"), tool("write")] }],
     ["model", { model: "gpt-5.4" }],
-  ])("is of the %s if that changed", async (reason, changed) => {
+  ])("a cache miss is of the %s if that changed", async (reason, changed) => {
     await using proxy = await start();
     await send(proxy);
     expect(await send(proxy, { turns: 1, ...changed })).toBe(reason);
     expect(await send(proxy, { turns: 2, ...changed })).toBe(null);
   });
 
-  test("is of time after more than five minutes", async () => {
+  test("a cache miss is of time after more than five minutes", async () => {
     await using proxy = await start();
     await send(proxy);
     proxy.pass(4 * 60_000);
@@ -75,7 +75,7 @@ describe("a miss", () => {
   test.each([
     ["five minutes", {}, "expired"],
     ["an hour", { ephemeral_1h_input_tokens: 2_900 }, "unknown"],
-  ])("is of time by how long the prompt was written for: %s", async (_, cache_creation, afterTen) => {
+  ])("a cache miss is of time by how long the prompt was written for: %s", async (_, cache_creation, afterTen) => {
     await using proxy = await start({ promptCache: "1h" });
     let read = 0;
     proxy.demo.intercept(
@@ -111,7 +111,7 @@ describe("a miss", () => {
     expect(await send(proxy, { model: haiku, turns: 4 })).toBe("expired_long");
   });
 
-  test("is of the account if another one served", async () => {
+  test("a cache miss is of the account if another one served", async () => {
     await using proxy = await timed({ demo: { accounts, generation: "B" }, config: { freeModelRouting: "in-order" } });
     await send(proxy);
     const served = proxy.rows()[0]!.account_id;
@@ -120,26 +120,26 @@ describe("a miss", () => {
     expect(await send(proxy, { turns: 1 })).toBe("account");
   });
 
-  test("is of the missing key if the client names no session", async () => {
+  test("a cache miss is of the missing key if the client names no session", async () => {
     await using proxy = await start();
     const reasons = [];
     for (let turns = 0; turns < 6; turns++) reasons.push(await send(proxy, { turns, headers: {} }));
     expect(new Set(reasons)).toEqual(new Set([null, "no_key"]));
   });
 
-  test("is of the missing marks if a client of Claude's own dialect sets none", async () => {
+  test("a cache miss is of the missing marks if a client of Claude's own dialect sets none", async () => {
     await using proxy = await start();
     await send(proxy, { model: haiku });
     expect(await send(proxy, { model: haiku, turns: 1 })).toBe("no_marks");
   });
 
-  test("is of a shorter prompt if the client compacted it", async () => {
+  test("a cache miss is of a shorter prompt if the client compacted it", async () => {
     await using proxy = await start();
     await send(proxy, { turns: 60 });
     expect(await send(proxy, { turns: 40, past: "In short:" })).toBe("shortened");
   });
 
-  test("is not found in a session's other agent, which has another prompt", async () => {
+  test("a cache miss is not found in a session's other agent, which has another prompt", async () => {
     await using proxy = await start();
     await send(proxy);
     expect(await send(proxy, { first: "Search the files.", system: words("Search well.", 700) })).toBe(null);

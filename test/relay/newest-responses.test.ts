@@ -51,7 +51,7 @@ describe("a namespace of tools", () => {
     }
   });
 
-  test("is named in a call whose client has lost it, and the rest of the conversation is as it was", async () => {
+  test("a namespace of tools is named in a call whose client has lost it, and the rest of the conversation is as it was", async () => {
     const [words, bare, found] = [says("Hi."), call("call_1", "read"), output("call_1")];
     const input = [words, bare, found];
     const { status, calls, sent } = await ask("/v1/responses", { model, store: false, tools: [mcp("Files.")], input });
@@ -59,7 +59,7 @@ describe("a namespace of tools", () => {
     expect(sent.input).toEqual([words, { ...bare, namespace: "mcp__files" }, found]);
   });
 
-  test("stays in the calls of a conversation that is translated because a tool runs here", async () => {
+  test("a namespace of tools stays in the calls of a conversation that is translated because a tool runs here", async () => {
     const tools = [
       mcp("Files."),
       look("mcp__files__read"),

@@ -109,7 +109,7 @@ describe("a model that always thinks", () => {
   const model = "claude-opus-5.5";
   const disabled = request(model, { thinking: { type: "disabled" } });
 
-  test("is asked without the switch once it has refused it, and its adaptive thinking stays", async () => {
+  test("a model that always thinks is asked without the switch once it has refused it, and its adaptive thinking stays", async () => {
     const first = await ask(disabled);
     expect([first.status, first.calls.map(({ status }) => status)]).toEqual([200, [400, 200]]);
     expect(first.sent.thinking).toBeUndefined();
@@ -125,7 +125,7 @@ describe("a model that always thinks", () => {
   test.each([
     ["/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "none" }],
     ["/v1/responses", { input: "Hi", reasoning: { effort: "none" } }],
-  ])("answers a client of %s that asks for no reasoning", async (path, body) => {
+  ])("a model that always thinks answers a client of %s that asks for no reasoning", async (path, body) => {
     await using fresh = await startProxy({ demo: { generation: "C" } });
     expect((await fresh.post(path, { model, ...body })).status).toBe(200);
   });

@@ -136,7 +136,7 @@ describe("an engine that fails", () => {
     [() => new Response("who are you, red pandas?", { status: 401 }), "unavailable"],
     [() => new Response("<html>", { headers: { "content-type": "text/html" } }), "unavailable"],
     [() => Response.json([]), "unavailable"],
-  ])("is an error of the tool", async (answer, code) => {
+  ])("an engine that fails is an error of the tool", async (answer, code) => {
     await using engine = startEngine(answer);
     const settings = { name: "brave", apiKey: key, url: engine.url };
     await using proxy = await startProxy({ config: { webSearchEngine: settings } });
@@ -148,7 +148,7 @@ describe("an engine that fails", () => {
     expect(JSON.stringify(proxy.rows()) + proxy.lines.join()).not.toContain("red pandas");
   });
 
-  test("is left when the client hangs up", async () => {
+  test("an engine that fails is left when the client hangs up", async () => {
     let isGone = false;
     await using engine = startEngine(
       (request) =>

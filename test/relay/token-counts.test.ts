@@ -257,7 +257,7 @@ describe("a translated stream to a Messages client", () => {
     expect(proxy.rows()[0]).toMatchObject({ input_tokens: counted, tokens_estimated: 0 });
   });
 
-  test("keeps the estimate where the upstream reports nothing, and the row says so", async () => {
+  test("a translated stream to a Messages client keeps the estimate where the upstream reports nothing, and the row says so", async () => {
     const chunk = (choice: object) => `data: ${JSON.stringify({ id: "x", choices: [{ index: 0, ...choice }] })}\n\n`;
     proxy.demo.intercept("/chat/completions", async () => {
       // The worker counts in order: the estimate is there by now.
@@ -280,7 +280,7 @@ describe("a translated stream to a Messages client", () => {
     });
   });
 
-  test("does not wait for the worker: the prompt's length is an estimate, too", async () => {
+  test("a translated stream to a Messages client does not wait for the worker: the prompt's length is an estimate, too", async () => {
     // The worker is busy for seconds.
     const busy = Array.from({ length: 4 }, () =>
       proxy.post("/v1/messages/count_tokens", ask("gpt-5.4", 0, { system: code.repeat(60) })),
@@ -312,7 +312,7 @@ describe("a prompt beyond maxPromptTokens", () => {
   };
   const sent = () => proxy.demo.journal.filter(({ method, path }) => method === "POST" && path !== "/login").length;
 
-  test("is refused in the words of Claude's own clients, and nothing is sent", async () => {
+  test("a prompt beyond maxPromptTokens is refused in the words of Claude's own clients, and nothing is sent", async () => {
     const before = sent();
     const response = await proxy.post("/v1/messages", asks["/v1/messages"]);
     expect(response.status).toBe(400);
@@ -324,15 +324,18 @@ describe("a prompt beyond maxPromptTokens", () => {
     expect(proxy.rows()[0]).toMatchObject({ http_status: 400, error_type: "context_length_exceeded" });
   });
 
-  test.each(["/v1/chat/completions", "/v1/responses"] as const)("is refused with OpenAI's code on %s", async (path) => {
-    const response = await proxy.post(path, asks[path]);
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({
-      error: { code: "context_length_exceeded", message: expect.stringContaining("maximum context length is 20000") },
-    });
-  });
+  test.each(["/v1/chat/completions", "/v1/responses"] as const)(
+    "a prompt beyond maxPromptTokens is refused with OpenAI's code on %s",
+    async (path) => {
+      const response = await proxy.post(path, asks[path]);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({
+        error: { code: "context_length_exceeded", message: expect.stringContaining("maximum context length is 20000") },
+      });
+    },
+  );
 
-  test("is let through where only a count that errs high says so", async () => {
+  test("a prompt beyond maxPromptTokens is let through where only a count that errs high says so", async () => {
     const { tokens } = await count(proxy, { model: "gpt-5.4", messages: [{ role: "user", content: long }] });
     // The estimate is 1.15 times the vocabulary's count: what the model counts may be below the limit.
     await proxy.app.config.change({ maxPromptTokens: { "gpt-5.4": Math.floor(tokens * 0.85) } });

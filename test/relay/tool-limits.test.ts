@@ -40,7 +40,7 @@ function callsOf(...calls: [id: string, name: string, input: object][]): Respons
 }
 
 describe("a limit of uses", () => {
-  test("takes its own tool away, and leaves the others", async () => {
+  test("a limit of uses takes its own tool away, and leaves the others", async () => {
     await using proxy = await startProxy({ config: { webFetch: true } });
     let turn = 0;
     proxy.demo.intercept(

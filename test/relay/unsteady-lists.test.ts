@@ -39,7 +39,7 @@ async function start(unsteady = [flash]) {
 }
 
 describe("a model that the last list lacks", () => {
-  test("is listed and serves for 24 hours, marked on the page and in the admin API", async () => {
+  test("a model that the last list lacks is listed and serves for 24 hours, marked on the page and in the admin API", async () => {
     await using upstream = await start();
     expect(await upstream.isListed()).toBe(true);
     upstream.clock.at += 23 * hours;
@@ -53,14 +53,14 @@ describe("a model that the last list lacks", () => {
     expect(await upstream.shown()).toMatchObject({ absent: false });
   });
 
-  test("is gone after 24 hours", async () => {
+  test("a model that the last list lacks is gone after 24 hours", async () => {
     await using upstream = await start();
     expect(await upstream.isListed()).toBe(true);
     upstream.clock.at += 24 * hours;
     expect(await upstream.isListed()).toBe(false);
   });
 
-  test("is kept if the clock was set back meanwhile", async () => {
+  test("a model that the last list lacks is kept if the clock was set back meanwhile", async () => {
     await using upstream = await start();
     expect(await upstream.isListed()).toBe(true);
     upstream.clock.at += 1 * minutes;
@@ -69,7 +69,7 @@ describe("a model that the last list lacks", () => {
     expect(await upstream.shown()).toMatchObject({ absent: true });
   });
 
-  test("is gone at once when the upstream refuses it", async () => {
+  test("a model that the last list lacks is gone at once when the upstream refuses it", async () => {
     await using upstream = await start([]);
     expect(await upstream.isListed()).toBe(true);
     // The account loses the model.
@@ -85,7 +85,7 @@ describe("a model that the last list lacks", () => {
 });
 
 describe("a name that the first list lacks", () => {
-  test("is looked for in one more list, and served if that one has it", async () => {
+  test("a name that the first list lacks is looked for in one more list, and served if that one has it", async () => {
     await using upstream = await start([]);
     // The second request is the one that offerOnly itself sends.
     offerOnly(upstream.proxy.demo, { "gpt-5-mini": ["/chat/completions"] }, 2);

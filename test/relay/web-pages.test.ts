@@ -50,11 +50,11 @@ describe("the charset of a page", () => {
     ["a comment only", Buffer.from("<!-- <meta charset=latin1> --><p>Zürich"), "Zürich"],
     ["a charset that it cannot have", Buffer.from("<meta charset=utf-16><p>Zürich"), "Zürich"],
     ["a charset that nobody knows", Buffer.from("<meta charset=x-none><p>Zürich"), "Zürich"],
-  ])("is named by %s", async (_by, bytes, text) => {
+  ])("the charset of a page is named by %s", async (_by, bytes, text) => {
     expect(await served(bytes)).toMatchObject({ text });
   });
 
-  test("is the header's where both name one", async () => {
+  test("the charset of a page is the header's where both name one", async () => {
     const body = Buffer.from("<meta charset=latin1><p>Zürich");
     expect(await served(body, { "content-type": "text/html; charset=utf-8" })).toMatchObject({ text: "Zürich" });
   });

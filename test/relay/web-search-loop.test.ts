@@ -78,7 +78,7 @@ describe("the next answer", () => {
     expect(plain(again.slice(0, prompt.length))).toBe(plain(prompt));
   });
 
-  test("may have another search, up to the client's limit", async () => {
+  test("the next answer may have another search, up to the client's limit", async () => {
     await using proxy = await startProxy();
     // The model searches whenever it may.
     proxy.demo.intercept(

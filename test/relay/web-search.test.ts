@@ -325,7 +325,7 @@ describe.each(upstreams)("on a model of %s", (upstream) => {
 });
 
 describe("a search in the history", () => {
-  test("is a row of its own, linked to its request, an agent's, and has no query", async () => {
+  test("a search in the history is a row of its own, linked to its request, an agent's, and has no query", async () => {
     await using own = await startProxy();
     const body = {
       model: "claude-sonnet-4.6",

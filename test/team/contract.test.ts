@@ -150,7 +150,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
   });
 
   describe("the config", () => {
-    test("is empty at first, and what is changed is kept", async () => {
+    test("a team's config is empty at first, and what is changed is kept", async () => {
       const { stores, open } = await world();
       const config = stores.openConfig();
       expect([config.stored, config.fault, config.current.logLevel]).toEqual([{}, undefined, "info"]);
@@ -300,7 +300,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
   describe("the history", () => {
     const options = { retentionDays: () => 14, maxRows: () => 100_000, warn: unreachable, now: () => noon };
 
-    test("returns rows as they were added: their unknown values, odd texts, the newest first", async () => {
+    test("a team's history returns rows as they were added: their unknown values, odd texts, the newest first", async () => {
       const { stores, open } = await world();
       const history = stores.openHistory(options);
       const odd = "naïve 🎉 \u0001\t\n\"quoted\" \\ 'single' $1 \u2028";

@@ -72,7 +72,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     return row.reserved;
   };
 
-  test("is two per cent, and costs nothing while the budget is not used", async () => {
+  test("a lease of a budget is two per cent, and costs nothing while the budget is not used", async () => {
     const { leases, at, row, replica } = await opened();
     await at(1);
     leases.use(today, 1);
@@ -90,7 +90,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     await replica.close();
   });
 
-  test("is taken anew after five minutes in which it was used, or when a request needs more", async () => {
+  test("a lease of a budget is taken anew after five minutes in which it was used, or when a request needs more", async () => {
     const { leases, at, row, replica } = await opened();
     leases.use(today, 1);
     await at(10);
@@ -111,7 +111,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     await replica.close();
   });
 
-  test("follows the period: nothing of the one before stays reserved", async () => {
+  test("a lease of a budget follows the period: nothing of the one before stays reserved", async () => {
     const { leases, at, row, replica } = await opened();
     leases.use(today, 1);
     await at(10);
@@ -153,7 +153,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     await replica.close();
   });
 
-  test("is not given back while the ledger does not know what was spent of it", async () => {
+  test("a lease of a budget is not given back while the ledger does not know what was spent of it", async () => {
     const { leases, at, replica, setUnsettled } = await opened();
     leases.use(today, 1);
     await at(10);
@@ -193,7 +193,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     return { all, isGranted };
   }
 
-  test("is what a request of the same server gets before it is refused, and nobody else's", async () => {
+  test("a lease of a budget is what a request of the same server gets before it is refused, and nobody else's", async () => {
     const { all, isGranted } = await ledgers(2);
     const of = budgetSchema().parse({ ...budget, limit: 10 });
     expect(await isGranted(0, of)).toBe(true);
@@ -202,7 +202,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     expect([await isGranted(1, of), await isGranted(0, of), await isGranted(0, of)]).toEqual([false, true, false]);
   });
 
-  test("lets races over three servers grant exactly the limit, of a shared amount and of each holder's", async () => {
+  test("a lease of a budget lets races over three servers grant exactly the limit, of a shared amount and of each holder's", async () => {
     const { all, isGranted } = await ledgers(3);
     for (let round = 0; round < 12; round += 1) {
       const each = round % 2 === 0 ? undefined : "key";

@@ -8,7 +8,7 @@ import { individuals, startTeam, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 describeWithDatabases("a lost seal key", (postgres) => {
-  test("costs config and tokens; members, keys, limits and the history stay", async () => {
+  test("a lost seal key costs config and tokens; members, keys, limits and the history stay", async () => {
     const accounts = individuals("anna-demo");
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     const anna = await withTeamStores(team, async (stores) => {

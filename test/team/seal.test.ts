@@ -26,7 +26,7 @@ describe("a sealed secret", () => {
     expect(keyIdIn(one)).toBe(keyIdOf(keys[0]));
   });
 
-  test("does not open for another account, after any change, or without its key", () => {
+  test("a sealed secret does not open for another account, after any change, or without its key", () => {
     const seals = openSeals([keys[0]]);
     const sealed = seals.seal(secret, "account github.com/anna");
     expect(() => seals.open(sealed, "account github.com/bert")).toThrow("cannot be opened");

@@ -37,7 +37,7 @@ const namesOf = ({ app }: RunningProxy, kind: string) =>
   app.drift.sightings.filter((sighting) => sighting.kind === kind).map(({ name, where }) => `${where}: ${name}`);
 
 describe("an upstream that is as it was", () => {
-  test("has nothing new: neither the demo's replies, nor its models, headers and errors", async () => {
+  test("an upstream that is as it was has nothing new: neither the demo's replies, nor its models, headers and errors", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "plus-demo"] });
     await askAll(proxy);
     for (const directive of ["529", "503", "error-event", "failed", "refuse", "redacted"])
@@ -48,7 +48,7 @@ describe("an upstream that is as it was", () => {
     expect(proxy.app.drift.sightings).toEqual([]);
   });
 
-  test("has nothing new in the forms of Copilot's streams", () => {
+  test("an upstream that is as it was has nothing new in the forms of Copilot's streams", () => {
     for (const [form, { dialect, begin, words, end }] of Object.entries(copilotStreams("m"))) {
       const { events, typeOf } = codecs[dialect].knownNames();
       const found: string[] = [];

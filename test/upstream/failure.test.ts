@@ -160,7 +160,7 @@ describe("an error with status 200", () => {
     expect([byRow > 1, byCode > 1, byRow + byCode > 0]).toEqual([false, false, status !== 502]);
   });
 
-  test("means what an answer with that status would have meant", () => {
+  test("an error with status 200 means what an answer with that status would have meant", () => {
     const broken = (code: string) => readBrokenReply({ code, message: "Told." }, new Headers(), now);
     expect(broken("quota_exceeded")).toMatchObject({ remedy: "next-account", account: { name: "exhausted" } });
     expect(broken("invalid_encrypted_content")).toMatchObject({ remedy: "repair", error: { status: 400 } });

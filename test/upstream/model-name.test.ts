@@ -94,7 +94,7 @@ describe("a long list", () => {
     }
   };
 
-  test("has a name in another spelling", () => {
+  test("a long list has a name in another spelling", () => {
     expect(attempt("GPT-abcdefgh-3501.1-20250929")).toBe(long[3501]!);
   });
 

@@ -25,7 +25,7 @@ describe("a listed model", () => {
     },
   );
 
-  test("is enabled unless its terms say otherwise", () => {
+  test("a listed model is enabled unless its terms say otherwise", () => {
     const state = (policy: unknown) => readModel({ ...chat, policy })?.enabled;
     expect([
       state(undefined),
@@ -35,7 +35,7 @@ describe("a listed model", () => {
     ]).toEqual([true, true, false, false]);
   });
 
-  test("is reached where it says, and an embeddings model by no conversation", () => {
+  test("a listed model is reached where it says, and an embeddings model by no conversation", () => {
     expect(
       readModel({ ...chat, supported_endpoints: ["/responses", "ws:/responses", "/new", "constructor"] })?.dialects,
     ).toEqual(["responses"]);
@@ -140,7 +140,7 @@ describe("the prices of a list", () => {
     expect(prices({ default: { ...base, [name]: 30 } }).tokens?.cachedInput).toBe(30);
   });
 
-  test("may be texts, with the boundary and the size of a batch too", () => {
+  test("the prices of a list may be texts, with the boundary and the size of a batch too", () => {
     const text = {
       batch_size: "1000",
       default: { input_price: "0.0125", output_price: "1e1", cache_read_price: "0.00125", cache_write_1h_price: "2" },

@@ -75,7 +75,7 @@ describe("the list of models", () => {
     await mock[Symbol.asyncDispose]();
   });
 
-  test("has Copilot's models, then those of each provider, with what its list and the owner say", async () => {
+  test("the list of models has Copilot's models, then those of each provider, with what its list and the owner say", async () => {
     const { state, data, provided } = await listOf(proxy, "k-all-0123456789");
     expect(state).toBe("current");
     expect(provided.map(({ id }) => id)).toEqual(["ollama/gpt-small", "openrouter/gpt-small", "own/plain", "own/rich"]);
@@ -95,7 +95,7 @@ describe("the list of models", () => {
     });
   });
 
-  test("is read by both official packages, of which one gets one model", async () => {
+  test("the list of models is read by both official packages, of which one gets one model", async () => {
     const openai = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "k-all-0123456789", maxRetries: 0 });
     const anthropic = new Anthropic({ baseURL: proxy.url, apiKey: "k-all-0123456789", maxRetries: 0 });
     const ids = (await openai.models.list()).data.map(({ id }) => id);
@@ -107,12 +107,12 @@ describe("the list of models", () => {
     expect(none).toContain("There is no model `own/none`");
   });
 
-  test("shows a key its models only", async () => {
+  test("the list of models shows a key its models only", async () => {
     const { data } = await listOf(proxy, "k-narrow-0123456789");
     expect(data.map(({ id }) => id)).toEqual(["own/plain", "own/rich"]);
   });
 
-  test("gives a request its price: the owner's, the list's, or none", async () => {
+  test("the list of models gives a request its price: the owner's, the list's, or none", async () => {
     const cost = async (model: string) => {
       const headers = { "x-api-key": "k-all-0123456789" };
       expect((await proxy.post("/v1/chat/completions", hello(model), { headers })).status).toBe(200);
@@ -126,7 +126,7 @@ describe("the list of models", () => {
     expect(proxy.rows().every(({ premium_units }) => premium_units === null)).toBe(true);
   });
 
-  test("is on the page of the models, with the provider's name", async () => {
+  test("the list of models is on the page of the models, with the provider's name", async () => {
     const page = await (await fetch(`${proxy.url}/admin/models`)).text();
     expect(page).toContain("own/rich");
     expect(page.replace(/<[^>]+>/g, "")).toContain("200 in · 50 cached · 1,000 out");

@@ -79,7 +79,7 @@ describe("a streamed request", () => {
     expect(proxy.rows()[0]!.upstream_endpoint).toBe("/v1/messages");
   });
 
-  test("is not sent so unless the config says it", async () => {
+  test("a streamed request is not sent so unless the config says it", async () => {
     await using plain = await startProxy();
     await ask(plain, turn("Hello"));
     expect(plain.demo.sockets).toBe(0);
@@ -87,7 +87,7 @@ describe("a streamed request", () => {
 });
 
 describe("a session", () => {
-  test("keeps its socket, also from a client's WebSocket; another one has another", async () => {
+  test("a session at the upstream's WebSocket keeps its socket, also from a client's WebSocket; another one has another", async () => {
     await using running = await start();
     for (const prompt_cache_key of ["one", "two", "one"]) await ask(running, turn("Hello", { prompt_cache_key }));
     await using client = await openFrames(running.url);
@@ -96,7 +96,7 @@ describe("a session", () => {
     expect(running.rows()[0]).toMatchObject({ path: "ws:/v1/responses", upstream_endpoint: "ws:/responses" });
   });
 
-  test("has a second socket while the first is in use", async () => {
+  test("a session at the upstream's WebSocket has a second socket while the first is in use", async () => {
     await using running = await start({ demo: { pace: 2 } });
     const answers = [1, 2, 3].map(() => ask(running, turn("[demo: long 50] Hello", { prompt_cache_key: "one" })));
     expect((await Promise.all(answers)).map(({ events }) => events.at(-1).type)).toEqual(
@@ -295,7 +295,7 @@ describe("the pool", () => {
     return { pool, take: async (session: string) => (await pool.take(address(session), 1000))! };
   };
 
-  test("closes a socket that waits too long", async () => {
+  test("the pool of sockets closes a socket that waits too long", async () => {
     const { pool, take } = await open({ idleMs: 1 });
     const first = await take("a");
     pool.give(first);
@@ -307,7 +307,7 @@ describe("the pool", () => {
     pool.close();
   });
 
-  test("does not use a socket that is too old", async () => {
+  test("the pool of sockets does not use a socket that is too old", async () => {
     const { pool, take } = await open({ ageMs: 0 });
     const first = await take("a");
     pool.give(first);
@@ -315,7 +315,7 @@ describe("the pool", () => {
     pool.close();
   });
 
-  test("closes the one that has waited longest where too many wait", async () => {
+  test("the pool of sockets closes the one that has waited longest where too many wait", async () => {
     const { pool, take } = await open({ idle: 2 });
     const sockets = [await take("a"), await take("b"), await take("c")];
     for (const socket of sockets) pool.give(socket);

@@ -154,14 +154,14 @@ describeWith("systemd", "under systemd, for an ordinary user", () => {
 });
 
 describe("the command", () => {
-  test("shows the files and changes nothing with --print", async () => {
+  test("the command shows the files and changes nothing with --print", async () => {
     await using command = run(["service", "install", "--print", "--port", "4999", "--host", "localhost"]);
     expect(await command.exited).toBe(0);
     expect(command.stderr()).toContain('"--port" "4999" "--host" "localhost"');
     expect(readdirSync(command.home).filter((name) => name !== ".bun")).toEqual([]);
   });
 
-  test("refuses what no service can have", async () => {
+  test("the command refuses what no service can have", async () => {
     for (const [args, why] of [
       [["--port", "0"], "A service needs a port of its own"],
       [["--port", "99999"], "--port must be a whole number"],
@@ -233,7 +233,7 @@ describe("the Task Scheduler", () => {
   const childrenOf = (element: Element) =>
     [...element.childNodes].filter((node): node is Element => node.nodeType === 1).map((node) => node.localName ?? "");
 
-  test("is UTF-16 with a mark, in the namespace and order of the schema", () => {
+  test("the Task Scheduler is UTF-16 with a mark, in the namespace and order of the schema", () => {
     expect(text.codePointAt(0)).toBe(0xfeff);
     expect(task.namespaceURI).toBe("http://schemas.microsoft.com/windows/2004/02/mit/task");
     expect(task.getAttribute("version")).toBe("1.2");
@@ -359,7 +359,7 @@ describe("the log file", () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-log-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("holds what stderr would, and is private", async () => {
+  test("the log file holds what stderr would, and is private", async () => {
     const path = join(folder, "a.log");
     await using command = run(["start", "--demo", "--json", "--port", "0", "--log-file", path]);
     const { url } = await command.ready();
@@ -379,7 +379,7 @@ describe("the log file", () => {
     });
   });
 
-  test("begins again when it is full; the reader follows", async () => {
+  test("the log file begins again when it is full; the reader follows", async () => {
     const path = join(folder, "b.log");
     const script = `
       const { logToFile } = await import(${JSON.stringify(join(import.meta.dir, "../../../src/cli/start/log-file.ts"))});

@@ -57,7 +57,7 @@ describe.if(process.platform !== "win32")("the example", () => {
     await until(() => !isThere(pid!), "the process has ended");
   });
 
-  test("says so when dragoman does not start, and shows its sentence", async () => {
+  test("the example says so when dragoman does not start, and shows its sentence", async () => {
     const node = runExample(installed("broken", `exec ${quoted} "$@" --host 999.1.1.1`));
     expect(await node.exited).toBe(1);
     const said = await node.stderr.text();
@@ -65,7 +65,7 @@ describe.if(process.platform !== "win32")("the example", () => {
     expect(said).toContain("dragoman ended with code 2");
   });
 
-  test("says so when there is no dragoman", async () => {
+  test("the example says so when there is no dragoman", async () => {
     const node = Bun.spawn([Bun.which("node")!, join(folder, "example.mjs")], {
       env: { PATH: join(folder, "none") },
       stdin: "ignore",

@@ -28,7 +28,7 @@ import { describeWith } from "../../support/sandbox";
 import { until } from "../../support/until";
 
 describe("the Dockerfile", () => {
-  test("has no fault, not even of style", () => {
+  test("the Dockerfile has no fault, not even of style", () => {
     const severity = ValidationSeverity.ERROR;
     const faults = validate(dockerfileText, {
       deprecatedMaintainer: severity,
@@ -56,7 +56,7 @@ describe("the Dockerfile", () => {
     expect(dockerfileText).not.toMatch(/^(?:ADD|FROM .*:latest)/m);
   });
 
-  test("names the two processors by the names of our targets", () => {
+  test("the Dockerfile names the two processors by the names of our targets", () => {
     const [command] = stages[0]!.instructions
       .filter((each) => each.getKeyword() === "RUN")
       .flatMap((each) => /\$\(.*\)/.exec(each.getArgumentsContent()!)?.[0] ?? []);

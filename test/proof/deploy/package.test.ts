@@ -66,7 +66,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the package", () => {
-  test("holds the bundle, its static files, README and LICENSE, and is small", () => {
+  test("the package holds the bundle, its static files, README and LICENSE, and is small", () => {
     expect(Bun.file(tarball).size).toBeLessThan(3_000_000);
     const others = listing.filter((name) => !/^package\/dist\/[\w-]+\.js$/.test(name));
     expect(others).toEqual([
@@ -94,7 +94,7 @@ describe("the package", () => {
     expect(licences.match(/^Copyright|^.*MIT License/gm)!.length).toBeGreaterThanOrEqual(names.length);
   });
 
-  test("asks for no other package, and says nothing but what is for those who install it", async () => {
+  test("the package asks for no other package, and says nothing but what is for those who install it", async () => {
     const manifest = JSON.parse(await done(["tar", "xzOf", tarball, "package/package.json"], folder));
     expect(Object.keys(manifest)).toEqual([
       "name",

@@ -32,7 +32,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     return { status: answer.status, json: (await answer.json()) as Any };
   };
 
-  test("cannot make the servers call a host of their choice, nor learn from its answers", async () => {
+  test("a member who means harm cannot make the servers call a host of their choice, nor learn from its answers", async () => {
     const [one, other] = servers;
     const asked = () => team.demo.journal.length;
     const before = asked();
@@ -62,7 +62,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     expect((await servers[0].admin("/accounts/sign-ins", {})).state).toBe("waiting");
   });
 
-  test("gets nothing with a key that is revoked while the request is still being sent", async () => {
+  test("a member who means harm gets nothing with a key that is revoked while the request is still being sent", async () => {
     const [one, other] = servers;
     const { json } = await ask(one, "/keys", { name: "slow" });
     const key: string = json.key;
@@ -111,7 +111,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     expect(team.demo.journal.length).toBe(before);
   });
 
-  test("does not learn from the reason of a cache miss that somebody else has sent the same prompt", async () => {
+  test("a member who means harm does not learn from the reason of a cache miss that somebody else has sent the same prompt", async () => {
     const [server] = servers;
     const ivy = await withTeamStores(team, (stores) => addMember(stores, team, "ivy", individuals("ivy-hub")));
     const send = async (key: string) => {
@@ -129,7 +129,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     expect(await newest()).toMatchObject({ cached_tokens: 0, cache_miss: null });
   });
 
-  test("does not learn from a failed chain of fallbacks which models of providers the owner has", async () => {
+  test("a member who means harm does not learn from a failed chain of fallbacks which models of providers the owner has", async () => {
     const [server] = servers;
     const ollama = { baseUrl: "http://127.0.0.1:9/v1" };
     await server.admin("/config", {
@@ -161,7 +161,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     }
   });
 
-  test("does not keep others out by requests that never end, and goes on when they have ended", async () => {
+  test("a member who means harm does not keep others out by requests that never end, and goes on when they have ended", async () => {
     const [server] = servers;
     const ada = await withTeamStores(team, (stores) => addMember(stores, team, "ada", individuals("ada-hub")));
     const bodyOf = (content: string) => ({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] });
@@ -190,7 +190,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     await until(async () => (await send(eve.key)).status === 200, "Eve is served");
   });
 
-  test("does not have fields removed from the requests of others by provoking that one is refused", async () => {
+  test("a member who means harm does not have fields removed from the requests of others by provoking that one is refused", async () => {
     const [server] = servers;
     const uma = await withTeamStores(team, (stores) => addMember(stores, team, "uma", individuals("uma-hub")));
     const send = async ({ key }: TestMember, content: string) => {
@@ -215,7 +215,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     expect([await has(eve), await has(uma)]).toEqual([false, true]);
   });
 
-  test("opens so many WebSockets at most, and others open theirs", async () => {
+  test("a member who means harm opens so many WebSockets at most, and others open theirs", async () => {
     const [server] = servers;
     const leo = await withTeamStores(team, (stores) => addMember(stores, team, "leo", individuals("leo-hub")));
     const open = async ({ key }: TestMember) => {
@@ -244,7 +244,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     }, "the socket opens");
   });
 
-  test("does not fill a server's memory with large bodies, whatever they are sent to and however", async () => {
+  test("a member who means harm does not fill a server's memory with large bodies, whatever they are sent to and however", async () => {
     const [server] = servers;
     const mia = await withTeamStores(team, (stores) => addMember(stores, team, "mia", individuals("mia-hub")));
     const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };

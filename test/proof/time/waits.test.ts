@@ -59,7 +59,7 @@ describe("a rate limit of the only account", () => {
     },
   );
 
-  test.concurrent("is not waited for any more once the client has hung up", async () => {
+  test.concurrent("a rate limit of the only account is not waited for any more once the client has hung up", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, slowDown(2));
     const leaving = new AbortController();
