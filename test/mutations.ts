@@ -30,7 +30,7 @@ const rooms: Room[] = [
   {
     name: "keys",
     files: /^src\/keys\//,
-    tests: /^test\/(?:keys\/|cli\/key\.|team\/(?:contract|members|member-keys|page-state)\.)/,
+    tests: /^test\/(?:keys\/|cli\/key\.|team\/(?:contract|logins|members|member-keys|page-state)\.)/,
   },
   { name: "guard", files: /^src\/net\/in\/guard\.ts$/, tests: /^test\/(?:net\/guard|access\/table)\./ },
   { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/pool|relay\/accounts)/ },

@@ -117,7 +117,7 @@ const largestFirst = (usage: ReadonlyMap<string, MemberUsage> | undefined, sort:
   };
   return (one: Member, other: Member): number => {
     const [left, right] = [valuesOf(one), valuesOf(other)];
-    return left.map((value, at) => right[at]! - value).find((difference) => difference !== 0) ?? 0;
+    return left.reduce((difference, value, at) => difference || right[at]! - value, 0);
   };
 };
 

@@ -178,7 +178,8 @@ test("a key is limited as soon as one of several budgets binds it", async () => 
 });
 
 test("a budget that cuts ends exactly the running requests that count for what is used up", async () => {
-  const guard = await guardOf({ unit: "requests", limit: 2, then: "warn", cut: true, each: "key" });
+  const common = { name: "common", unit: "requests", limit: 9 };
+  const guard = await guardOf({ unit: "requests", limit: 2, then: "warn", cut: true, each: "key" }, common);
   const ended: string[] = [];
   const run = async (key: string) => {
     const reservation = await guard.reserve({ ...subject, key }, credits(1), () => void ended.push(key));

@@ -18,7 +18,14 @@ import {
   requireUnexpired,
 } from "../../src/keys/client-keys";
 import { keyList, meaningOfLastKey, servedWithoutKeys } from "../../src/keys/key-list";
-import { type MemberItem, memberItemOf, memberList, memberTrouble, startOfMonth } from "../../src/keys/member-list";
+import {
+  type MemberItem,
+  type MemberOrder,
+  memberItemOf,
+  memberList,
+  memberTrouble,
+  startOfMonth,
+} from "../../src/keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../src/keys/member-schemas";
 import { type Member, maxMemberKeys, memberNotFound } from "../../src/keys/members";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
@@ -196,6 +203,20 @@ describe("the list of members", () => {
     expect(await names({ sort: "requests" })).toEqual(["Anna", "ben", "cleo"]);
     expect(await names({ sort: "cost" })).toEqual(["ben", "Anna", "cleo"]);
     expect(await names({ sort: "last" })).toEqual(["ben", "Anna", "cleo"]);
+  });
+
+  test("a member of the least use comes before those of none, and those of equal use in the order of names", async () => {
+    const least = new Map([
+      [ben.id, used(1, null, null, 1)],
+      [cleo.id, used(1, null, 1, 1)],
+    ]);
+    const byLeast = async (sort: MemberOrder) =>
+      (await memberList({ ...members, usage: async () => least }, { sort, offset: 0, limit: 9 }, now)).items.map(
+        ({ name }) => name,
+      );
+    expect(await byLeast("requests")).toEqual(["ben", "cleo", "Anna"]);
+    expect(await byLeast("cost")).toEqual(["cleo", "Anna", "ben"]);
+    expect(await byLeast("last")).toEqual(["ben", "cleo", "Anna"]);
   });
 
   test("the list of members has a page of those whose names have a part, in any case, and counts all of them", async () => {

@@ -175,7 +175,8 @@ function betaFields(body: JsonObject, _: ModelFacts, options: TranslationOptions
   const changes: JsonObject = {};
   for (const [holder, fields] of nestedFields) {
     const before = body[holder];
-    if (isObject(before) && fields.some((field) => field in before)) changes[holder] = filled(without(before, fields));
+    const after = isObject(before) ? without(before, fields) : before;
+    if (isObject(after) && after !== before) changes[holder] = filled(after);
   }
   const { context_management: context } = body;
   if (context != null && isRefused("context_management", options)) return { ...changes, context_management: undefined };
