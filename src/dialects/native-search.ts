@@ -6,7 +6,7 @@ import { omit, textIn } from "./hub/json";
 import type { ForeignBlock, ReplyEvent } from "./hub/reply";
 import type { Citation, ServerToolOffer, ServerToolOutput } from "./hub/server-tools";
 import { matchesChoice } from "./hub/tools";
-import { nativeSearch } from "./responses/server-tools";
+import { nativeSearch, pagesRead, urlsCited } from "./responses/server-tools";
 
 /** OpenAI's reasoning models do not search with the least effort (its guide "Web search", 2026-11). */
 const tooLittleEffort = "minimal";
@@ -89,12 +89,10 @@ const isSearchBlock = (block: { kind: string }): block is ForeignBlock & { value
 };
 
 function blocksOf({ value: { status, action } }: ForeignBlock & { value: JsonObject }) {
-  const { query, url, sources: read } = isObject(action) ? action : ({} as JsonObject);
+  const { query, url } = isObject(action) ? action : ({} as JsonObject);
   const id = `srvtoolu_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
-  const urls = (Array.isArray(read) ? read.filter(isObject) : []).map((source) => textIn(source.url));
-  const pages = [...new Set(urls)].filter(isAddress).map((page) => ({ url: page, title: page }));
   const output: ServerToolOutput =
-    status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "pages", pages };
+    status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "pages", pages: pagesRead(action) };
   const tool = "web-search" as const;
   return [
     { kind: "server-call" as const, id, tool, input: { query: textIn(query) || textIn(url) } },
@@ -102,21 +100,14 @@ function blocksOf({ value: { status, action } }: ForeignBlock & { value: JsonObj
   ];
 }
 
-const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);
-
 type BlockEndEvent = ReplyEvent & { type: "block-end" };
 
 function withCitations(event: BlockEndEvent): BlockEndEvent {
-  const listed = event.extras?.openai?.annotations;
-  const citations = (Array.isArray(listed) ? listed.filter(isObject) : []).flatMap(readAnnotation);
+  const { openai = {} } = event.extras ?? {};
+  const citations = urlsCited(openai.annotations).flatMap(({ url, title, start, end }): Citation[] =>
+    typeof start === "number" && typeof end === "number" ? [{ url, title: title || url, start, end, quote: "" }] : [],
+  );
   if (citations.length === 0) return event;
-  const openai = omit(event.extras?.openai ?? {}, annotations) ?? {};
-  return { ...event, extras: { ...event.extras, openai }, citations: [...(event.citations ?? []), ...citations] };
-}
-
-function readAnnotation({ type, url, title, start_index, end_index }: JsonObject): Citation[] {
-  const address = textIn(url);
-  if (type !== "url_citation" || !isAddress(address)) return [];
-  if (typeof start_index !== "number" || typeof end_index !== "number") return [];
-  return [{ url: address, title: textIn(title) || address, start: start_index, end: end_index, quote: "" }];
+  const extras = { ...event.extras, openai: omit(openai, annotations) ?? {} };
+  return { ...event, extras, citations: [...(event.citations ?? []), ...citations] };
 }

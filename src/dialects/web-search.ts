@@ -1,10 +1,8 @@
 /** A web search as a conversation with a model that searches by itself. */
-import { isObject } from "../json";
-import type { Conversation, JsonObject } from "./hub/conversation";
-import { textIn } from "./hub/json";
+import type { Conversation } from "./hub/conversation";
 import type { ReplyEvent } from "./hub/reply";
 import type { ServerToolOffer, WebFindings, WebPage } from "./hub/server-tools";
-import { nativeSearch } from "./responses/server-tools";
+import { nativeSearch, pagesRead, urlsCited } from "./responses/server-tools";
 
 /** Tokens of the report, with the model's reasoning. */
 const reportTokens = 4000;
@@ -70,17 +68,15 @@ export function findingsIn(reply: readonly ReplyEvent[]): WebFindings | undefine
   return first ? { pages: [{ ...first, text: waiting }, ...others] } : { pages: [], report: waiting };
 }
 
-/** The pages that a search of the model has read, if it names them. */
-function sourcesOf(event: ReplyEvent): WebPage[] {
-  if (event.type !== "block-start" || event.block.kind !== "foreign") return [];
-  const { action } = event.block.value;
-  const sources = isObject(action) && Array.isArray(action.sources) ? action.sources.filter(isObject) : [];
-  const urls = sources.map(({ url }) => textIn(url)).filter((url) => /^https?:\/\//i.test(url));
-  return [...new Set(urls)].map((url) => ({ url, title: url }));
-}
+const sourcesOf = (event: ReplyEvent): WebPage[] =>
+  event.type === "block-start" && event.block.kind === "foreign" ? pagesRead(event.block.value.action) : [];
 
 function paragraphsOf(text: string, annotations: unknown) {
-  const citations = (Array.isArray(annotations) ? annotations : []).filter(isObject).flatMap(readCitation);
+  const citations = urlsCited(annotations).map(({ url, title, start }) => ({
+    url: plainUrl(url),
+    title: title || plainUrl(url),
+    at: typeof start === "number" ? start : 0,
+  }));
   let end = 0;
   return text
     .split("\n")
@@ -93,11 +89,6 @@ function paragraphsOf(text: string, annotations: unknown) {
     .filter(({ paragraph }) => paragraph !== "");
 }
 
-function readCitation({ type, url, title, start_index }: JsonObject): (WebPage & { at: number })[] {
-  if (type !== "url_citation" || typeof url !== "string" || !/^https?:\/\//i.test(url)) return [];
-  // OpenAI adds its name to the addresses.
-  const plain = url.replace(/([?&])utm_source=(?:openai|chatgpt\.com)(&|$)/, (_, before, after) =>
-    after ? before : "",
-  );
-  return [{ url: plain, title: textIn(title) || plain, at: typeof start_index === "number" ? start_index : 0 }];
-}
+/** OpenAI adds its name to the addresses. */
+const plainUrl = (url: string): string =>
+  url.replace(/([?&])utm_source=(?:openai|chatgpt\.com)(&|$)/, (_, before, after) => (after ? before : ""));

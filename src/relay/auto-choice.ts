@@ -105,7 +105,7 @@ function* accountsOf(
     }
 }
 
-/** Where no account has Auto, each is asked again: its answer says so. */
+/** Whether no account has Auto: then each is asked again, and its answer says so. */
 const hasNoOther = (accounts: readonly Account[], auto: Scope["auto"]): boolean =>
   accounts.every((account) => auto.worksFor(account) === false);
 
@@ -167,7 +167,7 @@ function omittingTarget(choice: AutoChoice, listed: readonly Model[]): ChatTarge
   return { model, upstreamModel, dialect: "chat", endpoint: upstreamPaths.chat, choice, named };
 }
 
-/** What answers call a model may be its version. Of a model that is not listed, only its name is known. */
+/** The model that an answer names, perhaps by its version. If it is not listed, only its name is known. */
 function servedModel(name: string, listed: readonly Model[]): Pick<Model, "id" | "price"> {
   const undated = name.replace(/-\d{4}-\d{2}-\d{2}$/, "");
   return (
@@ -191,7 +191,7 @@ function retryFor({ auto }: Scope, { details, status, message }: ProxyError, cho
   return "omission";
 }
 
-/** What Auto's choice adds to a request: its token; where it names no model, the request does not either. */
+/** The request as Auto chose it: with its token, and without a model if Auto named none. */
 export function asChosen(choice: AutoChoice | undefined, { body, headers, repaired }: SentParts): SentParts {
   if (choice?.token !== undefined) return { body, repaired, headers: { ...headers, [autoTokenHeader]: choice.token } };
   if (!choice || choice.model) return { body, headers, repaired };

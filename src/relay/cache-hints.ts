@@ -8,7 +8,7 @@ import { sessionIn } from "./session-id";
 import type { Target } from "./target";
 
 interface CacheUse {
-  /** What is added because the client's dialect has no field for it; undefined if the config turns it off. */
+  /** The hints for which the client's dialect has no field; undefined if the config turns them off. */
   hints: CacheHints | undefined;
   address: CacheAddress;
 }

@@ -1,4 +1,4 @@
-/** What is kept, and what the client reads, after an account was refused a model that its list names. */
+/** Remembers that an account was refused a model that its list names, and finds the error for the client. */
 import type { Account } from "../accounts/account";
 import type { Scope } from "../app";
 import { ProxyError } from "../errors";

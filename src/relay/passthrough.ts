@@ -50,7 +50,7 @@ export function verbatim(exchange: Exchange, target: PassedTarget): UpstreamCall
   return { who: whoOf(target), body: bytes, stream, headers: {}, reply: new VerbatimReply(exchange, target) };
 }
 
-/** What is sent, with each change in the record. @param wanted The client's body, with the stream that it does not know of. */
+/** The body and headers to send; the record has each change. @param wanted The client's body, with `stream` if a full reply is to be collected. */
 function prepared(
   { incoming, record, headers: clientHeaders }: Exchange,
   target: PassedTarget,
@@ -198,7 +198,7 @@ class VerbatimReply implements UpstreamReply {
         if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(notJson);
         end = codec.endIn?.(frame);
         reader.push(frame);
-        // Where the decoder could not follow the stream, the record still gets its end.
+        // The record gets the end of the stream also if the decoder could not follow it.
         if (end && !record.isOver) running.addEvent(end);
         out.push(end?.type === "error" ? concealedFrame(frame, record.conceal) : frame);
       },

@@ -1,4 +1,4 @@
-/** What clients refer to by its id, in place of sending it. */
+/** Items that clients name by their ids, in place of sending them. */
 import type { Account } from "../accounts/account";
 import type { Affinity } from "../accounts/affinity";
 import type { ClientCodec, ItemReference } from "../dialects/codec";

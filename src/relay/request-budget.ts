@@ -122,7 +122,7 @@ const withExpected = (cost: Amounts, expected: Amounts): Amounts => ({
   premiumUnits: cost.premiumUnits ?? expected.premiumUnits,
 });
 
-/** Whoever hangs up just before the end has the whole reply, so what was sent of it is counted too. */
+/** Counts what was sent of a reply that broke off: a client that hangs up just before the end has nearly all of it. */
 function atLeastSent(
   cost: Amounts,
   { target, incoming, usage, clientDialect, sentBytes = 0, facts }: RequestState,

@@ -172,7 +172,7 @@ export function finishedRow(
   const { usage, target, error } = state;
   const cost = target ? costOf(target.model.price, usage, state.facts?.initiator !== "agent") : undefined;
   const isServed = status < 400 || status === 499;
-  // Who hangs up may have been answered meanwhile.
+  // A client that hangs up may have been answered meanwhile.
   const refused = status !== 499 && isAcceptedByNone(state) ? 0 : null;
   const dropped = state.dropped ? [...state.dropped] : [];
   return {
@@ -204,7 +204,7 @@ const hasEstimates = ({ usage, estimatedInput, estimatedOutput }: RequestState):
   (usage.input === undefined && estimatedInput !== undefined) ||
   (usage.output === undefined && estimatedOutput !== undefined);
 
-/** Where the request named no model, the answer does. */
+/** The target with the model that the answer names, if the request named none. */
 export const namedTarget = (target: KnownTarget | undefined, name: string): KnownTarget | undefined =>
   target?.named && name !== "" ? { ...target, model: target.named(name) } : target;
 

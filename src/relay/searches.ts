@@ -25,7 +25,7 @@ const maxReplyBytes = 4 * 1024 * 1024;
 
 const facts: Facts = { initiator: "agent", reason: "a tool that runs for a reply", vision: false };
 
-/** For a tool that runs now for this request. */
+/** The context of a tool that runs now for this request. */
 export const toolContext = (parts: Scope, running: RunningRequest): ToolContext => ({
   parts,
   searches: new RequestSearches(parts, running),

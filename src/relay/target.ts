@@ -134,7 +134,7 @@ export async function chooseEmbeddingsTarget(
 }
 
 /**
- * Where the accounts have nothing but Auto, other names mean `auto` if the owner wants that, and else get a sentence about it.
+ * Accounts may have nothing but Auto. Other names then mean `auto` if the owner wants that; else the error says so.
  * @throws ProxyError `not_found`, `permission`.
  */
 async function findChatModel(parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {

@@ -54,7 +54,7 @@ export function streamUnused(
   const { addFixup, conceal } = running.record;
   let isWritten = false;
   let hasFailed = false;
-  /** What the writer has made of the upstream's present frame. */
+  /** The frames that the writer has made of the upstream's present one. */
   let made: SseFrame[] = [];
   const writer = write({ push: (frame) => (isWritten ? out.push(frame) : void made.push(frame)), end() {} });
   let passed: ClientSink<SseFrame> | undefined;

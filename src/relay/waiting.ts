@@ -21,7 +21,7 @@ export async function orWait(parts: Scope, exchange: Exchange, serve: () => Prom
   const since = parts.now();
   const line = lineOf(exchange);
   const last = canWaitForAccounts(parts, exchange) ? parts.waitingRoom.lastOf(line) : undefined;
-  // Who waits already goes first.
+  // Requests that wait already go first.
   if (last) return hold(parts, exchange, { line, since, error: last.error, untilReady: last.untilReady, serve });
   try {
     return await serve();

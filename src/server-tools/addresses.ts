@@ -1,4 +1,4 @@
-/** Which addresses stand in a conversation: only they are read. */
+/** Finds the addresses that stand in a conversation: no other page is read. */
 
 import type { Part, Turn } from "../dialects/hub/conversation";
 import { type LongText, readUnmarked } from "../net/json/json-skeleton";

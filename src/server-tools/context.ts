@@ -1,4 +1,4 @@
-/** What a tool that runs here gets, and what it gives. */
+/** The interface of the tools that run here. */
 
 import type { Scope } from "../app";
 import type { Dialect, JsonObject, Turn } from "../dialects/hub/conversation";

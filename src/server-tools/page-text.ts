@@ -1,4 +1,4 @@
-/** A page of the web as text. What it takes depends on the page: it runs in a thread of its own (`text-work.ts`). */
+/** Makes text of a web page. The time depends on the page, so that a worker thread does it (`text-work.ts`). */
 import { isUtf8 } from "node:buffer";
 import { beginningOf } from "../beginning";
 import type { PublicPage } from "../net/out/public-page";

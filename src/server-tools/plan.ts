@@ -1,4 +1,4 @@
-/** What a request becomes where dragoman runs tools, and what of it is in the model's prompt. */
+/** Plans the tools that dragoman runs for a request: which functions the model gets, and which tools wait. */
 import { codecs } from "../dialects/codecs";
 import type { Changes } from "../dialects/hub/changes";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";

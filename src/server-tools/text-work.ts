@@ -1,6 +1,6 @@
 /**
- * Work whose length a stranger's text or pattern decides. It runs in worker threads, so that it holds up no other request,
- * and is given up after a time limit. The threads know no request: all apps of a process share them.
+ * Runs work whose length a stranger's text or pattern decides. Worker threads do it, so that it holds up no other request,
+ * and give it up after a time limit. The threads know no request: all apps of a process share them.
  */
 import type { TaskAnswer, TextTasks } from "./text-tasks";
 
@@ -36,7 +36,7 @@ export async function runTextTask<Task extends keyof TextTasks>(
   try {
     return (await runOnThread({ task, input }, limitMs)) as Output<Task>;
   } finally {
-    // The place is handed on.
+    // The next task in the line takes the place.
     const next = waiting.shift();
     if (next) next();
     else running--;

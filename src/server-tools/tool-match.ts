@@ -1,4 +1,4 @@
-/** Which tools fit a query. What it takes depends on the query and the tools: it runs in a thread of its own (`text-work.ts`). */
+/** Finds the tools that fit a query. The time depends on the query and the tools, so that a worker thread does it (`text-work.ts`). */
 /** How many tools one search finds at most. */
 export const maxFound = 5;
 

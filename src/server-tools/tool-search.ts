@@ -14,14 +14,18 @@ export const maySearchTools = ({ config }: ToolParts): boolean => config.current
 /** A failure becomes an error that client and model can read; it never ends the reply. */
 export async function searchTools(
   { input }: ServerToolCall,
-  { among = [] }: ServerToolOffer,
+  { candidates = [] }: ServerToolOffer,
   how: "words" | "regex",
 ): Promise<ServerToolOutput> {
   const query = [input.query, input.pattern].find((text) => typeof text === "string");
   if (typeof query !== "string" || query.trim() === "") return { kind: "error", code: "invalid_tool_input" };
   if (query.length > (how === "regex" ? longestPattern : longestQuery))
     return { kind: "error", code: "query_too_long" };
-  const tools = among.map(({ name, description = "", schema }) => ({ name, description, inputs: inputsOf(schema) }));
+  const tools = candidates.map(({ name, description = "", schema }) => ({
+    name,
+    description,
+    inputs: inputsOf(schema),
+  }));
   try {
     const names = await runTextTask("matchTools", { query, how, tools });
     return names ? { kind: "tools", names } : { kind: "error", code: "invalid_tool_input" };

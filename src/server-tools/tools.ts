@@ -27,12 +27,7 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
       ]
         .filter((line) => line)
         .join(" "),
-      schema: {
-        type: "object",
-        properties: { query: { type: "string", description: "What to search for." } },
-        required: ["query"],
-        additionalProperties: false,
-      },
+      schema: oneText("query", "What to search for."),
     }),
     run: runWebSearch,
   },
@@ -40,12 +35,7 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
     isAvailable: ({ config }) => config.current.webFetch,
     form: ({ cites }) => ({
       description: `Reads one web page: text or HTML, as text. Only addresses that stand in the conversation can be read: the person's, or those that a tool or a search has given.${cites ? " Where your answer rests on a page, repeat its words in quotation marks." : ""}`,
-      schema: {
-        type: "object",
-        properties: { url: { type: "string", description: "The whole address." } },
-        required: ["url"],
-        additionalProperties: false,
-      },
+      schema: oneText("url", "The whole address."),
     }),
     run: runWebFetch,
   },
@@ -70,20 +60,23 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
   },
 };
 
+/** The schema of an input with one text. */
+const oneText = (name: string, description: string) => ({
+  type: "object",
+  properties: { [name]: { type: "string", description } },
+  required: [name],
+  additionalProperties: false,
+});
+
 /** Undefined if there is nothing to find. */
-function searchForm({ among = [] }: ServerToolOffer, words: { how: string; query: string }) {
-  if (among.length === 0) return undefined;
+function searchForm({ candidates = [] }: ServerToolOffer, words: { how: string; query: string }) {
+  if (candidates.length === 0) return undefined;
   const groups = largestGroups(
-    among.map(({ name }) => name),
+    candidates.map(({ name }) => name),
     12,
   );
   return {
-    description: `${words.how} in the names and descriptions of ${among.length} further tools, and makes the ${maxFound} that fit best callable at once. Use it whenever none of the tools that you have fits. Groups of further tools: ${groups}.`,
-    schema: {
-      type: "object",
-      properties: { query: { type: "string", description: words.query } },
-      required: ["query"],
-      additionalProperties: false,
-    },
+    description: `${words.how} in the names and descriptions of ${candidates.length} further tools, and makes the ${maxFound} that fit best callable at once. Use it whenever none of the tools that you have fits. Groups of further tools: ${groups}.`,
+    schema: oneText("query", words.query),
   };
 }

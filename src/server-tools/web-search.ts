@@ -40,7 +40,7 @@ const codes = new Map<ErrorKind, ServerToolError>([
 
 const queryOf = ({ input }: ServerToolCall): string => (typeof input.query === "string" ? input.query.trim() : "");
 
-/** An engine may ignore the limits. What comes from pages that nobody knows is held to none. */
+/** Holds the pages to the limits, which an engine may ignore; a report that names no page cannot be held to them. */
 function allowed({ pages, report }: WebFindings, offer: ServerToolOffer): WebFindings {
   if (!offer.allowedDomains && !offer.blockedDomains) return { pages, ...(report === undefined ? {} : { report }) };
   return { pages: pages.filter(({ url }) => isAllowedPage(url, offer)) };

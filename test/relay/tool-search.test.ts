@@ -296,9 +296,9 @@ describe("more tools than the model takes", () => {
 });
 
 test("a pattern that would take half a minute is given up, and others search meanwhile", async () => {
-  const among = Array.from({ length: 300 }, (_, at) => ({ name: `tool_${at}`, description: "é".repeat(4_000) }));
+  const candidates = Array.from({ length: 300 }, (_, at) => ({ name: `tool_${at}`, description: "é".repeat(4_000) }));
   const find = (query: string) =>
-    searchTools({ id: "1", tool: "tool-search", input: { query } }, { tool: "tool-search", among }, "regex");
+    searchTools({ id: "1", tool: "tool-search", input: { query } }, { tool: "tool-search", candidates }, "regex");
   const slow = Array.from({ length: 3 }, () => find("[\\p{L}]{1000}é"));
   expect(await find("tool_7$")).toEqual({ kind: "tools", names: ["tool_7"] });
   for (const each of await Promise.all(slow)) expect(each).toEqual({ kind: "error", code: "unavailable" });

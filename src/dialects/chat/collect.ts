@@ -40,7 +40,7 @@ function addTo(choices: Map<number, Choice>, { delta, ...members }: JsonObject):
   const choice: Choice = choices.get(index) ?? { members: {}, message: {}, calls: new Map() };
   choices.set(index, choice);
   const logprobs = grown(choice.members.logprobs, members.logprobs);
-  // Of choices that are one reply, a later one may finish with `stop`.
+  // Several choices may be one reply: a later one may finish with `stop` after a call.
   if (choice.members.finish_reason === "tool_calls") delete members.finish_reason;
   const present = Object.entries(members).filter(([key, value]) => value != null || !(key in choice.members));
   choice.members = {

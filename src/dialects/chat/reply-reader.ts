@@ -1,10 +1,11 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
-import { collectInto, type Sink } from "../../net/stream/stream";
-import { gaveUp, ReplyEmitter } from "../hub/block-lifecycle";
+import { collectInto } from "../../net/stream/stream";
+import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
+import { EventReader } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { MessageReader } from "./message-blocks";
@@ -46,22 +47,12 @@ function asDeltas(choices: unknown[], replyId: unknown): unknown[] {
 }
 
 /** Reads normalized chunks: of several replies only the first one. `finish` waits for the end, because usage may follow the finish reason. */
-export class ChunkReader {
-  readonly #writer: ReplyEmitter;
-  readonly #message: MessageReader;
+export class ChunkReader extends EventReader {
+  readonly #message = new MessageReader(this.writer, () => this.fail(invalidEvent));
   #id = "";
   #model = "";
   #finishReason: string | undefined;
   #usage: Partial<Usage> = {};
-
-  constructor(next: Sink<ReplyEvent>) {
-    this.#writer = new ReplyEmitter(next);
-    this.#message = new MessageReader(this.#writer, () => this.fail(invalidEvent));
-  }
-
-  get ended(): boolean {
-    return this.#writer.ended;
-  }
 
   read(type: string, chunk: JsonObject = {}) {
     if (type === "done") return this.finish();
@@ -72,7 +63,7 @@ export class ChunkReader {
     if (isObject(chunk.usage) || isObject(chunk.copilot_usage)) Object.assign(this.#usage, decodeUsage(chunk));
     for (const choice of Array.isArray(chunk.choices) ? chunk.choices : []) {
       if (!isObject(choice) || this.ended) continue;
-      this.#writer.start(this.#id, this.#model);
+      this.writer.start(this.#id, this.#model);
       if ((numberIn(choice.index) ?? 0) > 0) continue;
       const { delta, finish_reason: reason } = choice;
       if (reason === "error") return this.fail(gaveUp);
@@ -81,10 +72,10 @@ export class ChunkReader {
     }
   }
 
-  fail({ code, message }: ReplyFailure) {
+  override fail(error: ReplyFailure) {
     if (this.ended) return;
     this.writeUsage();
-    this.#writer.error(code, message);
+    super.fail(error);
   }
 
   private finish() {
@@ -92,12 +83,12 @@ export class ChunkReader {
     if (this.ended) return;
     this.writeUsage();
     const raw = this.#finishReason;
-    this.#writer.finish(reasonOf(raw ?? "stop", this.#message), raw);
+    this.writer.finish(reasonOf(raw ?? "stop", this.#message), raw);
   }
 
   private writeUsage() {
-    this.#writer.close();
-    if (Object.keys(this.#usage).length > 0) this.#writer.usage(this.#usage);
+    this.writer.close();
+    if (Object.keys(this.#usage).length > 0) this.writer.usage(this.#usage);
     this.#usage = {};
   }
 }

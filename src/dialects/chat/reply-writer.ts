@@ -14,7 +14,7 @@ import {
   type ReplyEvent,
   type StopReason,
 } from "../hub/reply";
-import { type Finish, FrameWriter, wholeReply } from "../hub/reply-writing";
+import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { annotationsOf } from "./citations";
 import { errorFrame } from "./errors";
@@ -128,7 +128,7 @@ function deltaOf(block: DeltaBlock, call: number): JsonObject {
 
 /** Writes the events as one chat completion. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
-  const { id, usage, blocks, finish } = wholeReply(events);
+  const { id, usage, blocks, finish } = gatheredReply(events);
   const texts = { content: "", refusal: "", reasoning_text: "" };
   const calls: JsonObject[] = [];
   const annotations: JsonObject[] = [];

@@ -195,7 +195,7 @@ function encodeFormat({ format, extras }: Conversation): unknown {
   return { type: "json_schema", json_schema: omitUndefined({ name: name ?? "reply", description, schema, strict }) };
 }
 
-/** As it was requested; the rules adapt it to the model. */
+/** The effort and the budget as the client sent them; the rules adapt them to the model. */
 function encodeReasoning({ reasoning }: Conversation, dropped: Set<string>): JsonObject {
   if (reasoning?.summary !== undefined) dropped.add("summary");
   const { effort, budget, disabled } = reasoning ?? {};
@@ -230,7 +230,7 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
   const readable = isReadable ? thoughts : [];
   if (!isReadable && thoughts.some((text) => text !== "")) dropped.add("thinking");
   const extras = ownExtras(turn, dropped);
-  // Left out is a turn that the client sent empty, and one of another provider's thinking only: OpenAI refuses
+  // A turn that the client sent empty, or that has another provider's thinking only, is left out: OpenAI refuses
   // `content: null` without calls ("Invalid value for 'content': expected a string, got null").
   if (content.length + refusals.length + readable.length + calls.length + Object.keys(extras).length === 0) return [];
   const message = omitUndefined({

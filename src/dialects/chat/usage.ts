@@ -26,7 +26,7 @@ export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Part
     set("reasoning", reasoningIn(usage));
     const total = countIn(usage.total_tokens);
     if (isBeside(counts, total)) counts.output = (counts.output ?? 0) + (counts.reasoning ?? 0);
-    // In this form, thinking is beside the output, and only the total tells so for certain.
+    // This form counts thinking beside the output, and only the total would prove it.
     else if (total === undefined && countIn(usage.reasoning_tokens)) delete counts.output;
     else if (counts.reasoning === undefined && isThoughtMissing(counts, total)) delete counts.output;
   }

@@ -37,7 +37,7 @@ export const batchEmbedContents: EmbeddingsFormat = {
 type One = { text: string; dropped: string[] } & Pick<EmbeddingsRequest, "dimensions">;
 
 /**
- * What is not read is named as dropped: among it `taskType` and `title`, which change Google's vectors.
+ * Fields that nobody reads are named as dropped: `taskType` and `title` are two of them, which change Google's vectors.
  * @throws ProxyError `invalid_request` for a content that is not text.
  */
 function decodeOne(request: GoogleFields): One {

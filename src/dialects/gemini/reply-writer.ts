@@ -6,8 +6,8 @@ import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
-import { type Finish, FrameWriter, wholeReply } from "../hub/reply-writing";
-import { inputObject, isWholeInput } from "../hub/tool-input";
+import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
+import { inputObject, isCompleteInput } from "../hub/tool-input";
 import { streamError } from "./errors";
 import { type Grounding, groundingFor } from "./grounding";
 import { encodeSignature } from "./signature";
@@ -31,7 +31,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
   const parts: JsonObject[] = [];
   const writer = partWriter(conversation);
   const grounding = groundingFor(conversation);
-  const { id, usage, blocks, finish } = wholeReply(events);
+  const { id, usage, blocks, finish } = gatheredReply(events);
   const isCut = isCutCall(finish);
   let isMalformed = false;
   blocks.forEach(({ block, text, end }, at) => {
@@ -83,7 +83,7 @@ type CallBlock = Block & { kind: "tool-call" };
  * Google never sends a part of a call, so that its packages run every call, whatever the finish reason is
  * (@google/genai 3.1). A call that is not whole is left out.
  */
-const isWhole = ({ freeform }: CallBlock, input: string): boolean => isWholeInput({ input, freeform });
+const isWhole = ({ freeform }: CallBlock, input: string): boolean => isCompleteInput({ input, freeform });
 
 /** The last call of a reply that ended at its limit may be cut, even if what there is of it is JSON. */
 const isCutCall = (finish: Finish | undefined): boolean => finish?.reason === "length";

@@ -53,7 +53,7 @@ function typeOf(type: unknown): unknown {
 
 const withNull = (type: unknown): unknown[] => [...new Set([...(Array.isArray(type) ? type : [type]), "null"])];
 
-/** Of a schema without a type, or one that lists its values. */
+/** Adds null to a schema that has no type, or that lists its values. */
 function allowNull(schema: JsonObject): void {
   if (Array.isArray(schema.anyOf)) schema.anyOf = [...schema.anyOf, { type: "null" }];
   if (Array.isArray(schema.enum)) schema.enum = [...schema.enum, null];

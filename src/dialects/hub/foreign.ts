@@ -17,7 +17,7 @@ export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dr
   return replaceForeign(turns, ({ dialect }) => dialect !== target);
 }
 
-/** What stands for the earlier conversation is not left out: that would be to lose it. */
+/** Refuses a part that stands for the earlier conversation: without it the conversation would be lost. */
 function refuseSealed(parts: Part[], target: Dialect): void {
   const sealed = parts.find((part) => part.kind === "foreign" && part.signature && part.dialect !== target);
   if (sealed?.kind !== "foreign") return;
@@ -28,7 +28,7 @@ function refuseSealed(parts: Part[], target: Dialect): void {
 /** Items that say nothing by themselves: the list of a server's tools, and references to reasoning. */
 const saysNothing = new Set(["mcp_list_tools", "item_reference"]);
 
-/** A model that sees nothing, or a note, in place of what was said answers as if it had not been said. */
+/** Refuses a turn of which nothing would be left: the model would answer as if nobody had said it. */
 function refuseLost(parts: Part[], target: Dialect): void {
   const isLeft = (part: Part): boolean => {
     if (part.kind === "text") return /\S/.test(beginningOf(part.text));

@@ -72,7 +72,7 @@ export abstract class FrameWriter extends WireWriter implements ClientSink<Reply
   protected abstract beat(): SseFrame;
 }
 
-interface WholeReply {
+interface GatheredReply {
   /** Empty if the reply never started. */
   id: string;
   usage: Partial<Usage>;
@@ -82,8 +82,8 @@ interface WholeReply {
 }
 
 /** Collects the events of a full reply. */
-export function wholeReply(events: Iterable<ReplyEvent>): WholeReply {
-  const reply: WholeReply = { id: "", usage: {}, blocks: [], finish: undefined };
+export function gatheredReply(events: Iterable<ReplyEvent>): GatheredReply {
+  const reply: GatheredReply = { id: "", usage: {}, blocks: [], finish: undefined };
   let block: Block | undefined;
   let text = "";
   for (const event of events) {

@@ -13,7 +13,7 @@ export type ReplyEvent =
       type: "start";
       id: string;
       model: string;
-      /** Where the upstream reports some of it at the beginning; an event of its own follows. */
+      /** The numbers that the upstream reports at the beginning, if it does; a `usage` event follows all the same. */
       usage?: Partial<Usage>;
     }
   | { type: "block-start"; block: Block }
@@ -54,7 +54,7 @@ export type DeltaBlock =
   | ({ kind: "tool-call"; id: string; name: string; freeform?: true } & WithExtras);
 
 /** A block that is complete at its start. The result of a call of a tool that ran here follows it, perhaps after other blocks. */
-export type WholeBlock =
+export type CompleteBlock =
   | ({ kind: "server-call" } & ServerToolCall)
   | ({ kind: "server-result" } & ServerToolResult)
   | ForeignBlock;
@@ -67,7 +67,7 @@ export interface ForeignBlock {
   ran?: ServerToolName;
 }
 
-export type Block = DeltaBlock | WholeBlock;
+export type Block = DeltaBlock | CompleteBlock;
 
 export const isDeltaBlock = (block: Block): block is DeltaBlock =>
   block.kind === "text" || block.kind === "thinking" || block.kind === "tool-call";
@@ -96,7 +96,7 @@ export interface Usage {
   nanoCredits: number;
 }
 
-/** What was reported, without what cannot be. Tokens are whole numbers up to `most`; a charge is at most 10,000 dollars. */
+/** The usage without numbers that cannot be true. Tokens are whole numbers up to `most`; a charge is at most 10,000 dollars. */
 export function believable(usage: Partial<Usage>, most: number): Partial<Usage> {
   const isBelievable = (name: string, value: number | undefined) =>
     value === undefined ||

@@ -1,4 +1,4 @@
-/** For clients that see all texts of a reply as one: a text after a tool's result begins a new paragraph. */
+/** Begins a new paragraph with each text after a tool's result, for clients that see all texts of a reply as one. */
 import type { Stage } from "../../net/stream/stream";
 import type { ReplyEvent } from "./reply";
 

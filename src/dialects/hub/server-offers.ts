@@ -82,21 +82,21 @@ function choiceByName({ toolChoice }: Conversation, replaced: ReadonlySet<Foreig
 
 /**
  * The request for the next answer of the same reply.
- * @param said What the model has said, with calls and results of these tools.
+ * @param produced The turns that the model has produced, with calls and results of these tools.
  * @param mayCall Whether the model may call a tool again.
  */
 export function continueConversation(
   { conversation, offers, waiting }: OfferedTools,
-  said: Turn[],
+  produced: Turn[],
   mayCall: (tool: ServerToolName) => boolean,
 ): Conversation {
-  const { toolChoice, ...others } = waiting ? withFound(conversation, waiting, foundIn(said)) : conversation;
-  // What had to be called has been called.
+  const { toolChoice, ...others } = waiting ? withFound(conversation, waiting, foundIn(produced)) : conversation;
+  // The tool that had to be called has been called by now.
   const isDone = toolChoice === "required" || (typeof toolChoice === "object" && offers.has(toolChoice.name));
   const next: Conversation = {
     ...others,
     ...(isDone || toolChoice === undefined ? {} : { toolChoice }),
-    turns: [...others.turns, ...said],
+    turns: [...others.turns, ...produced],
   };
   const ended = new Set([...offers].filter(([, { tool }]) => !mayCall(tool)).map(([name]) => name));
   if (ended.size === 0) return next;

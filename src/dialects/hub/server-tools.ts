@@ -28,13 +28,13 @@ export interface ServerToolOffer {
   location?: Record<string, string>;
   /** Pages are read from the engine's copies only. */
   isCached?: true;
-  /** The tools that a search of tools is to find. */
-  among?: readonly SearchableTool[];
+  /** The tools that a search of tools looks through. */
+  candidates?: readonly SearchableTool[];
   /** The client did not ask for the tool, and sees nothing of it. */
   isHidden?: true;
 }
 
-/** What a search of tools looks at. */
+/** A tool as a search of tools sees it. */
 interface SearchableTool {
   name: string;
   description?: string;
@@ -59,7 +59,7 @@ export interface ServerToolResult {
   id: string;
   tool: ServerToolName;
   output: ServerToolOutput;
-  /** As of the call. */
+  /** The client did not ask for the tool, and sees nothing of the result. */
   isHidden?: true;
 }
 
@@ -75,7 +75,7 @@ export type ServerToolOutput =
 /** What a search found. */
 export interface WebFindings {
   pages: WebPage[];
-  /** What is said about the query without naming a page. Only the model gets it: clients have no place for it. */
+  /** An answer to the query that names no page. Only the model gets it: clients have no place for it. */
   report?: string;
 }
 
@@ -109,7 +109,7 @@ export interface Citation {
   end: number;
   /** The page's own words. */
   quote: string;
-  /** Of a page that was read: its place among those of the conversation, and that of the words in its text, in characters. */
+  /** For a page that was read: the number of the document in the conversation, and where its text has the words, in characters. */
   passage?: { document: number; start: number; end: number };
 }
 

@@ -50,7 +50,7 @@ function resultOf({ id, output, cache }: ServerResultPart): ToolResultPart {
   };
 }
 
-/** What the model is told. The text depends on nothing but the output, so that a history gives it again. */
+/** The text that the model gets for an output. It depends on nothing else, so that a history gives the same text again. */
 export function outputText(output: ServerToolOutput): string {
   if (output.kind === "error") return errorSentences[output.code];
   if (output.kind === "unknown") return "The result is not kept here. The text that follows was written with it.";

@@ -11,5 +11,5 @@ export function inputObject({ input, freeform }: { input: string; freeform?: tru
 }
 
 /** Whether a call's input is complete: JSON of an object, or nothing, which stands for an empty one. */
-export const isWholeInput = ({ input, freeform }: { input: string; freeform?: true }): boolean =>
+export const isCompleteInput = ({ input, freeform }: { input: string; freeform?: true }): boolean =>
   freeform === true || input.trim() === "" || isObject(parseWithSource(input));

@@ -39,7 +39,7 @@ export interface Deferred {
 
 /** How often a model may search for tools for one reply. */
 const maxUses = 10;
-/** Of the upstream's limit, the places that are kept for tools that are found. */
+/** The upstream's limit has to hold tools that are found later: this many places stay free for them. */
 const roomForFound = 32;
 
 /** Whether the upstream itself searches for tools when this model is asked in this dialect. */
@@ -68,17 +68,17 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
   if (isSame) return undefined;
 
   const waiting = new Map(left.map((tool) => [tool.name, asFound(tool)]));
-  const among = [...waiting.values()];
+  const candidates = [...waiting.values()];
   const searches = first.flatMap((tool): Tool[] => {
     if (isNative || tool.kind !== "foreign" || !isToolSearch(tool.server?.tool)) return [tool];
-    return tool.server && among.length > 0 ? [{ ...tool, server: { ...tool.server, among, maxUses } }] : [];
+    return tool.server && candidates.length > 0 ? [{ ...tool, server: { ...tool.server, candidates, maxUses } }] : [];
   });
-  const canSearch = searches.some((tool) => tool.kind === "foreign" && tool.server?.among);
+  const canSearch = searches.some((tool) => tool.kind === "foreign" && tool.server?.candidates);
   const own: ForeignTool = {
     kind: "foreign",
     dialect: "responses",
     value: { type: functionNames["tool-search"] },
-    server: { tool: "tool-search", among, maxUses, isHidden: true },
+    server: { tool: "tool-search", candidates, maxUses, isHidden: true },
   };
   const all = overflow.size > 0 && !canSearch ? [...searches, own] : searches;
   const rest = { tools: waiting, room: Math.max(1, limit - countTools(all, target)) };
@@ -147,7 +147,7 @@ export function foundIn(turns: readonly Turn[]): string[] {
   return names;
 }
 
-/** Tools that the model has called, it must have found. */
+/** The tools that the model has called: it must have found them. */
 const calledIn = (turns: readonly Turn[]): string[] =>
   turns.flatMap(({ parts }) => parts.flatMap((part) => (part.kind === "tool-call" ? [part.name] : [])));
 

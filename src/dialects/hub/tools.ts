@@ -50,7 +50,7 @@ export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[] } & Ch
 }
 
 /**
- * For an upstream without `allowed_tools`: removes the tools that are not allowed.
+ * Removes the tools that are not allowed, for an upstream without `allowed_tools`.
  * @throws ProxyError `invalid_request` if a tool must be called and none is left.
  */
 export function onlyAllowed(conversation: Conversation): Conversation {

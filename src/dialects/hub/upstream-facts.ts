@@ -1,11 +1,11 @@
-/** What sets the upstreams' dialects apart where a conversation is made ready for one of them. */
+/** How upstreams of the dialects differ in what they take; `adapt.ts` fits a conversation to it. */
 import type { Dialect } from "./conversation";
 import type { SchemaFixup } from "./tool-schema";
 
 interface UpstreamFacts {
   /** How many tools an upstream takes at most. */
   toolLimit: number;
-  /** What is repaired in the schemas of tools; only OpenAI's endpoints compile patterns. */
+  /** The repairs of tools' schemas; only OpenAI's endpoints compile patterns. */
   schemaFixups: readonly SchemaFixup[];
   /** Tools may stand in lists within a request. A list counts as one tool, and may repeat a tool. */
   hasToolLists?: true;

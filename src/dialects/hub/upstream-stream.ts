@@ -7,7 +7,7 @@ import { editedTo } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, Codec, ReplyContext } from "../codec";
-import { cutReply, invalidEventCode } from "./block-lifecycle";
+import { cutReply, invalidEventCode, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
 import { omit } from "./json";
 import type { ReplyError, ReplyEvent, ReplyFailure } from "./reply";
@@ -134,10 +134,22 @@ export function frameOf(frame: SseFrame, json: JsonObject, event = frame.event):
 }
 
 /** Reads the events of a normalized stream. */
-interface EventReader {
-  readonly ended: boolean;
-  read(type: string, json: JsonObject): void;
-  fail(error: ReplyFailure): void;
+export abstract class EventReader {
+  protected readonly writer: ReplyEmitter;
+
+  constructor(next: Sink<ReplyEvent>) {
+    this.writer = new ReplyEmitter(next);
+  }
+
+  get ended(): boolean {
+    return this.writer.ended;
+  }
+
+  abstract read(type: string, json: JsonObject): void;
+
+  fail({ code, message }: ReplyFailure): void {
+    this.writer.error(code, message);
+  }
 }
 
 /** What a dialect knows of an upstream's reply. */

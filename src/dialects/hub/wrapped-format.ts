@@ -1,6 +1,6 @@
 /**
  * OpenAI's models answer with an object only ("schema must be a JSON Schema of 'type: "object"', got 'type: "array"'").
- * Where a client wants a list or a choice, the schema is the one member of an object, which is taken out of the reply
+ * If a client wants a list or a choice, its schema becomes the only member of an object, which is taken out of the reply
  * again.
  */
 
@@ -79,9 +79,9 @@ const onTexts =
   };
 
 interface TextChange {
-  /** What can be written by now. */
+  /** @returns The text that can be written by now. */
   add(piece: string): string;
-  /** What is left. */
+  /** @returns The text that is left. */
   end(): string;
 }
 

@@ -41,7 +41,7 @@ export function controlWithout(holder: JsonObject, key: string): JsonObject {
 
 export const maxCacheMarks = 4;
 
-/** Of too many cache marks the last ones stay: they cover most of the prompt. */
+/** Keeps the last cache marks where there are too many: they cover most of the prompt. */
 export function cacheLimit(body: JsonObject): JsonObject | undefined {
   let marks = 0;
   eachMark(body, (holder) => {

@@ -255,7 +255,7 @@ function encodeThinking(part: ThinkingPart, dropped: Set<string>): JsonObject | 
 
 function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObject {
   const blocks = part.parts.flatMap<JsonObject>((inner) => encodePart(inner, dropped) ?? []);
-  const content = blocks.length === 0 ? undefined : plainest(blocks);
+  const content = blocks.length === 0 ? undefined : simplified(blocks);
   return restoreCacheMark(
     omitUndefined({ type: "tool_result", tool_use_id: part.id, content, is_error: part.failed }),
     part,
@@ -263,7 +263,7 @@ function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObjec
 }
 
 /** A single plain text block is written as a string. */
-export function plainest(content: unknown): unknown {
+export function simplified(content: unknown): unknown {
   if (!Array.isArray(content) || content.length !== 1) return content;
   const block: unknown = content[0];
   return isObject(block) && block.type === "text" && Object.keys(block).length === 2 ? block.text : content;

@@ -1,12 +1,13 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
-import { collectInto, type Sink } from "../../net/stream/stream";
+import { collectInto } from "../../net/stream/stream";
 import { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { textIn } from "../hub/json";
 import type { Block, ReplyEvent, ReplyFailure } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
+import { EventReader } from "../hub/upstream-stream";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { asExtras } from "./extras";
 import { deltaTypeOf, stopReasons, textFieldOf } from "./reply-names";
@@ -99,19 +100,10 @@ interface OpenBlock extends ReadBlock {
 }
 
 /** Reads the events of a stream. */
-export class StreamReader {
-  private readonly writer: ReplyEmitter;
+export class StreamReader extends EventReader {
   private open: OpenBlock | undefined;
   private usage: JsonObject | undefined;
   private ending: JsonObject = {};
-
-  constructor(next: Sink<ReplyEvent>) {
-    this.writer = new ReplyEmitter(next);
-  }
-
-  get ended(): boolean {
-    return this.writer.ended;
-  }
 
   read(type: string, event: JsonObject) {
     switch (type) {
@@ -138,10 +130,10 @@ export class StreamReader {
   }
 
   /** Partial text and thinking are kept, with the signature; a partial call is not. */
-  fail({ code, message }: ReplyFailure) {
+  override fail(error: ReplyFailure) {
     const kind = this.open?.block.kind;
     if (kind === "text" || kind === "thinking") this.endBlock();
-    this.writer.error(code, message);
+    super.fail(error);
   }
 
   private start(message: unknown) {

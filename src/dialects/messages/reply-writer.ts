@@ -5,9 +5,9 @@ import type { Sink } from "../../net/stream/stream";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";
-import { type Finish, FrameWriter, wholeReply } from "../hub/reply-writing";
+import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
-import { isWholeInput } from "../hub/tool-input";
+import { isCompleteInput } from "../hub/tool-input";
 import { blockWriter, citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
 import { errorFrame } from "./errors";
 import { stopReasonNames, stopReasons } from "./reply-names";
@@ -17,11 +17,12 @@ import { encodeUsage } from "./usage";
 /** Writes a full reply. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const content: JsonObject[] = [];
-  const { id, usage, blocks, finish } = wholeReply(events);
+  const { id, usage, blocks, finish } = gatheredReply(events);
   const ran = serverToolCounter();
   for (const { block, text, end } of blocks) {
-    // What the limit cut off is no input: a client may run it.
-    if (finish?.reason === "length" && block.kind === "tool-call" && !isWholeInput({ input: text, ...block })) continue;
+    // A call that the limit has cut is left out: a client may run it.
+    if (finish?.reason === "length" && block.kind === "tool-call" && !isCompleteInput({ input: text, ...block }))
+      continue;
     content.push(...writeBlock(block, text, end));
     if (!isDeltaBlock(block)) ran.add(block);
   }

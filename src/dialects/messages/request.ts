@@ -22,7 +22,7 @@ import { addCacheMarks } from "./cache-marks";
 import { lostCitations } from "./citations";
 import { threadCode } from "./errors";
 import { asExtras, dropExtras, nestedExtras, refuseEssential, restoreExtras } from "./extras";
-import { decodeContent, encodePart, plainest } from "./parts";
+import { decodeContent, encodePart, simplified } from "./parts";
 import { applyRules } from "./rules";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 import { withoutBilling } from "./traverse";
@@ -114,7 +114,7 @@ function decodeReasoning(request: Fields, config?: Fields): { reasoning?: Reason
   const type = thinking.any("type");
   if (typeof type !== "string")
     return { ...(effort === undefined ? {} : { reasoning: given }), extras: { thinking: thinking.object } };
-  // As the rules have Claude show it.
+  // The rules ask Claude for a summary unless the client wants none.
   const summary = thinking.object.display === "omitted" ? {} : { summary: "auto" };
   const reasoningOf = (): Reasoning => {
     if (type === "disabled") return { ...given, disabled: true };
@@ -190,7 +190,7 @@ export function encodeRequest(
   };
 }
 
-/** What a rule did, in more detail if its name does not say it. */
+/** The note of a rule: its name, or a sentence where the name does not tell enough. */
 function noteOf(rule: string, after: JsonObject): string {
   if (rule === "max-tokens-limit") return `max_tokens lowered to ${after.max_tokens}`;
   const word = isObject(after.output_config) ? after.output_config.effort : undefined;
@@ -218,8 +218,8 @@ function encodeTurns(turns: Turn[], dropped: Set<string>): { system: unknown; me
       messages.push(restoreExtras({ role: turn.role, content: blocks }, turn.extras?.anthropic));
     }
   }
-  for (const message of messages) message.content = plainest(message.content);
-  return { system: system.length === 0 ? undefined : plainest(system), messages };
+  for (const message of messages) message.content = simplified(message.content);
+  return { system: system.length === 0 ? undefined : simplified(system), messages };
 }
 
 /** Consecutive turns of one role are one message: results of parallel calls must be in one message. */

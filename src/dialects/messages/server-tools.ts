@@ -6,7 +6,7 @@ import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
 import { objectAt, omitUndefined, optionalText, textAt, textIn, textListAt, textMembers } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import type { WholeBlock } from "../hub/reply";
+import type { CompleteBlock } from "../hub/reply";
 import {
   type Citation,
   errorSentences,
@@ -93,7 +93,7 @@ function decodeOffer(tool: ServerToolName, fields: Fields): ServerToolOffer {
   });
 }
 
-/** Tools that are to be searched for, and searches in the history, are the upstream's own matter if it has a search. */
+/** Whether dragoman has to run a tool, or to search for tools because the upstream has no search of its own. */
 export const offersServerTools = ({ tools, messages }: JsonObject, model: ModelFacts): boolean =>
   objectsIn(tools).some(({ type }) => runsHere(toolNamed(type))) ||
   (!hasToolSearch(model, "messages") &&
@@ -229,7 +229,7 @@ export function encodeServerPart(part: Part & { kind: "server-call" | "server-re
 // ── Replies ──
 
 /** The block of a reply, as it is in a full one. */
-export const writeServerBlock = (block: Exclude<WholeBlock, { kind: "foreign" }>): JsonObject =>
+export const writeServerBlock = (block: Exclude<CompleteBlock, { kind: "foreign" }>): JsonObject =>
   block.kind === "server-call"
     ? { ...callBlock(block.id, block.tool, block.input), caller }
     : { ...resultBlock(block), caller };
@@ -303,7 +303,7 @@ export const encodeCitation = ({ url, title, quote, passage }: Citation): JsonOb
 export function serverToolCounter() {
   const counts = new Map<ServerToolName, number>();
   return {
-    add(block: WholeBlock) {
+    add(block: CompleteBlock) {
       if (block.kind !== "server-result" || block.output.kind === "error") return;
       counts.set(block.tool, (counts.get(block.tool) ?? 0) + 1);
     },

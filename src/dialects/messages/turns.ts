@@ -4,7 +4,7 @@ import type { JsonObject } from "../hub/conversation";
 import { mapped } from "../hub/lists";
 import { lostResultHeading } from "../hub/lost-result";
 import { isPacked } from "../hub/signature";
-import { plainest } from "./parts";
+import { simplified } from "./parts";
 import { blocksOf, changed, eachBlock, isThinking, objectsIn, without } from "./traverse";
 
 /**
@@ -52,7 +52,7 @@ export function systemAlone(body: JsonObject): JsonObject | undefined {
   if (!Array.isArray(body.messages) || body.messages.length > 0) return undefined;
   const content = blocksOf(body.system);
   if (content.length === 0) return undefined;
-  return { system: undefined, messages: [{ role: "user", content: plainest(content) }] };
+  return { system: undefined, messages: [{ role: "user", content: simplified(content) }] };
 }
 
 function asReminder(block: JsonObject): JsonObject {

@@ -40,7 +40,7 @@ const packItems = (items: JsonObject[]): string =>
 export const isOwnCompaction = (content: string): boolean =>
   content.startsWith(summaryPrefix) || content.startsWith(itemsPrefix);
 
-/** What an item stands for that dragoman made: a message with the summary, or the upstream's items. Any other is returned alone. */
+/** Opens an item that dragoman made: it stands for a message with the summary, or for the upstream's items. Any other is returned alone. */
 export function unpacked(item: JsonObject): JsonObject[] {
   const packed = item.type === "compaction" ? textIn(item.encrypted_content) : "";
   if (packed.startsWith(summaryPrefix)) {
@@ -59,7 +59,7 @@ export function readSummaries({ input }: JsonObject): JsonObject | undefined {
   return read.length === input.length && read.every((item, at) => item === input[at]) ? undefined : { input: read };
 }
 
-/** What only the maker of a compaction can read; undefined for other items. */
+/** The content of a compaction, which only its maker can read; undefined for other items. */
 export function sealOf({ type, encrypted_content }: JsonObject): Signature | undefined {
   const value = type === "compaction" ? textIn(encrypted_content) : "";
   return value === "" ? undefined : { dialect: "responses", value };

@@ -1,11 +1,12 @@
 /** Reads replies of the responses dialect, full or as a stream: their items become blocks. */
 import { entryOf, isObject } from "../../json";
-import { collectInto, type Sink } from "../../net/stream/stream";
-import { gaveUp, ReplyEmitter } from "../hub/block-lifecycle";
+import { collectInto } from "../../net/stream/stream";
+import { gaveUp, type ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { countIn, textIn } from "../hub/json";
-import type { Block, ReplyEvent, ReplyFailure, StopReason } from "../hub/reply";
+import type { Block, ReplyEvent, StopReason } from "../hub/reply";
+import { EventReader } from "../hub/upstream-stream";
 import { extrasOf } from "../openai";
 import { sealOf } from "./compaction";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
@@ -28,7 +29,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   return events;
 }
 
-/** What was already emitted of the item that is being streamed. */
+/** How much of the item that is being streamed was emitted. */
 interface Progress {
   index: number;
   id: string;
@@ -46,8 +47,7 @@ interface Progress {
 /**
  * Items are matched by `output_index`: not each event has an id. The first added item is streamed; items added meanwhile are emitted when they are done and the first one has ended.
  */
-export class ItemReader {
-  private readonly writer: ReplyEmitter;
+export class ItemReader extends EventReader {
   private readonly whole = new Map<number, JsonObject>();
   /** The items of `output_item.added` and `output_item.done` events. */
   private readonly shown = new Map<number, JsonObject>();
@@ -55,14 +55,6 @@ export class ItemReader {
   private inFlight: Progress | undefined;
   private called = false;
   private refused = false;
-
-  constructor(next: Sink<ReplyEvent>) {
-    this.writer = new ReplyEmitter(next);
-  }
-
-  get ended(): boolean {
-    return this.writer.ended;
-  }
 
   /** Reads one event of a stream. */
   read(type: string, event: JsonObject) {
@@ -220,10 +212,6 @@ export class ItemReader {
     this.writer.close();
     const usage = decodeUsage(response, event);
     if (Object.keys(usage).length > 0) this.writer.usage(usage);
-  }
-
-  fail({ code, message }: ReplyFailure) {
-    this.writer.error(code, message);
   }
 }
 

@@ -8,10 +8,10 @@ import { omitUndefined, textIn } from "../hub/json";
 import {
   type Block,
   type BlockEnd,
+  type CompleteBlock,
   isDeltaBlock,
   type ReplyError,
   type ReplyEvent,
-  type WholeBlock,
 } from "../hub/reply";
 import { type Finish, WireWriter } from "../hub/reply-writing";
 import { isToolSearch } from "../hub/tool-search";
@@ -161,14 +161,14 @@ class ResponseWriter extends WireWriter {
     return callItem(this.add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
   }
 
-  private openWhole(block: WholeBlock): OpenItem | undefined {
+  private openWhole(block: CompleteBlock): OpenItem | undefined {
     this.endItem("completed");
     if (block.kind === "server-call" || block.kind === "server-result") return this.writeServerTool(block);
     if (block.dialect !== "responses") return undefined;
     return foreignItem(this.add(textIn(block.value.type), block.value, block.value.id));
   }
 
-  private writeServerTool(block: Exclude<WholeBlock, { kind: "foreign" }>): undefined {
+  private writeServerTool(block: Exclude<CompleteBlock, { kind: "foreign" }>): undefined {
     if (block.isHidden) return;
     const writer = isToolSearch(block.tool) ? this.toolSearches : this.searches;
     if (block.kind === "server-call") writer.call(block);

@@ -42,7 +42,7 @@ export function searchWriter(wire: Wire, add: (prefix: string, item: JsonObject)
       send("completed", open);
       end(open, "completed");
     },
-    /** What still runs has failed. */
+    /** Marks the search that still runs as failed. */
     fail() {
       if (open) open.item.status = "failed";
     },

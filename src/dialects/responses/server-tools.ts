@@ -2,6 +2,7 @@
 import { isObject } from "../../json";
 import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
 import { objectAt, omitUndefined, textIn, textListAt, textMembers } from "../hub/json";
+import { objectsAmong } from "../hub/lists";
 import type { BlockEnd } from "../hub/reply";
 import {
   type Citation,
@@ -10,6 +11,7 @@ import {
   type ServerToolName,
   type ServerToolOffer,
   type ServerToolOutput,
+  type WebPage,
 } from "../hub/server-tools";
 import { outputText } from "../hub/server-turns";
 import { isOwnId } from "./ids";
@@ -103,6 +105,20 @@ function outputOf(status: unknown, { sources }: JsonObject): ServerToolOutput {
 /** The tool that the upstream has run, if the item is its call. */
 export const toolRunBy = ({ type, status }: JsonObject): ServerToolName | undefined =>
   type === "web_search_call" && status !== "failed" ? "web-search" : undefined;
+
+const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);
+
+/** The web pages that annotations refer to, with the places in the text as they were sent. */
+export const urlsCited = (annotations: unknown) =>
+  objectsAmong(annotations).flatMap(({ type, url, title, start_index: start, end_index: end }) =>
+    type === "url_citation" && isAddress(textIn(url)) ? [{ url: textIn(url), title: textIn(title), start, end }] : [],
+  );
+
+/** The pages that a search of the upstream has read, if it names them. */
+export function pagesRead(action: unknown): WebPage[] {
+  const urls = objectsAmong(isObject(action) ? action.sources : undefined).map(({ url }) => textIn(url));
+  return [...new Set(urls)].filter(isAddress).map((url) => ({ url, title: url }));
+}
 
 /** OpenAI's own annotations as they are, and the hub's citations. */
 export function urlAnnotations({ extras, citations = [] }: BlockEnd): unknown[] {

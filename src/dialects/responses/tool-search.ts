@@ -13,7 +13,7 @@ import { decodeTools, encodeTools, hubName, type ToolNames } from "./tools";
 
 // ── Requests ──
 
-/** Searches of tools are the upstream's own matter if it has one; and it takes so many tools only. */
+/** Whether dragoman has to search for tools: the upstream has no search of its own, or the request has too many tools for it. */
 export function offersServerTools({ tools, input }: JsonObject, model: ModelFacts): boolean {
   const always = objectsAmong(tools).filter(({ defer_loading }) => defer_loading !== true);
   if (always.length > upstreamFacts.responses.toolLimit) return true;
@@ -32,7 +32,7 @@ const isSearched = (tools: unknown): boolean =>
 export const isClientSearchCall = ({ tools }: Conversation, name: string): boolean =>
   tools.some((tool) => tool.kind === "function" && tool.name === name && tool.clientSearch !== undefined);
 
-/** A call of a search. @param callId Of the upstream's searches, which have none. */
+/** A call of a search. @param callId The id for a search of the upstream, which has none. */
 export function decodeToolSearchCall(item: JsonObject, callId: string, scope: ToolNames): ForeignPart {
   const given = typeof item.arguments === "string" ? parseJson(item.arguments) : item.arguments;
   const input = isObject(given) ? given : {};

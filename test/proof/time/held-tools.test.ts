@@ -45,7 +45,7 @@ test.each(texts)("a page of 1 MB of %s", async (_name, make) => {
 
 const among = Array.from({ length: 300 }, (_, at) => ({ name: `tool_${at}`, description: "é".repeat(1_000) }));
 const find = (query: string, how: "words" | "regex", tools = among) =>
-  searchTools({ id: "1", tool: "tool-search", input: { query } }, { tool: "tool-search", among: tools }, how);
+  searchTools({ id: "1", tool: "tool-search", input: { query } }, { tool: "tool-search", candidates: tools }, how);
 
 test("a search of tools by a pattern that would take half a minute", async () => {
   await find("warm", "regex");
