@@ -71,6 +71,7 @@ const claudeCode: Client = {
     format: "json",
     locate: locations["claude-code"],
     servers: locations["claude-code servers"],
+    choices: [["model"]],
     destinations: (settings) => [
       {
         address: settingAt(settings, ["env", "ANTHROPIC_BASE_URL"]),
@@ -92,10 +93,9 @@ const claudeCode: Client = {
   asksForKey: true,
   setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false, statusline = false }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
-    const variables = {
+    const settings = {
       ANTHROPIC_BASE_URL: url,
       ...(keyCommand === undefined ? { ANTHROPIC_AUTH_TOKEN: key } : { CLAUDE_CODE_API_KEY_HELPER_TTL_MS: "1800000" }),
-      ANTHROPIC_MODEL: anthropicId(model.id),
       ...namedDefault("OPUS", models.opus),
       ...namedDefault("SONNET", models.claude),
       ...namedDefault("HAIKU", models.haiku),
@@ -116,9 +116,12 @@ const claudeCode: Client = {
               { path: ["env", "ANTHROPIC_AUTH_TOKEN"], value: undefined },
             ]),
         ...(statusline ? [{ path: ["statusLine"], value: { type: "command", command: "dragoman statusline" } }] : []),
-        ...Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
+        // The variable would go before every later choice by /model.
+        { path: ["env", "ANTHROPIC_MODEL"], value: undefined },
+        ...Object.entries(settings).map(([name, value]) => ({ path: ["env", name], value })),
+        { path: ["model"], value: anthropicId(model.id) },
       ],
-      variables,
+      variables: { ...settings, ANTHROPIC_MODEL: anthropicId(model.id) },
       programs: [],
       command: "claude",
       note: "The address has no /v1. Claude Code says “Not logged in” if no token is set, so one is set even if dragoman does not require it. For models that Claude Code does not know, CLAUDE_CODE_MAX_CONTEXT_TOKENS sets the prompt limit; without it, Claude Code assumes a million tokens.",
@@ -154,6 +157,7 @@ const codex: Client = {
   file: {
     format: "toml",
     locate: locations.codex,
+    choices: [["model"]],
     destinations: (settings) => [
       {
         address: addressOfCodex(settings),
@@ -277,6 +281,7 @@ const geminiCli: Client = {
     format: "json",
     locate: locations["gemini-cli"],
     variables: locations["gemini-cli variables"],
+    choices: [["model", "name"]],
     destinations: ({ env: own }, env) => [
       env.GOOGLE_GEMINI_BASE_URL === undefined
         ? { address: settingAt(own, ["GOOGLE_GEMINI_BASE_URL"]), keyAt: ["env", "GEMINI_API_KEY"] }

@@ -96,6 +96,8 @@ export interface Client {
     destinations(settings: Record<string, unknown>, env: Surroundings["env"]): Destination[];
     /** Other settings that affect the connection to dragoman. @param isHere Whether an address is dragoman's. */
     caveats?(settings: Record<string, unknown>, isHere: (address: unknown) => boolean): Caveat[];
+    /** Settings that the client changes when the person chooses another model in it: `--undo` takes these back as well. */
+    choices?: readonly Path[];
     /** For a client that rewrites its file at each run: the settings without the client's own state. */
     bookkeeping?(settings: Record<string, unknown>): unknown;
   };

@@ -45,18 +45,19 @@ export interface ClientFile {
   path: string;
   edits: readonly Edit[];
   bookkeeping?: NonNullable<Client["file"]>["bookkeeping"];
+  choices?: NonNullable<Client["file"]>["choices"];
 }
 
 /** The files of a client, its settings file first, each with those of the edits that belong there. */
 export function filesOf(id: ClientId, edits: readonly Edit[], around: Surroundings): ClientFile[] {
   const { file } = clientOf(id);
   if (!file) return [];
-  const { format, bookkeeping, locate, variables, servers } = file;
+  const { format, bookkeeping, choices, locate, variables, servers } = file;
   const isIn = (first: string) => (edit: Edit) => edit.path[0] === first;
   const isVariable = variables ? isIn("env") : () => false;
   const isServer = servers ? isIn("mcpServers") : () => false;
   const own = edits.filter((edit) => !isVariable(edit) && !isServer(edit));
-  const files: ClientFile[] = [{ id, format, bookkeeping, path: locate(around), edits: own }];
+  const files: ClientFile[] = [{ id, format, bookkeeping, choices, path: locate(around), edits: own }];
   if (variables) {
     const inside = edits.filter(isVariable).map(({ path: [, ...path], ...edit }) => ({ ...edit, path }));
     files.push({ id: `${id}.env`, format: "env", path: variables(around), edits: inside });

@@ -20,10 +20,12 @@ const keyVariable = "DRAGOMAN_API_KEY";
 
 const launchers: Partial<Record<ClientId, Launcher>> = {
   // The settings of its own file go before variables, and those of this option before that file.
-  "claude-code": (setup, file) => ({
-    command: ["claude", "--settings", file("settings.json", JSON.stringify(settingsOf(setup)))],
-    env: {},
-  }),
+  "claude-code": (setup, file) => {
+    // A variable of the person's own file would go before the setting.
+    const model = { path: ["env", "ANTHROPIC_MODEL"], value: setup.variables.ANTHROPIC_MODEL };
+    const settings = JSON.stringify(withEdits(settingsOf(setup), [model]));
+    return { command: ["claude", "--settings", file("settings.json", settings)], env: {} };
+  },
   codex: (setup, _, key) => {
     const { experimental_bearer_token: _key, ...provider } = setup.edits.find(
       ({ path }) => path[0] === "model_providers",

@@ -140,6 +140,10 @@ const qwen: Client = {
   file: {
     format: "json",
     locate: locations["qwen-code"],
+    choices: [
+      ["model", "name"],
+      ["security", "auth", "selectedType"],
+    ],
     destinations: ({ modelProviders }) =>
       each(modelProviders)
         .flatMap(each)

@@ -430,7 +430,7 @@ describe("the way back", () => {
   );
 
   test.each([
-    ["claude-code", '"ANTHROPIC_MODEL": "claude-sonnet-4-6"', '"ANTHROPIC_MODEL": "opus"', "env.ANTHROPIC_MODEL"],
+    ["claude-code", '"ENABLE_TOOL_SEARCH": "true"', '"ENABLE_TOOL_SEARCH": "auto"', "env.ENABLE_TOOL_SEARCH"],
     ["codex", 'model_provider = "dragoman"', 'model_provider = "openai"', "model_provider"],
     ["aider", "model: openai/claude-sonnet-4.6", "model: haiku", "model"],
   ] as const)(
@@ -530,6 +530,29 @@ describe("the way back", () => {
       }
     },
     60_000,
+  );
+
+  /** What clients do to their file when a person chooses another model in them. */
+  const chosen: Partial<Record<ClientId, (now: string) => string>> = {
+    "claude-code": (now) => JSON.stringify({ ...readSettings("json", now), model: "gpt-5.4:claude" }, null, 2),
+    codex: (now) => now.replace(/^model = .*/m, 'model = "gpt-5-mini"'),
+    "gemini-cli": (now) =>
+      now.replace(/"name": "[^"]+"/, '"name": "gpt-5-mini"').replace(/,?\s*\}\s*$/, ', "mcpServers": {} }'),
+    "qwen-code": (now) => JSON.stringify({ ...readSettings("json", now), model: { name: "gpt-5-mini" } }, null, 2),
+  };
+
+  test.concurrent.each(Object.entries(chosen) as [ClientId, (now: string) => string][])(
+    "the way back of %s gives the bytes that were there, though the client wrote its file anew for another model",
+    async (id, choose) => {
+      using own = person();
+      const path = own.settle(id, settings[id]!);
+      await own.connect(id, "--write");
+      const rewritten = choose(text(path));
+      expect(rewritten).not.toBe(text(path));
+      writeFileSync(path, rewritten);
+      expect((await own.connect(id, "--undo")).code).toBe(0);
+      expect(text(path)).toBe(settings[id]!);
+    },
   );
 
   test("the way back from a connected tool knows what VS Code notes in our group, and prints anew", async () => {

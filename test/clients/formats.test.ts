@@ -97,7 +97,7 @@ describe("JSON with comments", () => {
         });
         return `{${members.join(",")}${comma && members.length > 0 ? "," : ""}${last}}`;
       });
-  const names = ["OWN", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "Z"];
+  const names = ["OWN", "ANTHROPIC_BASE_URL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "Z"];
   const env = object(names, fc.constantFrom('"x"', '"http://old"', '"y // z"'));
   const text = fc
     .tuple(

@@ -17,6 +17,8 @@ export interface Ours {
   paths: readonly Path[];
   /** The settings without the client's own state. */
   bookkeeping?(settings: Record<string, unknown>): unknown;
+  /** Paths that the client itself changes when the person chooses a model. */
+  choices?: readonly Path[];
 }
 
 /** The text without dragoman's settings; or those of them that were changed, such as `env.ANTHROPIC_MODEL`. */
@@ -28,7 +30,7 @@ export type Reverted = { text: string } | { changed: string[] };
  * @returns Undefined if a text cannot be parsed, or cannot be edited without changing other settings.
  */
 export function revertValues(
-  { format, paths, bookkeeping = (settings) => settings }: Ours,
+  { format, paths, bookkeeping = (settings) => settings, choices = [] }: Ours,
   { before, written, now }: Versions,
   force: boolean,
 ): Reverted | undefined {
@@ -39,11 +41,14 @@ export function revertValues(
     const differ = (one: unknown, other: unknown, path: Path) =>
       !Bun.deepEquals(settingAt(one, path), settingAt(other, path));
     const due = paths.filter((path) => differ(ours, first, path) && differ(found, first, path));
-    const changed = due.filter((path) => settingAt(found, path) !== undefined && differ(found, ours, path));
+    const isChosen = (path: Path) => choices.some((choice) => Bun.deepEquals(choice, path));
+    const isChanged = (path: Path) => settingAt(found, path) !== undefined && differ(found, ours, path);
+    const changed = due.filter((path) => isChanged(path) && !isChosen(path));
     if (changed.length > 0 && !force) return { changed: changed.map(serialized) };
     const edits = due.map((path): Edit => ({ path, value: settingAt(was, path) }));
     const text = editSettings(format, now, [...edits, ...emptied(withEdits(is, edits), was, due)]);
-    return { text: isNothing(text) && before === "" ? "" : text };
+    const clean = editSettings(format, text, added(read(text), was));
+    return { text: isSameBut(clean, before) && Bun.deepEquals(read(clean), was) ? before : text };
   } catch (thrown) {
     if (thrown instanceof SettingsFault || thrown instanceof ProxyError) return undefined;
     throw thrown;
@@ -64,9 +69,21 @@ function emptied(left: Settings, was: Settings, paths: readonly Path[]): Edit[] 
   return edits;
 }
 
+/** Removes objects and lists that the client has added and that hold nothing. */
+const added = (left: unknown, was: unknown, path: Path = []): Edit[] =>
+  Object.entries(isObject(left) ? left : {}).flatMap(([name, value]) => {
+    const before = settingAt(was, [name]);
+    if (isEmpty(value) && before === undefined) return [{ path: [...path, name], value: undefined }];
+    return added(value, before, [...path, name]);
+  });
+
+/** Whether a text has only words of another one: a client that writes its file anew lays it out anew and drops comments. */
+function isSameBut(text: string, before: string): boolean {
+  const wordsOf = (one: string) => new Set(one.match(/[^\s{}[\],:="']+/g));
+  return wordsOf(text).isSubsetOf(wordsOf(before));
+}
+
 const isEmpty = (value: unknown): boolean =>
   Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
-
-const isNothing = (text: string) => /^\s*(?:\{\s*\}|\[\s*\])?\s*$/.test(text);
 
 const serialized = (path: Path): string => path.map((step) => (typeof step === "string" ? step : step.name)).join(".");

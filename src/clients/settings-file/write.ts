@@ -113,7 +113,7 @@ function whereToStart(place: SettingsFile, earlier: Backup | undefined, now: Fou
  * @returns Undefined if the changes cannot be separated.
  */
 export function withoutOurEdits(
-  { format, bookkeeping }: SettingsFile,
+  { format, bookkeeping, choices }: SettingsFile,
   { file, content, written, paths }: Backup,
   now: Uint8Array,
   force: boolean,
@@ -123,7 +123,7 @@ export function withoutOurEdits(
     written: settingsText(file, written),
     now: settingsText(file, now),
   };
-  return revertValues({ format, paths, bookkeeping }, versions, force);
+  return revertValues({ format, paths, bookkeeping, choices }, versions, force);
 }
 
 const editedText = (place: SettingsFile, text: string, edits: readonly Edit[]): string =>
