@@ -14,6 +14,12 @@ export interface Tool {
   npm: string;
   /** Gives the tool a task without a person at the terminal. */
   command(task: string, model: ClientModel): string[];
+  /** Gives it a task that it lets the model think about, if it has to be told to. */
+  thinking?(task: string, model: ClientModel): string[];
+  /** Gives it a task about an image file, if it can be given one without its screen. */
+  withImage?(task: string, file: string, model: ClientModel): string[];
+  /** Goes on with the last session of the folder. */
+  resumed?(task: string, model: ClientModel): string[];
   /** Added to search the web: the tool has to be allowed, and is not loaded by itself. */
   searching?: { env: Record<string, string>; args: string[] };
   /** What runs without a person add, so that nothing but dragoman is called. */
@@ -61,6 +67,8 @@ const claudeCode: Tool = {
   id: "claude-code",
   npm: "@anthropic-ai/claude-code",
   command: (task) => ["claude", "-p", task, "--allowedTools", "Write"],
+  withImage: (task, file) => ["claude", "-p", `${task} @${file}`, "--allowedTools", "Read"],
+  resumed: (task) => ["claude", "--continue", "-p", task, "--allowedTools", "Write"],
   quiet: { env: { DISABLE_AUTOUPDATER: "1", DISABLE_TELEMETRY: "1", DISABLE_ERROR_REPORTING: "1" }, args: [] },
   // Its own file goes before the environment, and this before its own file.
   searching: {
@@ -83,6 +91,8 @@ const codex: Tool = {
   id: "codex",
   npm: "@openai/codex",
   command: (task) => ["codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write", task],
+  withImage: (task, file) => ["codex", "exec", "--skip-git-repo-check", `--image=${file}`, task],
+  resumed: (task) => ["codex", "exec", "resume", "--skip-git-repo-check", "--last", task],
   quiet: {
     env: {},
     args: ["check_for_update_on_startup", "analytics.enabled", "features.plugins", "features.apps"].flatMap((key) => [
@@ -91,6 +101,8 @@ const codex: Tool = {
     ]),
   },
   searching: { env: {}, args: ["-c", 'web_search="live"'] },
+  // It defers the tools of MCP servers: the model has to search for them.
+  asking: { task: "find a tool that says what is left", env: {}, args: [] },
   settings: `# mine\nmodel = "o3" # for now\nmodel_reasoning_effort = "low"\n\n[model_providers.dragoman]\nname = "by hand"\nbase_url = "http://127.0.0.1:1/v1"\nenv_key = "NOT_SET"\n\n[tui]\nnotifications = false`,
 };
 
@@ -98,6 +110,9 @@ const opencode: Tool = {
   id: "opencode",
   npm: "opencode-ai",
   command: (task) => ["opencode", "run", task],
+  thinking: (task) => ["opencode", "run", "--variant", "high", task],
+  withImage: (task, file) => ["opencode", "run", `--file=${file}`, "--", task],
+  resumed: (task) => ["opencode", "run", "--continue", task],
   quiet: {
     env: {
       OPENCODE_DISABLE_AUTOUPDATE: "1",
@@ -121,18 +136,23 @@ const continueCli: Tool = {
   id: "continue",
   npm: "@continuedev/cli",
   command: (task) => ["cn", "-p", "--auto", task],
+  resumed: (task) => ["cn", "-p", "--auto", "--resume", task],
   quiet: { env: { ...nowhere, CONTINUE_TELEMETRY_ENABLED: "0" }, args: [] },
   settings: `# mine\nname: Mine\nversion: 0.0.1\nschema: v1\nrules:\n  - Be kind.\n`,
+};
+
+/** The provider depends on the model: `connect` says what to run. */
+const piWith = (model: ClientModel, ...options: string[]) => {
+  const { command } = clientOf("pi").setUp({ url: "", models: chooseModels([model])!, model });
+  return [...command!.split(" "), "--offline", "-p", ...options];
 };
 
 const pi: Tool = {
   id: "pi",
   npm: "@mariozechner/pi-coding-agent",
-  // The provider depends on the model: `connect` says what to run.
-  command: (task, model) => {
-    const { command } = clientOf("pi").setUp({ url: "", models: chooseModels([model])!, model });
-    return [...command!.split(" "), "--offline", "-p", task];
-  },
+  command: (task, model) => piWith(model, task),
+  withImage: (task, file, model) => piWith(model, `@${file}`, task),
+  resumed: (task, model) => piWith(model, "--continue", task),
   quiet: { env: { ...nowhere, PI_OFFLINE: "1", PI_TELEMETRY: "0", PI_SKIP_VERSION_CHECK: "1" }, args: [] },
   settings: `{ "providers": { "own": { "baseUrl": "http://127.0.0.1:1/v1", "api": "openai-completions", "apiKey": "x", "models": [] } } }`,
 };
@@ -141,6 +161,8 @@ const geminiCli: Tool = {
   id: "gemini-cli",
   npm: "@google/gemini-cli",
   command: (task) => ["gemini", "--yolo", "-p", task],
+  withImage: (task, file) => ["gemini", "--yolo", "-p", `${task} @${file}`],
+  resumed: (task) => ["gemini", "--yolo", "--resume", "latest", "-p", task],
   quiet: { env: { ...nowhere, GEMINI_CLI_TRUST_WORKSPACE: "true" }, args: [] },
   settings: `{\n  // mine\n  "ui": { "theme": "GitHub" },\n  "security": {\n    "auth": { "selectedType": "oauth-personal" } /* before */\n  }\n}\n`,
 };
@@ -149,6 +171,8 @@ const copilotCli: Tool = {
   id: "copilot-cli",
   npm: "@github/copilot",
   command: (task) => ["copilot", "--allow-all-tools", "-p", task],
+  withImage: (task, file) => ["copilot", "--allow-all-tools", "--attachment", file, "-p", task],
+  resumed: (task) => ["copilot", "--allow-all-tools", "--continue", "-p", task],
   quiet: { env: { ...nowhere, COPILOT_AUTO_UPDATE: "false" }, args: [] },
 };
 
@@ -156,6 +180,8 @@ const qwenCode: Tool = {
   id: "qwen-code",
   npm: "@qwen-code/qwen-code",
   command: (task) => ["qwen", "--yolo", "-p", task],
+  withImage: (task, file) => ["qwen", "--yolo", "-p", `${task} @${file}`],
+  resumed: (task) => ["qwen", "--yolo", "--continue", "-p", task],
   quiet: { env: { ...nowhere, QWEN_CODE_SUPPRESS_YOLO_WARNING: "1" }, args: [] },
   settings: `{\n  // mine\n  "$version": 4,\n  "ui": { "theme": "GitHub" },\n  "modelProviders": {\n    "openai": [\n      { "id": "own", "baseUrl": "http://127.0.0.1:1/v1" } // theirs\n    ]\n  },\n  "model": { "name": "own" }\n}\n`,
 };

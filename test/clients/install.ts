@@ -1,5 +1,5 @@
-/** The newest clients of the npm registry, in a folder of their own that is kept from run to run. */
-import { lstatSync, mkdirSync } from "node:fs";
+/** The newest clients of the npm registry, in folders of their own that are kept from run to run. */
+import { existsSync, lstatSync, mkdirSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 
@@ -20,23 +20,25 @@ export async function install(packages: string[]): Promise<Installed> {
   const found = lstatSync(folder);
   if (!found.isDirectory() || found.uid !== userInfo().uid)
     throw new Error(`${folder} belongs to somebody else: remove it.`);
-  await Bun.write(
-    join(folder, "package.json"),
-    JSON.stringify({ private: true, allowScripts: Object.fromEntries(packages.map((name) => [name, true])) }),
-  );
+  // Each has a folder of its own: together, npm moves their dependencies about while the scripts of these run.
+  const placeOf = (name: string) => join(folder, name.replaceAll("/", "-"));
+  for (const name of packages) await installIn(placeOf(name), name);
+  return {
+    program: (command) =>
+      packages.map((name) => join(placeOf(name), "node_modules", ".bin", command)).find((file) => existsSync(file))!,
+    version: async (name) => (await Bun.file(join(placeOf(name), "node_modules", name, "package.json")).json()).version,
+  };
+}
+
+async function installIn(folder: string, name: string): Promise<void> {
+  await Bun.write(join(folder, "package.json"), JSON.stringify({ private: true, allowScripts: { [name]: true } }));
   // Without a tag, npm takes the newest version that says it supports the Node at hand, which may be years old.
-  const tagged = packages.map((name) => `${name}@latest`);
-  const npm = Bun.spawn(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", ...tagged], {
+  const npm = Bun.spawn(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", `${name}@latest`], {
     cwd: folder,
     stdin: "ignore",
     stdout: "ignore",
     stderr: "inherit",
     timeout: within,
   });
-  if ((await npm.exited) !== 0) throw new Error(`npm install failed in ${folder}.`);
-  const modules = join(folder, "node_modules");
-  return {
-    program: (name) => join(modules, ".bin", name),
-    version: async (name) => (await Bun.file(join(modules, name, "package.json")).json()).version,
-  };
+  if ((await npm.exited) !== 0) throw new Error(`npm install ${name} failed in ${folder}.`);
 }

@@ -12,7 +12,7 @@ import { tellings } from "./error-cases";
 import { install } from "./install";
 import { strengths } from "./strength-cases";
 import { type Attempt, endAll, type Outcome, tryOut } from "./try-client";
-import { Collected, type Feature } from "./works-with";
+import { Collected, type Family, type Feature } from "./works-with";
 
 /** How many run side by side. */
 const atOnce = 3;
@@ -96,6 +96,7 @@ const all: Attempt[] = [
   withKey(on(pi, "chat", "gemini")),
   asking(on(claudeCode, "messages", "claude")),
   asking(on(opencode, "messages", "claude")),
+  asking(overHttp(on(codex, "responses", "claude"))),
   settled(on(claudeCode, "messages", "claude")),
   settled(overSocket(on(codex, "responses", "gpt"))),
   settled(on(opencode, "messages", "claude")),
@@ -123,8 +124,8 @@ const wanted = Object.values(tools)
 const installed = await install(wanted);
 const versions = new Map(await Promise.all(wanted.map(async (npm) => [npm, await installed.version(npm)] as const)));
 const collected = new Collected(new Date().toISOString().slice(0, 10));
-const collect = ({ id, npm }: Tool, feature: Feature, isOk: boolean) =>
-  collected.add(id, versions.get(npm)!, feature, isOk);
+const collect = ({ id, npm }: Tool, feature: Feature, isOk: boolean, family?: Family) =>
+  collected.add(id, versions.get(npm)!, feature, isOk, family);
 const widths = [26, 24, 22, 9, 8];
 const line = (...cells: string[]) =>
   console.log(
@@ -154,7 +155,7 @@ function tell(): void {
     );
     const isOk = outcome.faults.length === 0;
     const family = names.find((name) => models[name] === model)!;
-    collect(tool, searches ? "search" : key !== undefined ? "key" : settled ? "undo" : family, isOk);
+    collect(tool, searches ? "search" : asks ? "mcp" : key !== undefined ? "key" : settled ? "undo" : family, isOk);
     if (isOk) continue;
     failed++;
     console.log(outcome.said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
@@ -205,11 +206,11 @@ for await (const { tool, account, model, seconds, faults, said } of autoOutcomes
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
 }
-for await (const { tool, model, name, feature, faults, measured, said } of strengths(installed, isWanted)) {
+for await (const { tool, model, family, name, feature, faults, measured, said } of strengths(installed, isWanted)) {
   tried++;
   const outcome = faults.length === 0 ? `ok${measured ? ` (${measured})` : ""}` : `FAILED: ${faults.join("; ")}`;
   line(`${clientOf(tool.id).name} ${versions.get(tool.npm)}`, model, name, "", "", outcome);
-  collect(tool, feature, faults.length === 0);
+  collect(tool, feature, faults.length === 0, family);
   if (faults.length === 0) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));

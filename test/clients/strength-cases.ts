@@ -2,21 +2,25 @@
  * Real clients at full strength: what `connect` turns on is on, and makes their requests smaller.
  * `bun test/clients/strength-cases.ts [client …]` runs these alone.
  */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer";
 import { z } from "zod";
 import type { ClientModel } from "../../src/clients/models";
 import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { abilitiesOf } from "./ability-cases";
 import { type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet, type Seen } from "./meet";
 import { type Sent, startWitness } from "./witness";
-import type { Feature } from "./works-with";
+import type { Family, Feature } from "./works-with";
 
 export interface Strength {
   tool: Tool;
   model: string;
+  family?: Family;
   /** What was looked at. */
   name: string;
   /** The column of the table that it belongs to. */
@@ -52,7 +56,9 @@ export async function* strengths(installed: Installed, isWanted: (tool: Tool) =>
     yield await compacts(installed);
     const twice = { task: "call exec_command twice in parallel", args: codexOptions() };
     yield await callsInParallel(tools.codex, twice, /"type":"function_call_output"/g, installed);
+    for (const outcome of ["allow", "deny"] as const) yield await reviews(outcome, installed);
   }
+  yield* abilitiesOf(installed, isWanted);
 }
 
 /** Options of Codex for one run. A witness takes no WebSocket. */
@@ -92,6 +98,49 @@ async function compacts(installed: Installed): Promise<Strength> {
   return { tool, model: "", name: "compaction by the server", feature: "compaction", faults, said };
 }
 
+/** A command that leaves the sandbox is shown to the reviewer, which is a small model, and runs only if that allows it. */
+async function reviews(outcome: "allow" | "deny", installed: Installed): Promise<Strength> {
+  const tool = tools.codex;
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-review-"));
+  const marker = join(folder, "ran");
+  const wish = { cmd: `touch ${marker}`, sandbox_permissions: "require_escalated", justification: "It is wanted." };
+  const call = { type: "function_call", call_id: "call_1", name: "exec_command", arguments: JSON.stringify(wish) };
+  const verdict = JSON.stringify({ risk_level: "low", user_authorization: "high", outcome, rationale: "It is so." });
+  const content = [{ type: "output_text", text: verdict, annotations: [] }];
+  const prepare = ({ demo }: RunningProxy) => {
+    const answer = ({ body }: { body: unknown }) => {
+      const asked = JSON.stringify(body);
+      if (asked.includes('"codex_output_schema"')) return streamed({ type: "message", role: "assistant", content });
+      return asked.includes('"function_call_output"') ? undefined : streamed(call);
+    };
+    demo.intercept("/responses", answer, 50);
+  };
+  const commands = () => [["codex", "exec", "--skip-git-repo-check", "--approve-for-me", ...codexOptions(), "do it"]];
+  const { said, sent } = await visit({ tool, model: "gpt-5.4", commands, prepare }, installed);
+  const faults: string[] = [];
+  const asked = sent.filter(({ body }) => body.includes('"model":"codex-auto-review"'));
+  if (asked.length !== 1) faults.push(`${asked.length} reviews were asked for`);
+  if (existsSync(marker) !== (outcome === "allow")) faults.push(outcome === "allow" ? "it did not run" : "it ran");
+  if (sent.some(({ status }) => status !== 200)) faults.push("a request failed");
+  rmSync(folder, { recursive: true });
+  const measured = `a review is ${asked[0]?.body.length} bytes`;
+  return { tool, model: "", name: `codex-auto-review says ${outcome}`, feature: "auto_mode", faults, measured, said };
+}
+
+/** A reply of one item, in the responses dialect. */
+function streamed(content: object): Response {
+  const item = { id: "item_1", status: "completed", ...content };
+  const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 };
+  const response = { id: "resp_1", object: "response", status: "completed", output: [item], usage };
+  const events = [
+    { type: "response.created", response: { ...response, status: "in_progress", output: [] } },
+    { type: "response.output_item.done", output_index: 0, item },
+    { type: "response.completed", response },
+  ];
+  const lines = events.map((event, at) => `data: ${JSON.stringify({ ...event, sequence_number: at })}\n\n`);
+  return new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } });
+}
+
 const amount = ({ first: { bytes, tokens } }: Visit) => `${bytes} bytes, about ${tokens} tokens`;
 
 /** Two calls of one reply come back with two results in one request. */
@@ -123,6 +172,7 @@ interface Asked {
   model: string;
   task?: string;
   args?: string[];
+  commands?(): string[][];
   env?: Record<string, string>;
   atHome?(home: string): Promise<void>;
   config?: object;

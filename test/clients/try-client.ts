@@ -128,7 +128,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   const { newest } = await rowsOf(url);
   const rows = newest(asked);
   const faults = late ? [`it was not done after ${within / 1000} s`] : code === 0 ? [] : [`it ended with ${code}`];
-  const undone = searches ? faultsOfSearch(rows, attempt) : asks ? faultsOfAnswer(out, demo) : await faultsOfTask(work);
+  const undone = searches ? faultsOfSearch(rows, attempt) : asks ? faultsOfAnswer(demo) : await faultsOfTask(work);
   faults.push(...undone, ...faultsOf(rows, attempt));
   if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
@@ -157,9 +157,11 @@ async function faultsOfTask(work: string): Promise<string[]> {
   return written.trimEnd() === "Hi there" ? [] : [`hello.txt says ${JSON.stringify(written)}`];
 }
 
-/** The demo's model says what the tool said. */
-const faultsOfAnswer = (out: string, { accounts }: Demo): string[] =>
-  out.includes(accounts[0]!.login) ? [] : ["it was not told what is left"];
+/** What is left came back to the model. */
+const faultsOfAnswer = ({ journal, accounts }: Demo): string[] =>
+  journal.some(({ method, body }) => method === "POST" && JSON.stringify(body).includes(accounts[0]!.login))
+    ? []
+    : ["it was not told what is left"];
 
 /** A model that searches by itself leaves no row of a search. */
 function faultsOfSearch(rows: Row[], { client_dialect, upstream_dialect }: Attempt): string[] {

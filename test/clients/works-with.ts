@@ -12,18 +12,29 @@ export const features = {
   claude: "Claude",
   gpt: "GPT",
   gemini: "Gemini",
+  thinking: "thinking",
+  images: "images",
   parallel: "parallel tools",
   search: "web search",
   tool_search: "tool search",
   model_list: "model list",
   compaction: "compaction",
   auto_mode: "auto mode",
+  resume: "resume",
+  cancel: "cancel",
   auto: "`auto`",
   key: "client key",
+  mcp: "`--mcp`",
   undo: "undo",
   told: "limits shown",
 } as const;
 export type Feature = keyof typeof features;
+
+const families = { claude: "Claude", gpt: "GPT", gemini: "Gemini" } as const;
+export type Family = keyof typeof families;
+/** Whether it works, or the models with which it does not. */
+const found = z.union([z.boolean(), z.array(z.enum(Object.keys(families) as [Family, ...Family[]]))]);
+type Found = z.infer<typeof found>;
 
 const file = join(import.meta.dir, "works-with.json");
 const shape = z.record(
@@ -32,7 +43,7 @@ const shape = z.record(
     version: z.string(),
     /** `2026-11-23` */
     date: z.string(),
-    features: z.partialRecord(z.enum(Object.keys(features) as [Feature, ...Feature[]]), z.boolean()),
+    features: z.partialRecord(z.enum(Object.keys(features) as [Feature, ...Feature[]]), found),
   }),
 );
 export type WorksWith = z.infer<typeof shape>;
@@ -45,27 +56,40 @@ export class Collected {
 
   constructor(readonly date: string) {}
 
-  add(id: string, version: string, feature: Feature, isOk: boolean): void {
+  /** @param family If it was tried with each: of those with which it fails. */
+  add(id: string, version: string, feature: Feature, isOk: boolean, family?: Family): void {
     this.#found[id] ??= { version, date: this.date, features: {} };
     const { features: own } = this.#found[id];
-    own[feature] = (own[feature] ?? true) && isOk;
+    const before = own[feature] ?? true;
+    own[feature] = isOk ? before : family && before !== false ? [...(before === true ? [] : before), family] : false;
   }
 
-  /** Writes the clients of this run, and keeps the others. @returns What differs from before, as sentences. */
+  /** Writes what this run has found, and keeps the rest. @returns What differs from before, as sentences. */
   write(): string[] {
     const before = readWorksWith();
-    const after = Object.fromEntries(Object.entries({ ...before, ...this.#found }).sort());
+    const now = Object.entries(this.#found).map(([id, run]) => {
+      const kept = before[id]?.version === run.version ? before[id].features : {};
+      return [id, { ...run, features: { ...kept, ...run.features } }] as const;
+    });
+    const after = Object.fromEntries(Object.entries({ ...before, ...Object.fromEntries(now) }).sort());
     writeFileSync(file, `${JSON.stringify(after, null, 2)}\n`);
-    return Object.entries(this.#found).flatMap(([id, { version, features: now }]) =>
-      Object.entries(now)
-        .filter(([feature, isOk]) => (before[id]?.features[feature as Feature] ?? isOk) !== isOk)
-        .map(
-          ([feature, isOk]) =>
-            `${nameOf(id)} ${version}: ${features[feature as Feature]} ${isOk ? "works now" : "does not work any more"}`,
-        ),
+    return Object.entries(this.#found).flatMap(([id, { version, features: run }]) =>
+      (Object.entries(run) as [Feature, Found][])
+        .map(([feature, is]) => ({ feature, was: wordOf(before[id]?.features[feature] ?? is), is: wordOf(is) }))
+        .filter(({ was, is }) => was !== is)
+        .map(({ feature, was, is }) => `${nameOf(id)} ${version}: ${features[feature]} was ${was}, is ${is}`),
     );
   }
 }
+
+const wordOf = (is: Found | undefined): string => {
+  if (is === undefined) return "–";
+  if (is === true) return "yes";
+  const failing = is || [];
+  return failing.length === 0 || failing.length === Object.keys(families).length
+    ? "**no**"
+    : `not ${failing.map((family) => families[family]).join(", ")}`;
+};
 
 const nameOf = (id: string) => (isClientId(id) ? clientOf(id).name : id);
 
@@ -77,7 +101,7 @@ export function worksWithTable(): string {
     nameOf(id),
     version,
     date,
-    ...columns.map(([feature]) => (own[feature] === undefined ? "–" : own[feature] ? "yes" : "**no**")),
+    ...columns.map(([feature]) => wordOf(own[feature])),
   ]);
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
