@@ -1,4 +1,4 @@
-/** Opens an SQLite file that only its owner can read, migrates it to the newest schema, and moves it aside if damaged. */
+/** Opens SQLite files that only their owner can read, migrates them to the newest schema, and moves them aside if damaged. */
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -13,7 +13,7 @@ export interface FileContent {
   consequence: string;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Released migrations never change; new ones are added at the end. */
   migrations: Migration[];
   /** For the warning when the file was damaged. */
@@ -40,6 +40,95 @@ export function openDatabase(path: string, options: OpenOptions): Database {
     moveAside(path, identity, options);
     makePrivate(path);
     return openSound(path, options);
+  }
+}
+
+interface FileOptions extends Omit<OpenOptions, "tries"> {
+  /** Called each time the file was opened. */
+  opened?(database: Database): void;
+  /** Called with a database that is damaged, before its file is moved aside. @returns What is lost, if not `content.consequence`. */
+  rescue?(damaged: Database): string | undefined;
+}
+
+/** Holds a file open that may be locked, removed or damaged at any time. */
+export class SqliteFile {
+  readonly #path: string;
+  readonly #options: FileOptions;
+  #database: Database | undefined;
+  #identity: string | undefined;
+  #closed = false;
+
+  /** After a passing error (a lock, a full disk) the next use tries again. @throws Other errors. */
+  constructor(path: string, options: FileOptions) {
+    this.#path = path;
+    this.#options = options;
+    try {
+      this.#open();
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#database !== undefined;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Works on the file that is at the path now. One that turns out to be damaged is moved aside, and the next use has a new one. */
+  use<T>(work: (database: Database) => T): T {
+    const present = this.#current();
+    try {
+      return work(present);
+    } catch (error) {
+      this.#removeIfDamaged(error);
+      throw error;
+    }
+  }
+
+  /** The same for work that another thread does on the file. */
+  read<Answer extends Promise<unknown>>(work: (file: { path: string; identity: string }) => Answer): Answer {
+    this.#current();
+    const answer = work({ path: this.#path, identity: this.#identity! });
+    return answer.catch((error) => {
+      this.#removeIfDamaged(error);
+      throw error;
+    }) as Answer;
+  }
+
+  /** Closes the file for good. */
+  close(): void {
+    this.#closed = true;
+    this.#release();
+  }
+
+  #open(tries?: number): Database {
+    const database = openDatabase(this.#path, { ...this.#options, tries });
+    this.#database = database;
+    this.#identity = fileIdentity(this.#path);
+    this.#options.opened?.(database);
+    return database;
+  }
+
+  #current(): Database {
+    if (this.#closed) throw new Error(`${this.#path} is closed`);
+    if (this.#database && fileIdentity(this.#path) !== this.#identity) this.#release();
+    return this.#database ?? this.#open(1);
+  }
+
+  #removeIfDamaged(error: unknown): void {
+    if (!isDamage(error)) return;
+    const { content, rescue, warn } = this.#options;
+    const consequence = (this.#database && rescue?.(this.#database)) ?? content.consequence;
+    this.#release();
+    moveAside(this.#path, this.#identity, { content: { ...content, consequence }, warn });
+  }
+
+  #release(): void {
+    this.#database?.close();
+    this.#database = undefined;
   }
 }
 
@@ -116,7 +205,7 @@ function retryBusy<T>(tries: number, work: () => T): T {
  * Renames the file, its -wal and its -shm to `<name>.corrupt-<ms>`, unless another process has already done so: then the
  * file at the path is not `identity` any more. All our connections to it must be closed.
  */
-export function moveAside(
+function moveAside(
   path: string,
   identity: string | undefined,
   { content, warn }: Pick<OpenOptions, "content" | "warn">,
@@ -138,7 +227,7 @@ function companions(path: string): string[] {
 }
 
 /** Identifies the file at a path, undefined if there is none. Needed because SQLite keeps writing into a removed file. */
-export function fileIdentity(path: string): string | undefined {
+function fileIdentity(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stats && `${stats.dev}:${stats.ino}`;
 }

@@ -8,7 +8,7 @@ import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { statSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
-import { type FileContent, fileIdentity, isDamage, type Migration, moveAside, openDatabase } from "../sqlite";
+import { type FileContent, isDamage, type Migration, SqliteFile } from "../sqlite";
 import type { Budget, Subject } from "./budgets";
 import {
   type AmountKey,
@@ -110,60 +110,6 @@ const keptFor = 400 * dayMs;
 
 const content: FileContent = { name: "ledger of the budgets", consequence: "every budget starts again from 0" };
 
-/**
- * A file that turns out to be damaged is moved aside, whenever that is: what can be read of it is taken over.
- * @throws ProxyError, or SQLite's error, if the file cannot be opened.
- */
-export function openLedger(path: string, options: LedgerOptions): LocalLedger {
-  if (statSync(path, { throwIfNoEntry: false })?.size === 0)
-    options.warn(`The file ${path} was empty, so every budget starts again from 0.`);
-  let ledger: LocalLedger | undefined;
-  let identity: string | undefined;
-  const sound = (): LocalLedger => {
-    identity ??= fileIdentity(path);
-    ledger ??= new LedgerFile(path, options);
-    identity ??= fileIdentity(path);
-    return ledger;
-  };
-  /** @returns What the damaged file still tells. */
-  const giveUp = (): UsedPeriod[] => {
-    let periods: UsedPeriod[] = [];
-    try {
-      periods = ledger?.periods() ?? [];
-    } catch {
-      // the damage is there
-    }
-    ledger?.close();
-    ledger = undefined;
-    const consequence = periods.length > 0 ? "what its budgets have used was taken over" : content.consequence;
-    moveAside(path, identity, { content: { ...content, consequence }, warn: options.warn });
-    identity = undefined;
-    return periods;
-  };
-  const ask = <T>(question: (ledger: LocalLedger) => T): T => {
-    try {
-      return question(sound());
-    } catch (thrown) {
-      if (!isDamage(thrown)) throw thrown;
-      const periods = giveUp();
-      sound().takeOver(periods);
-      return question(sound());
-    }
-  };
-  ask(() => {});
-  return {
-    reserve: (budgets, subject, amounts) => ask((each) => each.reserve(budgets, subject, amounts)),
-    settle: (reservation, amounts) => ask((each) => each.settle(reservation, amounts)),
-    release: (reservation) => ask((each) => each.release(reservation)),
-    states: (budgets, subject) => ask((each) => each.states(budgets, subject)),
-    read: (entries) => ask((each) => each.read(entries)),
-    holders: (budget, query) => ask((each) => each.holders(budget, query)),
-    periods: () => ask((each) => each.periods()),
-    takeOver: (periods) => ask((each) => each.takeOver(periods)),
-    close: () => ledger?.close(),
-  };
-}
-
 const keyColumns = "budget, kind, member, item, start";
 type KeyValues = [budget: string, kind: string, member: string, item: string, start: number];
 const valuesOf = ({ budget, kind, member, item, start }: AmountKey): KeyValues => [budget, kind, member, item, start];
@@ -171,39 +117,67 @@ const isOfKey = `(${keyColumns}) = (?, ?, ?, ?, ?)`;
 const insertUsed = `INSERT INTO used (${keyColumns}, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 type UsedValues = [...KeyValues, amount: number, unknown: number, changedAt: number];
 
-/** The file as it was opened; after damage another one is opened. */
+/** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
+export function openLedger(path: string, options: LedgerOptions): LocalLedger {
+  if (statSync(path, { throwIfNoEntry: false })?.size === 0)
+    options.warn(`The file ${path} was empty, so every budget starts again from 0.`);
+  return new LedgerFile(path, options);
+}
+
+/** A file that turns out to be damaged is moved aside, whenever that is: what can be read of it is taken over. */
 class LedgerFile implements LocalLedger {
-  readonly #database: Database;
+  readonly #file: SqliteFile;
   readonly #now: () => number;
-  readonly #statements: ReturnType<typeof statementsOf>;
+  #statements!: ReturnType<typeof statementsOf>;
+  /** What a damaged file still told. */
+  #rescued: UsedPeriod[] = [];
 
   constructor(path: string, { now, warn }: LedgerOptions) {
-    const prepare = (opened: Database) =>
-      void opened.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
-    this.#database = openDatabase(path, { migrations, content, prepare, warn });
     this.#now = now;
-    this.#statements = statementsOf(this.#database);
+    const prepare = (database: Database) =>
+      void database.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
+    const opened = (database: Database) => {
+      this.#statements = statementsOf(database);
+      if (this.#rescued.length > 0) this.#takeOver(database, this.#rescued.splice(0));
+    };
+    const rescue = (damaged: Database) => {
+      try {
+        this.#rescued = periodsIn(damaged);
+      } catch {
+        // the damage is there
+      }
+      return this.#rescued.length > 0 ? "what its budgets have used was taken over" : undefined;
+    };
+    this.#file = new SqliteFile(path, { migrations, content, prepare, warn, opened, rescue });
+    this.#ask(() => {});
   }
 
   reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): ReserveResult {
     const entries = entriesFor(budgets, subject, this.#now());
     if (entries.length === 0) return { reservation: { id: "", entries } };
-    return this.#inTransaction(() => this.#reserve(entries, amounts, subject));
+    return this.#ask((database) => inTransaction(database, () => this.#reserve(entries, amounts, subject)));
   }
 
   settle({ id, entries }: Reservation, amounts: Amounts): void {
     if (entries.length === 0) return;
-    this.#inTransaction(() => {
-      for (const { budget, key } of entries) {
-        const amount = amountIn(budget, amounts);
-        this.#statements.add.run(...valuesOf(key), storedAmount(budget, amount), amount === null ? 1 : 0, this.#now());
-      }
-      this.#statements.remove.run(id);
-    });
+    this.#ask((database) =>
+      inTransaction(database, () => {
+        for (const { budget, key } of entries) {
+          const amount = amountIn(budget, amounts);
+          this.#statements.add.run(
+            ...valuesOf(key),
+            storedAmount(budget, amount),
+            amount === null ? 1 : 0,
+            this.#now(),
+          );
+        }
+        this.#statements.remove.run(id);
+      }),
+    );
   }
 
   release({ id, entries }: Reservation): void {
-    if (entries.length > 0) this.#statements.remove.run(id);
+    if (entries.length > 0) this.#ask(() => this.#statements.remove.run(id));
   }
 
   states(budgets: readonly Budget[], subject: Subject): BudgetState[] {
@@ -211,35 +185,45 @@ class LedgerFile implements LocalLedger {
   }
 
   read(entries: readonly LedgerEntry[]): BudgetState[] {
-    this.#dropExpired();
-    return entries.map((entry) => this.#stateOf(entry));
-  }
-
-  holders(budget: Budget, query: HolderQuery): HolderPage {
-    this.#dropExpired();
-    return readHolders(this.#database, budget, query, this.#now());
-  }
-
-  periods(): UsedPeriod[] {
-    const rows = this.#database
-      .query<Omit<UsedPeriod, "key"> & AmountKey, []>(`SELECT ${keyColumns}, amount, unknown FROM used`)
-      .all();
-    return rows.map(({ amount, unknown, ...key }) => ({ key, amount, unknown }));
-  }
-
-  takeOver(periods: readonly UsedPeriod[]): void {
-    this.#inTransaction(() => {
-      for (const { key, amount, unknown } of periods)
-        this.#statements.takeOver.run(...valuesOf(key), amount, unknown, this.#now());
+    return this.#ask(() => {
+      this.#dropExpired();
+      return entries.map((entry) => this.#stateOf(entry));
     });
   }
 
-  close(): void {
-    this.#database.close();
+  holders(budget: Budget, query: HolderQuery): HolderPage {
+    return this.#ask((database) => {
+      this.#dropExpired();
+      return readHolders(database, budget, query, this.#now());
+    });
   }
 
-  #inTransaction<T>(work: () => T): T {
-    return this.#database.transaction(work).immediate();
+  periods(): UsedPeriod[] {
+    return this.#ask(periodsIn);
+  }
+
+  takeOver(periods: readonly UsedPeriod[]): void {
+    this.#ask((database) => this.#takeOver(database, periods));
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  #ask<T>(question: (database: Database) => T): T {
+    try {
+      return this.#file.use(question);
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown;
+      return this.#file.use(question);
+    }
+  }
+
+  #takeOver(database: Database, periods: readonly UsedPeriod[]): void {
+    inTransaction(database, () => {
+      for (const { key, amount, unknown } of periods)
+        this.#statements.takeOver.run(...valuesOf(key), amount, unknown, this.#now());
+    });
   }
 
   #reserve(entries: readonly LedgerEntry[], amounts: Amounts, subject: Subject): ReserveResult {
@@ -265,6 +249,15 @@ class LedgerFile implements LocalLedger {
   #dropExpired(): void {
     this.#statements.expire.run(this.#now(), this.#now() + reservationLifetime);
   }
+}
+
+const inTransaction = <T>(database: Database, work: () => T): T => database.transaction(work).immediate();
+
+function periodsIn(database: Database): UsedPeriod[] {
+  const rows = database
+    .query<Omit<UsedPeriod, "key"> & AmountKey, []>(`SELECT ${keyColumns}, amount, unknown FROM used`)
+    .all();
+  return rows.map(({ amount, unknown, ...key }) => ({ key, amount, unknown }));
 }
 
 const statementsOf = (database: Database) => ({

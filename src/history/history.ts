@@ -5,10 +5,10 @@ import { statSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
-import { reasonOf } from "../sqlite";
-import { type HistoryConnection, openConnection } from "./connection";
+import { type FileContent, isDamage, reasonOf, SqliteFile } from "../sqlite";
 import { cut, type Entry, type Row } from "./entry";
 import type { Filters } from "./filters";
+import { migrations, prepareHistory } from "./migrations";
 import type { HistoryPage } from "./page";
 import type { PromptPage } from "./prompts";
 import { countRows, openPruning } from "./prune";
@@ -88,13 +88,16 @@ export interface HistoryOptions {
   monotonic?: () => number;
 }
 
+const content: FileContent = { name: "request history", consequence: "a new history was started" };
+
 /** Never throws. If no history can be kept, warns once and returns a history that keeps nothing. */
 export function openHistory(path: string, options: HistoryOptions): LocalHistory {
   const { retentionDays, maxRows, warn, now = Date.now } = options;
   const clock = openClock(path, options);
-  let connection: HistoryConnection;
+  let connection: SqliteFile;
   try {
-    connection = openConnection(path, { warn, opened: clock.start });
+    const opened = (database: Database) => clock.start(newestStart(database));
+    connection = new SqliteFile(path, { migrations, content, prepare: prepareHistory, warn, opened });
   } catch (error) {
     return noHistory(error, warn);
   }
@@ -177,6 +180,17 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
 
 const unreadable = (cause: unknown) =>
   new ProxyError("internal", "The request history cannot be read now; see dragoman's log for the reason.", { cause });
+
+/** Undefined also if the file is damaged, which the next use finds out. */
+function newestStart(database: Database): number | undefined {
+  try {
+    const sql = "SELECT started_at_ms AS at FROM requests ORDER BY id DESC LIMIT 1";
+    return database.query<{ at: number }, []>(sql).get()?.at;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return undefined;
+  }
+}
 
 /** The clock that decides which rows are too old. It starts when the newest row is known. */
 function openClock(

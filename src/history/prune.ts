@@ -4,11 +4,10 @@ import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { hourMs } from "../format";
-import { isBusy, reasonOf } from "../sqlite";
-import type { HistoryConnection } from "./connection";
+import { isBusy, reasonOf, type SqliteFile } from "../sqlite";
 
 export interface PruneParts {
-  connection: HistoryConnection;
+  connection: SqliteFile;
   path: string;
   warn(sentence: string): void;
   maxRows(): number;
@@ -88,7 +87,7 @@ async function removeRows({ connection, oldest, maxRows }: PruneParts): Promise<
   if (bound !== undefined) await removeSteps(connection, "id <= $bound ORDER BY id", bound);
 }
 
-async function removeSteps(connection: HistoryConnection, which: string, bound: number): Promise<void> {
+async function removeSteps(connection: SqliteFile, which: string, bound: number): Promise<void> {
   const sql = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE ${which} LIMIT ${atOnce}) RETURNING id`;
   const remove = (database: Database) => database.query(sql).all({ bound }).length;
   let removed = atOnce;
@@ -96,7 +95,7 @@ async function removeSteps(connection: HistoryConnection, which: string, bound: 
 }
 
 /** Runs `work` in a transaction, after other work had its turn. */
-async function inTurn<T>(connection: HistoryConnection, work: (database: Database) => T): Promise<T> {
+async function inTurn<T>(connection: SqliteFile, work: (database: Database) => T): Promise<T> {
   for (let busy = 1; ; busy += 1) {
     await wait(busy === 1 ? 0 : busyPauseMs);
     try {

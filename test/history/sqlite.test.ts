@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { fileIdentity, type Migration, moveAside, openDatabase } from "../../src/sqlite";
+import { type Migration, openDatabase, SqliteFile } from "../../src/sqlite";
 import { quickest } from "../support/quickest";
 
 const source = join(import.meta.dir, "../../src/sqlite.ts");
@@ -104,18 +104,36 @@ test("processes that make the file at the same instant all get it", async () => 
   }
 });
 
-test("a damaged file that another process has replaced already is left alone", () => {
-  writeFileSync(path, "damaged");
-  const identity = fileIdentity(path);
-  writeFileSync(`${path}.new`, "sound");
+test("a damaged file is moved aside once, also if two find the damage at the same time", () => {
   const warnings: string[] = [];
-  moveAside(path, fileIdentity(`${path}.new`), { content, warn: (sentence) => warnings.push(sentence) });
-  expect([readdirSync(folder).length, warnings]).toEqual([2, []]);
-  moveAside(path, identity, { content, warn: (sentence) => warnings.push(sentence) });
-  expect(readdirSync(folder).some((name) => name.startsWith("admin.sqlite.corrupt-"))).toBe(true);
+  const warn = (sentence: string) => void warnings.push(sentence);
+  const rescued: unknown[] = [];
+  const rescue = (damaged: Database) => {
+    rescued.push(state(damaged));
+    return undefined;
+  };
+  const opened = () => new SqliteFile(path, { migrations: [first], content, warn, rescue });
+  const [one, other] = [opened(), opened()];
+  const fail = () => {
+    throw Object.assign(new Error("malformed"), { code: "SQLITE_CORRUPT" });
+  };
+  expect(() =>
+    one.use((database) => {
+      database.run("INSERT INTO notes (said) VALUES ('told')");
+      expect(() => other.use(fail)).toThrow("malformed");
+      fail();
+    }),
+  ).toThrow("malformed");
+  expect(rescued).toEqual(Array(2).fill([{ user_version: 1 }, [expect.anything(), { id: 2, said: "told" }]]));
+  expect(readdirSync(folder).filter((name) => /^admin\.sqlite\.corrupt-\d+$/.test(name))).toHaveLength(1);
   expect(warnings).toEqual([
     expect.stringMatching(
       /^The file of notes was damaged\. It was moved to .*corrupt-\d+, and a new one was started\.$/,
     ),
   ]);
+  for (const file of [one, other]) {
+    expect(file.use(state)).toEqual(old);
+    file.close();
+    expect(() => file.use(state)).toThrow("is closed");
+  }
 });
