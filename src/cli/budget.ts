@@ -8,7 +8,7 @@ import { percent, plural, significant, zonedTime } from "../format";
 import { table } from "./layout";
 import { ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";
 import { mayRemove, print, printJson, say } from "./terminal";
-import { UsageError } from "./usage-error";
+import { readOptions, UsageError } from "./usage-error";
 import { withConfig } from "./with-stores";
 
 interface BudgetOptions {
@@ -79,27 +79,16 @@ export async function budgetRm({ environment, name, yes }: RemoveOptions): Promi
 /** @throws UsageError that names the option. */
 function readBudget(options: AddOptions): Budget {
   const { name, limit, limitOf, unit, per, then, each } = options;
-  const given = { unit: unit ?? "credits", per: per ?? "month", then, each };
-  const scope = Object.fromEntries(scopeNames.map((part) => [part, options[part]]));
-  const result = budgetSchema().safeParse({
-    ...definedOnly(given),
-    name,
-    limit: limit === undefined ? undefined : Number(limit),
+  if (limit === undefined)
+    throw new UsageError("--limit is missing: say how much may be used in a period, such as --limit 20.");
+  if (Number.isNaN(Number(limit))) throw new UsageError(`--limit must be a number, such as 20; it is \`${limit}\`.`);
+  const given = {
+    ...definedOnly({ unit: unit ?? "credits", per: per ?? "month", then, each }),
+    ...{ name, limit: Number(limit) },
     ...(limitOf !== undefined && { limits: limitsFrom(limitOf) }),
-    scope: definedOnly(scope),
-  });
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const [first, second] = issue?.path.map(String) ?? [];
-  if (first === "limit" && (limit === undefined || Number.isNaN(Number(limit))))
-    throw new UsageError(
-      limit === undefined
-        ? "--limit is missing: say how much may be used in a period, such as --limit 20."
-        : `--limit must be a number, such as 20; it is \`${limit}\`.`,
-    );
-  const option =
-    first === "name" ? "The name" : `--${first === "scope" ? second : first === "limits" ? "limit-of" : first}`;
-  throw new UsageError(`${option}: ${issue?.message}.`);
+    scope: definedOnly(Object.fromEntries(scopeNames.map((part) => [part, options[part]]))),
+  };
+  return readOptions(budgetSchema(), given, { name: "The name", limits: "--limit-of" });
 }
 
 const definedOnly = <T extends object>(given: T) =>

@@ -9,7 +9,7 @@ import { type KeyStore, keyStoreOf } from "./key-store";
 import { table } from "./layout";
 import { besideDemo, serverOf } from "./running-server";
 import { atTerminal, confirm, interrupted, mayRemove, print, printJson, say, shortened } from "./terminal";
-import { UsageError } from "./usage-error";
+import { readOptions, UsageError } from "./usage-error";
 
 export interface KeyOptions {
   environment: Environment;
@@ -108,15 +108,10 @@ async function mayRevoke(name: string, meaning: string | undefined, yes: boolean
 }
 
 function readWanted(wanted: z.input<typeof newKeySchema>): NewKey {
-  const result = newKeySchema.safeParse(wanted);
-  if (result.success) {
-    const { expires_at } = result.data;
-    if (expires_at === undefined || Date.parse(expires_at) > Date.now()) return result.data;
-    throw new UsageError(`--expires is in the past (${expires_at}): the key would be refused at once.`);
-  }
-  const [issue] = result.error.issues;
-  const option = { name: "The name", models: "--models", expires_at: "--expires" }[String(issue?.path[0])];
-  throw new UsageError(`${option ?? "The key"}: ${issue?.message}.`);
+  const read = readOptions(newKeySchema, wanted, { name: "The name", expires_at: "--expires" });
+  const { expires_at } = read;
+  if (expires_at === undefined || Date.parse(expires_at) > Date.now()) return read;
+  throw new UsageError(`--expires is in the past (${expires_at}): the key would be refused at once.`);
 }
 
 function keyLines(items: readonly KeyItem[]): string[] {

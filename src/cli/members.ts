@@ -9,7 +9,7 @@ import { openPostgresStores, type PostgresStores } from "../team/stores";
 import { table } from "./layout";
 import { serverOf } from "./running-server";
 import { mayRemove, print, printJson, say } from "./terminal";
-import { UsageError } from "./usage-error";
+import { readOptions, UsageError } from "./usage-error";
 
 interface MemberOptions {
   environment: Environment;
@@ -69,13 +69,11 @@ function readLimits({ models, expires }: LimitOptions): Partial<MemberLimits> {
   const days = /^(\d{1,6})d?$/.exec(expires ?? "")?.[1];
   if (expires !== undefined && expires !== "never" && days === undefined)
     throw new UsageError("--expires: expected a number of days such as 90d, or `never`.");
-  const result = memberLimitsSchema().safeParse({
+  const given = {
     ...(models && { models }),
     ...(expires !== undefined && { key_days: days === undefined ? null : Number(days) }),
-  });
-  if (result.success) return limitsOf(result.data);
-  const [issue] = result.error.issues;
-  throw new UsageError(`${issue?.path[0] === "models" ? "--models" : "--expires"}: ${issue?.message}.`);
+  };
+  return limitsOf(readOptions(memberLimitsSchema(), given, { key_days: "--expires" }));
 }
 
 /** As `GET /api/admin/members` returns them, but all at once. */

@@ -85,7 +85,7 @@ export function requireServer(environment: Environment): RunningServer {
   );
 }
 
-export interface ServerRequest {
+interface ServerRequest {
   path: string;
   method?: "GET" | "POST";
   body?: object;
@@ -163,7 +163,7 @@ const isAdmin = (path: string) => path.startsWith("/api/admin");
  * The one way in which commands call a server of this machine. The admin API gets the admin token, if one is set here.
  * @throws ProxyError without an answer
  */
-async function callServer(
+export async function callServer(
   { url, adminToken }: Pick<RunningServer, "url" | "adminToken">,
   { path, method = "GET", body, headers = {}, timeoutMs = 30_000 }: ServerRequest,
   key?: string,

@@ -3,9 +3,7 @@ import { text } from "node:stream/consumers";
 import type { Environment } from "../config/environment";
 import { isObject, parseJson } from "../json";
 import { readText } from "../net/out/body";
-import { singleLimit } from "../net/out/clock";
-import { callOut } from "../net/out/fetch";
-import { findServer } from "./running-server";
+import { callServer, findServer } from "./running-server";
 import { print } from "./terminal";
 
 /** Milliseconds. Claude Code asks after each message, and nobody waits for a status line. */
@@ -27,14 +25,8 @@ export async function statusline({ environment }: { environment: Environment }):
 }
 
 async function lineOf(url: string, key: string | undefined, session: string): Promise<string> {
-  const address = `${url.replace(/\/$/, "")}/usage/line?session=${encodeURIComponent(session)}`;
-  const headers = { "user-agent": "dragoman", ...(key !== undefined && { "x-api-key": key }) };
-  const response = await callOut(address, {
-    method: "GET",
-    headers,
-    limits: singleLimit(patienceMs),
-    who: "The server",
-  });
+  const path = `/usage/line?session=${encodeURIComponent(session)}`;
+  const response = await callServer({ url: url.replace(/\/$/, "") }, { path, timeoutMs: patienceMs }, key);
   const answer = await readText(response, 10_000);
   return response.ok ? answer.trim() : "";
 }

@@ -3,6 +3,7 @@ import { sep } from "node:path";
 import { styleText } from "node:util";
 import { homeFolder } from "../config/environment";
 import { flushLines, printable } from "../logger";
+import { UsageError } from "./usage-error";
 
 /** Whether a person can read and answer. */
 export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY);
@@ -81,6 +82,16 @@ export async function confirm(question: string, usual: boolean, signal: AbortSig
   if (answer === undefined) process.stderr.write("\n");
   if (answer?.trim() === "") return usual;
   return /^\s*(?:y|yes)\s*$/i.test(answer ?? "");
+}
+
+/**
+ * Asks for a yes, without which nothing is done.
+ * @param or What else may be added where nobody can answer: `, or --print to look`.
+ * @throws UsageError where nobody can answer
+ */
+export async function agreedTo(question: string, usual: boolean, or = ""): Promise<boolean> {
+  if (!atTerminal()) throw new UsageError(`Nobody can be asked here. Add --yes to agree in advance${or}.`);
+  return confirm(question, usual, interrupted());
 }
 
 /** A person pressed Ctrl-C at a question. */

@@ -1,7 +1,26 @@
+/** Mistakes in the command line, and how they are found. */
+import type { z } from "zod";
 import { ProxyError } from "../errors";
 
 /** A mistake in the command line or the environment, explained in a sentence; exit code 2. */
 export class UsageError extends Error {}
+
+/**
+ * What options say, as a schema reads it.
+ * @param options The members that come from something else than an option of their name.
+ * @throws UsageError that names the option
+ */
+export function readOptions<Schema extends z.ZodType>(
+  schema: Schema,
+  given: unknown,
+  options: Readonly<Record<string, string>> = {},
+): z.output<Schema> {
+  const read = schema.safeParse(given);
+  if (read.success) return read.data;
+  const { path = [], message } = read.error.issues[0] ?? {};
+  const option = options[String(path[0])] ?? `--${String(path.findLast((part) => typeof part === "string"))}`;
+  throw new UsageError(`${option}: ${message}.`);
+}
 
 /** @throws UsageError in place of a ProxyError of what was given */
 export function asUsage<Value>(read: () => Value): Value {

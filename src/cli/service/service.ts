@@ -8,7 +8,7 @@ import { installationOf } from "../installation";
 import { type Readiness, readinessOf, waitUntilReady } from "../readiness";
 import { findInstance } from "../start/instance-file";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
-import { atTerminal, confirm, interrupted, print, printJson, say, shortened } from "../terminal";
+import { agreedTo, interrupted, print, printJson, say, shortened } from "../terminal";
 import { UsageError } from "../usage-error";
 import { type ServiceDefinition, type ServiceFile, serviceLogFile, serviceVariables } from "./definition";
 import { followFile, lastLines } from "./log-lines";
@@ -245,11 +245,7 @@ function requireTrial(manager: ServiceManager): void {
   throw new ProxyError("internal", `${manager.name} does not answer${output && `: ${output}`}. ${manager.trialAdvice}`);
 }
 
-async function agreed(question: string): Promise<boolean> {
-  if (!atTerminal())
-    throw new UsageError("Nobody can be asked here. Add --yes to agree in advance, or --print to look.");
-  return confirm(question, true, interrupted());
-}
+const agreed = (question: string) => agreedTo(question, true, ", or --print to look");
 
 function notChanged(): number {
   say("Nothing was changed.");

@@ -8,8 +8,7 @@ import { buildStamp } from "../build-stamp";
 import { type Installation, type InstallationKind, installationOf } from "../installation";
 import { waitUntilReady } from "../readiness";
 import { restartService } from "../service/service";
-import { atTerminal, confirm, interrupted, print, say, shortened, withProgress } from "../terminal";
-import { UsageError } from "../usage-error";
+import { agreedTo, print, say, shortened, withProgress } from "../terminal";
 import { download } from "./download";
 import { attestationsOf, latestRelease, type Release, type ReleaseSource, releaseSource } from "./releases";
 import { replaceProgram } from "./replace";
@@ -177,11 +176,8 @@ function requireWritable(folder: string): void {
   }
 }
 
-async function agreed({ version }: Release, path: string): Promise<boolean> {
-  if (!atTerminal())
-    throw new UsageError("Nobody can be asked here. Add --yes to agree in advance, or --check to look.");
-  return confirm(`Replace ${shortened(path)} by version ${version}?`, true, interrupted());
-}
+const agreed = ({ version }: Release, path: string) =>
+  agreedTo(`Replace ${shortened(path)} by version ${version}?`, true, ", or --check to look");
 
 /** A line at a terminal, updated each megabyte. */
 function showProgress(name: string) {
