@@ -8,21 +8,33 @@ import type { Environment } from "./config/environment";
 import { openConfig } from "./config/store";
 import { openHistory } from "./history/history";
 import { memoryEndedSessions, PageSessions } from "./keys/page-sessions";
+import { lazy } from "./lazy";
 import { runningHere } from "./live/running-requests";
+import { createLogger } from "./logger";
 import { openSentNotices } from "./notices/sent-notices";
-import type { PageState, Stores } from "./stores";
+import type { PageState, Stores, StoresOptions } from "./stores";
 
-export function openLocalStores(environment: Environment): Stores {
-  const { home, configFile, accountsFolder, historyFile, adminToken } = environment;
+export function openLocalStores(
+  { home, configFile, accountsFolder, historyFile, adminToken }: Environment,
+  { follow, write, logFormat }: StoresOptions,
+): Stores {
+  const config = lazy(() => openConfig(configFile));
+  const logger = createLogger(() => (follow ? config().current.logLevel : "warn"), write, logFormat);
+  const accounts = lazy(() => openAccountStore(accountsFolder, logger));
   return {
-    openConfig: () => openConfig(configFile),
-    openAccounts: (logger) => openAccountStore(accountsFolder, logger),
+    logger,
+    get config() {
+      return config();
+    },
+    get accounts() {
+      return accounts();
+    },
+    affinity: openAffinity(),
+    signIns: openMemorySignIns(),
     openHistory: (options) => openHistory(historyFile, options),
     openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
-    openAffinity: () => openAffinity(),
     openRunning: runningHere,
     openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
-    openSignIns: openMemorySignIns,
     openPageState: (now) => openMemoryPageState(now, adminToken),
     isLeader: true,
     isolation: undefined,

@@ -24,14 +24,14 @@ import { Membership } from "./keys/membership";
 import { openInFlight } from "./live/in-flight";
 import { runningOf } from "./live/running-requests";
 import { openLocalStores } from "./local-stores";
-import { createLogger, type LogFormat, type Logger } from "./logger";
+import type { Logger } from "./logger";
 import { openClientSockets } from "./net/in/client-sockets";
 import { failedTries } from "./net/in/failed-tries";
 import { openHeldBodies } from "./net/in/held-bytes";
 import type { TrustedProxies } from "./net/in/trusted-proxies";
 import { openNotices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
-import type { Stores } from "./stores";
+import type { Stores, StoresOptions } from "./stores";
 import { TokenCounts } from "./tokens/token-counts";
 import { openTokenizer } from "./tokens/tokenizer";
 import { openCacheWatch } from "./upstream/cache-watch";
@@ -45,7 +45,7 @@ import { openBilledPrices } from "./upstream/models/billed-prices";
 import { openMemberRouting, openRouting } from "./upstream/routing";
 import { type SearchEngine, searchEngineOf } from "./upstream/search-engines";
 
-export interface AppOptions {
+export interface AppOptions extends Omit<StoresOptions, "follow"> {
   environment: Environment;
   version: string;
   /** A GitHub token that serves as the first account and is never saved. */
@@ -59,12 +59,8 @@ export interface AppOptions {
   /** `remote` by default. */
   adminAuth?: AdminAuth;
   trustedProxies?: TrustedProxies;
-  /** The files of the data folder by default. */
+  /** The files of the data folder by default, with a log as `write` and `logFormat` say. */
   stores?: Stores;
-  /** `text` by default. */
-  logFormat?: LogFormat;
-  /** Where log lines go, instead of stderr. */
-  write?: (line: string) => void;
   /** Clocks, a random source and a pause for tests. */
   clock?: Pick<AccountOptions, "now" | "monotonic" | "random"> & { sleep?: SignInSteps["sleep"] };
 }
@@ -94,9 +90,9 @@ class Foundation {
     const notes: string[] = [];
     ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
     removeLeftovers(environment.home);
-    this.stores = options.stores ?? openLocalStores(environment);
-    this.config = this.stores.openConfig();
-    this.logger = createLogger(() => this.config.current.logLevel, write, logFormat);
+    this.stores = options.stores ?? openLocalStores(environment, { follow: true, write, logFormat });
+    this.config = this.stores.config;
+    this.logger = this.stores.logger;
     for (const note of notes) this.logger.warn(note);
     for (const secret of secretsOfEnvironment(environment)) this.logger.conceal(secret);
     for (const secret of secretsIn(this.config.stored)) this.logger.conceal(secret);
@@ -190,17 +186,17 @@ class RunningApp extends Foundation implements App {
   readonly signIns = new SignIns({
     hosts: this.#saved.hosts,
     store: this.accountStore,
-    kept: this.stores.openSignIns(),
+    kept: this.stores.signIns,
     ...{ version: this.version, logger: this.logger, now: this.now, sleep: this.options.clock?.sleep },
     saved: this.refreshAccounts,
     account: (key) => this.allAccounts.find((account) => account.key === key),
   });
   readonly ownAccounts = this.#ownAccountsOf(null);
   readonly inFlight = openInFlight();
-  readonly waitingRoom = new WaitingRoom({ shared: this.stores.openLines?.(), now: this.now, warn: this.warn });
+  readonly waitingRoom = new WaitingRoom({ shared: this.stores.lines, now: this.now, warn: this.warn });
   readonly running = this.stores.openRunning(this.inFlight);
   readonly pageState = this.stores.openPageState(this.now);
-  readonly affinity = this.stores.openAffinity();
+  readonly affinity = this.stores.affinity;
   readonly cacheWatch = openCacheWatch(this.now);
   readonly copilotCounter = openCopilotCounter(this.copilot, this.logger, this.monotonic);
   readonly exchangeMetrics = openExchangeMetrics(this.providerModels.isListed);
@@ -340,7 +336,7 @@ function openAccounts(
     demo
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
-  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
+  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.accounts;
   const sync = stores.accountSync;
   const optionsAt = new Map<string | undefined, AccountOptions>();
   const open = (saved: SavedAccount | TemporaryAccount, host?: string) => {

@@ -15,7 +15,7 @@ import type { PageSessions } from "./keys/page-sessions";
 import type { Team } from "./keys/team";
 import type { InFlight } from "./live/in-flight";
 import type { RunningRequests } from "./live/running-requests";
-import type { Logger } from "./logger";
+import type { LogFormat, Logger } from "./logger";
 import type { SentNotices } from "./notices/sent-notices";
 
 /** What the admin pages keep between two requests of a browser. */
@@ -34,21 +34,33 @@ export interface FormSecrets {
   lifetimeMs: number;
 }
 
-/** Opens the stores of one process, each of them once. Who opened a store closes it. */
+export interface StoresOptions {
+  /** This is a server, which follows what others change. A command that ends at once does not. */
+  follow: boolean;
+  /** Where log lines go, instead of stderr. */
+  write?: (line: string) => void;
+  /** `text` by default. */
+  logFormat?: LogFormat;
+}
+
+/** The stores of one process. A file is read when its store is first asked for: a command needs few of them. */
 export interface Stores {
+  /** A server's has the level that the config says, a command's `warn`. */
+  readonly logger: Logger;
   /** @throws ProxyError if the config cannot be used. */
-  openConfig(): ConfigStore;
-  openAccounts(logger: Logger): AccountStore;
+  readonly config: ConfigStore;
+  readonly accounts: AccountStore;
+  readonly affinity: Affinity;
+  readonly signIns: SignInStore;
+  /** Of waiting requests, on all servers. Missing where this is the only one. */
+  readonly lines?: SharedLines | undefined;
+  // These need the clock of the server, or what runs there. Who opened one closes it.
   /** Never throws: what cannot be kept is reported by `warn`. */
   openHistory(options: HistoryOptions): History;
   /** @throws ProxyError, or the system's error, if the ledger cannot be used. */
   openLedger(options: LedgerOptions): Ledger;
-  openAffinity(): Affinity;
   /** @param inFlight What runs on this server. */
   openRunning(inFlight: InFlight): RunningRequests;
-  /** Missing where this is the only server. */
-  openLines?(): SharedLines | undefined;
-  openSignIns(): SignInStore;
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
   /** @param now Wall clock, ms. */
   openPageState(now: () => number): PageState;

@@ -5,7 +5,6 @@ import { revocationPage, type SignInApp } from "../accounts/hosts";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder } from "../config/files";
 import { ProxyError } from "../errors";
-import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
 import { table } from "./layout";
 import { serverOf } from "./running-server";
@@ -103,7 +102,8 @@ async function removeFrom(store: AccountStore, options: RemoveOptions): Promise<
 }
 
 async function withSaved<T>({ environment }: AuthOptions, work: (store: AccountStore) => Promise<T>): Promise<T> {
-  const logger = createLogger(() => "warn");
-  ensurePrivateFolder(environment.home, (sentence) => logger.warn(sentence));
-  return withStores(environment, (stores) => work(stores.openAccounts(logger)));
+  return withStores(environment, (stores) => {
+    ensurePrivateFolder(environment.home, stores.logger.warn);
+    return work(stores.accounts);
+  });
 }

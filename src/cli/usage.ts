@@ -73,14 +73,13 @@ export async function askGithub(
   savedOnly = false,
 ): Promise<Report> {
   const { environment, version } = options;
-  const warnings = createLogger(() => "warn");
   // Failures are part of the report.
   const logger = createLogger(
     () => "error",
     () => {},
   );
   const waking = (host?: string) => ({ hosts: hostsFor(host, environment), version, logger });
-  const saved = await withStores(environment, async (stores) => stores.openAccounts(warnings).load());
+  const saved = await withStores(environment, async ({ accounts }) => accounts.load());
   const accounts: Account[] = saved.map((each) => new Account(each, waking(each.host)));
   if (environment.githubToken && !savedOnly)
     accounts.unshift(

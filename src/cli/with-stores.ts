@@ -17,12 +17,4 @@ export async function withStores<T>(environment: Environment, work: (stores: Sto
 export const withConfig = <T>(
   environment: Environment,
   work: (config: ConfigStore, stores: Stores) => Promise<T>,
-): Promise<T> =>
-  withStores(environment, async (stores) => {
-    const config = stores.openConfig();
-    try {
-      return await work(config, stores);
-    } finally {
-      config.close();
-    }
-  });
+): Promise<T> => withStores(environment, (stores) => work(stores.config, stores));

@@ -118,7 +118,7 @@ export class TeamAccountSync implements AccountSync {
   }
 
   #report(sentence: string, thrown: unknown): void {
-    if (!isAwayError(thrown)) this.#parts.logger().error(sentence, thrown);
+    if (!isAwayError(thrown)) this.#parts.logger.error(sentence, thrown);
   }
 
   #keep({ account: key, sign_in: signIn, state, quota, replica: author, revision }: StateRow): void {
@@ -132,7 +132,7 @@ export class TeamAccountSync implements AccountSync {
     } catch (thrown) {
       // One state that cannot be read must not hide those of other accounts.
       this.#states.delete(key);
-      this.#parts.logger().error(`The state of the account ${key} in the database cannot be read.`, thrown);
+      this.#parts.logger.error(`The state of the account ${key} in the database cannot be read.`, thrown);
     }
   }
 

@@ -134,7 +134,7 @@ export class TeamAccounts implements AccountStore {
       this.#accounts.set(row.key, { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) });
     } catch (thrown) {
       this.#accounts.delete(row.key);
-      this.#parts.logger().error(`The account ${row.key} cannot be used.`, thrown);
+      this.#parts.logger.error(`The account ${row.key} cannot be used.`, thrown);
     }
   }
 }

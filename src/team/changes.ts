@@ -33,14 +33,14 @@ const [echoMs, echoAfterOutageMs] = [5_000, 500];
 
 export class Changes {
   readonly #postgres: Postgres;
-  readonly #logger: () => Logger;
+  readonly #logger: Logger;
   readonly #followers = new Map<FollowedTable, Follower>();
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #echo = `echo ${crypto.randomUUID()}`;
   #timer: Timer | undefined;
   #closed = false;
 
-  constructor(postgres: Postgres, logger: () => Logger) {
+  constructor(postgres: Postgres, logger: Logger) {
     this.#postgres = postgres;
     this.#logger = logger;
   }
@@ -113,7 +113,7 @@ export class Changes {
   }
 
   #report(sentence: string, thrown: unknown): void {
-    if (!isAwayError(thrown)) this.#logger().error(sentence, thrown);
+    if (!isAwayError(thrown)) this.#logger.error(sentence, thrown);
   }
 
   #hear(payload: string): void {
@@ -162,7 +162,7 @@ export class Changes {
     try {
       await this.#postgres.ask((sql) => notifyServers(sql, { topic: this.#echo }));
       if ((await heard) || this.#closed) return;
-      this.#logger().info("Messages of other servers do not arrive, so the connection for them is opened anew.");
+      this.#logger.info("Messages of other servers do not arrive, so the connection for them is opened anew.");
       this.#postgres.replaceDirect();
     } catch (thrown) {
       this.#report("The database takes no messages for other servers.", thrown);

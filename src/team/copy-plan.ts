@@ -2,7 +2,6 @@
 import { accountKeyOf } from "../accounts/account-store";
 import type { UsedPeriod } from "../budgets/entries";
 import type { History } from "../history/history";
-import type { Logger } from "../logger";
 import type { Stores } from "../stores";
 
 export interface CopyPlan {
@@ -18,33 +17,25 @@ export interface CopyPlan {
   others: string[];
 }
 
-interface PlanOptions {
-  logger: Logger;
-  warn(sentence: string): void;
-}
-
 /** @param to Undefined where there is nothing yet. @throws ProxyError if one of the stores cannot be read. */
-export async function planCopy(from: Stores, to: Stores | undefined, options: PlanOptions): Promise<CopyPlan> {
-  const ledger = from.openLedger({ now: Date.now, warn: options.warn });
-  const periods = (await ledger.periods()).filter(copiedPeriods(from, to, options.logger)).length;
+export async function planCopy(
+  from: Stores,
+  to: Stores | undefined,
+  warn: (sentence: string) => void,
+): Promise<CopyPlan> {
+  const ledger = from.openLedger({ now: Date.now, warn });
+  const periods = (await ledger.periods()).filter(copiedPeriods(from, to)).length;
   ledger.close();
-  const source = openWholeHistory(from, options.warn);
+  const source = openWholeHistory(from, warn);
   try {
-    const isCopied = copiedMembers(from, to);
-    const accounts = from.openAccounts(options.logger).load().filter(isCopied).length;
-    const leftOut = leftOutMembers(from, to);
-    // With members left out, only the owner's requests count.
-    const requests = isOnePersons(from, to)
-      ? (await source.totals({ member: null })).request_count
-      : await source.count();
-    const idleBudgets = await budgetsLeftIdle(from, to);
     return {
-      accounts,
+      accounts: from.accounts.load().filter(copiedMembers(from, to)).length,
       periods,
-      requests,
-      leftOut,
-      idleBudgets,
-      others: to ? await othersIn(from, source, to, options) : [],
+      // With members left out, only the owner's requests count.
+      requests: isOnePersons(from, to) ? (await source.totals({ member: null })).request_count : await source.count(),
+      leftOut: leftOutMembers(from, to),
+      idleBudgets: await budgetsLeftIdle(from, to),
+      others: to ? await othersIn(from, source, to, warn) : [],
     };
   } finally {
     source.close();
@@ -62,24 +53,24 @@ export const copiedMembers =
     !isOnePersons(from, to) || (member ?? null) === null;
 
 /** @returns Whether what a budget counted is copied: not what a member used. */
-export function copiedPeriods(from: Stores, to: Stores | undefined, logger: Logger): (period: UsedPeriod) => boolean {
+export function copiedPeriods(from: Stores, to: Stores | undefined): (period: UsedPeriod) => boolean {
   if (!isOnePersons(from, to)) return () => true;
-  const accounts = from.openAccounts(logger).load();
-  const ofMembers = new Set(accounts.filter(({ member }) => member).map(accountKeyOf));
+  const ofMembers = new Set(
+    from.accounts
+      .load()
+      .filter(({ member }) => member)
+      .map(accountKeyOf),
+  );
   return ({ key: { kind, member, item } }) => member === "" && !(kind === "account" && ofMembers.has(item));
 }
 
 /** Names of the budgets that count only requests of members, where the target has none. */
 export async function budgetsLeftIdle(from: Stores, to: Stores | undefined): Promise<string[]> {
   if (!isOnePersons(from, to)) return [];
-  const config = from.openConfig();
-  try {
-    await config.reload();
-    const idle = config.current.budgets.filter(({ each, scope }) => each === "member" || scope.member !== undefined);
-    return idle.map(({ name }) => name);
-  } finally {
-    config.close();
-  }
+  await from.config.reload();
+  const { budgets } = from.config.current;
+  const idle = budgets.filter(({ each, scope }) => each === "member" || scope.member !== undefined);
+  return idle.map(({ name }) => name);
 }
 
 export const leftOutMembers = (from: Stores, to: Stores | undefined): string[] =>
@@ -89,14 +80,20 @@ export const leftOutMembers = (from: Stores, to: Stores | undefined): string[] =
 export const openWholeHistory = (stores: Stores, warn: (sentence: string) => void): History =>
   stores.openHistory({ retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn });
 
-async function othersIn(from: Stores, source: History, to: Stores, options: PlanOptions): Promise<string[]> {
+async function othersIn(
+  from: Stores,
+  source: History,
+  to: Stores,
+  warn: (sentence: string) => void,
+): Promise<string[]> {
   const others: string[] = [];
-  const [ours, theirs] = [await configOf(from), await configOf(to)];
+  for (const { config } of [from, to]) await config.reload();
+  const [ours, theirs] = [from.config.stored, to.config.stored];
   if (Object.keys(theirs).length > 0 && !Bun.deepEquals(ours, theirs)) others.push("another config");
-  const known = new Set(from.openAccounts(options.logger).load().map(accountKeyOf));
-  for (const account of to.openAccounts(options.logger).load())
+  const known = new Set(from.accounts.load().map(accountKeyOf));
+  for (const account of to.accounts.load())
     if (!known.has(accountKeyOf(account))) others.push(`the account ${accountKeyOf(account)}`);
-  const target = openWholeHistory(to, options.warn);
+  const target = openWholeHistory(to, warn);
   try {
     // Rows are copied in their order, so the newest one of the target shows whether anything else has written there.
     const [newest] = (await target.list({}, 1)).items;
@@ -105,14 +102,4 @@ async function othersIn(from: Stores, source: History, to: Stores, options: Plan
     target.close();
   }
   return others;
-}
-
-async function configOf(stores: Stores) {
-  const config = stores.openConfig();
-  try {
-    await config.reload();
-    return config.stored;
-  } finally {
-    config.close();
-  }
 }

@@ -1,6 +1,5 @@
 /** Copies everything from one kind of stores to another. It may be run again: what is there already is not added twice. */
 import { ProxyError } from "../errors";
-import type { Logger } from "../logger";
 import type { Stores } from "../stores";
 import { budgetsLeftIdle, copiedMembers, copiedPeriods, leftOutMembers, openWholeHistory } from "./copy-plan";
 
@@ -20,7 +19,6 @@ export interface CopyReport {
 }
 
 interface CopyOptions {
-  logger: Logger;
   warn(sentence: string): void;
   /** Called now and then with the number of requests that were copied so far. */
   progress(requests: number): void;
@@ -31,7 +29,7 @@ const rowsAtOnce = 500;
 /** @throws ProxyError if one of the stores cannot be read or written. */
 export async function copyStores(from: Stores, to: Stores, options: CopyOptions): Promise<CopyReport> {
   const config = await copyConfig(from, to);
-  const accounts = await copyAccounts(from, to, options);
+  const accounts = await copyAccounts(from, to);
   const periods = await copyLedger(from, to, options);
   await copySentNotices(from, to, options);
   const requests = await copyHistory(from, to, options);
@@ -39,32 +37,21 @@ export async function copyStores(from: Stores, to: Stores, options: CopyOptions)
   return { config, ...accounts, periods, requests, leftOut: leftOutMembers(from, to), idleBudgets };
 }
 
-async function copyConfig(from: Stores, to: Stores): Promise<CopyReport["config"]> {
-  const [source, target] = [from.openConfig(), to.openConfig()];
-  try {
-    await Promise.all([source.reload(), target.reload()]);
-    if (source.fault !== undefined) throw new ProxyError("conflict", source.fault);
-    if (Bun.deepEquals(source.stored, target.stored)) return "same";
-    if (Object.keys(target.stored).length > 0) return "kept";
-    await target.change(source.stored, { revision: target.revision });
-    return "copied";
-  } finally {
-    source.close();
-    target.close();
-  }
+async function copyConfig({ config: source }: Stores, { config: target }: Stores): Promise<CopyReport["config"]> {
+  await Promise.all([source.reload(), target.reload()]);
+  if (source.fault !== undefined) throw new ProxyError("conflict", source.fault);
+  if (Bun.deepEquals(source.stored, target.stored)) return "same";
+  if (Object.keys(target.stored).length > 0) return "kept";
+  await target.change(source.stored, { revision: target.revision });
+  return "copied";
 }
 
-async function copyAccounts(
-  from: Stores,
-  to: Stores,
-  { logger }: CopyOptions,
-): Promise<Pick<CopyReport, "accounts" | "skipped">> {
-  const target = to.openAccounts(logger);
+async function copyAccounts(from: Stores, to: Stores): Promise<Pick<CopyReport, "accounts" | "skipped">> {
   const skipped: string[] = [];
   let accounts = 0;
-  for (const account of from.openAccounts(logger).load().filter(copiedMembers(from, to)))
+  for (const account of from.accounts.load().filter(copiedMembers(from, to)))
     try {
-      await target.add(account);
+      await to.accounts.add(account);
       accounts += 1;
     } catch (thrown) {
       if (!(thrown instanceof ProxyError) || thrown.details.code !== "account_taken") throw thrown;
@@ -73,10 +60,10 @@ async function copyAccounts(
   return { accounts, skipped };
 }
 
-async function copyLedger(from: Stores, to: Stores, { warn, logger }: CopyOptions): Promise<number> {
+async function copyLedger(from: Stores, to: Stores, { warn }: CopyOptions): Promise<number> {
   const [source, target] = [from, to].map((stores) => stores.openLedger({ now: Date.now, warn }));
   try {
-    const periods = (await source!.periods()).filter(copiedPeriods(from, to, logger));
+    const periods = (await source!.periods()).filter(copiedPeriods(from, to));
     if (periods.length > 0) await target!.takeOver(periods);
     return periods.length;
   } finally {

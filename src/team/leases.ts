@@ -18,7 +18,7 @@ export interface LeaseOptions {
   graceMs: number;
   /** Whether requests spent of leases that the ledger does not know of yet: what is left of a budget is not known then. */
   unsettled(): boolean;
-  logger(): Logger;
+  logger: Logger;
   /** ms */
   monotonic?: () => number;
 }
@@ -200,7 +200,7 @@ export class Leases {
   }
 
   #report(thrown: unknown): undefined {
-    if (!isAwayError(thrown)) this.#options.logger().error("The lease of a budget could not be taken.", thrown);
+    if (!isAwayError(thrown)) this.#options.logger.error("The lease of a budget could not be taken.", thrown);
   }
 }
 

@@ -8,8 +8,8 @@ export interface StoreParts {
   postgres: Postgres;
   seals: Seals;
   changes: Changes;
-  /** Read at each use: its level is that of the config, which is read later. */
-  logger(): Logger;
+  /** Its level is that of the config, as soon as that is read. */
+  logger: Logger;
 }
 
 /** The parts of a server that takes part in the team. A command that ends at once does not. */

@@ -12,7 +12,7 @@ interface ReplicaParts {
   version: string;
   /** The ids of the keys that this server can open secrets with. */
   sealKeys: readonly string[];
-  logger(): Logger;
+  logger: Logger;
 }
 
 /** Milliseconds. */
@@ -77,7 +77,7 @@ export class Replica {
     this.#sending ??= this.#heartbeat()
       .catch((thrown) => {
         this.#servers = undefined;
-        if (!isAwayError(thrown)) this.#parts.logger().error("The upkeep of the database failed.", thrown);
+        if (!isAwayError(thrown)) this.#parts.logger.error("The upkeep of the database failed.", thrown);
       })
       .finally(() => {
         this.#sending = undefined;

@@ -105,7 +105,7 @@ export class RunningPublisher {
       if (isWatched) this.#schedule(cancelled.length > 0 ? cancelledAfter : writeEvery);
       else if (!this.#isWanted) this.#stop();
     } catch (thrown) {
-      if (!isAwayError(thrown)) logger().error("Other servers could not be shown what runs here.", thrown);
+      if (!isAwayError(thrown)) logger.error("Other servers could not be shown what runs here.", thrown);
       for (const [id, entry] of changed) if (!this.#changed.has(id)) this.#changed.set(id, entry);
       if (this.#unwatch) this.#schedule(writeEvery);
     }

@@ -222,7 +222,7 @@ export class TeamRunning implements RunningRequests {
   }
 
   #report(thrown: unknown): void {
-    if (!isAwayError(thrown)) this.#parts.logger().error("What other servers run could not be read.", thrown);
+    if (!isAwayError(thrown)) this.#parts.logger.error("What other servers run could not be read.", thrown);
     this.#forgetAll(awayGap);
   }
 

@@ -32,7 +32,7 @@ export async function sharedSession(
   } catch (thrown) {
     if (!(thrown instanceof ShareFailure)) throw thrown;
     if (!isAwayError(thrown.cause))
-      parts.logger().error(`The session of ${account.key} could not be shared.`, thrown.cause);
+      parts.logger.error(`The session of ${account.key} could not be shared.`, thrown.cause);
   }
   return exchange();
 }
@@ -82,7 +82,7 @@ async function unlock({ postgres, logger }: StoreParts, account: SharedSignIn): 
     await postgres.askDirect((sql) => sql`SELECT pg_advisory_unlock(hashtextextended(${lockOf(account)}, 1))`);
   } catch (thrown) {
     // With the connection the lock is gone.
-    if (!isAwayError(thrown)) logger().error(`The lock of ${account.key} could not be released.`, thrown);
+    if (!isAwayError(thrown)) logger.error(`The lock of ${account.key} could not be released.`, thrown);
   }
 }
 
@@ -115,7 +115,7 @@ async function readSession(
     token = seals.open(row.sealed_token, aboutSession(key));
   } catch (thrown) {
     // A new one takes its place.
-    logger().error(`The session of ${key} in the database cannot be used.`, thrown);
+    logger.error(`The session of ${key} in the database cannot be used.`, thrown);
     return undefined;
   }
   if (token === refused) return undefined;
@@ -147,6 +147,6 @@ async function storeSession(parts: StoreParts, account: SharedSignIn, fresh: Fre
           stated_expires_at_ms = excluded.stated_expires_at_ms`;
     });
   } catch (thrown) {
-    if (!isAwayError(thrown)) logger().error(`The session of ${account.key} could not be stored.`, thrown);
+    if (!isAwayError(thrown)) logger.error(`The session of ${account.key} could not be stored.`, thrown);
   }
 }

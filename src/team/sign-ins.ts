@@ -129,7 +129,7 @@ export class TeamSignIns implements SignInStore {
       try {
         return await this.#end(id, state);
       } catch (thrown) {
-        if (!isAwayError(thrown)) this.#parts.logger().error("The end of a sign-in could not be written.", thrown);
+        if (!isAwayError(thrown)) this.#parts.logger.error("The end of a sign-in could not be written.", thrown);
         await Bun.sleep(retryEvery);
       }
   }
@@ -177,7 +177,7 @@ export class TeamSignIns implements SignInStore {
       try {
         this.#hold(row);
       } catch (thrown) {
-        this.#parts.logger().error("A sign-in that waits cannot be shown here.", thrown);
+        this.#parts.logger.error("A sign-in that waits cannot be shown here.", thrown);
       }
     this.#assign();
     return rows.at(-1)?.revision ?? since;

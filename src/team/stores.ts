@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import type { AccountStore } from "../accounts/account-store";
 import { openMemorySignIns, type SignInStore } from "../accounts/sign-in-store";
+import type { SharedLines } from "../accounts/waiting-room";
 import type { LedgerOptions } from "../budgets/ledger";
 import type { Environment } from "../config/environment";
 import type { ConfigStore } from "../config/store";
@@ -20,7 +21,7 @@ import type { InFlight } from "../live/in-flight";
 import { type RunningRequests, runningHere } from "../live/running-requests";
 import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
-import type { PageState, Stores } from "../stores";
+import type { PageState, Stores, StoresOptions } from "../stores";
 import { TeamAccountSync } from "./account-sync";
 import { TeamAccounts } from "./accounts";
 import { TeamAffinity } from "./affinity";
@@ -65,40 +66,45 @@ const formTokenMs = dayMs;
 
 /**
  * Connects, leads the database to this version's schema, and reads config and accounts.
- * @param follow This is a server: it follows the changes of others and takes part in the team. A command that ends at once does not.
  * @throws ProxyError if the database cannot be reached or used, or if its secrets are sealed with another key.
  */
-export async function openPostgresStores(
-  environment: Environment,
-  { follow }: { follow: boolean },
-): Promise<PostgresStores> {
-  const deadline = performance.now() + (follow ? startTimeoutMs : 0);
+export async function openPostgresStores(environment: Environment, options: StoresOptions): Promise<PostgresStores> {
+  let config: ConfigStore | undefined;
+  const level = () => (options.follow && config?.current.logLevel) || "warn";
+  const logger = createLogger(level, options.write, options.logFormat);
+  const read = (opened: ConfigStore) => {
+    config = opened;
+  };
+  const deadline = performance.now() + (options.follow ? startTimeoutMs : 0);
   // The database and the server may be started together, and the servers before may still have the connections.
   for (let tries = 1; ; tries += 1)
     try {
-      return await tryOpening(environment, { follow });
+      return await tryOpening(environment, options.follow, logger, read);
     } catch (thrown) {
       if (!isAwayError(thrown) || performance.now() > deadline) throw thrown;
-      if (tries === 1)
-        createLogger(() => "warn").warn(`Waiting for the database, for ${startTimeoutMs / 1_000} s at most.`, thrown);
+      if (tries === 1) logger.warn(`Waiting for the database, for ${startTimeoutMs / 1_000} s at most.`, thrown);
       await Bun.sleep(500);
     }
 }
 
-async function tryOpening(environment: Environment, { follow }: { follow: boolean }): Promise<PostgresStores> {
+async function tryOpening(
+  environment: Environment,
+  follow: boolean,
+  logger: Logger,
+  configRead: (config: ConfigStore) => void,
+): Promise<PostgresStores> {
   const { databaseUrl: url, databaseDirectUrl: directUrl } = environment;
   const seals = sealsOf(environment);
-  let logger: Logger = createLogger(() => "warn");
   let replica: Replica | undefined;
   const postgres = connectPostgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
-  const changes = new Changes(postgres, () => logger);
-  const parts: StoreParts = { postgres, seals, changes, logger: () => logger };
+  const changes = new Changes(postgres, logger);
+  const parts: StoreParts = { postgres, seals, changes, logger };
   try {
     if (follow) await requireOwnConnection(postgres);
     await migrate(postgres);
     await agreeOnKey(postgres, seals);
     const config = await TeamConfig.open(postgres, seals, changes);
-    logger = createLogger(() => config.current.logLevel);
+    configRead(config);
     const accounts = await TeamAccounts.open(parts);
     const tokens = openAccessTokens(() => seals.derived("access tokens"));
     const members = await TeamMembers.open(postgres, changes, tokens);
@@ -110,20 +116,7 @@ async function tryOpening(environment: Environment, { follow }: { follow: boolea
     const signIns = follow ? await TeamSignIns.open({ ...parts, isLeader }) : undefined;
     if (follow) await changes.start();
     if (follow) warnOfFolder(environment, { config, accounts, logger });
-    const useLogger = (given: Logger) => {
-      logger = given;
-    };
-    return new TeamStores(environment, parts, {
-      config,
-      accounts,
-      members,
-      logins,
-      replica,
-      sync,
-      ended,
-      signIns,
-      useLogger,
-    });
+    return new TeamStores(environment, parts, { config, accounts, members, logins, replica, sync, ended, signIns });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -141,15 +134,19 @@ interface Opened {
   sync: TeamAccountSync | undefined;
   ended: EndedSessions | undefined;
   signIns: SignInStore | undefined;
-  useLogger(logger: Logger): void;
 }
 
-/** A store is opened when it is asked for: a command that ends at once needs few of them. */
 class TeamStores implements PostgresStores {
   readonly postgres: Postgres;
   readonly seals: Seals;
+  readonly logger: Logger;
+  readonly config: ConfigStore;
+  readonly accounts: AccountStore;
   readonly members: Members;
   readonly logins: Logins | undefined;
+  readonly signIns: SignInStore;
+  readonly affinity: TeamAffinity;
+  readonly lines: SharedLines | undefined;
   readonly accountSync: TeamAccountSync | undefined;
   readonly team: Team;
   readonly #environment: Environment;
@@ -160,7 +157,6 @@ class TeamStores implements PostgresStores {
   #queues: DiskQueues | undefined;
   #history: TeamHistory | undefined;
   #ledger: TeamLedger | undefined;
-  #affinity: TeamAffinity | undefined;
   #running: TeamRunning | undefined;
 
   constructor(environment: Environment, parts: StoreParts, opened: Opened) {
@@ -171,8 +167,15 @@ class TeamStores implements PostgresStores {
     this.#graceMs = environment.databaseGraceMs ?? defaultGraceMs;
     this.postgres = parts.postgres;
     this.seals = parts.seals;
+    this.logger = parts.logger;
+    this.config = opened.config;
+    this.accounts = opened.accounts;
     this.members = opened.members;
     this.logins = opened.logins;
+    // A command that ends at once serves nothing, and asks nobody.
+    this.signIns = opened.signIns ?? openMemorySignIns();
+    this.affinity = new TeamAffinity(parts.postgres, this.#warn);
+    this.lines = opened.replica && postgresLines(parts.postgres, opened.replica.id);
     this.accountSync = opened.sync;
     const sizeOf = (name: "request" | "settlement") => this.#queues?.queue(name).size ?? 0;
     this.team = {
@@ -189,19 +192,9 @@ class TeamStores implements PostgresStores {
     };
   }
 
-  openConfig(): ConfigStore {
-    return this.#opened.config;
-  }
-
-  openAccounts(logger: Logger): AccountStore {
-    this.#opened.useLogger(logger);
-    return this.#opened.accounts;
-  }
-
   openHistory(options: HistoryOptions): TeamHistory {
-    const { config } = this.#opened;
     // A limit that nobody has set would keep a team's history of a day.
-    const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
+    const maxRows = () => (this.config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
     const openQueue = () => this.#diskQueues().queue<Entry>("request");
     const isLeader = () => this.isLeader;
     this.#history = new TeamHistory({ ...options, maxRows, postgres: this.postgres, openQueue, isLeader });
@@ -219,14 +212,8 @@ class TeamStores implements PostgresStores {
     return this.#ledger;
   }
 
-  openAffinity(): TeamAffinity {
-    this.#affinity = new TeamAffinity(this.postgres, this.#warn);
-    return this.#affinity;
-  }
-
   openRunning(inFlight: InFlight): RunningRequests {
     const { replica } = this.#opened;
-    // A command that ends at once serves nothing, and asks nobody.
     if (!replica) return runningHere(inFlight);
     this.#running = new TeamRunning({ ...this.#parts, inFlight, replica: replica.id });
     return this.#running;
@@ -234,15 +221,6 @@ class TeamStores implements PostgresStores {
 
   openSentNotices() {
     return postgresSentNotices(this.postgres);
-  }
-
-  openLines() {
-    const { replica } = this.#opened;
-    return replica && postgresLines(this.postgres, replica.id);
-  }
-
-  openSignIns(): SignInStore {
-    return this.#opened.signIns ?? openMemorySignIns();
   }
 
   openPageState(now: () => number): PageState {
@@ -273,17 +251,17 @@ class TeamStores implements PostgresStores {
       this.#running?.leave(),
       this.#history?.finish(),
       this.#ledger?.finish(),
-      this.#affinity?.flush(),
+      this.affinity.flush(),
       sync?.flush(),
     ]);
     await Promise.race([written, Bun.sleep(finishMs)]);
     const isWaiting = this.team.waiting().settlements > 0;
-    for (const part of [this.#queues, this.#affinity, sync, this.#parts.changes]) part?.close();
+    for (const part of [this.#queues, this.affinity, sync, this.#parts.changes]) part?.close();
     await replica?.close(isWaiting);
     await this.postgres.close();
   }
 
-  readonly #warn = (sentence: string): void => this.#parts.logger().warn(sentence);
+  readonly #warn = (sentence: string): void => this.logger.warn(sentence);
 
   /** What waits on this machine's disk for the database. */
   #diskQueues(): DiskQueues {

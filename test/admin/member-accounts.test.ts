@@ -1,6 +1,5 @@
 /** Members pause and order their own accounts. This is kept in the database with the accounts, and not in the owner's config. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { createLogger } from "../../src/logger";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
@@ -124,7 +123,7 @@ describeWithDatabases("a member's own accounts", (postgres) => {
     const again = (githubToken: string) =>
       withTeamStores(team, async (stores) => {
         const saved = { login: "anna-three", host: "github.com", app: "vscode", addedAt: Date.now() } as const;
-        const store = stores.openAccounts(createLogger(() => "error"));
+        const store = stores.accounts;
         return store.add({ ...saved, mode: "exchange", githubToken, member: anna.id });
       });
     expect(await again(signedIn!.githubToken)).toBe("replaced");

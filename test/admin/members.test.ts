@@ -21,15 +21,14 @@ describeWithDatabases("an invitation", (postgres) => {
     const demo = startDemo({ pace: 0, accounts: individuals("anna-demo", "ben-demo"), device: { interval: 0 } });
     const env = teamEnv(await postgres.database(), demo);
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
-    const stores = await openStores(environment, { follow: true });
     const lines: string[] = [];
+    const stores = await openStores(environment, { follow: true, write: (line) => void lines.push(line) });
     const app = openApp({
       environment,
       stores,
       version: "1",
       adminAuth: "always",
       clock: { sleep: async () => {} },
-      write: (line) => void lines.push(line),
     });
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
     const url = server.url.origin;

@@ -124,7 +124,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   );
   await sql.close();
   const logger = createLogger(() => "error");
-  const parts = { postgres, seals, changes: noChanges, logger: () => logger };
+  const parts = { postgres, seals, changes: noChanges, logger };
   const hosts = hostsFor(undefined, {} as never);
   Bun.gc(true);
   const before = process.memoryUsage().rss;
@@ -135,7 +135,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
     openAccessTokens(() => []),
   );
   const sync = await TeamAccountSync.open({ ...parts, replica: crypto.randomUUID() });
-  const store = await TeamAccounts.open({ postgres, seals, changes: noChanges, logger: () => logger });
+  const store = await TeamAccounts.open({ postgres, seals, changes: noChanges, logger });
   const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, sync });
   const active = openActiveAccounts({ store, logger, sync, open });
   const seconds = (performance.now() - begun) / 1_000;

@@ -173,7 +173,7 @@ async function measureAccounts(stores: PostgresStores) {
     FROM json_to_recordset(${JSON.stringify(sealed)}::text::json) AS given(key text, login text, token text)`;
   const openShare = () => {
     const replica = crypto.randomUUID();
-    return TeamAccountSync.open({ postgres, seals, changes: noChanges, replica, logger: () => console as never });
+    return TeamAccountSync.open({ postgres, seals, changes: noChanges, replica, logger: console as never });
   };
   const share = await openShare();
   const publish = async (from: number) => {

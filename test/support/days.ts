@@ -125,7 +125,7 @@ class Days {
   async begin(members: readonly string[]): Promise<void> {
     const stores = await openStores(readEnvironment(this.env), { follow: false });
     const each = members.length > 0 ? { each: "key" } : {};
-    const config = stores.openConfig();
+    const config = stores.config;
     const keys = members.length > 0 ? { auth: { apiKeys: [{ name: "owner", key: "k-owner-0123456789" }] } } : {};
     await config.change({ budgets: budgets.map((budget) => ({ ...budget, ...each })), retentionDays: 3_650, ...keys });
     config.close();
@@ -223,13 +223,12 @@ class Days {
 
   async #start(): Promise<void> {
     const environment = readEnvironment(this.env);
-    const stores: Stores = await openStores(environment, { follow: true });
+    const stores: Stores = await openStores(environment, { follow: true, write: () => {} });
     const { now } = this.clock;
     const app = openApp({
       environment,
       stores,
       version: "1",
-      write: () => {},
       clock: { now, monotonic: now, random: () => 0.5 },
     });
     const listening = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: handler(app, false) });

@@ -2,7 +2,6 @@
 import { readEnvironment } from "../../src/config/environment";
 import type { DemoAccount } from "../../src/demo/accounts";
 import type { Member } from "../../src/keys/members";
-import { createLogger } from "../../src/logger";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import type { Team } from "./teams";
 
@@ -45,7 +44,7 @@ export async function saveAccounts(
   accounts: readonly DemoAccount[],
   member?: string,
 ): Promise<void> {
-  const store = stores.openAccounts(createLogger(() => "error"));
+  const store = stores.accounts;
   for (const { login, githubToken } of accounts) {
     const mode = githubToken.startsWith("gho_") ? "direct" : "exchange";
     const signedIn = { login, host: "github.com", app: "vscode", githubToken, addedAt: Date.now() } as const;

@@ -44,9 +44,9 @@ export async function startTeamApp(
     ...more,
   };
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
-  const stores = await openPostgresStores(environment, { follow: true });
   const lines: string[] = [];
-  const app = openApp({ environment, stores, version: "1", write: (line) => void lines.push(line) });
+  const stores = await openPostgresStores(environment, { follow: true, write: (line) => void lines.push(line) });
+  const app = openApp({ environment, stores, version: "1" });
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: idleSeconds, fetch: handler(app, false) });
   return {
     ...{ url: server.url.origin, app, demo, stores, env, lines },

@@ -136,14 +136,13 @@ function callsOf(url: string, token?: string): Pick<TeamServer, "post" | "admin"
 async function openServer(env: Record<string, string>, trustedProxies?: string[]) {
   const home = mkdtempSync(join(quickest(), "dragoman-"));
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
-  const stores = await openStores(environment, { follow: true });
   const lines: string[] = [];
+  const stores = await openStores(environment, { follow: true, write: (line) => void lines.push(line) });
   const app = openApp({
     environment,
     stores,
     version,
     ...(trustedProxies && { trustedProxies: openTrustedProxies(trustedProxies) }),
-    write: (line) => void lines.push(line),
   });
   const listening = listen(app, 0);
   void awaken(app);

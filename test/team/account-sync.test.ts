@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "../../src/accounts/account-sync";
 import type { Quota } from "../../src/accounts/quota";
 import { readEnvironment } from "../../src/config/environment";
-import { createLogger } from "../../src/logger";
 import type { TeamAccountSync } from "../../src/team/account-sync";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
@@ -16,7 +15,6 @@ import { until } from "../support/until";
 
 const token = "ghu_anna0123456789";
 const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
-const logger = createLogger(() => "error");
 
 describeWithDatabases("what servers share of an account", (postgres) => {
   const home = mkdtempSync(join(tmpdir(), "dragoman-share-"));
@@ -46,9 +44,14 @@ describeWithDatabases("what servers share of an account", (postgres) => {
   }
 
   const signIn = (stores: PostgresStores, githubToken = token) =>
-    stores
-      .openAccounts(logger)
-      .add({ login: "anna", host: "github.com", app: "vscode", mode: "exchange", githubToken, addedAt: 1 });
+    stores.accounts.add({
+      login: "anna",
+      host: "github.com",
+      app: "vscode",
+      mode: "exchange",
+      githubToken,
+      addedAt: 1,
+    });
 
   const heardBy = ({ accountSync }: { accountSync: AccountSync }) => {
     const heard: AccountUpdate[] = [];
@@ -143,7 +146,7 @@ describeWithDatabases("what servers share of an account", (postgres) => {
   test("an account that nobody has signed in, or that was removed, has no state", async () => {
     const [one, other] = await team(2);
     one!.accountSync.publish(nobody, { state: limited });
-    await one!.openAccounts(logger).remove("anna");
+    await one!.accounts.remove("anna");
     one!.accountSync.publish(anna, { state: limited });
     const heard = heardBy(other!);
     await signIn(one!);

@@ -8,7 +8,10 @@ import { until } from "../support/until";
 test("whoever asks for the newest changes gets them, however often others ask", async () => {
   // Nothing here asks the database.
   const postgres = connectPostgres({ url: "postgres://nobody@127.0.0.1:1/none" });
-  const changes = new Changes(postgres, () => createLogger(() => "error"));
+  const changes = new Changes(
+    postgres,
+    createLogger(() => "error"),
+  );
   let written = 0;
   let underWay = 0;
   let most = 0;
@@ -48,7 +51,10 @@ test("whoever asks for the newest changes gets them, however often others ask", 
 
 test("a read that fails fails for those who asked for it, and the next one is made all the same", async () => {
   const postgres = connectPostgres({ url: "postgres://nobody@127.0.0.1:1/none" });
-  const changes = new Changes(postgres, () => createLogger(() => "error"));
+  const changes = new Changes(
+    postgres,
+    createLogger(() => "error"),
+  );
   const begun: number[] = [];
   changes.follow("keys", 0, async (since) => {
     begun.push(since);

@@ -14,7 +14,6 @@ import { hourMs } from "../../src/format";
 import type { Dimension, Entry, Filters, History, Statistics, Totals } from "../../src/history/history";
 import { openInFlight } from "../../src/live/in-flight";
 import type { RunningEvent, RunningList } from "../../src/live/running-requests";
-import { createLogger } from "../../src/logger";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import { entry, noon } from "../support/history-rows";
@@ -33,10 +32,6 @@ interface World {
 }
 
 const sealKey = randomBytes(32).toString("base64");
-const quiet = createLogger(
-  () => "error",
-  () => {},
-);
 const unreachable = (sentence: string) => expect.unreachable(sentence);
 
 describe("in the data folder", () => contract(async () => ({}), false));
@@ -83,7 +78,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
     homes.push(home);
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...(await variables()) });
     const open = async () => {
-      const stores = await openStores(environment, { follow: true });
+      const stores = await openStores(environment, { follow: true, write() {} });
       opened.push(stores);
       return stores;
     };
@@ -152,20 +147,20 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
   describe("the config", () => {
     test("a team's config is empty at first, and what is changed is kept", async () => {
       const { stores, open } = await world();
-      const config = stores.openConfig();
+      const config = stores.config;
       expect([config.stored, config.fault, config.current.logLevel]).toEqual([{}, undefined, "info"]);
       const before = config.revision;
       await config.change({ logLevel: "debug", retentionDays: 3 });
       expect([config.current.logLevel, config.current.retentionDays]).toEqual(["debug", 3]);
       expect(config.revision).not.toBe(before);
-      const again = (await open()).openConfig();
+      const again = (await open()).config;
       expect([again.stored, again.current]).toEqual([config.stored, config.current]);
       for (const each of [config, again]) each.close();
     });
 
     test("a change for another revision is refused, and a wrong one too; nothing is changed then", async () => {
       const { stores, open } = await world();
-      const [one, other] = [stores.openConfig(), (await open()).openConfig()];
+      const [one, other] = [stores.config, (await open()).config];
       const { revision } = one;
       await one.change({ retentionDays: 5 });
       await other.reload();
@@ -183,7 +178,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
     test("changes of another server take effect, and are reported by their members", async () => {
       const { stores, open } = await world();
-      const [one, other] = [stores.openConfig(), (await open()).openConfig()];
+      const [one, other] = [stores.config, (await open()).config];
       const heard: string[][] = [];
       other.follow({ changed: (members) => void heard.push(members), refused: unreachable });
       await one.change({ logLevel: "warn", auth: { apiKeys: ["k-0123456789"] } });
@@ -195,7 +190,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
     test("no change of the config is lost of 30 at once by two servers", async () => {
       const { stores, open } = await world();
-      const configs = [stores.openConfig(), (await open()).openConfig()];
+      const configs = [stores.config, (await open()).config];
       const aliases = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`alias-${at}`, `model-${at}`]));
       await Promise.all(
         Object.entries(aliases).map(async ([alias, model], at) => {
@@ -231,7 +226,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
     test("are in the order of their registration; a login that signs in again keeps its place", async () => {
       const { stores, open } = await world();
-      const store = stores.openAccounts(quiet);
+      const store = stores.accounts;
       await store.prepare("github.com");
       for (const login of ["zoe", "Anna", "bert"]) expect(await store.add(account(login))).toBe("added");
       expect(await store.add(account("anna", { githubToken: "gho_another_token" }))).toBe("replaced");
@@ -242,12 +237,12 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       ];
       const shown = (each: typeof store) => each.load().map(({ login, githubToken }) => [login, githubToken]);
       expect(shown(store)).toEqual(expected);
-      expect(shown((await open()).openAccounts(quiet))).toEqual(expected);
+      expect(shown((await open()).accounts)).toEqual(expected);
     });
 
     test("are found by number and by name, and removed", async () => {
       const { stores } = await world();
-      const store = stores.openAccounts(quiet);
+      const store = stores.accounts;
       for (const each of [account("anna"), account("anna", { host: "company.ghe.com" }), account("bert")])
         await store.add(each);
       expect(store.find("3").found.login).toBe("bert");
@@ -263,7 +258,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
     test("an invalid account is refused by the name of the field, never with the token", async () => {
       const { stores } = await world();
-      const store = stores.openAccounts(quiet);
+      const store = stores.accounts;
       const adding = (async () => store.add(account("../../x", { githubToken: "gho_secret" })))();
       const error = await adding.catch((thrown) => thrown);
       expect(error.message).toContain("its login is not valid");
@@ -272,17 +267,17 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
     test("a login belongs to one member, or to the owner", async () => {
       const { stores, open } = await world();
-      const store = stores.openAccounts(quiet);
+      const store = stores.accounts;
       const adding = async (member: string | undefined) => store.add(account("anna", member ? { member } : {}));
       await adding(undefined);
       const stranger = crypto.randomUUID();
       expect(await adding(stranger).catch(({ details }) => details.code)).toBe("account_taken");
-      expect((await open()).openAccounts(quiet).load()[0]!.member).toBeUndefined();
+      expect((await open()).accounts.load()[0]!.member).toBeUndefined();
     });
 
     test("what another server adds and removes is seen", async () => {
       const { stores, open } = await world();
-      const [one, other] = [stores.openAccounts(quiet), (await open()).openAccounts(quiet)];
+      const [one, other] = [stores.accounts, (await open()).accounts];
       let changes = 0;
       other.follow?.(() => {
         changes += 1;
@@ -517,7 +512,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
     test("the first mark that is remembered names the account, if it is one of those asked for", async () => {
       const { stores } = await world();
-      const affinity = stores.openAffinity();
+      const affinity = stores.affinity;
       affinity.remember("one", anna);
       affinity.remember("two", bert);
       expect(await affinity.accountFor(["none", "two", "one"], [anna, bert])).toBe(bert);
@@ -531,13 +526,13 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
     if (isPostgres)
       test("another server knows it a moment later", async () => {
         const { stores, open } = await world();
-        const [one, other] = [stores.openAffinity(), (await open()).openAffinity()];
+        const [one, other] = [stores.affinity, (await open()).affinity];
         one.remember("mark", bert);
         await until(
           async () => (await other.accountFor(["none", "mark"], [anna, bert])) === bert,
           "the other has the account of the mark",
         );
-        expect(await (await open()).openAffinity().knows(["mark"])).toBeTrue();
+        expect(await (await open()).affinity.knows(["mark"])).toBeTrue();
       });
   });
 }

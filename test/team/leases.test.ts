@@ -39,7 +39,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     let unsettled = false;
     const replica = await Replica.join({
       postgres,
-      logger: () => logger,
+      logger,
       version: "1",
       sealKeys: [],
     });
@@ -48,7 +48,7 @@ describeWithDatabases("a lease of a budget", (server) => {
       replica: replica.id,
       graceMs: 10 * minutes,
       unsettled: () => unsettled,
-      logger: () => logger,
+      logger,
       monotonic: () => now,
     });
     await postgres.sql`INSERT INTO dragoman.ledger (budget, kind, member, item, start_ms)
@@ -175,13 +175,13 @@ describeWithDatabases("a lease of a budget", (server) => {
       const ledger = new TeamLedger({
         ...{
           postgres,
-          changes: new Changes(postgres, () => logger),
+          changes: new Changes(postgres, logger),
           replica,
           now: () => noon,
           warn: expect.unreachable,
         },
         openLeases: (unsettled) => {
-          leases = new Leases({ postgres, replica, graceMs: 1_000, unsettled, logger: () => logger });
+          leases = new Leases({ postgres, replica, graceMs: 1_000, unsettled, logger });
           return leases;
         },
         openQueue: () => ({ add() {}, take: () => [], remove() {}, size: 0 }),

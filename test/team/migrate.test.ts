@@ -10,7 +10,6 @@ import { textOf } from "../../src/budgets/holders";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import type { Entry } from "../../src/history/history";
-import { createLogger } from "../../src/logger";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import { openDiskQueues } from "../../src/team/disk-queue";
@@ -22,7 +21,6 @@ import { describeWithDatabases } from "../support/shared-postgres";
 const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
 const each = budgetSchema().parse({ ...budget, name: "each", each: "member" });
 const subject = { account: "anna", key: null, model: "gpt-5", client: null, session: null };
-const logger = createLogger(() => "error");
 
 describeWithDatabases("dragoman migrate", (postgres) => {
   const homes: string[] = [];
@@ -52,13 +50,13 @@ describeWithDatabases("dragoman migrate", (postgres) => {
 
   async function fill(env: Record<string, string>): Promise<void> {
     await withStores(env, async (stores) => {
-      const config = stores.openConfig();
+      const config = stores.config;
       await config.change({
         retentionDays: 7,
         providers: { deep: { type: "anthropic", baseUrl: "https://deep.example", apiKey: "sk-0123456789" } },
       });
       config.close();
-      const accounts = stores.openAccounts(logger);
+      const accounts = stores.accounts;
       for (const login of ["zoe", "anna"])
         await accounts.add({
           login,
@@ -83,7 +81,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
 
   const contentOf = (env: Record<string, string>) =>
     withStores(env, async (stores) => {
-      const config = stores.openConfig();
+      const config = stores.config;
       const history = stores.openHistory({ retentionDays: () => 7, maxRows: () => 10_000, warn: expect.unreachable });
       const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });
       const found = [];
@@ -93,10 +91,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
       }
       const content = {
         config: config.stored,
-        accounts: stores
-          .openAccounts(logger)
-          .load()
-          .map(({ login, githubToken }) => [login, githubToken]),
+        accounts: stores.accounts.load().map(({ login, githubToken }) => [login, githubToken]),
         rows: found,
         used: (await ledger.read([entryFor(budget, null, Date.now())])).map(({ used, reserved }) => [used, reserved]),
         notices: [...(await stores.openSentNotices({ now: Date.now, warn: expect.unreachable }).all())],
@@ -135,7 +130,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
       DRAGOMAN_DATABASE_URL: await postgres.database(),
     };
     await withStores(env, async (stores) => {
-      const config = stores.openConfig();
+      const config = stores.config;
       await config.change({ retentionDays: 30 });
       config.close();
     });
@@ -209,7 +204,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
     await fill(team);
     await withStores(team, async (stores) => {
       const { member } = await stores.members!.invite("bea");
-      await stores.openAccounts(logger).add({
+      await stores.accounts.add({
         login: "bea",
         host: "github.com",
         app: "vscode",
@@ -222,7 +217,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
       history.add(entry({ started_at_ms: Date.now(), member: member.id }));
       expect(await history.flush()).toBe(true);
       history.close();
-      const config = stores.openConfig();
+      const config = stores.config;
       await config.change({ budgets: [each] });
       config.close();
       const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });

@@ -123,11 +123,11 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     const next = randomBytes(32);
     const { stores, another } = await team({ DRAGOMAN_SEAL_KEY_NEXT: next.toString("base64") });
     const signIn = waitingSignIn();
-    await stores.openSignIns().add(signIn);
+    await stores.signIns.add(signIn);
     const { postgres, seals } = stores as PostgresStores;
     expect(await rotateSeals(postgres, seals, next)).toEqual({ count: 1, unopened: [] });
     const after = await another({ DRAGOMAN_SEAL_KEY: next.toString("base64"), DRAGOMAN_SEAL_KEY_NEXT: "" });
-    expect((await after.stores.openSignIns().find(signIn.id))!.code).toEqual(signIn.code);
+    expect((await after.stores.signIns.find(signIn.id))!.code).toEqual(signIn.code);
   });
 
   test("without the database people sign in and stay signed in, and who signs out is told that it holds here alone", async () => {

@@ -5,7 +5,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { createLogger } from "../../src/logger";
 import { keyIdOf } from "../../src/team/seal";
 import { run } from "../support/command";
 import { openVisitor, startEdge } from "../support/edge";
@@ -220,9 +219,7 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
     }
     expect((await told(["doctor"])).said).toContain("1 secret in the database is sealed with another key");
     const env = { ...team.env, DRAGOMAN_SEAL_KEY: next };
-    const known = await withTeamStores({ env }, async (stores) =>
-      stores.openAccounts(createLogger(() => "error")).load(),
-    );
+    const known = await withTeamStores({ env }, async (stores) => stores.accounts.load());
     expect(known.map(({ login }) => login).sort()).toEqual(["cora-demo", "octo-demo"]);
   });
 });

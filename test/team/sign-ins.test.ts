@@ -39,7 +39,7 @@ async function open(env: Record<string, string>): Promise<World & { stores: Stor
   homes.push(home);
   const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env }), { follow: true });
   opened.push(stores);
-  const kept = stores.openSignIns();
+  const kept = stores.signIns;
   const heard: string[] = [];
   kept.follow({
     resume: ({ id, device }) => void heard.push(`resume ${id} ${device.deviceCode}`),

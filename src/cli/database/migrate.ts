@@ -27,18 +27,17 @@ interface MigrateOptions {
 export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptions): Promise<number> {
   const { source, target, name } = direction(environment, to);
   const isNew = await requireStopped(environment.home, source, target);
-  const logger = createLogger(() => "warn");
-  const warn = (sentence: string) => logger.warn(sentence);
+  const { warn } = createLogger(() => "warn");
   ensurePrivateFolder(environment.home, warn);
   if (source.databaseUrl !== undefined && !dryRun) await writeWaiting(source, warn);
   await using from = await opened(source);
   // A dry run makes no tables in a new database.
   if (dryRun && isNew) {
-    say(...planLines(await planCopy(from.stores, undefined, { logger, warn }), name, merge));
+    say(...planLines(await planCopy(from.stores, undefined, warn), name, merge));
     return 0;
   }
   await using into = await opened(target);
-  const plan = await planCopy(from.stores, into.stores, { logger, warn });
+  const plan = await planCopy(from.stores, into.stores, warn);
   if (dryRun) {
     say(...planLines(plan, name, merge));
     return 0;
@@ -50,7 +49,7 @@ export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptio
     reported = requests;
     say(`${plural(requests, "request")} so far.`);
   };
-  const copied = await withProgress("Copying", () => copyStores(from.stores, into.stores, { logger, warn, progress }));
+  const copied = await withProgress("Copying", () => copyStores(from.stores, into.stores, { warn, progress }));
   say(...reportLines(copied, name));
   return 0;
 }

@@ -1,6 +1,7 @@
 /** `dragoman start`: options → parts → listening → a ready line → until a signal says stop, or nobody is left to serve. */
 
 import { resolve } from "node:path";
+import { z } from "zod";
 import type { SignInApp } from "../../accounts/hosts";
 import type { AdminAuth, App } from "../../app";
 import { demoEnvironment, type Environment } from "../../config/environment";
@@ -13,6 +14,7 @@ import type { Binding, Listening } from "../../server";
 import type { Stores } from "../../stores";
 import { buildStamp } from "../build-stamp";
 import { installationOf } from "../installation";
+import { lookAt } from "../running-server";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
@@ -75,7 +77,7 @@ export async function start(options: StartOptions): Promise<number> {
   });
   const demo = options.demo ? await openDemo() : undefined;
   const environment = demo ? demoEnvironment(options.environment) : options.environment;
-  const stores = await openStores(environment, { follow: true });
+  const stores = await openStores(environment, { follow: true, logFormat: options.logFormat });
   const app = openApp({
     environment,
     stores,
@@ -86,7 +88,6 @@ export async function start(options: StartOptions): Promise<number> {
     adminAuth: options.adminAuth,
     allowOpen: options.allowOpen || isLoopbackAddress(binding.address),
     trustedProxies: await trustedProxiesOf(options),
-    logFormat: options.logFormat,
   });
   let leave = () => {};
   let telemetry: RunningTelemetry | undefined;
@@ -106,7 +107,7 @@ export async function start(options: StartOptions): Promise<number> {
     if (app.team) void import("./upkeep").then(({ keepAccountsKnown }) => keepAccountsKnown(app));
     void followUpdates(app, options);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
-    if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(app, stores, options);
+    if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(stores, options);
     return await untilStopped(app, listening, endings);
   } finally {
     leave();
@@ -147,9 +148,9 @@ async function followUpdates(app: App, options: StartOptions): Promise<void> {
     followReleases(app, source, installationOf().kind);
 }
 
-async function signInBeside({ logger }: App, stores: Stores, options: StartOptions): Promise<void> {
+async function signInBeside({ accounts: store }: Stores, options: StartOptions): Promise<void> {
   const { offerSignIn } = await import("../sign-in");
-  await offerSignIn({ ...options, store: stores.openAccounts(logger) });
+  await offerSignIn({ ...options, store });
 }
 
 async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Promise<string | undefined> {
@@ -172,10 +173,7 @@ function openToOthers(binding: Binding): UsageError {
 /** Warns that two servers share a data folder. */
 async function nameNeighbour({ logger, environment }: App, { url, pid }: Instance): Promise<void> {
   // The process id of a killed server may belong to another program by now.
-  const answer = await fetch(`${url}/health`, { signal: AbortSignal.timeout(1000), proxy: false }).catch(
-    () => undefined,
-  );
-  if (!answer) return;
+  if (!(await lookAt(url, "/health", z.unknown()))) return;
   logger.warn(
     `The data folder ${environment.home} is also used by the dragoman server at ${url} (process ${pid}): they share config, accounts and history. Client keys that are changed at one of them hold at the other from its next start.`,
   );

@@ -155,11 +155,11 @@ describeWithPostgres("a database is away, because", () => {
     return {
       parts: { postgres, front, url },
       stores,
-      config: stores.openConfig(),
+      config: stores.config,
       history,
       ledger,
       warnings,
-      other: (await open(new URL(url).port)).openConfig(),
+      other: (await open(new URL(url).port)).config,
       [Symbol.asyncDispose]: () => stack.disposeAsync(),
     };
   }

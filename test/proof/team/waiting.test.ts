@@ -29,7 +29,7 @@ const residentMiB = ({ command }: TeamProcess) =>
 describeWithOwnPostgres("requests that wait at two servers", (postgres) => {
   async function start() {
     const team = await startTeam(postgres, { accounts: individuals("octo-demo") });
-    await withTeamStores(team, (stores) => stores.openConfig().change({ whenLimited: "wait" }));
+    await withTeamStores(team, (stores) => stores.config.change({ whenLimited: "wait" }));
     const servers = [await team.process(), await team.process()] as const;
     for (const server of servers)
       await (await server.post("/v1/chat/completions", { ...bodyOf(0), stream: true })).text();
