@@ -4,6 +4,7 @@ import {
   type AccountChoices,
   type AccountStore,
   accountKeyOf,
+  accountNotFound,
   belongsToAnother,
   checkedAccount,
   findAmong,
@@ -12,12 +13,16 @@ import {
 } from "../accounts/account-store";
 import { signInOf } from "../accounts/account-sync";
 import { ProxyError } from "../errors";
-import { type ChosenColumns, postgresAccountChoices } from "./account-choices";
 import { announceChange } from "./changes";
 import type { StoreParts } from "./parts";
-import type { Seals } from "./seal";
+import { aboutToken, type Seals } from "./seal";
 import { holdSealKey } from "./seal-rotation";
-import { aboutToken } from "./sealed-columns";
+
+/** What a member has chosen for an account. */
+interface ChosenColumns {
+  paused: boolean;
+  place: number | null;
+}
 
 interface AccountRow extends ChosenColumns {
   key: string;
@@ -35,7 +40,22 @@ const columns =
   "key, host, login, member, app, mode, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms, revision::float8 AS revision";
 
 export class TeamAccounts implements AccountStore {
-  readonly choices: AccountChoices;
+  readonly choices: AccountChoices = {
+    isPaused: (key) => this.#chosen.get(key)?.paused ?? false,
+    placeOf: (key) => this.#chosen.get(key)?.place ?? undefined,
+    pause: (member, key, paused) =>
+      this.#change(async (sql, revision) => {
+        const changed = await sql`UPDATE dragoman.accounts SET paused = ${paused}, revision = ${revision}
+          WHERE key = ${key} AND member = ${member} AND removed_at_ms IS NULL RETURNING key`;
+        if (changed.length === 0) throw accountNotFound(key);
+      }),
+    arrange: (member, keys) =>
+      this.#change(
+        (sql, revision) => sql`UPDATE dragoman.accounts SET place = wanted.place, revision = ${revision}
+          FROM jsonb_array_elements_text(${JSON.stringify(keys)}::text::jsonb) WITH ORDINALITY AS wanted (key, place)
+          WHERE accounts.key = wanted.key AND member = ${member} AND removed_at_ms IS NULL`,
+      ),
+  };
   readonly #parts: StoreParts;
   readonly #accounts = new Map<string, SavedAccount>();
   readonly #chosen = new Map<string, ChosenColumns>();
@@ -48,8 +68,6 @@ export class TeamAccounts implements AccountStore {
 
   private constructor(parts: StoreParts) {
     this.#parts = parts;
-    const known = (key: string) => this.#chosen.get(key);
-    this.choices = postgresAccountChoices({ postgres: parts.postgres, known, catchUp: () => this.reload() });
   }
 
   /** Reads all accounts, and follows them from now on. @throws ProxyError */
@@ -82,11 +100,7 @@ export class TeamAccounts implements AccountStore {
 
   async remove(which: string): Promise<{ removed: SavedAccount; namesake?: SavedAccount }> {
     const { found, namesake } = this.find(which);
-    await this.#parts.postgres.transact(async (sql) => {
-      const revision = await announceChange(sql, "accounts");
-      await signOutAccounts(sql, sql`key = ${accountKeyOf(found)}`, revision);
-    });
-    await this.reload();
+    await this.#change((sql, revision) => signOutAccounts(sql, sql`key = ${accountKeyOf(found)}`, revision));
     return { removed: found, namesake };
   }
 
@@ -100,6 +114,11 @@ export class TeamAccounts implements AccountStore {
 
   follow(changed: () => void): void {
     this.#listeners.push(changed);
+  }
+
+  async #change(work: (sql: TransactionSQL, revision: number) => Promise<unknown>): Promise<void> {
+    await this.#parts.postgres.transact(async (sql) => work(sql, await announceChange(sql, "accounts")));
+    await this.reload();
   }
 
   async #read(since: number): Promise<number> {

@@ -13,9 +13,8 @@ import {
 import { asProxyError } from "../errors";
 import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
-import type { Seals } from "./seal";
+import { aboutConfig, type Seals } from "./seal";
 import { holdSealKey } from "./seal-rotation";
-import { aboutConfig } from "./sealed-columns";
 
 interface ConfigRow {
   sealed_body: Uint8Array;

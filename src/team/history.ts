@@ -2,7 +2,7 @@
 import type { SQL } from "bun";
 import { ProxyError } from "../errors";
 import { dayMs, hourMs } from "../format";
-import type { Entry, Row } from "../history/entry";
+import { columnNames, type Entry, entryColumns, type Row } from "../history/entry";
 import type { Filters, History, HistoryOptions, Page } from "../history/history";
 import { pageOf } from "../history/page";
 import { promptsOf } from "../history/prompts";
@@ -10,7 +10,6 @@ import type { Source } from "../history/sql";
 import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../history/statistics";
 import type { Totals } from "../history/totals";
 import { isAwayError, sqlState } from "./away";
-import { countStored, selected, storedAfter, storedBounds, storedRequest } from "./request-queries";
 import { addPartitions, removeOldDays } from "./requests";
 import { RowWriter, type RowWriterOptions, reasonOf } from "./row-writer";
 import { addUpPeriods, atOneMoment, canceled, questionMs } from "./statistics";
@@ -20,6 +19,12 @@ export interface TeamHistoryOptions extends Omit<HistoryOptions, "monotonic">, P
   /** Whether this server prunes: one of a team does. Read at each use. */
   isLeader(): boolean;
 }
+
+/** The columns of a row. Whole numbers of 64 bits come as text unless they are floating-point numbers, which are exact up to 2^53. */
+const selected = [
+  "id::float8 AS id",
+  ...columnNames.map((name) => (entryColumns[name].sql.startsWith("INTEGER") ? `${name}::float8 AS ${name}` : name)),
+].join(", ");
 
 /** Milliseconds that statistics may take. */
 const queryTimeoutMs = 30_000;
@@ -61,19 +66,19 @@ export class TeamHistory implements History {
   }
 
   after(id: number, limit: number): Promise<Row[]> {
-    return this.#ask((sql) => storedAfter(sql, id, limit));
+    return this.#stored(`WHERE id > $1::bigint ORDER BY id LIMIT ${limit}`, id);
   }
 
-  get(requestId: string): Promise<Row | undefined> {
-    return this.#ask((sql) => storedRequest(sql, requestId));
+  async get(requestId: string): Promise<Row | undefined> {
+    return (await this.#stored("WHERE request_id = $1 LIMIT 1", requestId.replaceAll("\0", "")))[0];
   }
 
-  count(): Promise<number> {
-    return this.#ask(countStored);
+  async count(): Promise<number> {
+    return (await this.#number("count(*)"))!;
   }
 
   async oldest(): Promise<number | undefined> {
-    return (await this.#ask(storedBounds)).first ?? undefined;
+    return (await this.#number("min(started_at_ms)")) ?? undefined;
   }
 
   async lastOf(filters: Filters): Promise<number | undefined> {
@@ -127,6 +132,19 @@ export class TeamHistory implements History {
 
   #ask<T>(question: (sql: SQL) => Promise<T>): Promise<T> {
     return this.#answered(() => this.#options.postgres.ask(question, queryTimeoutMs));
+  }
+
+  #stored(which: string, value: string | number): Promise<Row[]> {
+    return this.#ask(async (sql) => [
+      ...((await sql.unsafe(`SELECT ${selected} FROM dragoman.requests ${which}`, [value])) as Row[]),
+    ]);
+  }
+
+  async #number(expression: string): Promise<number | null> {
+    const [row] = await this.#ask((sql) =>
+      sql.unsafe(`SELECT (${expression})::float8 AS number FROM dragoman.requests`),
+    );
+    return row.number;
   }
 
   #askOnce<T>(question: (source: Source) => Promise<T>, signal?: AbortSignal): Promise<T> {

@@ -1,6 +1,7 @@
 /** Members, their keys and invitations in Postgres. Each server holds members and hashes of keys in memory, and follows their changes. */
 import { randomBytes } from "node:crypto";
 import type { TransactionSQL } from "bun";
+import type { SharedState } from "../accounts/account-sync";
 import { keyName } from "../config/key-schema";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
@@ -18,7 +19,6 @@ import type {
 import { sha256 } from "../net/in/credentials";
 import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
-import { memberAccountsIn } from "./member-accounts";
 import {
   acceptInvitation,
   addInvitation,
@@ -46,6 +46,13 @@ interface KeyRow {
   expires_at_ms: number | null;
   revoked: boolean;
   revision: number;
+}
+
+interface MemberAccountRow {
+  member: string;
+  key: string;
+  paused: boolean;
+  state: SharedState | null;
 }
 
 export class TeamMembers implements Members {
@@ -161,8 +168,15 @@ export class TeamMembers implements Members {
     ]);
   }
 
-  accountsOf(ids: readonly string[]): Promise<Map<string, MemberAccount[]>> {
-    return memberAccountsIn(this.#postgres, ids, Date.now());
+  async accountsOf(ids: readonly string[]): Promise<Map<string, MemberAccount[]>> {
+    const rows = await this.#postgres.ask(
+      (sql) => sql<MemberAccountRow[]>`SELECT member, key, paused, state FROM dragoman.accounts
+        LEFT JOIN dragoman.account_states AS known ON account = key AND known.sign_in = accounts.sign_in
+        WHERE member IN (SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb)::uuid)
+          AND removed_at_ms IS NULL ORDER BY place, added_at_ms, key`,
+    );
+    const byMember = Map.groupBy(rows, ({ member }) => member);
+    return new Map([...byMember].map(([member, own]) => [member, own.map((row) => shownAccount(row, Date.now()))]));
   }
 
   usage(since: number): ReturnType<Members["usage"]> {
@@ -291,6 +305,13 @@ const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => 
 function expiryOf({ created_at_ms, expires_at_ms }: KeyRow, { keyDays }: Member): number | null {
   if (keyDays === null) return expires_at_ms;
   return Math.min(expires_at_ms ?? Number.POSITIVE_INFINITY, created_at_ms + keyDays * dayMs);
+}
+
+/** A state that is over by now counts as ready: the servers find out with the next request. */
+function shownAccount({ key, paused, state }: MemberAccountRow, now: number): MemberAccount {
+  const known = state?.account ?? { name: "ready" };
+  const isOver = "until" in known && known.until <= now;
+  return { account_key: key, state: paused ? "paused" : isOver ? "ready" : known.name };
 }
 
 /** The rule for names of keys, of which a member's name is a part. @throws ProxyError `invalid_request` */

@@ -3,8 +3,7 @@ import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
 import type { Postgres } from "./connection";
 import { aliveServers } from "./replica";
-import { keyIdOf, type Seals } from "./seal";
-import { aboutConfig, aboutSession, aboutSignIn, aboutToken } from "./sealed-columns";
+import { aboutConfig, aboutSession, aboutSignIn, aboutToken, keyIdOf, type Seals } from "./seal";
 
 /** The first server says with which key secrets are sealed. @throws ProxyError if this process does not have that key. */
 export async function agreeOnKey(postgres: Postgres, seals: Seals): Promise<void> {

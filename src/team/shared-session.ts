@@ -3,8 +3,8 @@ import { renewBefore, type SharedSignIn } from "../accounts/account-sync";
 import type { FreshSession, Unavailable } from "../accounts/session";
 import { isAwayError } from "./away";
 import type { StoreParts } from "./parts";
+import { aboutSession } from "./seal";
 import { holdSealKey } from "./seal-rotation";
-import { aboutSession } from "./sealed-columns";
 
 /** Milliseconds that another server's exchange is waited for. After that each makes its own: several valid tokens do no harm. */
 const waitMs = 2_000;

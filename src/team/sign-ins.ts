@@ -18,9 +18,8 @@ import { sha256 } from "../net/in/credentials";
 import { isAwayError, orAway } from "./away";
 import { announceChange } from "./changes";
 import type { StoreParts } from "./parts";
-import type { Seals } from "./seal";
+import { aboutSignIn, type Seals } from "./seal";
 import { holdSealKey } from "./seal-rotation";
-import { aboutSignIn } from "./sealed-columns";
 
 /** Milliseconds between two looks whether this server leads now. */
 const lookEvery = 1_000;
