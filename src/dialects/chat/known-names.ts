@@ -1,7 +1,7 @@
 /** Members of chat completions: OpenAI's own, and those that recordings of Copilot have. */
 import { shape } from "../../json-shape";
 import { lazy } from "../../lazy";
-import type { KnownNames } from "../hub/known-names";
+import { charge, type KnownNames } from "../hub/known-names";
 
 const filters = `error{code message} hate{filtered severity} self_harm{filtered severity} sexual{filtered severity}
   violence{filtered severity} jailbreak{detected filtered} protected_material_code{detected filtered citation}
@@ -22,7 +22,7 @@ const finish = "finish_reason=stop|length|tool_calls|content_filter|function_cal
 
 const around = `id model object=chat.completion|chat.completion.chunk| created system_fingerprint service_tier obfuscation
   prompt_filter_results{prompt_index content_filter_results{${filters}}} usage{${usage}}
-  copilot_usage{total_nano_aiu token_details{batch_size cost_per_batch token_count token_type}}
+  ${charge}
   copilot_references copilot_confirmation copilot_errors copilot_quota_snapshots error{code message type param metadata}`;
 
 const choice = `index ${finish} logprobs content_filter_results{${filters}}

@@ -4,13 +4,12 @@
  */
 
 import { isObject, numberIn } from "../../json";
-import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { type Rule, requestRules, rulesNamed } from "../hub/rules";
+import { onList, type Rule, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { refuseSeveral, withProperties } from "../openai";
 import {
@@ -39,17 +38,19 @@ const rules: Record<string, Rule> = {
   "empty-tools": emptyTools,
   "tool-schema": toolSchema,
   "structured-output": structuredOutput,
-  "developer-role": onMessages((messages) =>
+  "developer-role": onList("messages", (messages) =>
     mapObjects(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message)),
   ),
-  "file-name": onMessages((messages) => mapObjects(messages, withFileNames)),
-  "foreign-thinking": onMessages(withoutForeignThinking),
-  "tool-results": onMessages(withToolResults),
-  "tool-images": onMessages((messages, model) => (isClaude(model) ? messages : moveToUser(messages))),
-  "cache-marks": onMessages((messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
-  "empty-text": onMessages((messages, model) => (isClaude(model) ? mapObjects(messages, withContent) : messages)),
-  "no-prefill": onMessages(noPrefill),
-  [ownMarks]: onMessages((messages, model, options) =>
+  "file-name": onList("messages", (messages) => mapObjects(messages, withFileNames)),
+  "foreign-thinking": onList("messages", withoutForeignThinking),
+  "tool-results": onList("messages", withToolResults),
+  "tool-images": onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages))),
+  "cache-marks": onList("messages", (messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
+  "empty-text": onList("messages", (messages, model) =>
+    isClaude(model) ? mapObjects(messages, withContent) : messages,
+  ),
+  "no-prefill": onList("messages", noPrefill),
+  [ownMarks]: onList("messages", (messages, model, options) =>
     options.cache?.marks && isClaude(model) ? withAddedCacheMarks(messages) : messages,
   ),
 };
@@ -224,14 +225,6 @@ function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | und
 }
 
 // ── Messages ──
-
-function onMessages(change: (messages: unknown[], model: ModelFacts, options: TranslationOptions) => unknown[]): Rule {
-  return (body, model, options) => {
-    if (!Array.isArray(body.messages)) return undefined;
-    const messages = change(body.messages, model, options);
-    return messages === body.messages ? undefined : { messages };
-  };
-}
 
 /** Claude refuses a conversation that ends with an assistant message. */
 function noPrefill(messages: unknown[], model: ModelFacts): unknown[] {

@@ -11,7 +11,7 @@ import { showForeign } from "./foreign";
 import { refuse } from "./json";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
-import { countTools, fitTools, largestGroups } from "./tools";
+import { countTools, fitTools, largestGroups, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
 import { wrapFormat } from "./wrapped-format";
 
@@ -85,14 +85,14 @@ function adaptNames(request: Conversation, target: Dialect): Adapted {
 function refuseTooMany({ tools }: Conversation, target: Dialect): void {
   const limit = upstreamFacts[target].toolLimit;
   if (countTools(tools, target) <= limit) return;
-  const names = tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name]));
+  const names = namesOf(tools);
   const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${largestGroups(names, 3)}. With \`toolSearch\` set to \`auto\` in dragoman's config, the model searches for those that it needs.`;
   refuse("tools", sentence, "too_many_tools");
 }
 
 /** The names that upstreams refuse, with their replacements. A name gets the same replacement in every request. */
 function shortNames({ tools, turns, toolChoice }: Conversation): Map<string, string> {
-  const names = new Set(tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name])));
+  const names = new Set(namesOf(tools));
   for (const turn of turns) for (const part of turn.parts) if (part.kind === "tool-call") names.add(part.name);
   if (typeof toolChoice === "object") names.add(toolChoice.name);
   const short = new Map<string, string>();

@@ -3,6 +3,7 @@
 import { beginningOf } from "../../net/json/json-skeleton";
 import type { Dialect, ForeignPart, JsonObject, Part, Turn } from "./conversation";
 import { refuse } from "./json";
+import { isSameList } from "./lists";
 
 /**
  * Replaces the parts of other dialects.
@@ -70,14 +71,14 @@ export function replaceForeign(
   };
   const showAll = (parts: Part[], isHeard: boolean): Part[] => {
     const after = parts.flatMap((part) => show(part, isHeard));
-    return after.length === parts.length && after.every((part, at) => part === parts[at]) ? parts : after;
+    return isSameList(after, parts) ? parts : after;
   };
 
   const shown = turns.map((turn) => {
     const parts = showAll(turn.parts, turn.role !== "assistant");
     return parts === turn.parts ? turn : { ...turn, parts };
   });
-  return { turns: shown.every((turn, at) => turn === turns[at]) ? turns : shown, dropped: [...dropped] };
+  return { turns: isSameList(shown, turns) ? turns : shown, dropped: [...dropped] };
 }
 
 /** The `type` of a foreign part or tool, or a general name if it has none. */

@@ -18,5 +18,8 @@ export function mapped<Item>(items: Item[], change: (item: Item, index: number) 
 export const mapObjects = (list: unknown[], change: (object: JsonObject) => JsonObject | undefined): unknown[] =>
   mapped(list, (item) => (isObject(item) ? change(item) : item));
 
+export const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one === other || (one.length === other.length && one.every((item, at) => item === other[at]));
+
 /** The objects of a list; anything else is left out. */
 export const objectsAmong = (list: unknown): JsonObject[] => (Array.isArray(list) ? list.filter(isObject) : []);

@@ -3,10 +3,29 @@ import type { RequestFixup, TranslationOptions } from "../codec";
 import type { Changes } from "./changes";
 import type { JsonObject } from "./conversation";
 import { omitUndefined } from "./json";
+import { isSameList } from "./lists";
 import type { ModelFacts } from "./model";
 
 /** Returns the top-level fields to set (undefined: remove); returns undefined if nothing has to change. */
 export type Rule = (body: JsonObject, model: ModelFacts, options: TranslationOptions) => JsonObject | undefined;
+
+/** Changes a list of the request; items that stay keep their identity. */
+type ListChange = (
+  list: unknown[],
+  model: ModelFacts,
+  options: TranslationOptions,
+  body: JsonObject,
+) => readonly unknown[];
+
+/** A rule about one list of a request; what is no list is left for the upstream to refuse. */
+export const onList =
+  (name: string, change: ListChange): Rule =>
+  (body, model, options) => {
+    const list: unknown = body[name];
+    if (!Array.isArray(list)) return undefined;
+    const after = change(list, model, options, body);
+    return isSameList(after, list) ? undefined : { [name]: after };
+  };
 
 interface RuleTable {
   rules: Record<string, Rule>;

@@ -3,7 +3,7 @@ import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conv
 import { omit } from "./json";
 import { functionNames, type ServerToolName, type ServerToolOffer } from "./server-tools";
 import { foundIn, type WaitingTools, withFound } from "./tool-search";
-import { matchesChoice } from "./tools";
+import { matchesChoice, namesOf } from "./tools";
 
 /** A request whose tools are functions here. */
 export interface OfferedTools {
@@ -25,7 +25,7 @@ export function offerFunctions(
   conversation: Conversation,
   formOf: (offer: ServerToolOffer) => Pick<FunctionTool, "description" | "schema"> | undefined,
 ): OfferedTools | undefined {
-  const taken = new Set(conversation.tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name])));
+  const taken = new Set(namesOf(conversation.tools));
   const offers = new Map<string, ServerToolOffer>();
   const replaced = new Set<ForeignTool>();
   const tools = conversation.tools.flatMap((tool): Tool[] => {

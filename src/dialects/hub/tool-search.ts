@@ -18,7 +18,7 @@ import { replaceForeign } from "./foreign";
 import { omit } from "./json";
 import type { ModelFacts } from "./model";
 import { functionNames, type ServerToolName } from "./server-tools";
-import { countTools } from "./tools";
+import { countTools, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
 
 type ClientTool = FunctionTool | FreeformTool;
@@ -115,16 +115,13 @@ function overflowOf(tools: readonly Tool[], target: Dialect, limit: number, isNa
  */
 export function withFound(conversation: Conversation, { tools, room }: WaitingTools, found: string[]): Conversation {
   const waiting = (tool: Tool) => tool.kind !== "foreign" && tools.has(tool.name);
-  const names = new Set([
-    ...conversation.tools.filter(waiting).map((tool) => (tool.kind === "foreign" ? "" : tool.name)),
-    ...found,
-  ]);
+  const names = new Set([...namesOf(conversation.tools.filter(waiting)), ...found]);
   const loaded = [...names].flatMap((name) => tools.get(name) ?? []).slice(-room);
   const all = [...conversation.tools.filter((tool) => !waiting(tool)), ...loaded];
   const { allowedTools } = conversation;
   if (!allowedTools) return { ...conversation, tools: all };
   // Upstreams refuse a choice of tools that they were not given; the tools that are left out may be searched for.
-  const present = new Set(all.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name])));
+  const present = new Set(namesOf(all));
   const kept = allowedTools.filter((tool) => typeof tool !== "string" || present.has(tool) || !tools.has(tool));
   const searches = all.filter((tool) => tool.kind === "foreign" && isToolSearch(tool.server?.tool));
   const isNarrowed = kept.length < allowedTools.length;

@@ -4,8 +4,13 @@ import { isObject, isSameJson } from "../../json";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, JsonObject, Tool } from "./conversation";
 import { refuse } from "./json";
+import { isSameList } from "./lists";
 import { fitSchema } from "./tool-schema";
 import { upstreamFacts } from "./upstream-facts";
+
+/** The names of the tools that the client runs. */
+export const namesOf = (tools: readonly Tool[]): string[] =>
+  tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name]));
 
 /** The tools as the upstream counts them. */
 export function countTools(tools: readonly Tool[], target: Dialect): number {
@@ -45,8 +50,7 @@ export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[] } & Ch
     if (isLooser) dropped.add("strict");
     return isLooser || strict === undefined ? { ...plain, schema } : { ...plain, schema, strict };
   });
-  const isSame = fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]);
-  return { tools: isSame ? tools : fitted, fixups: [...fixups], dropped: [...dropped] };
+  return { tools: isSameList(fitted, tools) ? tools : fitted, fixups: [...fixups], dropped: [...dropped] };
 }
 
 /**

@@ -1,7 +1,6 @@
 /** Members of messages: Anthropic's own, and those that recordings of Copilot have. */
-import { shape } from "../../json-shape";
 import { lazy } from "../../lazy";
-import type { KnownNames } from "../hub/known-names";
+import { charge, knownNamesOf } from "../hub/known-names";
 import { stopReasons } from "./reply-names";
 
 const stops = [...stopReasons.keys()].join("|");
@@ -9,8 +8,6 @@ const stops = [...stopReasons.keys()].join("|");
 const usage = `input_tokens output_tokens cache_creation_input_tokens cache_read_input_tokens service_tier inference_geo speed
   cache_creation{ephemeral_1h_input_tokens ephemeral_5m_input_tokens} output_tokens_details{thinking_tokens}
   server_tool_use{web_search_requests web_fetch_requests tool_search_requests} iterations`;
-
-const charge = "copilot_usage{total_nano_aiu token_details{batch_size cost_per_batch token_count token_type}}";
 
 const around = `context_management{applied_edits} container ${charge} copilot_quota_snapshots`;
 
@@ -42,10 +39,4 @@ const events: Record<string, string> = {
   error: "error!{type message code} request_id",
 };
 
-export const knownNames = lazy(
-  (): KnownNames => ({
-    reply: shape(`${message} amazon-bedrock-invocationMetrics`),
-    events: new Map(Object.entries(events).map(([type, members]) => [type, shape(`type! ${members}`)])),
-    typeOf: ({ type }) => (typeof type === "string" ? type : ""),
-  }),
-);
+export const knownNames = lazy(() => knownNamesOf(`${message} amazon-bedrock-invocationMetrics`, events));

@@ -30,7 +30,6 @@ interface ServerToolForm {
   name: string;
   tool: string;
   result: string;
-  error: string;
   /** The counter in the usage, if it has one. */
   usage?: string;
 }
@@ -40,27 +39,23 @@ const forms: Record<ServerToolName, ServerToolForm> = {
     name: "web_search",
     tool: "web_search_",
     result: "web_search_tool_result",
-    error: "web_search_tool_result_error",
     usage: "web_search_requests",
   },
   "web-fetch": {
     name: "web_fetch",
     tool: "web_fetch_",
     result: "web_fetch_tool_result",
-    error: "web_fetch_tool_result_error",
     usage: "web_fetch_requests",
   },
   "tool-search": {
     name: "tool_search_tool_bm25",
     tool: "tool_search_tool_bm25",
     result: "tool_search_tool_result",
-    error: "tool_search_tool_result_error",
   },
   "tool-search-regex": {
     name: "tool_search_tool_regex",
     tool: "tool_search_tool_regex",
     result: "tool_search_tool_result",
-    error: "tool_search_tool_result_error",
   },
 };
 const names = Object.keys(forms) as ServerToolName[];
@@ -254,8 +249,7 @@ function errorFields(form: ServerToolForm, code: ServerToolError): JsonObject {
 }
 
 function encodeOutput(form: ServerToolForm, output: ServerToolOutput): unknown {
-  const { error } = form;
-  if (output.kind === "error") return { type: error, ...errorFields(form, output.code) };
+  if (output.kind === "error") return { type: `${form.result}_error`, ...errorFields(form, output.code) };
   if (output.kind === "document") return encodeDocument(output.document);
   if (output.kind === "tools")
     return {

@@ -10,24 +10,20 @@ const isCall = (item: unknown): boolean => callTypes.has(typeOf(item));
 const callTypes = new Set(["function_call", "custom_tool_call"]);
 
 /** Calls without results, and results without calls, are refused; interrupted turns leave both. */
-export function callPairs(body: JsonObject): JsonObject | undefined {
-  if (!Array.isArray(body.input)) return undefined;
+export function callPairs(input: unknown[]): unknown[] {
   const calls = new Set<unknown>();
   const results = new Set<unknown>();
-  for (const item of body.input)
+  for (const item of input)
     if (isObject(item) && item.call_id !== undefined)
       (typeOf(item).endsWith("_output") ? results : calls).add(item.call_id);
 
-  let changed = false;
-  const input = body.input.flatMap((item: unknown) => {
+  return input.flatMap((item: unknown) => {
     if (!isObject(item) || !Object.hasOwn(pairs, typeOf(item))) return [item];
     const isResult = typeOf(item).endsWith("_output");
     if ((isResult ? calls : results).has(item.call_id)) return [item];
-    changed = true;
     if (isResult) return [lostResult(item)];
     return [item, { type: pairs[typeOf(item)], call_id: item.call_id, output: "This call was never answered." }];
   });
-  return changed ? { input } : undefined;
 }
 
 const pairs: Record<string, string> = {
@@ -53,18 +49,13 @@ const longestId = 64;
  * their calls begin anew in each turn (`functions.look:0`). Each call after the first gets an id of its own, and so does its
  * result: the first one that follows, in the order of the calls.
  */
-export function repeatedCallIds(body: JsonObject): JsonObject | undefined {
-  if (!Array.isArray(body.input)) return undefined;
+export function repeatedCallIds(input: unknown[]): unknown[] {
   const taken = new Set<unknown>();
   /** The new ids of the calls that wait for a result, by the id that the client wrote. */
   const waiting = new Map<string, string[]>();
   let isGroup = false;
-  let changed = false;
-  const renamed = (item: JsonObject, call_id: string) => {
-    changed ||= call_id !== item.call_id;
-    return call_id === item.call_id ? item : { ...item, call_id };
-  };
-  const input = body.input.map((item: unknown) => {
+  const renamed = (item: JsonObject, call_id: string) => (call_id === item.call_id ? item : { ...item, call_id });
+  return input.map((item: unknown) => {
     const isOne = isCall(item);
     // A call of an earlier turn that was never answered does not get the result of a later one.
     if (isOne && !isGroup) waiting.clear();
@@ -80,7 +71,6 @@ export function repeatedCallIds(body: JsonObject): JsonObject | undefined {
     if (!typeOf(item).endsWith("_output")) return item;
     return renamed(item, waiting.get(call_id)?.shift() ?? call_id);
   });
-  return changed ? { input } : undefined;
 }
 
 function freeId(id: string, taken: ReadonlySet<unknown>): string {
@@ -92,21 +82,17 @@ function freeId(id: string, taken: ReadonlySet<unknown>): string {
 }
 
 /** Items of one id are refused as well: a repeated item is left out, and another one loses the id. */
-export function repeatedItemIds(body: JsonObject): JsonObject | undefined {
-  if (!Array.isArray(body.input)) return undefined;
+export function repeatedItemIds(input: unknown[]): unknown[] {
   const first = new Map<string, JsonObject>();
-  let changed = false;
-  const input = body.input.flatMap((item: unknown) => {
+  return input.flatMap((item: unknown) => {
     if (!isObject(item) || typeof item.id !== "string") return [item];
     const earlier = first.get(item.id);
     if (!earlier) {
       first.set(item.id, item);
       return [item];
     }
-    changed = true;
     return isSameJson(earlier, item) ? [] : [omit(item, new Set(["id"]))];
   });
-  return changed ? { input } : undefined;
 }
 
 /**
@@ -114,19 +100,15 @@ export function repeatedItemIds(body: JsonObject): JsonObject | undefined {
  * in a namespace needs its name, which some clients lose (AI SDK's messages of a page, GitHub's own CLI, 2026-08). It is
  * added where only one namespace has such a tool.
  */
-export function callNamespace(body: JsonObject): JsonObject | undefined {
-  if (!Array.isArray(body.input)) return undefined;
+export function callNamespace(input: unknown[], tools: unknown): unknown[] {
   const isBare = (item: unknown): item is JsonObject => isObject(item) && isCall(item) && item.namespace == null;
-  if (!body.input.some(isBare)) return undefined;
-  const places = namespacesOf(body.input, body.tools);
-  let changed = false;
-  const input = body.input.map((item: unknown) => {
+  if (!input.some(isBare)) return input;
+  const places = namespacesOf(input, tools);
+  return input.map((item: unknown) => {
     const [namespace, ...others] = isBare(item) ? (places.get(textIn(item.name)) ?? []) : [];
     if (!isBare(item) || namespace === undefined || others.length > 0) return item;
-    changed = true;
     return { ...item, namespace };
   });
-  return changed ? { input } : undefined;
 }
 
 /** Where the tools of each name stand; undefined for the default namespace. */

@@ -1,12 +1,9 @@
 /** Members of responses: OpenAI's own, and those that recordings of Copilot have. */
-import { shape } from "../../json-shape";
 import { lazy } from "../../lazy";
-import type { KnownNames } from "../hub/known-names";
+import { charge, knownNamesOf } from "../hub/known-names";
 
 const usage = `input_tokens output_tokens total_tokens input_tokens_details{cached_tokens cache_write_tokens}
   output_tokens_details{reasoning_tokens}`;
-
-const charge = "copilot_usage{total_nano_aiu token_details{batch_size cost_per_batch token_count token_type}}";
 
 const part = `type!=output_text|refusal|reasoning_text|summary_text text refusal logprobs
   annotations{type url title start_index end_index file_id filename index container_id}`;
@@ -66,10 +63,9 @@ const events: Record<string, string> = {
   error: "code message param error{code message type param} status headers copilot_quota_snapshots",
 };
 
-export const knownNames = lazy(
-  (): KnownNames => ({
-    reply: shape(response),
-    events: new Map(Object.entries(events).map(([type, members]) => [type, shape(`type! sequence_number ${members}`)])),
-    typeOf: ({ type }) => (typeof type === "string" ? type : ""),
-  }),
+export const knownNames = lazy(() =>
+  knownNamesOf(
+    response,
+    Object.fromEntries(Object.entries(events).map(([type, members]) => [type, `sequence_number ${members}`])),
+  ),
 );

@@ -9,7 +9,7 @@ import { omitUndefined, refuse, textIn } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { type Rule, requestRules, rulesNamed } from "../hub/rules";
+import { onList, type Rule, requestRules, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
@@ -30,17 +30,17 @@ const rules: Record<string, Rule> = {
   "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "strict-default": (body) => eachTool(body, strictSaid),
   "namespace-description": namespaceDescription,
-  summary: readSummaries,
+  summary: onList("input", readSummaries),
   "item-reference": (body) => eachItem(body, withoutReference),
   "file-name": (body) => eachItem(body, withFileNames),
   "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
   "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
-  "repeated-call-ids": repeatedCallIds,
-  "own-searches": ownSearches,
-  "call-pairs": callPairs,
-  "call-namespace": callNamespace,
+  "repeated-call-ids": onList("input", repeatedCallIds),
+  "own-searches": onList("input", ownSearches),
+  "call-pairs": onList("input", callPairs),
+  "call-namespace": onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools)),
   "item-ids": (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item)),
-  "repeated-item-ids": repeatedItemIds,
+  "repeated-item-ids": onList("input", repeatedItemIds),
   "message-metadata": (body) => eachItem(body, (item) => without(item, "internal_chat_message_metadata_passthrough")),
   "max-tokens-limit": maxTokensLimit,
   effort,
@@ -155,11 +155,10 @@ function namespaceDescription(body: JsonObject): JsonObject | undefined {
 }
 
 /** A search that ran here is no item of the upstream's, and has an id that it does not know: it was a function's call. */
-function ownSearches({ input }: JsonObject): JsonObject | undefined {
+function ownSearches(input: unknown[]): unknown[] {
   const isOwn = (item: unknown): item is JsonObject =>
-    isObject(item) && typeOf(item) === "web_search_call" && isOwnId(item.id);
-  if (!Array.isArray(input) || !input.some(isOwn)) return undefined;
-  return { input: input.flatMap((item: unknown) => (isOwn(item) ? searchAsCall(item) : [item])) };
+    typeOf(item) === "web_search_call" && isOwnId((item as JsonObject).id);
+  return input.flatMap((item) => (isOwn(item) ? searchAsCall(item) : [item]));
 }
 
 /** Reasoning of another dialect, whose signature dragoman packed. */
