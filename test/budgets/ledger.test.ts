@@ -8,6 +8,7 @@ import type { Amounts, Reservation } from "../../src/budgets/entries";
 import { type LocalLedger, openLedger, reservationLifetime } from "../../src/budgets/ledger";
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+import { dayMs } from "../../src/format";
 import { quickest } from "../support/quickest";
 
 const folder = mkdtempSync(join(quickest(), "dragoman-ledger-"));
@@ -56,6 +57,8 @@ describe("scopes", () => {
     ["a budget of a pattern of models counts those that match", { model: "gpt-*" }, {}, true],
     ["a budget of two patterns counts only what matches both", { model: "gpt-*", key: "bert" }, {}, false],
     ["a budget of an account and of clients counts what matches both", { account: "octo", client: "co*" }, {}, true],
+    ["a budget of a project counts its requests", { project: "web/*" }, { project: "web/shop" }, true],
+    ["a budget of a project does not count those without one", { project: "web/*" }, {}, false],
     ["a budget of any client does not count a request of an unknown one", { client: "*" }, { client: null }, false],
   ])("%s", (_, scope, subject, counts) => {
     const ledger = ledgerAt();
@@ -123,6 +126,22 @@ describe("periods", () => {
     expect(warnings).toEqual([
       expect.stringMatching(/^The ledger of the budgets was damaged\..* and every budget starts again from 0\.$/),
     ]);
+  });
+
+  test("a session is listed for a week after its last request, and a key in its whole period", () => {
+    let now = Date.UTC(2026, 10, 2);
+    const ledger = ledgerAt(freshPath(), () => now);
+    const budgets = [budgetOf({ per: "session" }), budgetOf({ name: "each", each: "key" })];
+    expect(ledger.states(budgets, anybody)).toMatchObject([
+      { used: 0, unknown: 0 },
+      { used: 0, unknown: 0 },
+    ]);
+    ledger.settle(reserved(ledger, budgets), nothing);
+    const listed = () => budgets.map((budget) => ledger.holders(budget, { limit: 9 }).count);
+    now += 7 * dayMs;
+    expect(listed()).toEqual([1, 1]);
+    now += 1;
+    expect(listed()).toEqual([0, 1]);
   });
 
   test("another unit or period of the same name starts from nothing", () => {
@@ -194,11 +213,11 @@ describe("processes", () => {
 
 describe("damage", () => {
   const pageBytes = 4096;
-  /** A ledger that has used 7 of its budget and holds a reservation, with the pages of these tables and indexes overwritten. */
-  function damaged(...names: string[]): string {
+  /** A ledger that has used so much of its budget and holds a reservation, with the pages of these tables and indexes overwritten. */
+  function damaged(amount: number, names: string[]): string {
     const path = freshPath();
     const ledger = openLedger(path, { now: Date.now, warn: (sentence) => expect.unreachable(sentence) });
-    for (let count = 0; count < 7; count += 1) ledger.settle(reserved(ledger, [budgetOf({})]), nothing);
+    for (let count = 0; count < amount; count += 1) ledger.settle(reserved(ledger, [budgetOf({})]), nothing);
     reserved(ledger, [budgetOf({})]);
     ledger.close();
     const file = new Database(path);
@@ -212,21 +231,25 @@ describe("damage", () => {
   }
 
   test.each([
-    ["of the amounts", ["used"], 0, "every budget starts again from 0"],
-    ["of the reservations", ["reservations", "reservations_by_key"], 7, "what its budgets have used was taken over"],
-  ])("a page %s that is damaged when the ledger is used is moved aside, and requests go on", (_, names, used, told) => {
-    const path = damaged(...names);
-    const warnings: string[] = [];
-    const ledger = openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) });
-    open.push(ledger);
-    const budget = budgetOf({});
-    const reservation = reserved(ledger, [budget]);
-    ledger.settle(reservation, nothing);
-    expect(usedOf(ledger, budget)[0]).toBe(used + 1);
-    expect(warnings).toEqual([expect.stringContaining(told)]);
-    ledger.close();
-    expect(usedOf(ledgerAt(path), budget)[0]).toBe(used + 1);
-  });
+    ["of the amounts", ["used"], 7, 0, "every budget starts again from 0"],
+    ["of the reservations", ["reservations", "reservations_by_key"], 7, 7, "what its budgets have used was taken over"],
+    ["where nothing is used", ["reservations", "reservations_by_key"], 0, 0, "every budget starts again from 0"],
+  ])(
+    "a page %s that is damaged when the ledger is used is moved aside, and requests go on",
+    (_, names, before, used, told) => {
+      const path = damaged(before, names);
+      const warnings: string[] = [];
+      const ledger = openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) });
+      open.push(ledger);
+      const budget = budgetOf({});
+      const reservation = reserved(ledger, [budget]);
+      ledger.settle(reservation, nothing);
+      expect(usedOf(ledger, budget)[0]).toBe(used + 1);
+      expect(warnings).toEqual([expect.stringContaining(told)]);
+      ledger.close();
+      expect(usedOf(ledgerAt(path), budget)[0]).toBe(used + 1);
+    },
+  );
 
   test("an empty file in place of a ledger is said", () => {
     const path = freshPath();
