@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { applyRules as applyChat } from "../../src/dialects/chat/rules";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
+import { packSignature } from "../../src/dialects/hub/signature";
 import { applyRules as applyMessages } from "../../src/dialects/messages/rules";
 import { applyRules as applyResponses, refuseStored } from "../../src/dialects/responses/rules";
 
@@ -208,6 +209,8 @@ test("chat: two answers of a model that gives one are refused, and of OpenAI the
 
 const called = { type: "function", name: "f", strict: true, parameters: schema };
 const space = (given: object) => ({ type: "namespace", name: "files", tools: [called], ...given });
+const packed = packSignature({ dialect: "messages", value: "x" }, "responses");
+const effortless: ModelFacts = { ...openAi, supports: { ...openAi.supports, efforts: [] } };
 const asked = (given: JsonObject) => ({ input: "Hi", ...given });
 
 test.each<Case>([
@@ -237,6 +240,17 @@ test.each<Case>([
     asked({ tools: [space({ description: " " })] }),
     { tools: [space({ description: "files" })] },
   ],
+  ["a tool without a type stays, to be refused", asked({ tools: [{ name: "f" }] }), { tools: [{ name: "f" }] }],
+  [
+    "a search for tools that found no list stays",
+    { input: [{ type: "tool_search_output", call_id: "c" }] },
+    { input: [{ type: "tool_search_output", call_id: "c" }] },
+  ],
+  [
+    "a namespace in another list of tools is not described",
+    { input: [{ type: "mcp_list_tools", tools: [space({})] }] },
+    { input: [{ type: "mcp_list_tools", tools: [space({})] }] },
+  ],
   [
     "a namespace that is found is described too",
     { input: [{ type: "tool_search_output", call_id: "c", tools: [space({})] }] },
@@ -261,6 +275,26 @@ test.each<Case>([
   ],
   ["a limit of 16 stays", asked({ max_output_tokens: 16 }), { max_output_tokens: 16 }],
   ["others get a limit of 1", asked({ max_output_tokens: 1 }), { max_output_tokens: 1 }, [], modelOf("Google")],
+  [
+    "an effort that the model lacks is left out, with what held it",
+    asked({ reasoning: { effort: "high" } }),
+    { reasoning: undefined },
+    ["effort high left out"],
+    effortless,
+  ],
+  [
+    "an effort that the model lacks takes nothing else along",
+    asked({ reasoning: { effort: "high", summary: "auto" } }),
+    { reasoning: { summary: "auto" } },
+    ["effort high left out"],
+    effortless,
+  ],
+  ["reasoning that is null stays", asked({ reasoning: null }), { reasoning: null }],
+  [
+    "tools within another kind of tool stay as they are",
+    asked({ tools: [{ type: "mcp", server_label: "x", tools: [{ type: "function", name: "f" }] }] }),
+    { tools: [{ type: "mcp", server_label: "x", tools: [{ type: "function", name: "f" }] }] },
+  ],
   ["an effort that the model has stays", asked({ reasoning: { effort: "high" } }), { reasoning: { effort: "high" } }],
   [
     "ids of calls go, and those of their output",
@@ -293,6 +327,17 @@ test.each<Case>([
     { input: [{ id: "x_1", content: "Hi" }] },
   ],
   ["unsigned reasoning goes", { input: [...hi, { type: "reasoning", summary: [] }] }, { input: hi }, ["thinking"]],
+  [
+    "reasoning that was packed for another dialect goes",
+    { input: [...hi, { type: "reasoning", summary: [], encrypted_content: packed }] },
+    { input: hi },
+    ["thinking"],
+  ],
+  [
+    "an item of another kind stays, whatever it holds",
+    { input: [...hi, { type: "compaction", encrypted_content: packed }] },
+    { input: [...hi, { type: "compaction", encrypted_content: packed }] },
+  ],
   [
     "signed reasoning stays",
     { input: [...hi, { type: "reasoning", summary: [], encrypted_content: "x" }] },

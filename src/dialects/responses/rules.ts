@@ -189,13 +189,12 @@ function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undef
   return limited === requested ? undefined : { max_output_tokens: limited };
 }
 
-function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
-  const wanted = effortIn(body);
-  if (wanted === undefined || !isObject(body.reasoning)) return undefined;
-  const able = effortOf({ effort: wanted }, model);
-  if (able === wanted) return undefined;
-  const reasoning = omitUndefined({ ...body.reasoning, effort: able });
-  return { reasoning: Object.keys(reasoning).length > 0 ? reasoning : undefined };
+function effort({ reasoning }: JsonObject, model: ModelFacts): JsonObject | undefined {
+  if (!isObject(reasoning) || typeof reasoning.effort !== "string") return undefined;
+  const able = effortOf({ effort: reasoning.effort }, model);
+  if (able === reasoning.effort) return undefined;
+  const left = omitUndefined({ ...reasoning, effort: able });
+  return { reasoning: Object.keys(left).length > 0 ? left : undefined };
 }
 
 const effortIn = ({ reasoning }: JsonObject): string | undefined =>
