@@ -77,7 +77,7 @@ test("a start loads no module of Node's that takes long to load: it is loaded wh
   expect(modules.filter((name) => name.startsWith("node:") && !quickModules.includes(name))).toEqual([]);
 });
 
-test("of the packages a start loads only those that read the config", async () => {
+test("a start loads only those packages that read the config", async () => {
   const { modules } = await loadedAtStart();
   expect(modules.filter((name) => !/^(?:node:|bun\b)/.test(name)).toSorted()).toEqual(["jsonc-parser", "zod"]);
 });

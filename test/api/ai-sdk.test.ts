@@ -40,7 +40,7 @@ const weather = tool({
 });
 
 describe.each(Object.entries(providers))("%s", (_, provider) => {
-  test.each(models)("runs a streamed tool loop on %s", async (model) => {
+  test.each(models)("the AI SDK runs a streamed tool loop on %s", async (model) => {
     const failures: unknown[] = [];
     const result = streamText({
       model: provider(model),
@@ -61,7 +61,7 @@ describe.each(Object.entries(providers))("%s", (_, provider) => {
     expect((await result.usage).outputTokens).toBeGreaterThan(0);
   });
 
-  test.each(models)("gets a full answer of %s", async (model) => {
+  test.each(models)("the AI SDK gets a full answer of %s", async (model) => {
     const { text, finishReason, usage } = await generateText({
       model: provider(model),
       system: "Be brief.",
@@ -73,7 +73,7 @@ describe.each(Object.entries(providers))("%s", (_, provider) => {
     expect(usage.totalTokens).toBeGreaterThan(0);
   });
 
-  test("gets an object of a schema", async () => {
+  test("the AI SDK gets an object of a schema", async () => {
     const { output } = await generateText({
       model: provider("gpt-5.3-codex"),
       prompt: "Which city?",
@@ -90,7 +90,7 @@ describe.each(Object.entries(providers))("%s", (_, provider) => {
     expect(output).toEqual({ city: "Paris" });
   });
 
-  test("gets an error for a broken stream, never an answer", async () => {
+  test("the AI SDK gets an error for a broken stream, never an answer", async () => {
     const failures: unknown[] = [];
     const result = streamText({
       model: provider("claude-sonnet-4.6"),

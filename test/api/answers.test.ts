@@ -26,7 +26,7 @@ test.each([
   ["/v1/models/", "GET", 404],
   ["/api/admin/nope", "GET", 404],
   ["/api/admin/config", "DELETE", 405],
-])("%s by %s is %i in the shape of the API", async (path, method, wanted) => {
+])("the path %s asked by %s is answered with %i in the shape of the API", async (path, method, wanted) => {
   const response = await fetch(proxy.url + path, { method });
   expect(response.status).toBe(wanted);
   expect(await response.json()).toMatchObject({ error: { message: expect.any(String), type: expect.any(String) } });

@@ -31,7 +31,7 @@ const weather = {
 };
 
 describe.each(Object.entries(clients))("%s", (_, client) => {
-  test.each(models)("runs a streamed tool loop on %s", async (model) => {
+  test.each(models)("LangChain runs a streamed tool loop on %s", async (model) => {
     const bound = client(model).bindTools([weather]);
     const messages = [
       new SystemMessage("Be brief."),
@@ -53,17 +53,20 @@ describe.each(Object.entries(clients))("%s", (_, client) => {
     expect(final.tool_calls ?? []).toEqual([]);
   });
 
-  test.each(models)("gets a full answer of %s", async (model) => {
+  test.each(models)("LangChain gets a full answer of %s", async (model) => {
     const answer = await client(model).invoke([new HumanMessage("Say hello.")]);
     expect(answer.text).toContain("DEMO: Hello!");
   });
 });
 
 // Its responses client takes `response.failed`, which is what others need, for an empty answer.
-test.each(["ChatOpenAI, chat", "ChatAnthropic"] as const)("%s is told of a broken stream", async (name) => {
-  const broken = clients[name]("claude-sonnet-4.6").stream([new HumanMessage("[demo: error-event] Say hello.")]);
-  await expect(broken.then(gather)).rejects.toThrow();
-});
+test.each(["ChatOpenAI, chat", "ChatAnthropic"] as const)(
+  "LangChain is told of a broken stream by %s",
+  async (name) => {
+    const broken = clients[name]("claude-sonnet-4.6").stream([new HumanMessage("[demo: error-event] Say hello.")]);
+    await expect(broken.then(gather)).rejects.toThrow();
+  },
+);
 
 test("OpenAIEmbeddings gets its vectors", async () => {
   const embeddings = new OpenAIEmbeddings({ model: "text-embedding-3-small", ...openai() });

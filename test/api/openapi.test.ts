@@ -62,7 +62,7 @@ async function conforms(method: string, path: string, response: Response): Promi
   expect(faults(content[type]!.schema, await bodyOf(response, type))).toEqual([]);
 }
 
-test("holds every route with every parameter, and nothing else", () => {
+test("the OpenAPI document holds every route with every parameter, and nothing else", () => {
   expect(document.openapi).toStartWith("3.1.");
   const held = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),

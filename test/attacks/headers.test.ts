@@ -131,7 +131,7 @@ describe.each(calls)("%s", (path, endpoint, body) => {
   });
 });
 
-test.each(["vendorx-beta", "anthropic-beta"])("of the betas in %s the upstream sees those it knows", async (name) => {
+test.each(["vendorx-beta", "anthropic-beta"])("the upstream sees of the betas in %s those it knows", async (name) => {
   const send = (value: string) =>
     proxy.post(
       "/v1/messages",

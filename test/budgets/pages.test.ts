@@ -158,7 +158,7 @@ test("a budget per session shows the sessions that used most, and their requests
   expect(proxy.rows().filter((row) => row.session === session)).toHaveLength(2);
 });
 
-test("without members, the page says that a budget for them counts nothing", async () => {
+test("the page of budgets says without members that a budget for them counts nothing", async () => {
   const budgets = [{ name: "M", unit: "requests", limit: 4, per: "day", each: "member" }];
   await using proxy = await startProxy({ config: { budgets } });
   await (await proxy.post("/v1/chat/completions", { model: "gpt-4.1", messages: [] })).text();

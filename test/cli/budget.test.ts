@@ -41,7 +41,7 @@ test("a budget for each key: added through the running server, shown with the hi
   expect((await inProcess(["budget", "rm", "each"], github.env)).stderr).toContain("has no budget `each`");
 });
 
-test("without a server the stored config is changed, by the same rules", async () => {
+test("a command for budgets without a server changes the stored config, by the same rules", async () => {
   await using github = scriptedGithub();
   const add = (...args: string[]) => inProcess(["budget", "add", ...args], github.env);
   expect((await add("members", "--limit", "1000", "--each", "member", "--limit-of", "anna=3000")).code).toBe(0);

@@ -34,7 +34,7 @@ describe.each(names)("%s", (name) => {
   });
 });
 
-test("without a command: the version alone, or the help", async () => {
+test("dragoman without a command prints the version alone, or the help", async () => {
   // The program itself answers the first two, before it loads its commands.
   for (const args of [["--version"], ["-v"], ["nonsense", "--version"]])
     expect(await asProcess(args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });

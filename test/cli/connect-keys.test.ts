@@ -214,7 +214,7 @@ test("while only the demo runs, a command that changes or shows the real config 
   expect(await said("budget", "rm", "month")).toContain(changes);
 });
 
-test("with --key-helper no key is in Claude Code's file: it asks for the one that is kept here", async () => {
+test("no key is in Claude Code's file with --key-helper: it asks for the one that is kept here", async () => {
   await using own = await machine({ auth: { apiKeys: ["a-key-of-the-owner-0001"] } });
   const path = own.path("claude-code");
   const mine = `{\n  "env": { "ANTHROPIC_AUTH_TOKEN": "mine", "OWN": "stays" } // mine\n}\n`;

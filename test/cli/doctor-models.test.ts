@@ -68,7 +68,7 @@ test("chains that name unknown models, and circles", async () => {
   expect(well).toEqual([{ name: "fallbacks", state: "ok", message: "1 chain of models." }]);
 });
 
-test("with providers, a missing account is a warning", async () => {
+test("a missing account is a warning to doctor where there are providers", async () => {
   await using github = scriptedGithub();
   const config = { providers: { own: { type: "chat", baseUrl: mock.url, models: ["a"] } } };
   const [accounts] = await findings(github, config);

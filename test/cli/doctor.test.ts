@@ -618,7 +618,7 @@ test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])(
   },
 );
 
-test("of one client it says row by row what is on, what is off, and what turns it on", async () => {
+test("doctor says of one client row by row what is on, what is off, and what turns it on", async () => {
   await using github = scriptedGithub();
   const port = freePort();
   const ask = async (name: string) => {

@@ -46,7 +46,7 @@ test("a key is created through the running server, works at once, and is refused
   expect((await inProcess(["key", "rm", "0123"], github.env)).code).toBe(1);
 });
 
-test("without a server the config file itself is changed", async () => {
+test("a command for keys without a server changes the config file itself", async () => {
   await using github = scriptedGithub();
   const added = await inProcess(["key", "add", "laptop"], github.env);
   expect([added.code, added.stdout.trim()]).toEqual([0, expect.stringMatching(/^drg_/)]);

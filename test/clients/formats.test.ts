@@ -445,7 +445,7 @@ describe.each([
   ["toml", (at: number) => `key${at} = "${at}"`],
   ["yaml", (at: number) => `key${at}: "${at}"`],
 ] as const)("a %s file that does not read", (format, line) => {
-  test("is refused, however long it is", () => {
+  test("a file that does not read is refused, however long it is", () => {
     const text = Array.from({ length: 5000 }, (_, at) => line(at)).join("\n");
     expect(faultOf(format, `${text}\n"`)).toBeUndefined();
   });

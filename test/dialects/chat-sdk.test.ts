@@ -18,20 +18,23 @@ async function readBySdk(bytes: Uint8Array) {
   return await client.chat.completions.stream({ ...question, stream: true }).finalChatCompletion();
 }
 
-test.each(["chat-no-role", "chat-empty-object"])("%s is read by OpenAI's helper once it is fixed", async (folder) => {
-  const stream = bytesAt(folder, "chat.stream.txt");
-  const fixed = written(
-    chat.fixStream({ model: "gpt-5-mini", usage: true, replies: 1 }, () => {}),
-    run(readSse, [stream]),
-  );
-  const { object, choices } = await readBySdk(wire(fixed));
-  expect(object).toBe("chat.completion");
-  expect(choices[0]?.message).toMatchObject({
-    role: "assistant",
-    content: expect.stringMatching(/^(?:Hi\.|I will look\.)$/),
-  });
-});
+test.each(["chat-no-role", "chat-empty-object"])(
+  "a stream of %s is read by OpenAI's helper once it is fixed",
+  async (folder) => {
+    const stream = bytesAt(folder, "chat.stream.txt");
+    const fixed = written(
+      chat.fixStream({ model: "gpt-5-mini", usage: true, replies: 1 }, () => {}),
+      run(readSse, [stream]),
+    );
+    const { object, choices } = await readBySdk(wire(fixed));
+    expect(object).toBe("chat.completion");
+    expect(choices[0]?.message).toMatchObject({
+      role: "assistant",
+      content: expect.stringMatching(/^(?:Hi\.|I will look\.)$/),
+    });
+  },
+);
 
-test("without a role it is refused by it", async () => {
+test("a stream without a role is refused by OpenAI's helper", async () => {
   await expect(readBySdk(bytesAt("chat-no-role", "chat.stream.txt"))).rejects.toThrow("missing role for choice 0");
 });

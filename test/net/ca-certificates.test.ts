@@ -16,7 +16,7 @@ test.each([
   ["one of which a line is missing", root.replace(/^.{64}\n/m, ""), 0, "does not read: certificate 1 of 1 is broken"],
   ["no certificate", "hello\n", 0, "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"],
   ["nothing", "", 0, "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"],
-])("%s", async (_, text, count, fault) => {
+])("a file of further roots is read as Bun reads it, or its fault is said: %s", async (_, text, count, fault) => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
   const path = join(folder, "root.pem");
   writeFileSync(path, text);

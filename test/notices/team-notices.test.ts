@@ -145,7 +145,7 @@ describeWithPostgres("a budget for each member", () => {
   });
 });
 
-test("of many notices about members one is sent, and those about the owner stay", () => {
+test("one notice is sent of many about members, and those about the owner stay", () => {
   const notices = Array.from({ length: 30 }, (_, at): Notice => {
     const title = `Quota of a${at} is used up`;
     return {

@@ -64,7 +64,7 @@ const statusesOf = ({ safeguard_results: [{ type, status }] }: Json) => {
   return status.tool_uses;
 };
 
-test("without a judge nothing is asked or answered, and the field does not go upstream", async () => {
+test("a request for auto mode without a judge asks and answers nothing, and the field does not go upstream", async () => {
   await using proxy = await startProxy();
   const reply = await inFull(proxy);
   expect(usesIn(reply)).toHaveLength(2);

@@ -375,7 +375,7 @@ test("an account without quota is not asked; the provider serves at once, and th
   expect([back.status, mock.calls().length]).toEqual([402, 2]);
 });
 
-test("without an account, and while GitHub lists no models, the chain of that name serves", async () => {
+test("the chain of a name serves without an account, and while GitHub lists no models", async () => {
   await using proxy = await startProxy({
     accounts: [],
     config: { providers: { ollama: { baseUrl: mock.url } }, fallbacks: { [claude]: [gpt, local] } },

@@ -118,7 +118,7 @@ describe("dragoman searches itself", () => {
   });
 });
 
-test("with web search off, no model searches", async () => {
+test("no model searches with web search off", async () => {
   await using proxy = await startProxy({ config: { useResponsesApiWebSearch: false } });
   expect((await proxy.post("/v1/messages", ask())).status).toBe(200);
   expect(typesOf(sentTo(proxy)[0])).toEqual(["function"]);

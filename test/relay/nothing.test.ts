@@ -10,7 +10,7 @@ import { startProxy } from "../support/proxy";
 const body = { max_tokens: 0, messages: [{ role: "user" as const, content: "Hi" }] };
 
 test.each(["gpt-5-mini", "gpt-5.3-codex", "gemini-3.1-pro-preview"])(
-  "of %s is answered with nothing, and nothing is sent",
+  "a request for no tokens of %s is answered with nothing, and nothing is sent",
   async (model) => {
     await using proxy = await startProxy();
     const client = new Anthropic({ baseURL: proxy.url, apiKey: "unused", maxRetries: 0 });
@@ -30,7 +30,7 @@ test.each(["gpt-5-mini", "gpt-5.3-codex", "gemini-3.1-pro-preview"])(
   },
 );
 
-test("of Claude goes up as it is, as a person's turn", async () => {
+test("a request for no tokens of Claude goes up as it is, as a person's turn", async () => {
   await using proxy = await startProxy();
   await proxy.post("/v1/messages", { ...body, model: "claude-sonnet-4.6" });
   const { body: sent } = proxy.demo.journal.findLast(({ method }) => method === "POST")!;

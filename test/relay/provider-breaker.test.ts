@@ -79,7 +79,7 @@ test("after five failures the chain goes on at once, a probe follows though the 
   expect(await ask()).toEqual([200, down, 1]);
 });
 
-test("without a connection it is put off too, but a refusal of a request says nothing of it", async () => {
+test("a provider without a connection is put off too, but a refusal of a request says nothing of it", async () => {
   await start({ [down]: [gpt] });
   answer = () => Response.json({ error: { message: "No." } }, { status: 400 });
   await asked(6);
@@ -89,7 +89,7 @@ test("without a connection it is put off too, but a refusal of a request says no
   expect(await ask()).toEqual([200, gpt, 0]);
 });
 
-test("without a chain, and where no other model can serve, it is asked all the same", async () => {
+test("a provider is asked all the same without a chain, and where no other model can serve", async () => {
   await start({ [down]: ["no-such-model", "down/y"] });
   expect(await asked(5)).toEqual(Array(5).fill([500, null, 1]));
   expect((await ask("down/y"))[2]).toBe(1);

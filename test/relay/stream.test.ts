@@ -296,7 +296,7 @@ test("a reply that cannot be followed is not passed on as if it were complete", 
   expect(proxy.rows()[0]!.error_type).not.toBeNull();
 });
 
-test("of several answers at once, one that is missing its end makes the stream a broken one", async () => {
+test("an answer that is missing its end, one of several at once, makes the stream a broken one", async () => {
   await using proxy = await startProxy();
   const ended = (index: number) => chunk([{ index, delta: { content: "Hi" }, finish_reason: "stop" }]);
   const two = async (frames: string) => {

@@ -66,36 +66,39 @@ const cases: Case[] = [
   },
 ];
 
-test.each(cases)("$name", async ({ path, endpoint, refusal, body, fixups, dropped }) => {
-  const [account] = demoAccounts();
-  await using proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
-  offerOnly(proxy.demo, { [body.model]: [endpoint] });
-  const sent: string[] = [];
-  proxy.demo.intercept(
-    endpoint,
-    ({ bytes }) => {
-      const asked: JsonObject = JSON.parse(new TextDecoder().decode(bytes));
-      const tools = JSON.stringify(asked.tools);
-      sent.push(tools);
-      const isBad = tools.includes("anyOf") || (endpoint !== "/v1/messages" && tools.includes("\\\\p{"));
-      return isBad
-        ? Response.json({ error: { message: refusal, code: "invalid_request_body" } }, { status: 400 })
-        : undefined;
-    },
-    2,
-  );
-  const answer = await proxy.post(path, body);
-  expect(answer.status).toBe(200);
-  expect(sent).toHaveLength(2);
-  const [row] = proxy.rows();
-  expect(JSON.parse(row!.fixups)).toEqual(expect.arrayContaining(fixups));
-  expect(JSON.parse(row!.dropped)).toEqual(dropped);
-  expect(JSON.parse(row!.attempts)).toHaveLength(2);
+test.each(cases)(
+  "a schema that the upstream refused is sent again without what it refused: $name",
+  async ({ path, endpoint, refusal, body, fixups, dropped }) => {
+    const [account] = demoAccounts();
+    await using proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
+    offerOnly(proxy.demo, { [body.model]: [endpoint] });
+    const sent: string[] = [];
+    proxy.demo.intercept(
+      endpoint,
+      ({ bytes }) => {
+        const asked: JsonObject = JSON.parse(new TextDecoder().decode(bytes));
+        const tools = JSON.stringify(asked.tools);
+        sent.push(tools);
+        const isBad = tools.includes("anyOf") || (endpoint !== "/v1/messages" && tools.includes("\\\\p{"));
+        return isBad
+          ? Response.json({ error: { message: refusal, code: "invalid_request_body" } }, { status: 400 })
+          : undefined;
+      },
+      2,
+    );
+    const answer = await proxy.post(path, body);
+    expect(answer.status).toBe(200);
+    expect(sent).toHaveLength(2);
+    const [row] = proxy.rows();
+    expect(JSON.parse(row!.fixups)).toEqual(expect.arrayContaining(fixups));
+    expect(JSON.parse(row!.dropped)).toEqual(dropped);
+    expect(JSON.parse(row!.attempts)).toHaveLength(2);
 
-  // What is nobody's known shape is the client's to mend.
-  proxy.demo.intercept(endpoint, () => Response.json({ error: { message: refusal } }, { status: 400 }));
-  const plain = { ...body, tools: [] };
-  const refused = await proxy.post(path, plain);
-  expect(refused.status).toBe(400);
-  expect(await refused.text()).toContain(refusal.slice(0, 20));
-});
+    // What is nobody's known shape is the client's to mend.
+    proxy.demo.intercept(endpoint, () => Response.json({ error: { message: refusal } }, { status: 400 }));
+    const plain = { ...body, tools: [] };
+    const refused = await proxy.post(path, plain);
+    expect(refused.status).toBe(400);
+    expect(await refused.text()).toContain(refusal.slice(0, 20));
+  },
+);

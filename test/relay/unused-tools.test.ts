@@ -79,26 +79,29 @@ const cases = {
 };
 
 describe.each(Object.entries(cases))("a %s client", (_name, { path, endpoint, plain, offered, full, stream }) => {
-  test.each([false, true])("gets the same bytes with the tool as without (stream: %p)", async (isStream) => {
-    await using proxy = await startProxy();
-    const texts: string[] = [];
-    for (const more of [{}, offered]) {
-      proxy.demo.intercept(endpoint, () => (isStream ? sse(stream) : json(full)));
-      const response = await proxy.post(path, { ...plain, ...more, stream: isStream });
-      expect(response.status).toBe(200);
-      texts.push(await response.text());
-    }
-    expect(texts[1]).toBe(texts[0]!);
-    expect(texts[0]).toContain(isStream ? " there" : "Hi");
-    const [row] = proxy.rows();
-    expect([row!.dropped, row!.output_tokens, row!.stop_reason === null]).toEqual([
-      "[]",
-      isStream && path.includes("chat") ? null : 1,
-      false,
-    ]);
-  });
+  test.each([false, true])(
+    "a client whose tool is not used gets the same bytes as without it (stream: %p)",
+    async (isStream) => {
+      await using proxy = await startProxy();
+      const texts: string[] = [];
+      for (const more of [{}, offered]) {
+        proxy.demo.intercept(endpoint, () => (isStream ? sse(stream) : json(full)));
+        const response = await proxy.post(path, { ...plain, ...more, stream: isStream });
+        expect(response.status).toBe(200);
+        texts.push(await response.text());
+      }
+      expect(texts[1]).toBe(texts[0]!);
+      expect(texts[0]).toContain(isStream ? " there" : "Hi");
+      const [row] = proxy.rows();
+      expect([row!.dropped, row!.output_tokens, row!.stop_reason === null]).toEqual([
+        "[]",
+        isStream && path.includes("chat") ? null : 1,
+        false,
+      ]);
+    },
+  );
 
-  test("gets an error of the upstream's stream without credentials", async () => {
+  test("a client whose tool is not used gets an error of the upstream's stream without credentials", async () => {
     await using proxy = await startProxy();
     const failed = path.includes("chat")
       ? 'data: {"error":{"message":"Bearer abcdefghijklmnop","code":"x"}}\n\n'

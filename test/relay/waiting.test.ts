@@ -21,7 +21,7 @@ const sent = (proxy: RunningProxy): string[] =>
     .filter(({ path }) => path.endsWith("/chat/completions"))
     .map(({ body }) => (body as { messages: { content: string }[] }).messages.at(-1)!.content);
 
-test("without the setting, a limit is refused at once with the time at which it ends", async () => {
+test("a limit is refused at once without the setting, with the time at which it ends", async () => {
   await using proxy = await startProxy();
   limitFor(proxy, 3_600_000);
   const answer = await proxy.post("/v1/chat/completions", body("hello"));

@@ -209,7 +209,7 @@ test.each([
   ["/nothing", "url_not_accessible"],
   ["/large", "content_too_large"],
   ["/busy", "too_many_requests"],
-])("%s is %s", async (path, failure) => {
+])("a page at %s is refused with %s", async (path, failure) => {
   expect(await refusalOf(`${origin()}${path}`)).toBe(failure);
 });
 

@@ -183,7 +183,7 @@ test("a provider that hangs, fails or lists nothing useful takes no other model 
   expect(page).toContain("<code>failing</code> is unavailable");
 });
 
-test("without an account, the providers' models are the list; without either, the error says why", async () => {
+test("the providers' models are the list without an account; without either, the error says why", async () => {
   await using mock = await startOpenAiServer();
   await using proxy = await startProxy({ accounts: [], config: { providers: { ollama: { baseUrl: mock.url } } } });
   const { state, data } = await listOf(proxy);

@@ -127,7 +127,7 @@ inBrowser("a name stands on one line", () => {
     ["a model's, on a phone", 390, "/admin/models", ".models tbody a code"],
     ["an endpoint's", 1280, "/admin/models", ".models .endpoint"],
     ["an error's", 1280, "/admin/requests", ".c-result .fault .value"],
-  ])("%s", async (_, width, path, selector) => {
+  ])("a long name stays on its line: %s", async (_, width, path, selector) => {
     await using opened = await open(path, { from: named, viewport: { width, height: 900 } });
     await opened.page.locator(selector).first().waitFor();
     const lines = (await opened.page.evaluate(`[...document.querySelectorAll("${selector}")].map((each) => {

@@ -45,7 +45,7 @@ const quiet = createLogger(
 );
 
 describe.each(Object.entries(places))("%s", (_place, read) => {
-  test.each(texts)("is made at once of 1 MB of %s", (_name, text) => {
+  test.each(texts)("a call is read at once in 1 MB of %s", (_name, text) => {
     expect(workOf(() => read(text))).toBeLessThan(mostHeldMs);
   });
 });

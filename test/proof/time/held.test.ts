@@ -183,7 +183,7 @@ describe.each(
   const model = "claude-sonnet-4.6";
   const body = { model, max_tokens: 9, messages: [user("Hello")], tools: [] };
 
-  test("holds the thread for less than 50 ms, whatever it is", async () => {
+  test("an answer of 1 MB holds the thread for less than 50 ms, whatever it is", async () => {
     const ask = async (written: (length: number) => string) => {
       const { length } = await answer(written(1_000)).text();
       const stream = (answer("").headers.get("content-type") ?? "").includes("event-stream");
@@ -224,7 +224,7 @@ async function heldBy(ask: (written: (length: number) => string) => Promise<numb
 }
 
 describe.each(Object.entries(places))("%s", (_place, make) => {
-  test("holds the thread for less than 50 ms, whatever it is", async () => {
+  test("a request of 1 MB holds the thread for less than 50 ms, whatever it is", async () => {
     const ask = async (written: (length: number) => string) => {
       const { length } = JSON.stringify(make(written(1_000)).body);
       // 1 MB as it is sent: escaped, and perhaps at two places.
