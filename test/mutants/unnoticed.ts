@@ -39,6 +39,17 @@ export const unnoticed: readonly Unnoticed[] = [
   ...notice("src/budgets/guard.ts", chosen, "const maxModels = 1_000; → const maxModels = 1001;"),
   ...notice("src/keys/members.ts", chosen, "export const maxDailyKeys = 100; → export const maxDailyKeys = 101;"),
   ...notice(
+    "src/keys/logins.ts",
+    chosen,
+    ".slice(0, 50) → .slice(0, 51)",
+    "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(65))].filter((byte) => byte < 240);",
+  ),
+  ...notice(
+    "src/keys/logins.ts",
+    "Of all letters one would be likelier, by a twelfth, which only thousands of codes would show.",
+    "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 241);",
+  ),
+  ...notice(
     "src/keys/page-sessions.ts",
     chosen,
     "export const sessionLifetimeMs = 12 * hourMs; → export const sessionLifetimeMs = 13 * hourMs;",
