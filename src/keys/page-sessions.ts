@@ -119,8 +119,8 @@ export class PageSessions {
   /** What the cookie says, if a server signed it, and it has not expired or ended. */
   #read(id: string): Claims | undefined {
     const [text, signature] = [id.slice(0, id.lastIndexOf(".")), id.slice(id.lastIndexOf(".") + 1)];
-    const [member, credential, until] = text.split(".");
-    if (member === undefined || credential === undefined || until === undefined) return undefined;
+    const [member = "", credential = "", until] = text.split(".");
+    if (until === undefined) return undefined;
     if (!includesSecret([signature], this.#signatures(text, credential))) return undefined;
     const untilMs = Number.parseInt(until, 36);
     if (untilMs <= this.#options.now() || this.#options.ended.has(digestOf(id))) return undefined;
@@ -150,7 +150,7 @@ const digestOf = (id: string) => sha256(id).toString("hex");
 /** The ended sessions of one process, which signs with a key of its own. */
 export function memoryEndedSessions(): EndedSessions {
   const ended = new BoundedMap<string, true>(maxEnded);
-  return { has: (digest) => ended.get(digest) !== undefined, add: (digest) => void ended.set(digest, true) };
+  return { has: (digest) => ended.get(digest) === true, add: (digest) => void ended.set(digest, true) };
 }
 
 /** Sessions that are remembered as ended: only who is signed in can end one. */

@@ -101,6 +101,9 @@ test("a member's session ends with the key that began it, and waits for a key th
     ...["anna", "anna/key-1", true],
     false,
   ]);
+  // Nobody is asked about a key that is known, or for the owner, who needs none: the answer is there at once.
+  expect(sessions.find(cookie)).toMatchObject({ member: "anna", holds: true });
+  expect(sessions.find(sessions.begin(owner))).toMatchObject({ member: null, holds: true });
   for (const wrong of [
     { member: "anna", secret: "drg_wrong" },
     { member: "ben", secret },

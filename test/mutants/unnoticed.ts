@@ -42,6 +42,9 @@ export const unnoticed: readonly Unnoticed[] = [
     "src/keys/logins.ts",
     chosen,
     ".slice(0, 50) → .slice(0, 51)",
+    "export const loginTimes = { code: 600, interval: 5, access: 3_600 } as const; → export const loginTimes = { code: 601, interval: 5, access: 3_600 } as const;",
+    "export const loginTimes = { code: 600, interval: 5, access: 3_600 } as const; → export const loginTimes = { code: 600, interval: 6, access: 3_600 } as const;",
+    "export const loginTimes = { code: 600, interval: 5, access: 3_600 } as const; → export const loginTimes = { code: 600, interval: 5, access: 3601 } as const;",
     "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(65))].filter((byte) => byte < 240);",
   ),
   ...notice(
@@ -53,6 +56,7 @@ export const unnoticed: readonly Unnoticed[] = [
     "src/keys/page-sessions.ts",
     chosen,
     "export const sessionLifetimeMs = 12 * hourMs; → export const sessionLifetimeMs = 13 * hourMs;",
+    "const maxEnded = 100_000; → const maxEnded = 100001;",
   ),
   ...notice(
     "src/budgets/views.ts",
