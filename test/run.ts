@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { quarantine } from "./quarantine";
 import { buildProgram } from "./support/command";
+import { proof } from "./support/proof";
 import { allWorkers, runTests, type TestResult } from "./support/report";
 import { serveSharedPostgres } from "./support/shared-postgres";
 
@@ -69,7 +70,8 @@ for (const result of wrong) print(`failed${labels.get(keyOf(result)) ?? ""}`, re
 for (const [reason, count] of skipReasons()) console.log(`skipped: ${count}, because ${reason}`);
 const unexpected = unexpectedSkips();
 for (const { file, name } of unexpected) console.log(`\nskipped, and must not be here: ${file}\n  ${name}`);
-if (wrong.length > 0) console.log(`\nThe same random inputs again: SEED=${seed} bun test/run.ts <file>`);
+if (wrong.length > 0)
+  console.log(`\nThe same random inputs again: ${proof ? "PROOF=1 " : ""}SEED=${seed} bun test/run.ts <file>`);
 if (files.length === 0) console.log(`\nNo test file has ${filters.join(" or ")} in its path.`);
 
 const passed = results.filter(({ outcome }) => outcome === "passed").length;

@@ -19,7 +19,7 @@ fc.configureGlobal({
   numRuns: triesOf(100),
   reporter: (run) => {
     if (!run.failed) return;
-    const again = `Again: SEED=${seed} bun test/run.ts ${Bun.main.slice(process.cwd().length + 1)}`;
+    const again = `Again: ${proof ? "PROOF=1 " : ""}SEED=${seed} bun test/run.ts ${Bun.main.slice(process.cwd().length + 1)}`;
     throw new Error(`${fc.defaultReportMessage(run)}\n${again}`, { cause: run.errorInstance });
   },
 });
