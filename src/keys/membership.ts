@@ -60,12 +60,6 @@ export class Membership {
     return key?.member === this.id ? key : undefined;
   }
 
-  /** The same, by a key's SHA-256. */
-  keyWith(digest: Uint8Array): ClientKey | undefined {
-    const key = this.#members.keyWith(digest);
-    return key?.member === this.id ? key : undefined;
-  }
-
   /** @returns The key, which cannot be shown again, and its whole name. @throws as `Members.createKey` */
   async createKey(wanted: WantedKey): Promise<{ name: string; key: string }> {
     const key = await this.#members.createKey(this.id, wanted);
