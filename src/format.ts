@@ -35,6 +35,17 @@ export const unitNames = {
   unknown: "of its quota",
 };
 
+/** GitHub's words for the plans. */
+export const planNames: Record<string, string> = {
+  free: "Copilot Free",
+  student: "Copilot Student",
+  individual: "Copilot Pro",
+  individual_pro: "Copilot Pro+",
+  individual_max: "Copilot Max", // VS Code's client, 2026-09
+  business: "Copilot Business",
+  enterprise: "Copilot Enterprise",
+};
+
 /** What requests cost, in both units, which are never added: `4.21 AI credits, 2 premium requests`; undefined if it is not known. */
 export function costInWords(cost: { nano_credits: number | null; premium_units: number | null }): string | undefined {
   const { nano_credits: nano, premium_units: units } = cost;

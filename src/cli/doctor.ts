@@ -19,7 +19,7 @@ import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
 import { clientNamed } from "./client-named";
 import type { LookLimits } from "./deep/shapes";
-import { table } from "./layout";
+import { columns, table } from "./layout";
 import { print, printJson, say, styled } from "./terminal";
 import { UsageError } from "./usage-error";
 
@@ -144,7 +144,7 @@ const tones = { ok: "green", warn: "yellow", fail: "red" } as const;
 const labels = { ok: "OK", warn: "warning", fail: "failed" } satisfies Record<Finding["state"], string>;
 
 function linesOf({ name, state, message, todo }: Finding): string[] {
-  const line = [styled(tones[state], labels[state].padEnd(7)), name.padEnd(18), message];
+  const line = [styled(tones[state], labels[state].padEnd(7)), name.padEnd(columns() < 80 ? 12 : 18), message];
   return table(todo === undefined ? [line] : [line, ["", "", `→ ${todo}`]], { heads: false });
 }
 

@@ -1,7 +1,8 @@
 /** Formats quota and state for people, the same way in every command. */
 import { isCounted } from "../accounts/quota";
 import type { UsageItem } from "../api/usage";
-import { percent, span, unitNames, zonedTime } from "../format";
+import { percent, planNames, span, unitNames, zonedTime } from "../format";
+import { entryOf } from "../json";
 import { tableRows, wrapped } from "./layout";
 import { styled } from "./terminal";
 
@@ -14,7 +15,7 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
   const rows = usages.map((usage, at) => [
     ...(counted ? [String(first + at)] : []),
     usage.id,
-    usage.plan ?? "unknown",
+    usage.plan === null ? "unknown" : (entryOf(planNames, usage.plan) ?? usage.plan),
     usage.unit === "unknown" ? "unknown" : unitNames[usage.unit],
     remainingInWords(usage),
     quotaBar(usage),
@@ -71,4 +72,4 @@ function whyOf({ state, reason, quota_error, limited_models }: UsageItem, now = 
   return [...why, ...limited];
 }
 
-const amount = (value: number) => String(Math.round(value * 100) / 100);
+const amount = (value: number) => (Math.round(value * 100) / 100).toLocaleString("en-US");

@@ -147,6 +147,21 @@ export const demoAccounts = (): DemoAccount[] => [
   },
 ];
 
+/**
+ * The same accounts as GitHub bills them since June 2026, in AI credits of which Pro+ has 7,000 a month.
+ * @see https://github.com/features/copilot#pricing, read in October 2026
+ */
+export function creditAccounts(): DemoAccount[] {
+  const plus = { plan: "individual_pro", sku: "plus_monthly_subscriber_quota" };
+  const credits = (remaining: number) => paid(counter(7_000, remaining, { creditsUsed: 7_000 - remaining }), true);
+  const [octo, work, other] = demoAccounts() as [DemoAccount, DemoAccount, DemoAccount];
+  return [
+    { ...octo, ...plus, quota: credits(1_184) },
+    { ...work, quota: paid(unlimited(), true) },
+    { ...other, quota: credits(5_418) },
+  ];
+}
+
 /** The next first of a month, 00:00 UTC: when every quota starts again. */
 export function resetDate(now: number): Date {
   const date = new Date(now);

@@ -6,6 +6,7 @@ import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
 import { type DemoOptions, DemoState } from "./state";
 
+export { creditAccounts } from "./accounts";
 export type { DemoOptions, Interceptor, SeenRequest } from "./state";
 
 export class Demo extends DemoState {

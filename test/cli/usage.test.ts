@@ -23,7 +23,7 @@ describe("what is left", () => {
     expect(head).toEqual(["account", "plan", "unit", "remaining", "left", "resets", "state"]);
     expect(first!.slice(0, 4)).toEqual([
       "octo-demo",
-      "individual",
+      "Copilot Pro",
       "premium requests",
       "0 of 300 (requests beyond that are billed: 12.5 so far)",
     ]);

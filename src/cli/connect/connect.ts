@@ -117,10 +117,10 @@ async function listClients(environment: Environment): Promise<number> {
       const taken = isConnected ? await takesKeysOf({ keys }, keyStoreOf(environment, server)) : true;
       const besides = off.length > 0 ? `, without ${off.map(nameOf).join(", ")}` : "";
       const said = taken === false ? "connected, but its key is refused" : states[state] + (isConnected ? besides : "");
-      return [id, clientOf(id).name, file ? shortened(file) : "–", file ? said : "none; settings are printed"];
+      return [id, clientOf(id).name, file ? shortened(file) : "–", file ? said : "printed only"];
     }),
   );
-  print(...table([["client", "name", "settings file", "state"], ...rows]));
+  print(...table([["client", "name", "settings file", "state"], ...rows], { spare: ["name", "settings file"] }));
   say(
     "",
     "`dragoman connect <client>` prints its settings, --write writes them to its file, --undo restores the file.",

@@ -8,6 +8,7 @@ import { isLoopbackUrl } from "../../net/address";
 import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
 import { ignoredProxy, proxyFor, sparedBy } from "../../net/out/proxy";
 import type { Listening } from "../../server";
+import { table } from "../layout";
 import { shortened } from "../terminal";
 
 /** What the banner is about. */
@@ -23,7 +24,7 @@ export function printBanner(started: Started): string[] {
   return [
     titleOf(started),
     "",
-    ...factLines(started),
+    ...table(factLines(started), { indent: 2, heads: false }),
     "",
     app.allAccounts.length === 0 ? "Then try it:" : "Try it:",
     ...curlFor(listening.url, app),
@@ -36,7 +37,7 @@ export function printBanner(started: Started): string[] {
 /** The banner for a log: a sentence for each line, such as `Address: http://127.0.0.1:4141`. */
 export const bannerFacts = (started: Started): string[] => [
   titleOf(started),
-  ...factLines(started).map((line) => line.trim().replace(/^(Telemetry) |^(\S.*?) {2,}/, "$1$2: ")),
+  ...factLines(started).map(([name, text]) => (name === "" ? text : `${name}: ${text}`)),
 ];
 
 function titleOf({ app: { demo, version }, telemetry }: Started): string {
@@ -45,15 +46,17 @@ function titleOf({ app: { demo, version }, telemetry }: Started): string {
   return `dragoman ${version} · DEMO: answers are scripted, no account is used, ${nothing} leaves this machine`;
 }
 
-function factLines({ app, listening, telemetry }: Started): string[] {
+type Fact = [name: string, text: string];
+
+function factLines({ app, listening, telemetry }: Started): Fact[] {
   return [
-    `  Address   ${listening.url}`,
-    `  Accounts  ${accountsLine(app)}`,
-    `  Access    ${accessLine(app)}`,
+    ["Address", listening.url],
+    ["Accounts", accountsLine(app)],
+    ["Access", accessLine(app)],
     ...adminLines(app, listening),
     ...databaseLines(app),
-    `  Data      ${shortened(app.environment.home)}`,
-    ...(telemetry === undefined ? [] : [`  Telemetry ${telemetry}`]),
+    ["Data", shortened(app.environment.home)],
+    ...(telemetry === undefined ? [] : ([["Telemetry", telemetry]] satisfies Fact[])),
     ...(app.demo ? [] : networkLines(app)),
   ];
 }
@@ -71,16 +74,16 @@ function accessLine(app: App): string {
   return `${fact.state === "bad" ? "WARNING: " : ""}${wholeOf(fact)}`;
 }
 
-function databaseLines({ environment: { databaseUrl }, members }: App): string[] {
+function databaseLines({ environment: { databaseUrl }, members }: App): Fact[] {
   if (databaseUrl === undefined) return [];
   const count = members?.list().length ?? 0;
-  return [`  Database  ${databaseName(databaseUrl)}${count > 0 ? `, with ${plural(count, "member")}` : ""}`];
+  return [["Database", `${databaseName(databaseUrl)}${count > 0 ? `, with ${plural(count, "member")}` : ""}`]];
 }
 
 /** The address of the admin pages, who may open them, and what a reverse proxy needs. */
-function adminLines({ adminAuth, requiresKey, environment }: App, { url, exposed }: Listening): string[] {
+function adminLines({ adminAuth, requiresKey, environment }: App, { url, exposed }: Listening): Fact[] {
   const { adminToken } = environment;
-  const line = (more: string) => [`  Admin     ${url}/admin${more}`];
+  const line = (more: string): Fact[] => [["Admin", `${url}/admin${more}`]];
   // At any other address, calls from this machine do not come from loopback either.
   const isOpenHere = adminAuth === "remote" && (!exposed || isLoopbackUrl(url));
   if (!isOpenHere)
@@ -89,23 +92,24 @@ function adminLines({ adminAuth, requiresKey, environment }: App, { url, exposed
   if (!requiresKey || adminToken === undefined) return line("");
   return [
     ...line(", without a token on this machine"),
-    "            Behind a reverse proxy or tunnel, start with --admin-auth=always, or its callers have admin access",
+    ["", "Behind a reverse proxy or tunnel, start with --admin-auth=always, or its callers have admin access"],
   ];
 }
 
 /** The proxy and the certificate files, if there are any. */
-function networkLines({ environment }: App): string[] {
+function networkLines({ environment }: App): Fact[] {
   const { api } = hostsFor(environment.enterpriseHost, environment);
   const proxy = proxyFor(api);
   const ignored = ignoredProxy(api);
   const spared = ["this machine", ...sparedBy()].join(", ");
   const faults = certificateFiles().filter(({ fault }) => fault);
-  return [
-    ...(ignored ? [`  Proxy     none is used: ${ignored.variable} ${ignored.fault}`] : []),
-    ...(proxy?.fault ? [`  Proxy     no call to GitHub can succeed: ${proxy.variable} ${proxy.fault}.`] : []),
-    ...(proxy && !proxy.fault ? [`  Proxy     ${proxy.address} (${proxy.variable}), not for: ${spared}`] : []),
-    ...faults.map((file) => `  CA file   ${warnOfCertificateFault(file)}`),
+  const facts: (Fact | undefined)[] = [
+    ignored && ["Proxy", `none is used: ${ignored.variable} ${ignored.fault}`],
+    proxy?.fault ? ["Proxy", `no call to GitHub can succeed: ${proxy.variable} ${proxy.fault}.`] : undefined,
+    proxy && !proxy.fault ? ["Proxy", `${proxy.address} (${proxy.variable}), not for: ${spared}`] : undefined,
+    ...faults.map((file): Fact => ["CA file", warnOfCertificateFault(file)]),
   ];
+  return facts.filter((fact) => fact !== undefined);
 }
 
 function curlFor(url: string, app: App): string[] {

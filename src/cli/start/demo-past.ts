@@ -11,7 +11,6 @@ interface PastModel {
   id: string;
   /** The client's name for it, if that is another one. */
   asked?: string;
-  units: number;
   /** AI credits for a million tokens. */
   input: number;
   cachedInput: number;
@@ -21,26 +20,22 @@ interface PastModel {
 }
 
 const opus: PastModel = {
-  id: "claude-opus-4.6",
-  asked: "claude-opus-4-6",
-  units: 3,
-  ...{ input: 500, cachedInput: 50, cacheWrite: 625, output: 2_500 },
+  id: "claude-opus-5.5",
+  asked: "claude-opus-5-5",
+  ...{ input: 500, cachedInput: 25, cacheWrite: 625, output: 2_500 },
 };
 const sonnet: PastModel = {
-  id: "claude-sonnet-4.6",
-  asked: "claude-sonnet-4-6",
-  units: 1,
+  id: "claude-sonnet-5",
   ...{ input: 300, cachedInput: 30, cacheWrite: 375, output: 1_500 },
 };
 const haiku: PastModel = {
   id: "claude-haiku-4.5",
   asked: "claude-haiku-4-5",
-  units: 0.33,
   ...{ input: 100, cachedInput: 10, cacheWrite: 125, output: 500 },
 };
-const codex: PastModel = { id: "gpt-5.3-codex", units: 1, input: 175, cachedInput: 17, output: 1_400 };
-const gpt: PastModel = { id: "gpt-5.4", units: 1, input: 250, cachedInput: 25, output: 1_500 };
-const gemini: PastModel = { id: "gemini-3.1-pro-preview", units: 1, input: 200, cachedInput: 20, output: 1_200 };
+const codex: PastModel = { id: "gpt-6-sol", input: 200, cachedInput: 20, cacheWrite: 250, output: 1_000 };
+const gpt: PastModel = { id: "gpt-5.4", input: 250, cachedInput: 25, output: 1_500 };
+const gemini: PastModel = { id: "gemini-3.1-pro-preview", input: 200, cachedInput: 20, output: 1_200 };
 
 interface Tool {
   client: string;
@@ -266,10 +261,10 @@ function rowOf(
   const duration = Math.round(firstByte + output * numbers.between(9, 16));
   const written = model.cacheWrite === undefined ? undefined : tokens.input - tokens.cached;
   const usage = { input: tokens.input, output, cachedInput: tokens.cached, cacheWrite: written };
-  const { input, cachedInput, cacheWrite, output: perOutput, units } = model;
+  const { input, cachedInput, cacheWrite, output: perOutput } = model;
   const price = {
     premium: true,
-    units,
+    units: undefined,
     tokens: { input, cachedInput, cacheWrite, cacheWriteHour: undefined, output: perOutput, per: 1_000_000 },
   };
   const cost = costOf(price, usage, part.initiator === "user");

@@ -133,8 +133,8 @@ const isChild = ({ json, stdinLifetime, parentPid }: StartOptions) => json || st
 
 /** Loaded only for the demo: most starts do not need it. */
 async function openDemo() {
-  const { startDemo } = await import("../../demo/demo");
-  return startDemo({ keep: 200 });
+  const { creditAccounts, startDemo } = await import("../../demo/demo");
+  return startDemo({ keep: 200, generation: "C", accounts: creditAccounts() });
 }
 
 /** Only for a server that a person has started, of a build that knows where its releases are. */

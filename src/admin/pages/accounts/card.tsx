@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** A card about an account: state, remaining quota, reset and forecast. */
 import { isCounted } from "../../../accounts/quota";
-import { day, formatCount, moment, percent, shorten, significant, span, unitNames } from "../../../format";
+import { day, formatCount, moment, percent, planNames, shorten, significant, span, unitNames } from "../../../format";
 import { entryOf } from "../../../json";
 import type { AccountItem } from "../../api/accounts";
 import { Meter } from "../../ui/chart";
@@ -76,16 +76,6 @@ const Stale = ({ account: { state, updated_at_ms, quota_error }, now }: { accoun
       <Sentence of={quota_error ?? "GitHub could not be reached."} />
     </p>
   );
-
-const planNames: Record<string, string> = {
-  free: "Copilot Free",
-  student: "Copilot Student",
-  individual: "Copilot Pro",
-  individual_pro: "Copilot Pro+",
-  individual_max: "Copilot Max", // VS Code's client, 2026-09
-  business: "Copilot Business",
-  enterprise: "Copilot Enterprise",
-};
 
 export function StateBadge({ account }: { account: Pick<AccountItem, "state"> }): Markup {
   const { tone, name } = states[account.state];

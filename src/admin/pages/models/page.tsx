@@ -349,6 +349,8 @@ const abilityNames: Record<string, string> = {
   structuredOutputs: "structured output",
 };
 
+const isFree = ({ input, output }: { input: number | null; output: number | null }) => input === 0 && output === 0;
+
 function PriceOf({ model: { price }, now }: { model: ModelItem; now: number }): Markup {
   const { tokens, long, units, promotion } = price;
   const perMillion = (credits: number | null) =>
@@ -363,7 +365,7 @@ function PriceOf({ model: { price }, now }: { model: ModelItem; now: number }): 
   if (!tokens && units === null) return <Unknown />;
   return (
     <>
-      {tokens && <span>{prices(tokens)}</span>}
+      {tokens && <span>{isFree(tokens) ? "free" : prices(tokens)}</span>}
       {long && (
         <small>
           above {compact(long.above)}: {prices(long)}

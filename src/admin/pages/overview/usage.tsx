@@ -68,7 +68,9 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
       <div class="card wide">
         <Tabs
           label="Chart metric"
-          items={Object.entries(chartMeasures).map(([name, { label }]) => [name, label])}
+          items={Object.entries(chartMeasures)
+            .filter(([name, { of }]) => name === chosen || of(byDay.totals) !== null)
+            .map(([name, { label }]) => [name, label])}
           chosen={chosen}
           pathOf={(measure) => withQuery("/admin", { measure })}
         />
@@ -167,9 +169,11 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
             <span class="aside soft">{dollars(saved)}, at list prices</span>
           </Pair>
         )}
-        <Pair name="Premium requests">
-          <Sum totals={totals} of="premium_units" format={formatUnits} href={href} />
-        </Pair>
+        {totals.premium_units !== null && (
+          <Pair name="Premium requests">
+            <Sum totals={totals} of="premium_units" format={formatUnits} href={href} />
+          </Pair>
+        )}
         <Pair name="Tokens in">
           <Sum totals={totals} of="input_tokens" format={compact} href={href} />
           {totals.cached_share !== null && <span class="aside soft">{percent(totals.cached_share)} cached</span>}
