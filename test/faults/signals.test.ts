@@ -5,7 +5,7 @@ import { until } from "../support/until";
 
 const bodies = {
   "/v1/chat/completions": (content: string) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
-  "/v1/responses": (input: string) => ({ model: "gpt-5.3-codex", input }),
+  "/v1/responses": (input: string) => ({ model: "gpt-5.4", input }),
   "/v1/messages": (content: string) => ({
     model: "claude-sonnet-4.6",
     max_tokens: 999,

@@ -37,7 +37,7 @@ const calls = [
   ],
   (prompt: string, stream: boolean) => [
     "/v1/messages",
-    { model: "gpt-4.1", max_tokens: 500, stream, messages: [{ role: "user", content: prompt }] },
+    { model: "gpt-5-mini", max_tokens: 500, stream, messages: [{ role: "user", content: prompt }] },
   ],
   (prompt: string, stream: boolean) => ["/v1/responses", { model: "gpt-5-mini", stream, input: prompt }],
 ] satisfies ((prompt: string, stream: boolean) => [path: string, body: object])[];

@@ -67,6 +67,12 @@ export const sitePages: readonly SitePage[] = [
   ),
   page("test/bench/README.md", "benchmarks", "Benchmarks", "How fast it is, and how that is measured."),
   page("src/README.md", "source", "Source", "How the code works."),
+  page(
+    ".github/CHANGELOG.md",
+    "changes",
+    "Changes",
+    "What is new in each version, what is promised, and what to do before an upgrade.",
+  ),
   page(".github/CONTRIBUTING.md", "contributing", "Contributing", "How to change it."),
   page(".github/SECURITY.md", "security", "Security", "How to report a vulnerability."),
 ];
