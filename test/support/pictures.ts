@@ -1,99 +1,102 @@
 /**
- * Takes the pictures of README.md: `bun test/support/pictures.ts`. A demo with two weeks of made-up requests, two client
- * keys and a budget, in Chromium. A palette, as pngquant makes one, keeps the files small.
+ * Makes the pictures of README.md: `bun test/support/pictures.ts`. The demo with its two weeks of made-up history, as a person
+ * starts it, in Chromium and in a terminal. A palette, as pngquant makes one, keeps the files small.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBrowser } from "./browser";
-import { entry } from "./history-rows";
-import { startProxy } from "./proxy";
+import { atTerminal } from "./terminal";
 
-const models = [
-  {
-    id: "claude-opus-4.6",
-    client: "claude-cli/2.1.197",
-    key: "claude-code",
-    dialect: "messages",
-    credits: 11,
-    units: 3,
-  },
-  {
-    id: "claude-sonnet-4.6",
-    client: "claude-cli/2.1.197",
-    key: "claude-code",
-    dialect: "messages",
-    credits: 4,
-    units: 1,
-  },
-  { id: "gpt-5.4", client: "codex_cli_rs/0.169.0", key: "codex", dialect: "responses", credits: 5, units: 1 },
-  { id: "gemini-3.1-pro-preview", client: "opencode/1.18.33", key: "opencode", dialect: "chat", credits: 3, units: 1 },
-  { id: "gpt-5-mini", client: "opencode/1.18.33", key: "opencode", dialect: "responses", credits: 0, units: 0 },
-] as const;
+const folder = join(import.meta.dir, "../../.github");
+const columns = 84;
+/** Lines that one scene shows: the last ones of what was written. */
+const rows = 22;
+const sceneSeconds = 6;
 
-/** The same numbers each time, from 0 to 1. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
-    return state / 2 ** 32;
-  };
-}
-
-const day = 86_400_000;
 const { browser, why } = await openBrowser();
 if (!browser) throw new Error(why);
-const keys = [...new Set(models.map(({ key }) => key))];
-await using proxy = await startProxy({
-  accounts: ["octo-demo", "work-demo", "plus-demo"],
-  config: {
-    auth: { apiKeys: keys.map((name) => ({ name, key: `k-of-${name}-0001` })) },
-    budgets: [{ name: "Opus", unit: "premium", limit: 400, per: "month", scope: { model: "claude-opus-*" } }],
-  },
-});
-const next = numbers(7);
-const now = Date.now();
-for (let at = now - 13.9 * day; at < now; at += next() * 0.06 * day) {
-  const model = models[Math.floor(next() ** 1.4 * models.length)]!;
-  const input = Math.round(4_000 + next() * 60_000);
-  const fails = next() < 0.025;
-  const size = 0.3 + next() * 1.4;
-  proxy.app.history.add(
-    entry({
-      request_id: crypto.randomUUID(),
-      started_at_ms: Math.round(at),
-      duration_ms: Math.round(1_500 + next() * 14_000),
-      first_byte_ms: fails ? null : Math.round(500 + next() * 1_900),
-      path: { messages: "/v1/messages", responses: "/v1/responses", chat: "/v1/chat/completions" }[model.dialect],
-      client_dialect: model.dialect,
-      upstream_dialect: model.dialect,
-      client_model: model.id.startsWith("claude") ? model.id.replace(".", "-") : model.id,
-      upstream_model: model.id,
-      account_id: next() < 0.7 ? "octo-demo" : "plus-demo",
-      client_name: model.client,
-      key_name: model.key,
-      session: `session${Math.floor(next() * 20)}`,
-      input_tokens: fails ? null : input,
-      cached_tokens: fails ? null : Math.round(input * next() * 0.9),
-      output_tokens: fails ? null : Math.round(100 + next() * 1_800),
-      nano_credits: fails ? 0 : Math.round(model.credits * size * 1e9),
-      premium_units: fails ? 0 : model.units,
-      fixups: "[]",
-      ...(fails && {
-        http_status: 429,
-        stop_reason: null,
-        error_type: "rate_limited",
-        error_message: "Too many requests.",
-      }),
-    }),
-  );
-}
-proxy.app.history.flush();
+const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+const colours = { FORCE_COLOR: "1" };
+await using demo = atTerminal(["start", "--demo"], colours, home, columns);
+await demo.shows("shows what happens.");
+const banner = demo.written();
+await demo.shows("plus-demo is cooling down");
+const url = /Address\s+(\S+)/.exec(demo.screen())![1]!;
 for (const [name, path, height] of [
-  ["overview", "/admin", 1320],
-  ["requests", "/admin/requests?limit=25", 1010],
+  ["overview", "/admin", 1_430],
+  ["requests", "/admin/requests?limit=25", 1_010],
 ] as const) {
-  const page = await browser.newPage({ viewport: { width: 1280, height } });
-  await page.goto(proxy.url + path, { waitUntil: "load" });
-  await page.screenshot({ path: join(import.meta.dir, `../../.github/${name}.png`) });
+  const page = await browser.newPage({ viewport: { width: 1_280, height } });
+  await page.goto(url + path, { waitUntil: "load" });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
   await page.close();
 }
 await browser.close();
+
+const scenes: [command: string, written: string][] = [["start --demo", banner]];
+for (const command of ["connect claude-code --write", "status"]) {
+  await using said = atTerminal(command.split(" "), colours, home, columns);
+  await said.exited;
+  scenes.push([command, said.written()]);
+}
+await Bun.write(join(folder, "first-minute.svg"), movingPicture(scenes));
+rmSync(home, { recursive: true });
+
+/** A terminal as an SVG in which the scenes follow each other for ever; who wants no motion sees the last one. */
+function movingPicture(all: [command: string, written: string][]): string {
+  const [width, height] = [columns * 8.45 + 32, (rows + 2) * 19 + 30];
+  const whole = all.length * sceneSeconds;
+  const share = (seconds: number) => `${((100 * seconds) / whole).toFixed(2)}%`;
+  const shown = (name: string, from: number, to: number) =>
+    `@keyframes ${name}{0%{opacity:0}${share(from)}{opacity:1}${share(to)}{opacity:0}}`;
+  const styles = all.map((_, at) => {
+    const from = at * sceneSeconds;
+    return (
+      shown(`c${at}`, from, from + sceneSeconds) +
+      shown(`o${at}`, from + 1.2, from + sceneSeconds) +
+      `.c${at}{animation-name:c${at}}.o${at}{animation-name:o${at}}`
+    );
+  });
+  const last = all.length - 1;
+  const groups = all.map(([command, written], at) => {
+    const wide = new RegExp(`(?<=^[^\\u001b]{${columns}})(?=.)`, "g");
+    const lines = written
+      .replaceAll("\r", "")
+      .trim()
+      .split("\n")
+      .flatMap((line) => line.split(wide))
+      .slice(-rows);
+    return `<g class="c${at}"><text x="16" y="32"><tspan class="d">$</tspan> dragoman ${command}</text></g>
+<g class="o${at}">${lines.map((line, row) => `<text x="16" y="${32 + (row + 1.5) * 19}">${spans(line)}</text>`).join("\n")}</g>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="dragoman in a terminal">
+<style>
+text{font:14px ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e7e5e0;white-space:pre}
+.d{fill:#a5aab2}.b{font-weight:700}.r{fill:#f19c93}.g{fill:#86cfa8}.y{fill:#e3b862}.c{fill:#86bbe0}
+g{opacity:0;animation:${whole}s steps(1) infinite}
+${styles.join("\n")}
+@media (prefers-reduced-motion:reduce){g{animation:none}.c${last},.o${last}{opacity:1}}
+</style>
+<rect width="100%" height="100%" rx="10" fill="#15171b"/>
+${groups.join("\n")}
+</svg>
+`;
+}
+
+/** A line with the colours of a terminal as parts of a text. */
+function spans(line: string): string {
+  const classes: Record<string, string> = { 1: "b", 2: "d", 31: "r", 32: "g", 33: "y", 34: "c", 36: "c" };
+  const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  const [first = "", ...parts] = line.split("\u001b[");
+  return (
+    escaped(first) +
+    parts
+      .map((part) => {
+        const [, code = "", text = ""] = /^([\d;]*)[A-Za-z](.*)$/s.exec(part) ?? [];
+        const known = classes[code.split(";")[0]!];
+        return known && text !== "" ? `<tspan class="${known}">${escaped(text)}</tspan>` : escaped(text);
+      })
+      .join("")
+  );
+}

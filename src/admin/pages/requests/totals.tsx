@@ -19,10 +19,12 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
         <Credits of={totals.nano_credits} />
         <UnknownCount of={totals.unknown.nano_credits} all={totals.request_count} />
       </Pair>
-      <Pair name="Premium requests">
-        <Premium of={totals.premium_units} />
-        <UnknownCount of={totals.unknown.premium_units} all={totals.request_count} />
-      </Pair>
+      {(totals.premium_units !== null || totals.nano_credits === null) && (
+        <Pair name="Premium requests">
+          <Premium of={totals.premium_units} />
+          <UnknownCount of={totals.unknown.premium_units} all={totals.request_count} />
+        </Pair>
+      )}
       <Pair name="Tokens in">
         <Tokens of={totals.input_tokens} />
         {totals.cached_share !== null && <small>{percent(totals.cached_share)} cached</small>}
