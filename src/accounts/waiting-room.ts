@@ -13,6 +13,8 @@ export interface Waiter {
   member: string | null;
   /** Of its body. */
   bytes: number;
+  /** Timestamp, ms: when it came, which is its place in the line. */
+  since: number;
   /** Milliseconds until its limit ends; 0 when it is over, undefined when a person must act. */
   untilReady(): number | undefined;
   /** Timestamp, ms: how long it waits at most. */
@@ -25,15 +27,15 @@ export interface Waiter {
 
 /** One that still waits; it is put into its line again where it is missing, since a message may have been lost. */
 export interface KeptWaiter extends Pick<Waiter, "id" | "line"> {
+  /** How long its limit lasts. */
   readyInMs: number;
-  /** For how long it has waited. */
+  /** How long ago it came. */
   waitedMs: number;
 }
 
 /** The lines of all servers of a team. */
 export interface SharedLines {
-  /** @param readyInMs How long its limit lasts. */
-  join(waiter: Pick<Waiter, "id" | "line">, readyInMs: number): Promise<void>;
+  join(waiter: KeptWaiter): Promise<void>;
   /** Its limit has ended, or lasts longer than was thought. */
   move(id: string, readyInMs: number): Promise<void>;
   leave(id: string): Promise<void>;
@@ -75,8 +77,8 @@ interface Entry {
   isOut: boolean;
   /** Its limit has ended. */
   isReady: boolean;
-  /** By the monotonic clock, ms. */
-  joinedAt: number;
+  /** When it came, by the monotonic clock, ms. */
+  cameAt: number;
   /** What others are told of it, one after the other. */
   telling: Promise<void>;
   letOut(): void;
@@ -131,7 +133,7 @@ export class WaitingRoom {
       waiter,
       isOut: false,
       isReady: false,
-      joinedAt: known?.joinedAt ?? performance.now(),
+      cameAt: known?.cameAt ?? performance.now() - (this.#options.now() - waiter.since),
       telling: known?.telling ?? Promise.resolve(),
       letOut: resolve,
       refuse: reject,
@@ -205,10 +207,11 @@ export class WaitingRoom {
     const { waiter } = entry;
     const line = this.#lines.get(waiter.line) ?? { entries: [], window: 1, isAsking: false };
     this.#lines.set(waiter.line, line);
-    line.entries.push(entry);
+    // Those that came before it may still have been trying, and join later.
+    line.entries.splice(line.entries.findLastIndex(({ cameAt }) => cameAt <= entry.cameAt) + 1, 0, entry);
     this.#entries.set(waiter.id, entry);
     this.#bytes += waiter.bytes;
-    this.#tell(entry, (shared) => shared.join(waiter, waiter.untilReady() ?? 0));
+    this.#tell(entry, (shared) => shared.join(keptOf(entry)));
   }
 
   /** It keeps its place. */
@@ -234,10 +237,7 @@ export class WaitingRoom {
     this.#keptAt = performance.now();
     const { shared, warn } = this.#options;
     if (!shared) return;
-    const kept = [...this.#entries.values()].map(({ waiter, isOut, joinedAt }) => ({
-      ...{ id: waiter.id, line: waiter.line, waitedMs: performance.now() - joinedAt },
-      readyInMs: isOut ? 0 : (waiter.untilReady() ?? 0),
-    }));
+    const kept = [...this.#entries.values()].map(keptOf);
     // One that left meanwhile may have been put back.
     const takeBack = () =>
       Promise.all(kept.filter(({ id }) => !this.#entries.has(id)).map(({ id }) => shared.leave(id)));
@@ -287,6 +287,11 @@ export class WaitingRoom {
     if (shared) entry.telling = entry.telling.then(() => work(shared)).catch((thrown) => warn(untold, thrown));
   }
 }
+
+const keptOf = ({ waiter, isOut, cameAt }: Entry): KeptWaiter => ({
+  ...{ id: waiter.id, line: waiter.line, waitedMs: performance.now() - cameAt },
+  readyInMs: isOut ? 0 : (waiter.untilReady() ?? 0),
+});
 
 const tooManyLook = () =>
   new ProxyError("rate_limit", `${maxLooking} callers wait already to hear when they are served; try again later.`, {

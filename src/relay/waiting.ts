@@ -88,7 +88,7 @@ async function served(parts: Scope, exchange: Exchange, first: Holding): Promise
       record.beginWait(limit.error.message, parts.now() + (limit.untilReady() ?? 0));
       await waitingRoom.wait({
         ...{ id: running.requestId, line, member: running.member, bytes: incoming.bytes.length },
-        ...{ ...limit, deadline, signal: running.controller.signal },
+        ...{ ...limit, since, deadline, signal: running.controller.signal },
       });
       record.endWait();
       try {

@@ -10,10 +10,11 @@ const lateBy = 2;
 
 /** @param replica The id of this server. */
 export const postgresLines = (postgres: Postgres, replica: string): SharedLines => ({
-  async join({ id, line }, readyInMs) {
+  async join({ id, line, waitedMs, readyInMs }) {
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.waiting (request_id, replica, line, ready_at)
-        VALUES (${id}, ${replica}, ${line}, now() + make_interval(secs => ${readyInMs / 1000}))
+      (sql) => sql`INSERT INTO dragoman.waiting (request_id, replica, line, joined_at, ready_at)
+        VALUES (${id}, ${replica}, ${line}, now() - make_interval(secs => ${waitedMs / 1000}),
+          now() + make_interval(secs => ${readyInMs / 1000}))
         ON CONFLICT (request_id) DO NOTHING`,
     );
   },

@@ -12,7 +12,7 @@ function start(options: Partial<WaitingRoomOptions> = {}) {
   const room = new WaitingRoom({ now: () => state.now, warn() {}, ...options });
   const out: string[] = [];
   const waiterOf = (id: string, more: Partial<Waiter> = {}): Waiter => ({
-    ...{ id, line: "a", member: null, bytes: 1, deadline: 1_000, error: limited },
+    ...{ id, line: "a", member: null, bytes: 1, since: state.now, deadline: 1_000, error: limited },
     ...{ untilReady: () => state.ms, signal: new AbortController().signal, ...more },
   });
   const wait = (id: string, more?: Partial<Waiter>) => {
@@ -53,6 +53,18 @@ test("one that meets a limit again keeps its place, and goes alone", async () =>
   expect(out).toEqual([..."abc"]);
   state.ms = 0;
   await shows(out, [..."abcb"]);
+});
+
+test("one that came earlier goes first, though it tried for longer before it waited", async () => {
+  const { state, room, out, wait } = start();
+  state.now = 10;
+  void wait("b", { since: 5 });
+  void wait("c", { since: 7 });
+  void wait("a", { since: 3 });
+  state.ms = 0;
+  await shows(out, ["a"]);
+  room.leave("a", true);
+  await shows(out, [..."abc"]);
 });
 
 test("lines do not wait for one another, and in a line nobody for one whose limit lasts longer", async () => {

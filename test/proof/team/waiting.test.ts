@@ -7,6 +7,8 @@ import { individuals, startTeam, type Team, type TeamProcess } from "../../suppo
 import { until } from "../../support/until";
 
 const count = 200;
+/** Requests of a line that both servers may have let out at a time. */
+const mostOut = 2 * 32;
 /** Characters of a prompt. */
 const size = 100_000;
 
@@ -54,21 +56,29 @@ describeWithOwnPostgres("requests that wait at two servers", (postgres) => {
     const { team, servers } = await start();
     await using _ = team;
     const before = servers.map(residentMiB);
-    const { refused } = await limit(servers, 30);
+    const { refused } = await limit(servers, 45);
     const answers = Array.from({ length: count }, (_, at) => at).map(async (at) => {
       await Bun.sleep(at * 20);
       return servers[at % 2]!.post("/v1/chat/completions", bodyOf(at));
     });
-    await until(async () => (await waiting(servers[0])) > count, "all of them wait");
+    const inLine = () =>
+      postgres.administer("SELECT request_id FROM dragoman.waiting ORDER BY joined_at", team.env.DRAGOMAN_DATABASE_URL);
+    await until(async () => (await inLine()).length === count + 1, "all of them wait");
+    const joined = (await inLine()).map((row) => (row as { request_id: string }).request_id);
     expect(sentTo(team)).toEqual([]);
     for (const [at, server] of servers.entries()) expect(residentMiB(server) - before[at]!).toBeLessThan(100);
-    for (const answer of await Promise.all(answers)) {
+    const places = new Map<string, number>();
+    for (const [at, answer] of (await Promise.all(answers)).entries()) {
       expect(answer.status).toBe(200);
+      places.set(nameOf(at), joined.indexOf(answer.headers.get("x-request-id")!));
       await answer.text();
     }
     await (await refused).text();
     const sent = sentTo(team);
     expect(sent.toSorted()).toEqual(Array.from({ length: count }, (_, at) => nameOf(at)));
+    // Both servers let out the oldest of both, more at a time with each that was served: nobody is overtaken by more.
+    const overtaken = sent.map((name, place) => place - places.get(name)!);
+    expect(Math.max(...overtaken)).toBeLessThanOrEqual(mostOut);
   }, 120_000);
 
   test("after a kill -9 of one server the other one's requests go on, and none of the lost ones is sent", async () => {
