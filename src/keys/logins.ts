@@ -55,8 +55,8 @@ export interface Logins {
   end(token: string): Promise<void>;
 }
 
-/** Seconds. */
-export const loginTimes = { code: 600, interval: 5, access: 3_600 } as const;
+/** Seconds; and days after which a sign-in that nobody renews is over. */
+export const loginTimes = { code: 600, interval: 5, access: 3_600, unusedDays: 30 } as const;
 
 /** No vowels, so that no words come about (RFC 8628, section 6.1). */
 const letters = "BCDFGHJKLMNPQRSTVWXZ";

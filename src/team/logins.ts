@@ -16,7 +16,7 @@ import {
 import { sha256 } from "../net/in/credentials";
 import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
-import { addKey, nowMs } from "./member-changes";
+import { addKey, loginIsOver, nowMs } from "./member-changes";
 
 /** Sign-ins that wait, of everybody and of one network. */
 const [maxWaiting, maxOfNetwork] = [2_000, 30];
@@ -184,8 +184,7 @@ function freeName(tool: string, taken: ReadonlySet<string>): string {
 async function findLogin(sql: TransactionSQL, digest: Buffer): Promise<LoginRow | undefined> {
   const [row] = await sql<LoginRow[]>`SELECT logins.key, keys.member, members.name,
       refresh_sha256 = ${digest} AS "isCurrent", renewed_at < now() - make_interval(secs => ${graceSeconds}) AS "isStale",
-      revoked_at_ms IS NOT NULL OR removed_at_ms IS NOT NULL OR coalesce(expires_at_ms <= ${nowMs(sql)}, false) OR
-        coalesce(keys.created_at_ms + key_days * 86400000::bigint <= ${nowMs(sql)}, false) AS "isGone"
+      revoked_at_ms IS NOT NULL OR removed_at_ms IS NOT NULL OR ${loginIsOver(sql)} AS "isGone"
     FROM dragoman.logins JOIN dragoman.keys ON keys.sha256 = logins.key JOIN dragoman.members ON members.id = keys.member
     WHERE refresh_sha256 = ${digest} OR previous_sha256 = ${digest} FOR UPDATE OF logins`;
   return row;

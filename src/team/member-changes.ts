@@ -6,6 +6,7 @@ import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
 import { dayMs, utcDay } from "../format";
 import { keyExists, keyGone, matchesPattern } from "../keys/client-keys";
+import { loginTimes } from "../keys/logins";
 import {
   type Invitation,
   type InvitationState,
@@ -96,7 +97,7 @@ export async function acceptInvitation(
     WHERE sha256 = ${digest} AND used_at IS NULL AND expires_at > now() AND id = member AND removed_at_ms IS NULL
     RETURNING ${memberColumns(sql)}`;
   if (!row) return undefined;
-  const { ever } = await requireRoom(sql, row.id);
+  const { ever } = await requireRoom(sql, row.id, revision);
   const name = `key-${ever + 1}`;
   await sql`INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revision)
     VALUES (${keyDigest}, ${row.id}, ${name}, ${nowMs(sql)}, ${revision})`;
@@ -136,7 +137,7 @@ export async function addKey(
     WHERE members.id = ${id} AND removed_at_ms IS NULL AND sha256 = ${Buffer.from(by)} AND revoked_at_ms IS NULL`;
   if (!row) throw keyGone();
   requireWithin(memberOf(row), row, wanted);
-  await requireRoom(sql, id);
+  await requireRoom(sql, id, revision);
   const { name, expiresAt } = wanted;
   const models = wanted.models ?? row.own_models;
   const added =
@@ -185,8 +186,21 @@ function requireWithin(
     );
 }
 
-/** @returns How many keys the member has ever had. @throws ProxyError `conflict` */
-async function requireRoom(sql: TransactionSQL, member: string): Promise<{ ever: number }> {
+/** Whether a sign-in of a tool is over by itself: nobody has renewed it for long, or its key has expired. */
+export const loginIsOver = (sql: SQL) => sql`(renewed_at < now() - make_interval(days => ${loginTimes.unusedDays}) OR
+  coalesce(expires_at_ms <= ${nowMs(sql)}, false) OR
+  coalesce(keys.created_at_ms + key_days * 86400000::bigint <= ${nowMs(sql)}, false))`;
+
+/**
+ * Sign-ins of tools that are over make room.
+ * @returns How many keys the member has ever had.
+ * @throws ProxyError `conflict`
+ */
+async function requireRoom(sql: TransactionSQL, member: string, revision: number): Promise<{ ever: number }> {
+  await sql`UPDATE dragoman.keys SET revoked_at_ms = ${nowMs(sql)}, revision = ${revision}
+    FROM dragoman.logins, dragoman.members
+    WHERE logins.key = keys.sha256 AND members.id = keys.member AND keys.member = ${member}
+      AND revoked_at_ms IS NULL AND ${loginIsOver(sql)}`;
   const [row] = await sql<{ ever: number; present: number; today: number }[]>`SELECT count(*)::int AS ever,
       (count(*) FILTER (WHERE revoked_at_ms IS NULL))::int AS present,
       (count(*) FILTER (WHERE created_at_ms > ${nowMs(sql)} - ${dayMs}))::int AS today
@@ -195,7 +209,7 @@ async function requireRoom(sql: TransactionSQL, member: string): Promise<{ ever:
   if (present >= maxMemberKeys)
     throw new ProxyError(
       "conflict",
-      `There are ${maxMemberKeys} keys already, which is the most that a member may have. Revoke one that is not used any more on the page Keys, or let the owner do it; expired ones count too.`,
+      `There are ${maxMemberKeys} keys already, which is the most that a member may have. Revoke one that is not used any more on the page Keys, or let the owner do it. Expired ones count too, but for those of tools that signed in.`,
       { code: "too_many_keys" },
     );
   if (today >= maxDailyKeys)

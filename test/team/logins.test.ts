@@ -1,5 +1,6 @@
 /** Sign-ins of tools by the device flow, with the parts of the protocol by which Claude Code uses them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { maxMemberKeys } from "../../src/keys/members";
 import { sha256 } from "../../src/net/in/credentials";
 import { browserOf, postForm, signedInTool, toolAt } from "../support/device-login";
 import type { TestMember } from "../support/members";
@@ -91,6 +92,27 @@ describeWithDatabases("sign-ins of tools", (postgres) => {
     expect((await tool.ask(tokens.access_token)).status).toBe(401);
     expect(await tool.refresh(tokens.refresh_token)).toMatchObject({ error: "invalid_grant" });
     expect((await postForm(`${server.url}/oauth/revoke`, { token: "unknown" })).status).toBe(200);
+  });
+
+  test("a sign-in that nobody renews for 30 days is over, and takes no room from other keys", async () => {
+    const cleo = await server.addMember("cleo", "cleo-octo");
+    const [used, forgotten] = [
+      await signedInTool(server, cleo.key, "used"),
+      await signedInTool(server, cleo.key, "forgotten"),
+    ];
+    const add = (name: string) =>
+      server.stores.members.createKey(cleo.id, { name, models: null, expiresAt: null, by: sha256(cleo.key) });
+    for (let count = 3; count < maxMemberKeys; count += 1) await add(`spare ${count}`);
+    await expect(add("one too many")).rejects.toThrow(`${maxMemberKeys} keys already`);
+    await postgres.administer(
+      `UPDATE dragoman.logins SET renewed_at = now() - interval '31 days' FROM dragoman.keys
+        WHERE sha256 = logins.key AND name = 'forgotten'`,
+      server.env.DRAGOMAN_DATABASE_URL,
+    );
+    expect(await toolAt(server).refresh(forgotten.refresh_token)).toMatchObject({ error: "invalid_grant" });
+    await add("in its place");
+    expect((await toolAt(other).ask(forgotten.access_token)).status).toBe(401);
+    expect(await toolAt(other).refresh(used.refresh_token)).toMatchObject({ status: 200 });
   });
 
   test("the tool may do no more than the key with which the member confirmed it", async () => {
