@@ -1,10 +1,11 @@
 /** `dragoman uninstall`: takes dragoman off this machine, and says what it removes and what stays. */
 import { existsSync, rmSync } from "node:fs";
 import { clientIds, filesOf } from "../clients/index";
-import { writtenFiles } from "../clients/settings-file/backup";
+import { backupsIn } from "../clients/settings-file/backup";
 import type { Environment } from "../config/environment";
 import { removeDataFolder } from "../config/files";
 import { asProxyError, ProxyError } from "../errors";
+import { writtenProjects } from "./connect/project";
 import { person, placeOf } from "./connect/tools";
 import { undoFiles } from "./connect/undo";
 import { type Installation, type InstallationKind, installationOf } from "./installation";
@@ -42,7 +43,13 @@ export async function uninstall(options: UninstallOptions): Promise<number> {
   const program = kind === "executable" ? command[0] : undefined;
   const service = serviceFiles(environment);
   if (service.length === 0) requireStopped(environment);
-  sayPlan({ service, settings: writtenFiles(environment.home), program, purge, home: environment.home });
+  sayPlan({
+    service,
+    settings: backupsIn(environment.home).map(({ file }) => file),
+    program,
+    purge,
+    home: environment.home,
+  });
   if (!yes && !(await agreed())) {
     say("Nothing was removed.");
     return 1;
@@ -103,12 +110,10 @@ function requireStopped(environment: Environment): void {
 /** @returns False if some settings could not be undone; each is named. */
 async function undoAll(environment: Environment): Promise<boolean> {
   let isDone = true;
-  for (const id of clientIds)
+  const own = clientIds.map((id) => filesOf(id, [], person()).map((file) => placeOf(id, file, environment)));
+  for (const files of [...own, ...writtenProjects(environment).map((file) => [file])])
     try {
-      await undoFiles(
-        filesOf(id, [], person()).map((file) => placeOf(id, file, environment)),
-        false,
-      );
+      await undoFiles(files, false);
     } catch (thrown) {
       say(asProxyError(thrown).message);
       isDone = false;

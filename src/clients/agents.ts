@@ -4,7 +4,7 @@ import { claudeCodeName, codexName, opencodeName } from "./agent-names";
 import { anthropicId } from "./claude-code-names";
 import { type Client, destinationsAt, known, noKey, nothing, type Switch, windowOf } from "./client";
 import { settingAt } from "./edit";
-import { locations } from "./locate";
+import { codexProfile, locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
 
 /** Variables that make Claude Code use a cloud instead of its configured address. (Claude Code's documentation, “Environment variables”.) */
@@ -83,6 +83,10 @@ const claudeCode: Client = {
         says: `${name} in it makes Claude Code use ${cloud}`,
         overrides: true,
       })),
+  },
+  project: {
+    locate: locations["claude-code project"],
+    edits: (header, name) => [{ path: ["env", "ANTHROPIC_CUSTOM_HEADERS"], value: `${header}: ${name}` }],
   },
   switches: claudeCodeSwitches,
   mcp: {
@@ -174,6 +178,11 @@ const codex: Client = {
       return [{ says: isOurs ? says : says + older, overrides: true }];
     },
   },
+  project: {
+    locate: locations["codex project"],
+    edits: (header, name) => [{ path: ["model_providers", "dragoman", "http_headers", header], value: name }],
+    command: (name) => `codex --profile ${codexProfile(name)}`,
+  },
   switches: codexSwitches,
   mcp: {
     path: ["mcp_servers", "dragoman"],
@@ -239,6 +248,10 @@ const opencode: Client = {
         return [];
       return [{ says: `its \`model\` is ${model}, which belongs to another provider`, overrides: true }];
     },
+  },
+  project: {
+    locate: locations["opencode project"],
+    edits: (header, name) => [{ path: ["provider", "dragoman", "options", "headers", header], value: name }],
   },
   mcp: {
     path: ["mcp", "dragoman"],

@@ -78,6 +78,15 @@ export interface McpSetting {
   value(url: string, key: string): object;
 }
 
+/** Settings that a client takes besides its own: they send the header that names a project. */
+export interface ProjectSettings {
+  /** @param folder The one to work in. @param name Of the project. */
+  locate(around: Surroundings, folder: string, name: string): string;
+  edits(header: string, name: string): readonly Edit[];
+  /** How the client is started with them, if it does not take them by itself. */
+  command?(name: string): string;
+}
+
 export interface Client {
   name: string;
   /** The client's dialects. */
@@ -101,6 +110,8 @@ export interface Client {
     /** For a client that rewrites its file at each run: the settings without the client's own state. */
     bookkeeping?(settings: Record<string, unknown>): unknown;
   };
+  /** Missing where a project needs an address of its own. */
+  project?: ProjectSettings;
   /** What `connect` turns on besides. */
   switches?: readonly Switch[];
   /** It can ask dragoman about costs and limits. */

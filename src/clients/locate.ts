@@ -33,11 +33,18 @@ const gemini = ({ home, env }: Surroundings) => join(folder("GEMINI_CLI_HOME")({
 const qwen = folder("QWEN_HOME", ".qwen");
 const pi = folder("PI_CODING_AGENT_DIR", ".pi", "agent");
 
+/** The name of a profile may have letters, digits, - and _. */
+export const codexProfile = (project: string) => project.replace(/[^\w-]/g, "-");
+
 export const locations = {
   "claude-code": (around: Surroundings) => join(claude(around), "settings.json"),
   /** Claude Code keeps its own state there too. */
   "claude-code servers": (around: Surroundings) => join(folder("CLAUDE_CONFIG_DIR")(around), ".claude.json"),
+  "claude-code project": (_: Surroundings, folder: string) => join(folder, ".claude", "settings.local.json"),
   codex: (around: Surroundings) => join(codex(around), "config.toml"),
+  /** A profile: in the files of a project, Codex ignores what concerns providers (0.130 and later). */
+  "codex project": (around: Surroundings, _: string, name: string) =>
+    join(codex(around), `${codexProfile(name)}.config.toml`),
   /** If there are several files, the first is the one that the client itself would change. */
   opencode: (around: Surroundings) => {
     const named = around.env.OPENCODE_CONFIG?.trim();
@@ -45,6 +52,10 @@ export const locations = {
     const places = ["opencode.jsonc", "opencode.json", "config.json"].map((name) =>
       join(configHome(around), "opencode", name),
     );
+    return places.find((place) => existsSync(place)) ?? places[1]!;
+  },
+  "opencode project": (_: Surroundings, folder: string) => {
+    const places = ["opencode.jsonc", "opencode.json"].map((name) => join(folder, name));
     return places.find((place) => existsSync(place)) ?? places[1]!;
   },
   "gemini-cli": (around: Surroundings) => join(gemini(around), "settings.json"),
@@ -72,4 +83,4 @@ export const locations = {
   "qwen-code": (around: Surroundings) => join(qwen(around), "settings.json"),
   aider: ({ home }: Surroundings) => join(home, ".aider.conf.yml"),
   pi: (around: Surroundings) => join(pi(around), "models.json"),
-} satisfies Record<string, (around: Surroundings) => string>;
+} satisfies Record<string, (around: Surroundings, folder: string, name: string) => string>;

@@ -826,20 +826,65 @@ describe("models", () => {
   });
 });
 
-test("a project has an address of its own, and the status line a command; undo takes both away", async () => {
+test("the status line of Claude Code is a command, and undo takes it away", async () => {
   using own = person();
   const path = own.settle("claude-code", settings["claude-code"]!);
   const before = text(path);
-  const { code } = await own.connect("claude-code", "--write", "--project", "web shop", "--statusline");
-  expect(code).toBe(0);
-  const written = JSON.parse(text(path));
-  expect(written.env.ANTHROPIC_BASE_URL).toBe(`${url}/p/web%20shop`);
-  expect(written.statusLine).toEqual({ type: "command", command: "dragoman statusline" });
-  expect(own.status("claude-code")).toBe("here");
+  expect((await own.connect("claude-code", "--write", "--statusline")).code).toBe(0);
+  expect(JSON.parse(text(path)).statusLine).toEqual({ type: "command", command: "dragoman statusline" });
   expect((await own.connect("claude-code", "--undo")).code).toBe(0);
   expect(text(path)).toBe(before);
   expect((await own.connect("codex", "--statusline")).stderr).toContain("--statusline is for claude-code only");
-  expect((await own.connect("codex", "--project", "a/b")).code).toBe(2);
+});
+
+test("a client whose settings cannot name a project gets an address of the project", async () => {
+  using own = person();
+  expect((await own.connect("qwen-code", "--write", "--project", "web shop")).code).toBe(0);
+  expect(text(own.path("qwen-code"))).toContain(`${url}/p/web%20shop`);
+  expect(own.status("qwen-code")).toBe("here");
+  expect((await own.connect("qwen-code", "--project", "a/b")).code).toBe(2);
+});
+
+test.each<[ClientId, file: string, at: string[], value: string]>([
+  ["claude-code", ".claude/settings.local.json", ["env", "ANTHROPIC_CUSTOM_HEADERS"], "x-dragoman-project: web shop"],
+  ["opencode", "opencode.json", ["provider", "dragoman", "options", "headers", "x-dragoman-project"], "web shop"],
+  // Codex ignores providers in the files of a project.
+  [
+    "codex",
+    "~/.codex/web-shop.config.toml",
+    ["model_providers", "dragoman", "http_headers", "x-dragoman-project"],
+    "web shop",
+  ],
+])(
+  "%s: a project is named in %s, and undo in the same folder brings back the same bytes",
+  async (id, file, at, value) => {
+    using own = person();
+    const work = join(own.home, "work");
+    const path = file.startsWith("~/") ? join(own.home, file.slice(2)) : join(work, file);
+    for (const folder of [work, dirname(path)]) mkdirSync(folder, { recursive: true });
+    writeFileSync(path, settings[id]!);
+    const connect = async (cwd: string, ...options: string[]) => {
+      await using command = run(["connect", id, "--project", "web shop", ...options], { env: own.env, cwd });
+      return [await command.exited, command.stderr()] as const;
+    };
+    expect((await connect(work, "--write"))[0]).toBe(0);
+    const written = readSettings(clientOf(id).file!.format, text(path));
+    expect([settingAt(written, at), text(path).includes(key)]).toEqual([value, false]);
+    expect(existsSync(own.path(id))).toBe(false);
+    // Another folder has files of its own.
+    if (!file.startsWith("~/"))
+      expect(await connect(own.home, "--undo", "--yes")).toEqual([0, expect.stringContaining("Nothing to undo")]);
+    expect((await connect(work, "--undo", "--yes"))[0]).toBe(0);
+    expect([text(path), own.backups(id), own.backups(`${id}.project` as ClientId)]).toEqual([settings[id]!, [], []]);
+  },
+);
+
+test("--project takes no options of other settings, and prints what it would write", async () => {
+  using own = person();
+  expect((await own.connect("codex", "--project", "acme", "--mcp")).code).toBe(2);
+  const { stdout, stderr } = await own.connect("codex", "--project", "acme");
+  expect(stdout).toContain('x-dragoman-project = "acme"');
+  expect(stderr).toContain("Then run: codex --profile acme");
 });
 
 describe.each(["claude-code", "codex", "opencode"] as const)("%s asks dragoman by MCP", (id) => {

@@ -306,7 +306,13 @@ function queues(): CrashStore {
 /** The settings of a client, written twice and taken back. @param original What the person had; undefined: no file. */
 function connect(original: string | undefined): CrashStore {
   const placeIn = (folder: string): SettingsFile => ({
-    ...{ client: "claude-code", id: "claude-code", format: "json", home: join(folder, "data"), warn() {} },
+    ...{
+      undoneBy: "dragoman connect claude-code --undo",
+      id: "claude-code",
+      format: "json",
+      home: join(folder, "data"),
+      warn() {},
+    },
     path: join(folder, "home/.claude/settings.json"),
   });
   const edits = (url: string) => [{ path: ["env", "ANTHROPIC_BASE_URL"], value: url }];

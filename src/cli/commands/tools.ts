@@ -26,7 +26,10 @@ const connect = command({
     }),
     statusline: flag("For claude-code: show what the session and its last prompt cost in the status line"),
     mcp: flag("For claude-code, codex, opencode: let the tool ask what is left, what was spent and why, by MCP"),
-    project: text("<name>", "Count these requests for a project, by an address of its own"),
+    project: text(
+      "<name>",
+      "Count requests for a project: those of this folder, or all where the client cannot tell folders apart",
+    ),
     test: flag("Make the test call even if no model is free of charge"),
   },
   run: async (given) => (await import("../connect/connect")).connectFrom(given),

@@ -21,6 +21,7 @@ import { UsageError } from "../usage-error";
 import { type KeyChoice, keyToPrint, keyToWrite } from "./key-choice";
 import { modelsOf, type Offer, pick } from "./models";
 import { freeModel, probe, probeCost } from "./probe";
+import { connectProject } from "./project";
 import { maskSecrets } from "./redact";
 import { orRevoke, person, placeOf, sayIfOpen, takesKeysOf } from "./tools";
 import { undoFiles } from "./undo";
@@ -79,6 +80,12 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     throw new UsageError(
       "--project must be at most 64 letters, digits, spaces and .@+-_, and begin with a letter or digit.",
     );
+  const ownSettings = project === undefined ? undefined : clientOf(id).project;
+  if (project !== undefined && ownSettings) {
+    if ([model, key, from, shell].some((each) => each !== undefined) || test || statusline || mcp || keyHelper)
+      throw new UsageError(`--project only names the project, for ${id}: use it without options of other settings.`);
+    return connectProject({ environment, client: id, project, force, yes }, ownSettings, action);
+  }
   if (keyHelper && (!clientOf(id).asksForKey || action !== "write" || from !== undefined))
     throw new UsageError("--key-helper can only be used with --write, for Claude Code and the server on this machine.");
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);

@@ -73,7 +73,7 @@ export const placeOf = (
   client: ClientId,
   file: Omit<ClientFile, "edits">,
   { home }: Pick<Environment, "home">,
-): SettingsFile => ({ ...file, client, home, warn: say });
+): SettingsFile => ({ ...file, undoneBy: `dragoman connect ${client} --undo`, home, warn: say });
 
 /** Warns of a file that contains a key and that others can read. */
 export function sayIfOpen({ file, open }: Written): void {

@@ -93,12 +93,17 @@ export function findBackup(folder: string, id: string, file: string): { path: st
   );
 }
 
-/** The clients' files that dragoman has written to. @param home The data folder; it is not changed. */
-export function writtenFiles(home: string): string[] {
+/** The clients' files that dragoman has written to, by their names. @param home The data folder; it is not changed. */
+export function backupsIn(home: string): { id: string; file: string }[] {
   const folder = join(home, "connect");
   if (!existsSync(folder)) return [];
-  const names = readdirSync(folder).filter((name) => /-[0-9a-f]{12}\.json$/.test(name));
-  return names.flatMap((name) => readBackup(join(folder, name))?.file ?? []).sort();
+  return readdirSync(folder)
+    .flatMap((name) => {
+      const id = /^(.+)-[0-9a-f]{12}\.json$/.exec(name)?.[1];
+      const file = id && readBackup(join(folder, name))?.file;
+      return file ? [{ id, file }] : [];
+    })
+    .sort((one, other) => (one.file < other.file ? -1 : 1));
 }
 
 /** The target of the client's file if it is a link. @throws ProxyError if it cannot be resolved */

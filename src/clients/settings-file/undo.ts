@@ -5,7 +5,6 @@ import { removeFile, replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
 import { SettingsFault } from "../edit";
 import { readSettings } from "../formats";
-import type { ClientId } from "../index";
 import { type Backup, backupFor, findBackup, inBackups, writeBackup } from "./backup";
 import { type Found, isSame, readFile, settingsText } from "./read";
 import type { Reverted } from "./revert";
@@ -38,7 +37,7 @@ export async function undoSettings(place: SettingsFile, force: boolean): Promise
       return { state, file, kept };
     };
     if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
-    if (!now && !force) throw goneSince(place.client, backup);
+    if (!now && !force) throw goneSince(place.undoneBy, backup);
     const putBack = (kept?: string): Undone => {
       attempt(file, () => restore(backup));
       return done(content === null ? "removed" : "restored", kept);
@@ -46,7 +45,7 @@ export async function undoSettings(place: SettingsFile, force: boolean): Promise
     if (!now || (!backup.mixed && isOurs(place, backup, now))) return putBack();
     const apart = backup.mixed ? undefined : withoutOurEdits(place, backup, now.bytes, false);
     const theirs = apart && "text" in apart ? apart.text : undefined;
-    if (theirs === undefined && !force) throw changedSince(place.client, backup, apart);
+    if (theirs === undefined && !force) throw changedSince(place.undoneBy, backup, apart);
     const kept = theirs === undefined ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
     if (kept) replaceFile(kept, now.bytes, 0o600);
     const forced = theirs === undefined ? withoutOurEdits(place, backup, now.bytes, true) : undefined;
@@ -96,7 +95,7 @@ function attempt(file: string, write: () => void): void {
   }
 }
 
-const forceOf = (id: ClientId) => `\`dragoman connect ${id} --undo --force\``;
+const forceOf = (undoneBy: string) => `\`${undoneBy} --force\``;
 
 /** What `--undo` does, for messages. */
 const whatWas = ({ at, content }: Backup) =>
@@ -104,22 +103,22 @@ const whatWas = ({ at, content }: Backup) =>
     ? "removes the file, because there was none before"
     : `restores the file of ${at.slice(0, 16).replace("T", " ")} UTC`;
 
-function goneSince(id: ClientId, backup: Backup): ProxyError {
+function goneSince(undoneBy: string, backup: Backup): ProxyError {
   return new ProxyError(
     "conflict",
     backup.content === null
-      ? `${backup.file} no longer exists, so nothing was done. ${forceOf(id)} deletes its backup.`
-      : `${backup.file} no longer exists, so nothing was done. To get it back, run ${forceOf(id)}: it ${whatWas(backup)}.`,
+      ? `${backup.file} no longer exists, so nothing was done. ${forceOf(undoneBy)} deletes its backup.`
+      : `${backup.file} no longer exists, so nothing was done. To get it back, run ${forceOf(undoneBy)}: it ${whatWas(backup)}.`,
   );
 }
 
 /** @param apart Undefined if the changes cannot be separated. */
-function changedSince(id: ClientId, backup: Backup, apart: Reverted | undefined): ProxyError {
+function changedSince(undoneBy: string, backup: Backup, apart: Reverted | undefined): ProxyError {
   const changed = apart && "changed" in apart ? apart.changed.join(", ") : undefined;
   return new ProxyError(
     "conflict",
     changed === undefined
-      ? `${backup.file} was changed after dragoman wrote to it, and dragoman's settings cannot be separated from the other changes, so the file was not changed. Either remove the dragoman entries yourself, or run ${forceOf(id)}: it removes them if it can, otherwise ${whatWas(backup)}, and keeps a copy of the present file.`
-      : `${backup.file} was not changed: settings that dragoman wrote there were changed since (${changed}). Run ${forceOf(id)} to undo those too: everything else in the file stays, and a copy of the file is kept.`,
+      ? `${backup.file} was changed after dragoman wrote to it, and dragoman's settings cannot be separated from the other changes, so the file was not changed. Either remove the dragoman entries yourself, or run ${forceOf(undoneBy)}: it removes them if it can, otherwise ${whatWas(backup)}, and keeps a copy of the present file.`
+      : `${backup.file} was not changed: settings that dragoman wrote there were changed since (${changed}). Run ${forceOf(undoneBy)} to undo those too: everything else in the file stays, and a copy of the file is kept.`,
   );
 }

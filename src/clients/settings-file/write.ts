@@ -5,14 +5,15 @@ import { replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
 import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, withEdits } from "../formats";
-import type { ClientFile, ClientId } from "../index";
+import type { ClientFile } from "../index";
 import { type Backup, backupFor, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
 import { type Reverted, revertValues } from "./revert";
 
 /** A client's file, and the data folder for its backup. */
 export interface SettingsFile extends Omit<ClientFile, "edits"> {
-  client: ClientId;
+  /** The command that restores it: `dragoman connect codex --undo`. */
+  undoneBy: string;
   /** The data folder. */
   home: string;
   /** Called with warnings for the person. */
