@@ -1,5 +1,6 @@
 /** Defines an endpoint once: its path, input and output. Validation, types and documents follow from the definition. */
 import { z } from "zod";
+import { type Awaitable, whenKnown } from "./awaitable";
 import { explain, formatPath } from "./config/schema-errors";
 import { type ErrorKind, ProxyError } from "./errors";
 import { lazy } from "./lazy";
@@ -33,7 +34,7 @@ export interface EndpointDocument {
 export type Endpoint<Context, Columns = unknown> = EndpointDocument &
   Columns & {
     /** Validates and answers. @throws ProxyError `invalid_request` that names the parameter. */
-    run(context: Context & { params: Record<string, string> }): Promise<Response>;
+    run(context: Context & { params: Record<string, string> }): Awaitable<Response>;
   };
 
 type NamesIn<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
@@ -78,7 +79,7 @@ interface Definition<
       query: z.output<Query>;
       body: z.output<Body>;
     },
-  ): Response | z.input<Result> | Promise<Response | z.input<Result>>;
+  ): Awaitable<Response | z.input<Result>>;
 }
 
 /** The schema of a missing query or body. */
@@ -131,27 +132,30 @@ export const endpointsOf =
       get otherAnswers() {
         return madeOf(definition.otherAnswers);
       },
-      async run(context: Context & { params: Record<string, string> }) {
-        if (isPlain) return answerOf(await handle(context as Parameters<typeof handle>[0]));
-        const { request } = context;
-        const schemas = {
-          params: madeOf(definition.params),
-          query: madeOf(definition.query),
-          body: madeOf(definition.body),
-        };
-        const params = schemas.params ? parseInput(context.params, schemas.params) : {};
-        const query = schemas.query ? read(request.url, schemas.query) : {};
-        const body = schemas.body ? parseInput((await readJson(request, maxBodyBytes)).body, schemas.body) : {};
-        if (schemas.body) context.requireStillAllowed?.();
-        const inputs = { params: { ...context.params, ...params }, query, body };
-        const result = await handle({
-          ...context,
-          ...(inputs as Pick<Parameters<typeof handle>[0], keyof typeof inputs>),
-        });
-        return answerOf(result);
-      },
+      run: (context: Context & { params: Record<string, string> }) =>
+        isPlain
+          ? whenKnown<Response | z.input<Result>, Response>(handle(context as Parameters<typeof handle>[0]), answerOf)
+          : runValidated(context),
     };
-    function answerOf(result: Awaited<ReturnType<typeof handle>>): Response {
+    async function runValidated(context: Context & { params: Record<string, string> }): Promise<Response> {
+      const { request } = context;
+      const schemas = {
+        params: madeOf(definition.params),
+        query: madeOf(definition.query),
+        body: madeOf(definition.body),
+      };
+      const params = schemas.params ? parseInput(context.params, schemas.params) : {};
+      const query = schemas.query ? read(request.url, schemas.query) : {};
+      const body = schemas.body ? parseInput((await readJson(request, maxBodyBytes)).body, schemas.body) : {};
+      if (schemas.body) context.requireStillAllowed?.();
+      const inputs = { params: { ...context.params, ...params }, query, body };
+      const result = await handle({
+        ...context,
+        ...(inputs as Pick<Parameters<typeof handle>[0], keyof typeof inputs>),
+      });
+      return answerOf(result);
+    }
+    function answerOf(result: Response | z.input<Result>): Response {
       return result instanceof Response ? result : Response.json(result, { headers });
     }
   };

@@ -20,11 +20,11 @@ export interface Answers<Row> {
   answer(row: Row, request: Request, params: Record<string, string>): Response | Promise<Response>;
   /** For a path of no row, or with a method that none of its rows has. @param rows Those of the path. */
   miss(request: Request, rows: readonly Row[]): Response | Promise<Response>;
-  /** For what the others throw. */
+  /** For what the others throw at a path with parameters. At other paths it is thrown on. */
   fail(thrown: unknown, request: Request): Response;
 }
 
-/** Answers requests by the row of their method and path. GET implies HEAD. */
+/** Answers requests by the row of their method and path. GET implies HEAD. @throws What `answer` throws. */
 export function matcherOf<Row extends Route>(
   rows: readonly Row[],
   { answer, miss, fail }: Answers<Row>,
@@ -32,14 +32,9 @@ export function matcherOf<Row extends Route>(
   // Loaded with the first request for another path: it and what it brings along take a seventh of a start.
   const router = lazy(async () => routerOf(rows, (await import("elysia")).Elysia, { answer, miss, fail }));
   const fixed = new Map(rows.filter(isFixed).map((row) => [`${row.method} ${row.path}`, row]));
-  return async (request) => {
+  return (request) => {
     const row = fixed.get(`${request.method} ${pathOfUrl(request.url)}`);
-    if (row === undefined) return (await router()).handle(request);
-    try {
-      return await answer(row, request, noParams);
-    } catch (thrown) {
-      return fail(thrown, request);
-    }
+    return row === undefined ? router().then((found) => found.handle(request)) : answer(row, request, noParams);
   };
 }
 

@@ -164,13 +164,13 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
   );
   const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, fail));
 
-  const answer = async (sent: Request, peer: string | null, connection: ClientConnection): Promise<Response> => {
+  const answer = async (sent: Request, connection: ClientConnection): Promise<Response> => {
     const request = ofProject(sent);
     const lists = currentLists();
     let requestId = "";
     let response: Response;
     try {
-      const caller = inspect(request, peer, lists, connection);
+      const caller = inspect(request, lists, connection);
       requestId = caller.requestId;
       // The admin API authorizes the caller before it refuses a method.
       const path = pathOfUrl(request.url);
@@ -191,16 +191,11 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
     response.headers.set("x-request-id", requestId || crypto.randomUUID());
     // The next request on this connection could come when it is being closed.
     if (app.draining) response.headers.set("connection", "close");
-    return response;
-  };
-  return async (request: Request, server: Bun.Server<SocketHandlers>): Promise<Response> => {
-    const socketPeer = server.requestIP(request)?.address ?? null;
-    const peer = app.trustedProxies ? app.trustedProxies.clientOf(socketPeer, request.headers) : socketPeer;
-    const connection = new HttpConnection(request, server, peer, answer, app);
-    const response = await answer(request, peer, connection);
     connection.answered(response);
     return response;
   };
+  return (request: Request, server: Bun.Server<SocketHandlers>): Promise<Response> =>
+    answer(request, new HttpConnection(request, server, answer, app));
 }
 
 /**
@@ -209,16 +204,25 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
  */
 class HttpConnection implements ClientConnection {
   readonly isSocket = false;
+  #peer: string | null | undefined;
   #isLifted = false;
   #isStream = false;
 
   constructor(
     readonly request: Request,
     readonly server: Bun.Server<SocketHandlers>,
-    readonly peer: string | null,
-    readonly answer: (message: Request, peer: string | null, connection: ClientConnection) => Promise<Response>,
-    readonly app: Pick<Server, "limits" | "draining">,
+    readonly answer: (message: Request, connection: ClientConnection) => Promise<Response>,
+    readonly app: Pick<Server, "limits" | "draining" | "trustedProxies">,
   ) {}
+
+  get peer(): string | null {
+    if (this.#peer === undefined) {
+      const { app, request, server } = this;
+      const address = server.requestIP(request)?.address ?? null;
+      this.#peer = app.trustedProxies ? app.trustedProxies.clientOf(address, request.headers) : address;
+    }
+    return this.#peer;
+  }
 
   keepOpen(): void {
     this.#isLifted = true;
@@ -230,7 +234,7 @@ class HttpConnection implements ClientConnection {
     return () => this.#limit();
   }
 
-  /** To be called with the response, before Bun gets it. The events of a live page never end by themselves. */
+  /** The events of a live page never end by themselves. */
   answered({ headers }: Response): void {
     if (!this.#isLifted || this.#isStream) return;
     const isEvents = headers.get("content-type")?.startsWith("text/event-stream") ?? false;
@@ -246,16 +250,18 @@ class HttpConnection implements ClientConnection {
   }
 
   upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean {
-    const data = serve((message, fixups) => this.answer(message, this.peer, { ...overSocket, fixups }));
+    const { peer } = this;
+    const data = serve((message, fixups) => this.answer(message, { ...overSocket, peer, fixups }));
     return this.server.upgrade(this.request, { data });
   }
 }
 
 /** The connection of a WebSocket's message. */
-const overSocket: ClientConnection = {
+const overSocket: Omit<ClientConnection, "peer"> = {
   isSocket: true,
   keepOpen() {},
   streams: () => () => {},
+  answered() {},
   upgrade: () => false,
 };
 

@@ -1,6 +1,7 @@
 /** Answers the requests of clients: finds the row of a path in any of its spellings, and what a path without a row comes closest to. */
 import { geminiAlphaPath, geminiPath, modelsPath, telemetryPaths } from "../api-paths";
 import type { Server } from "../app";
+import type { Awaitable } from "../awaitable";
 import type { KeyedCaller } from "../keys/client-keys";
 import { lazy } from "../lazy";
 import { type Answers, matcherOf, methodsOf, type Route } from "../matcher";
@@ -27,7 +28,7 @@ const spellings = (path: string) => {
 };
 
 interface SpelledRoute extends Route {
-  answer(request: Request, caller: KeyedCaller, server: Server, params: Record<string, string>): Promise<Response>;
+  answer(request: Request, caller: KeyedCaller, server: Server, params: Record<string, string>): Awaitable<Response>;
 }
 
 /** A handler has what the person may use whose key was sent. */

@@ -5,9 +5,10 @@ import { longTexts } from "../dialects/long-texts";
 import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
 import type { ClientConnection } from "../net/in/guard";
+import { readRequestBody } from "../net/in/request-body";
 import type { ReadText } from "../net/json/json-skeleton";
 import { idOf } from "./hints";
-import { type AddressMembers, type Facts, type Incoming, readFacts, readIncoming } from "./incoming";
+import { type AddressMembers, type Facts, type Incoming, incomingOf, readFacts } from "./incoming";
 import type { Initiator } from "./initiator";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
@@ -27,20 +28,20 @@ interface ReadRequest {
 
 /**
  * Reads the body of a request for a reply.
- * @param inAddress For a dialect whose address names the model.
- * @throws ProxyError as {@link readIncoming}.
+ * @param inAddress For a dialect whose address names the model. @param initiator In place of what the request shows.
+ * @throws ProxyError as {@link readRequestBody} and {@link incomingOf}.
  */
 export async function readRequest(
   running: RunningRequest,
   request: Request,
   { connection, key }: KeyedCaller,
   dialect: ClientDialect,
-  inAddress?: AddressMembers,
+  { inAddress, initiator }: { inAddress?: AddressMembers; initiator?: Initiator } = {},
 ): Promise<ReadRequest> {
-  const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
+  const incoming = incomingOf(await readRequestBody(request, longTexts[dialect], running.held), inAddress);
   connection.keepOpen();
   running.record.setRequest(incoming);
-  return { running, request, connection, key, dialect, incoming };
+  return { running, request, connection, key, dialect, incoming, initiator };
 }
 
 export class Exchange {

@@ -223,7 +223,7 @@ async function sendWith<Answer>(
   requireOwnAccount(account, running);
   const session = account.presentSession() ?? (await sessionOf(account, record, timeoutMs));
   if ("remedy" in session) return session;
-  const overage = await overageError(parts, account, target);
+  const overage = mayBeOverage(parts, account, target) ? await overageError(parts, account, target) : undefined;
   if (overage) return { remedy: "next-account", error: overage };
   const reserved = running.budget.reserve(account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
@@ -261,12 +261,10 @@ export function requireOwnAccount({ id, member }: Account, running: RunningReque
 }
 
 /** With `neverOverage`, an account whose quota is not known yet is asked for it before it is charged. */
-async function overageError(
-  { config, pool }: Scope,
-  account: Account,
-  { model }: Target,
-): Promise<ProxyError | undefined> {
-  if (!config.current.neverOverage || !model.price.premium || account.knownQuota) return undefined;
+const mayBeOverage = ({ config }: Scope, { knownQuota }: Account, { model }: Target): boolean =>
+  config.current.neverOverage && model.price.premium && !knownQuota;
+
+async function overageError({ pool }: Scope, account: Account, { model }: Target): Promise<ProxyError | undefined> {
   try {
     await account.quota();
   } catch (thrown) {

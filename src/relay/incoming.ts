@@ -33,7 +33,11 @@ export async function readIncoming(
   inAddress?: AddressMembers,
   held?: HeldBytes,
 ): Promise<Incoming> {
-  const read = await readRequestBody(request, longTexts, held);
+  return incomingOf(await readRequestBody(request, longTexts, held), inAddress);
+}
+
+/** @throws ProxyError `invalid_request` for what names no model. */
+export function incomingOf(read: RequestBody, inAddress?: AddressMembers): Incoming {
   const body = inAddress ? { ...read.body, ...inAddress } : read.body;
   refuseOtherModel(body);
   if (typeof body.model !== "string" || body.model === "")
@@ -48,7 +52,7 @@ export async function readIncoming(
     );
   if (body.stream != null && typeof body.stream !== "boolean")
     throw new ProxyError("invalid_request", "`stream` must be true or false.", { param: "stream" });
-  return { ...read, body, model: body.model, stream: body.stream === true };
+  return { bytes: read.bytes, skeleton: read.skeleton, body, model: body.model, stream: body.stream === true };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The model that a client names: one of GitHub Copilot's, or one of a provider. */
 import type { Scope } from "../app";
+import { type Awaitable, orElse, whenKnown } from "../awaitable";
 import { idFromClaudeCode } from "../clients/claude-code-names";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
@@ -37,10 +38,8 @@ const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = {
 };
 
 /** A client may name any model of a provider, because the list of a provider may be incomplete. @throws ProxyError as {@link findModel}. */
-export async function findNamedModel(
-  parts: NamedModelParts,
-  { client, key, ...asked }: AskedModel,
-): Promise<NamedModel> {
+export function findNamedModel(parts: NamedModelParts, asked: AskedModel): Awaitable<NamedModel> {
+  const { client, key } = asked;
   const name = client === "messages" ? idFromClaudeCode(asked.name) : asked.name;
   const { catalogue, config, providerModels } = parts;
   const present = catalogue.presentModels();
@@ -56,29 +55,29 @@ export async function findNamedModel(
   const aliases = [key?.modelAliases ?? {}, config.current.modelAliases];
   const alias = aliasOf(name, ...aliases);
   const aliased = alias === undefined ? undefined : isAutoName(alias) ? autoNamed(parts) : providerModels.find(alias);
-  if (aliased) return listed(present ?? (await listOrNothing(parts)), name) ?? aliased;
-  const models = present ?? (await catalogue.models());
-  const findIn = (list: readonly Model[]) =>
-    findModel(name, list, ...aliases, vendorAliases[client]?.(name, list) ?? {});
-  const model = await foundOrLater(findIn, models, catalogue);
-  return { model, upstreamModel: model };
+  if (aliased) return whenKnown(present ?? listOrNothing(parts), (models) => listed(models, name) ?? aliased);
+  const findIn = (list: readonly Model[]): NamedModel => {
+    const model = findModel(name, list, ...aliases, vendorAliases[client]?.(name, list) ?? {});
+    return { model, upstreamModel: model };
+  };
+  return whenKnown(present ?? catalogue.models(), (models) => foundOrLater(findIn, models, catalogue));
 }
 
 /** A list may lack a model that the next one has, so a missing name is looked for in one more. */
-async function foundOrLater(
-  findIn: (list: readonly Model[]) => Model,
+const foundOrLater = (
+  findIn: (list: readonly Model[]) => NamedModel,
   models: readonly Model[],
   catalogue: NamedModelParts["catalogue"],
-): Promise<Model> {
-  try {
-    return findIn(models);
-  } catch (thrown) {
-    const later =
-      thrown instanceof ProxyError && thrown.kind === "not_found" ? await catalogue.modelsForMissing() : undefined;
-    if (!later) throw thrown;
-    return findIn(later);
-  }
-}
+): Awaitable<NamedModel> =>
+  orElse(
+    () => findIn(models),
+    async (thrown) => {
+      const isMissing = thrown instanceof ProxyError && thrown.kind === "not_found";
+      const later = isMissing ? await catalogue.modelsForMissing() : undefined;
+      if (!later) throw thrown;
+      return findIn(later);
+    },
+  );
 
 function listed(models: readonly Model[], name: string): NamedModel | undefined {
   const model = findListed(name, models);
@@ -86,11 +85,11 @@ function listed(models: readonly Model[], name: string): NamedModel | undefined 
 }
 
 /** `auto` may be asked for also where no list shows that it is offered. */
-export async function autoNamed(parts: NamedModelParts): Promise<NamedModel> {
-  const models = parts.catalogue.presentModels() ?? (await parts.catalogue.models());
-  const model = findListed(autoId, models) ?? autoModel(models);
-  return { model, upstreamModel: model };
-}
+export const autoNamed = ({ catalogue }: NamedModelParts): Awaitable<NamedModel> =>
+  whenKnown(catalogue.presentModels() ?? catalogue.models(), (models) => {
+    const model = findListed(autoId, models) ?? autoModel(models);
+    return { model, upstreamModel: model };
+  });
 
 /** The accounts' models; none while no account can list them, when providers still serve. */
 export async function listOrNothing({ catalogue }: NamedModelParts): Promise<Model[]> {

@@ -1,6 +1,7 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 
 import { callLimits, type Scope } from "../app";
+import type { Awaitable } from "../awaitable";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { promptHeadOf } from "../dialects/overview";
@@ -44,7 +45,7 @@ import { orWait } from "./waiting";
  * @param inAddress For a dialect whose address names the model.
  * @throws ProxyError for the server to send in the client's dialect; its row is written.
  */
-export async function relay(
+export function relay(
   parts: Scope,
   request: Request,
   caller: KeyedCaller,
@@ -52,13 +53,7 @@ export async function relay(
   inAddress?: AddressMembers,
 ): Promise<Response> {
   const running = openRequest(parts, request, caller, dialect);
-  const { exchange, answer } = await answered(parts, running, request, caller, dialect, { inAddress });
-  if (dialect !== "messages") return answer;
-  // The owner chose the model, so the limits of the client's key are none for it.
-  const judge = { ...caller, key: undefined };
-  const ask = async (question: Request, own: RunningRequest) =>
-    (await answered(parts, own, question, judge, dialect, { initiator: judging })).answer;
-  return judged(parts, exchange, ask, answer);
+  return answered(parts, running, request, caller, dialect, { inAddress });
 }
 
 /** @throws ProxyError for the client; the row is written. */
@@ -68,20 +63,28 @@ async function answered(
   request: Request,
   caller: KeyedCaller,
   dialect: ClientDialect,
-  { inAddress, initiator }: { inAddress?: AddressMembers; initiator?: Initiator },
-): Promise<{ exchange: Exchange; answer: Response }> {
+  given: { inAddress?: AddressMembers; initiator?: Initiator },
+): Promise<Response> {
+  let exchange: Exchange;
+  let answer: Response;
   try {
-    const read = { ...(await readRequest(running, request, caller, dialect, inAddress)), initiator };
+    const read = await readRequest(running, request, caller, dialect, given);
     const codec = codecs[dialect];
     codec.checkRequest(read.incoming.body);
     const summary = codec.compaction?.inWords.request(read.incoming.body);
-    const exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
+    exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
     const serveOnce = () =>
       withFallbacks(parts, exchange, (target, first) => byModelOrAuto(parts, exchange, target, first));
-    return { exchange, answer: await orWait(parts, exchange, serveOnce) };
+    answer = await orWait(parts, exchange, serveOnce);
   } catch (thrown) {
     throw running.fail(thrown);
   }
+  if (dialect !== "messages" || given.initiator) return answer;
+  // The owner chose the model, so the limits of the client's key are none for it.
+  const judge = { ...caller, key: undefined };
+  const ask = (question: Request, own: RunningRequest) =>
+    answered(parts, own, question, judge, dialect, { initiator: judging });
+  return judged(parts, exchange, ask, answer);
 }
 
 const judging = { initiator: "agent", reason: "it judges the tool uses of auto mode", kind: "judge" } as const;
@@ -115,26 +118,24 @@ export async function relayToProvider(
  * The answer of this model, or of the one that Auto chooses.
  * @param first The model in whose place it serves.
  */
-async function byModelOrAuto(
+function byModelOrAuto(
   parts: Scope,
   exchange: Exchange,
   target: ChatTarget,
   first: ChatTarget | undefined,
-): Promise<Response> {
+): Awaitable<Response> {
   requireFurtherModels(exchange.key, target.provider, exchange.incoming.body);
   const answerBy = (chosen: ChatTarget) =>
     exchange.reshape ? compact(parts, exchange, chosen) : serve(parts, exchange, chosen);
   // A request that asks for nothing needs no choice.
   const isAuto = isAutoTarget(target) && !asksNothing(exchange, target, true);
   if (isAuto) return serveByAuto(parts, exchange, first === target ? undefined : first, answerBy);
-  try {
-    return await answerBy(target);
-  } catch (thrown) {
+  return answerBy(target).catch((thrown: unknown) => {
     const isAutoOnly = thrown instanceof ProxyError && thrown.details.code === autoOnlyCode;
     if (!parts.config.current.autoWhenOnly || !isAutoOnly) throw thrown;
     exchange.running.passOver({ model: target.model.id, status: thrown.status, why: thrown.message });
     return serveByAuto(parts, exchange, undefined, answerBy);
-  }
+  });
 }
 
 /**
@@ -193,8 +194,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
     hourCache: promptCache === "1h" && !isProvided(target),
     refusedBetas: parts.unsupportedParams.known(target.model.id).flatMap((pattern) => betaIn(pattern) ?? []),
   };
-  const affine = affinityOf(parts, exchange);
-  const affinity = affine instanceof Promise ? await affine : affine;
+  const affinity = await affinityOf(parts, exchange);
   const call = isPassed
     ? passthrough(exchange, target, options)
     : translation(exchange, target, options, {
@@ -246,7 +246,7 @@ function outgoingOf(
 }
 
 /** Sends the call, and makes the client's answer of what comes back. @throws ProxyError */
-async function sendCall(
+function sendCall(
   parts: Scope,
   exchange: Exchange,
   target: ChatTarget,
@@ -259,9 +259,9 @@ async function sendCall(
     const answer = incoming.stream
       ? await respondStream(parts, { ...reply, clientGone: request.signal, connection })
       : await respondFull(reply);
-    return isProvided(target) ? withHeaders(answer, target.provider, response) : answer;
+    return running.budget.addTo(isProvided(target) ? withHeaders(answer, target.provider, response) : answer);
   };
-  return running.budget.addTo(await send(parts, { target, outgoing, running, request, accept }));
+  return send(parts, { target, outgoing, running, request, accept });
 }
 
 /** Watches an answer of GitHub Copilot for what is new in it, once a minute. Undefined for all others. */

@@ -4,6 +4,7 @@ import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/errors";
 import { isLoopbackAddress } from "../../src/net/address";
 import { foreignPage, inspect, refuseMethods, refuseStrangers } from "../../src/net/in/guard";
+import { noConnection } from "../support/exchange";
 
 const origins = new Set(["http://localhost:3000"]);
 
@@ -12,7 +13,8 @@ function callerOf(
   { peer = "127.0.0.1" as string | null, hosts = new Set<string>(), bound = undefined as string | undefined } = {},
 ) {
   const request = new Request("http://placeholder/v1/models", { headers: { host: "localhost:4141", ...headers } });
-  return inspect(request, peer, { hosts, origins, bound });
+  const connection = { ...noConnection, peer };
+  return inspect(request, { hosts, origins, bound }, connection);
 }
 
 function refusalOf(headers: Record<string, string>): string {

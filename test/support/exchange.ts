@@ -13,7 +13,15 @@ export interface Recorded {
 }
 
 const request = new Request("http://localhost", { method: "POST" });
-const connection = { isSocket: false, keepOpen() {}, streams: () => () => {}, upgrade: () => false };
+/** Of no socket. */
+export const noConnection = {
+  isSocket: false,
+  peer: null,
+  answered() {},
+  keepOpen() {},
+  streams: () => () => {},
+  upgrade: () => false,
+};
 
 export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchange: Exchange; recorded: Recorded } {
   const recorded: Recorded = { fixups: [], dropped: [], events: [] };
@@ -33,5 +41,8 @@ export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchan
   };
   const addEvent = (event: ReplyEvent) => void (event.type === "block-delta" || recorded.events.push(event));
   const running = { record, addEvent } as unknown as RunningRequest;
-  return { exchange: new Exchange({ running, request, connection, key: undefined, dialect, incoming }), recorded };
+  return {
+    exchange: new Exchange({ running, request, connection: noConnection, key: undefined, dialect, incoming }),
+    recorded,
+  };
 }

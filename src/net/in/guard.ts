@@ -11,8 +11,8 @@ import { forwardedBy } from "./forwarding";
 export interface Caller {
   /** Generated here: a client's `x-request-id` is not trusted. It begins with the time, so that new rows are appended to its index. */
   requestId: string;
-  /** The socket's address; null when it is not known. */
-  peer: string | null;
+  /** As in {@link ClientConnection}. */
+  readonly peer: string | null;
   /** The call was made by a web page of another origin. */
   foreign: boolean;
   /** The Origin header, where a browser sent one. */
@@ -35,12 +35,16 @@ export interface Visitor extends Caller {
 export interface ClientConnection {
   /** The request came as a message of a WebSocket. */
   readonly isSocket: boolean;
+  /** The client's address; null when it is not known. Found when it is first asked for: model routes seldom do. */
+  readonly peer: string | null;
   /** Names of the changes that were made to the request before it came here; undefined for none. */
   readonly fixups?: readonly string[];
   /** Lifts the listener's idle limit until the answer is there, because models may think for longer, and a database too. */
   keepOpen(): void;
   /** The answer is a stream: the limit stays lifted until what this returns is called. */
   streams(): () => void;
+  /** To be called with the response, before it is sent. */
+  answered(response: Response): void;
   /**
    * Makes the connection a WebSocket; false if it cannot become one.
    * @param serve Handles the socket. It is given a function that answers a request as the listener would, after the same checks.
@@ -68,15 +72,10 @@ export interface GuardLists {
 
 /**
  * The caller of a request. Must run before routing and before anything is awaited.
- * @param peer The socket's address; null (gone already, or no socket) counts as remote.
+ * @param connection Whose peer is null (gone already, or no socket), counts as remote.
  * @throws ProxyError 400 for a Host that could mislead routing.
  */
-export function inspect(
-  request: Request,
-  peer: string | null,
-  lists: GuardLists,
-  connection: ClientConnection = noConnection,
-): Visitor {
+export function inspect(request: Request, lists: GuardLists, connection: ClientConnection): Visitor {
   const hostHeader = request.headers.get("host");
   const host = judgeHost(hostHeader, lists);
   // A malformed Host makes `request.url` a bare path, and a router would then use another path than the one that was checked.
@@ -85,7 +84,7 @@ export function inspect(
 
   const origin = request.headers.get("origin");
   const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
-  return new InspectedCaller(request.headers, peer, foreign, origin, host.kind, host.name, connection);
+  return new InspectedCaller(request.headers, foreign, origin, host.kind, host.name, connection);
 }
 
 interface JudgedHost {
@@ -108,20 +107,12 @@ function judgeHost(header: string | null, lists: GuardLists): JudgedHost | undef
   return lastJudged;
 }
 
-const noConnection: ClientConnection = {
-  isSocket: false,
-  keepOpen() {},
-  streams: () => () => {},
-  upgrade: () => false,
-};
-
 class InspectedCaller implements Visitor {
   readonly requestId = Bun.randomUUIDv7();
   readonly #headers: Headers;
 
   constructor(
     headers: Headers,
-    readonly peer: string | null,
     readonly foreign: boolean,
     readonly origin: string | null,
     readonly host: HostKind,
@@ -129,6 +120,10 @@ class InspectedCaller implements Visitor {
     readonly connection: ClientConnection,
   ) {
     this.#headers = headers;
+  }
+
+  get peer(): string | null {
+    return this.connection.peer;
   }
 
   /** Reads every header, so it is found only for those who ask: model routes do not. */

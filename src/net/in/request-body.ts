@@ -37,7 +37,7 @@ export async function readRequestBody(
   longTexts: MarkPlace | undefined,
   held?: HeldBytes,
 ): Promise<RequestBody> {
-  const bytes = await readUtf8(request, bodyLimit, held);
+  const bytes = asUtf8(await readBytes(request, bodyLimit, held));
   const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
   const body = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
   if (longTexts && skeleton) fillExcept(body, skeleton, longTexts);
@@ -53,14 +53,12 @@ export async function readJson(
   max = bodyLimit,
   held?: HeldBytes,
 ): Promise<Omit<RequestBody, "skeleton">> {
-  const bytes = await readUtf8(request, max, held);
+  const bytes = asUtf8(await readBytes(request, max, held));
   return { bytes, body: bodyObject(parseJson(bodyText(bytes))) };
 }
 
-/** The request's body without a byte order mark. */
-async function readUtf8(request: Request, max: number, held: HeldBytes | undefined): Promise<Uint8Array> {
-  refuseCharsets(request.headers);
-  const sent = await readBytes(request, max, held);
+/** The body without a byte order mark. */
+function asUtf8(sent: Uint8Array): Uint8Array {
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
   if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
@@ -82,7 +80,8 @@ function refuseCharsets(headers: Headers): void {
     throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
 }
 
-async function readBytes(request: Request, max: number, held?: HeldBytes): Promise<Uint8Array> {
+function readBytes(request: Request, max: number, held?: HeldBytes): Promise<Uint8Array> {
+  refuseCharsets(request.headers);
   const tooLarge = () =>
     new ProxyError("too_large", `The request body is over ${max / 1024 / 1024} MiB.`, {
       headers: { connection: "close" },
@@ -96,7 +95,7 @@ async function readBytes(request: Request, max: number, held?: HeldBytes): Promi
   }
   const sent = limitBytes(request.body ?? [], max, tooLarge);
   const plain = encoding === undefined ? sent : limitBytes(decompress(sent, encoding), max, tooLarge);
-  return Buffer.concat(await Array.fromAsync(held ? heldPieces(plain, held) : plain));
+  return Array.fromAsync(held ? heldPieces(plain, held) : plain).then((pieces) => Buffer.concat(pieces));
 }
 
 async function* heldPieces(pieces: AsyncIterable<Uint8Array>, held: HeldBytes): AsyncGenerator<Uint8Array, void> {

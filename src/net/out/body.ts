@@ -26,9 +26,10 @@ export interface ResponseBody {
   /**
    * All of it as text, in place of `read`; missing where it is no small body of a known length. A reader costs more than all
    * else that is done with such a body.
-   * @throws As `read`.
+   * @param max Bytes.
+   * @throws As `read`, and ProxyError `upstream` when it is larger.
    */
-  readonly text?: () => Promise<string>;
+  readonly text?: (max: number) => Promise<string>;
   /** Aborts when the call ends before its body does, by one of its limits or by its caller; its reason is what `read` throws. */
   readonly signal: AbortSignal;
   /** Stops reading and closes the connection. */
@@ -71,7 +72,7 @@ class OpenBody implements ResponseBody {
   ) {
     this.#source = source;
     this.signal = clock.signal;
-    this.text = isSmall(source) ? () => this.#readAtOnce() : undefined;
+    this.text = isSmall(source) ? (max) => this.#readAtOnce(max) : undefined;
   }
 
   async read(): Promise<Uint8Array | undefined> {
@@ -103,10 +104,12 @@ class OpenBody implements ResponseBody {
   }
 
   /** The signal of the call ends this too. */
-  async #readAtOnce(): Promise<string> {
+  async #readAtOnce(max: number): Promise<string> {
     this.clock.awaits();
     try {
-      return await this.#source.text!();
+      const text = await this.#source.text!();
+      if (text.length > max) throw tooLarge(this, max);
+      return text;
     } catch (thrown) {
       throw this.#failure(thrown);
     } finally {
@@ -115,6 +118,7 @@ class OpenBody implements ResponseBody {
   }
 
   #failure(thrown: unknown): unknown {
+    if (thrown instanceof ProxyError) return thrown;
     return this.signal.aborted ? this.signal.reason : networkError(thrown, this.url, this.who);
   }
 
@@ -184,13 +188,8 @@ export async function readBody({ body }: Pick<CallResponse, "body">, max: number
 }
 
 /** {@link readBody} as text. */
-export async function readText(response: Pick<CallResponse, "body">, max: number): Promise<string> {
-  const { body } = response;
-  if (!body.text) return utf8.decode(await readBody(response, max));
-  const text = await body.text();
-  if (text.length > max) throw tooLarge(body, max);
-  return text;
-}
+export const readText = (response: Pick<CallResponse, "body">, max: number): Promise<string> =>
+  response.body.text?.(max) ?? readBody(response, max).then((bytes) => utf8.decode(bytes));
 
 const utf8 = new TextDecoder();
 
