@@ -74,3 +74,30 @@ test("a whole that was changed anywhere reads as what it was changed to", () => 
     ),
   );
 });
+
+test("a member is not confused with texts and inner members that look like it", () => {
+  const word = fc.constantFrom("model", 'model":"a', "a", "\\model", "model\\", '"model"', "", 1, null);
+  const inner = fc.dictionary(fc.constantFrom("model", "a", 'a"model'), word);
+  const value = fc.oneof(word, inner, fc.array(inner, { maxLength: 2 }));
+  const escaped = (text: string) => text.replace('"model"', '"mod\\u0065l"');
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.constantFrom("model", "a", "b"), value, { minKeys: 1 }),
+      fc.constantFrom(undefined, 1),
+      fc.boolean(),
+      (before, space, isEscaped) => {
+        const written = JSON.stringify(before, null, space);
+        const text = isEscaped ? escaped(written) : written;
+        const given = JSON.parse(text);
+        for (const after of [
+          { ...given, model: "b" },
+          { ...given, a: 2, c: "model" },
+        ])
+          expect(JSON.parse(editedTo(text, given, after))).toEqual(after);
+      },
+    ),
+    { numRuns: 500 },
+  );
+  const twice = '{"model":"a","mod\\u0065l":"a"}';
+  expect(JSON.parse(editedTo(twice, JSON.parse(twice), { model: "b" }))).toEqual({ model: "b" });
+});

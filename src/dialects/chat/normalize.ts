@@ -62,10 +62,20 @@ export class ChatNormalizer extends Normalizer {
 
   /** Undefined if none had to change. */
   private fixChoices(choices: unknown[]): unknown[] | undefined {
-    const fixed = choices.map((choice) => (isObject(choice) ? this.fixChoice(choice) : choice));
-    if (!this.ended && choices.some((choice) => isObject(choice) && choice.finish_reason === "error"))
-      this.fail(gaveUp);
-    return fixed.some((choice, at) => choice !== choices[at]) ? fixed : undefined;
+    let fixed: unknown[] | undefined;
+    let isGivenUp = false;
+    for (let at = 0; at < choices.length; at++) {
+      const choice = choices[at];
+      if (!isObject(choice)) continue;
+      const changed = this.fixChoice(choice);
+      if (changed !== choice) {
+        fixed ??= [...choices];
+        fixed[at] = changed;
+      }
+      isGivenUp ||= choice.finish_reason === "error";
+    }
+    if (isGivenUp && !this.ended) this.fail(gaveUp);
+    return fixed;
   }
 
   /** Claude's text and each of its calls come as separate choices, although one was asked for. */

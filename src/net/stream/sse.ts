@@ -14,6 +14,8 @@ export interface SseFrame {
   data?: string;
   /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
+  /** The data as JSON, once {@link jsonOf} was asked for it. */
+  json?: unknown;
 }
 
 /** Maximum size of a frame, in bytes; a stream with a larger one fails. */
@@ -67,18 +69,9 @@ const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
 
 /** The frame's data as JSON, parsed once and cached; undefined when it is not JSON. */
 export function jsonOf(frame: SseFrame): unknown {
-  let parsed = parsedFrames.get(frame);
-  if (!parsed) {
-    parsed = { json: frame.data === undefined ? undefined : parseWithSource(frame.data) };
-    parsedFrames.set(frame, parsed);
-  }
-  return parsed.json;
+  frame.json ??= frame.data === undefined ? undefined : parseWithSource(frame.data);
+  return frame.json;
 }
-
-/** The same if somebody has parsed it before; else undefined. */
-export const parsedOf = (frame: SseFrame): unknown => parsedFrames.get(frame)?.json;
-
-const parsedFrames = new WeakMap<SseFrame, { json: unknown }>();
 
 /** A new frame. */
 export function jsonFrame(json: unknown, event?: string): SseFrame {
@@ -229,7 +222,7 @@ function readPlainFrame(text: string, bytes: Uint8Array | undefined): SseFrame |
   if (!text.startsWith("data: ", dataAt) || text.indexOf("\n", dataAt) !== text.length - 2 || text.includes("\r"))
     return undefined;
   const data = text.slice(dataAt + 6, -2);
-  return dataAt === 0 ? { data, bytes } : { event: text.slice(7, dataAt - 1), data, bytes };
+  return { event: dataAt === 0 ? undefined : text.slice(7, dataAt - 1), data, bytes, json: undefined };
 }
 
 function readLines(text: string, bytes: Uint8Array | undefined): SseFrame {

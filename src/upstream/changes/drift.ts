@@ -10,7 +10,7 @@ import { codecs } from "../../dialects/codecs";
 import type { Dialect, JsonObject } from "../../dialects/hub/conversation";
 import { isObject } from "../../json";
 import { type Difference, differencesIn, plainName, type Shape } from "../../json-shape";
-import { parsedOf, type SseFrame } from "../../net/stream/sse";
+import type { SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
 import type { BilledPrices } from "../models/billed-prices";
 import { isKnownHeader } from "./known-names";
@@ -98,7 +98,7 @@ function watchReply(dialect: Dialect, note: Drift["note"], learn: (json: JsonObj
       if (kind !== "missing") note(kind === "value" ? "value" : "member", prefix + path, dialect);
   };
   const event = (frame: SseFrame) => {
-    const json = parsedOf(frame);
+    const json = frame.json;
     if (!isObject(json)) return;
     learn(json);
     const type = typeOf(json);
