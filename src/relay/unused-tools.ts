@@ -7,7 +7,7 @@ import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
-import { concealedFrame } from "./conceal";
+import { concealing } from "./conceal";
 import type { PassedReply } from "./passthrough";
 import { type Answer, readFrames } from "./upstream-call";
 
@@ -53,7 +53,6 @@ export function streamUnused(
   const { codec, context, running } = reply;
   const { addFixup, conceal } = running.record;
   let isWritten = false;
-  let hasFailed = false;
   /** The frames that the writer has made of the upstream's present one. */
   let made: SseFrame[] = [];
   const writer = write({ push: (frame) => (isWritten ? out.push(frame) : void made.push(frame)), end() {} });
@@ -63,21 +62,15 @@ export function streamUnused(
     /** The writer, which is given all events. */
     writer,
     bytes(events: Sink<ReplyEvent>): Sink<Uint8Array> {
-      const watched: Sink<ReplyEvent> = {
-        push(event) {
-          hasFailed ||= event.type === "error";
-          events.push(event);
-        },
-        end: () => events.end(),
-      };
+      const safe = concealing(conceal, events);
       const unchanged: Sink<SseFrame> = {
         push(frame) {
-          if (!isUsed()) out.push(hasFailed ? concealedFrame(frame, conceal) : frame);
+          if (!isUsed()) out.push(safe.frame(frame));
         },
         end() {},
       };
       const onFixup = (name: string) => void (isWritten || addFixup(name));
-      const stage = codec.fixStream(context, onFixup, watched)(unchanged);
+      const stage = codec.fixStream(context, onFixup, safe.events)(unchanged);
       passed = stage;
       return readFrames(answer, {
         push(frame) {

@@ -34,7 +34,6 @@ export const chat: Codec = {
   repairTools,
   session: sessionOf,
   offersServerTools,
-  replyContext,
   knownNames,
   fixRequest,
   decodeReply,
@@ -46,6 +45,7 @@ export const chat: Codec = {
     Collected: CollectedChat,
     fixFull,
   }),
+  replyContext,
   encodeStream,
   encodeError,
 };

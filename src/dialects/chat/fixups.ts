@@ -11,15 +11,11 @@ import { errorFrame } from "./errors";
 
 // ── Request ──
 
-/** What fixing the reply needs to know about the request. */
-export function replyContext(body: JsonObject): ReplyContext {
-  const { model, stream_options: options, n } = body;
-  return {
-    model: typeof model === "string" ? model : "",
-    usage: isObject(options) && options.include_usage === true,
-    replies: Math.max(1, numberIn(n) ?? 1),
-  };
-}
+export const replyContext = ({ model, stream_options: options, n }: JsonObject): ReplyContext => ({
+  model: textIn(model),
+  usage: isObject(options) && options.include_usage === true,
+  replies: Math.max(1, numberIn(n) ?? 1),
+});
 
 // ── Full reply ──
 

@@ -6,10 +6,10 @@ import { isObject } from "../../json";
 import { editedTo } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
-import type { ClientSink, Codec, ReplyContext } from "../codec";
+import type { ClientSink, Codec, Collector, ReplyContext } from "../codec";
 import { cutReply, invalidEventCode, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
-import { omit } from "./json";
+import { omit, textIn } from "./json";
 import type { ReplyError, ReplyEvent, ReplyFailure } from "./reply";
 
 export type UpstreamEvent =
@@ -169,89 +169,94 @@ const ofStreams: ReadonlySet<string> = new Set([
   ...["foreign-event", "error-event", "empty-data", "done-event", "tool-index", "item-ids", "response-id"],
 ]);
 
+type ReplyCodec = Pick<Codec, "replyContext" | "decodeStream" | "fixStream" | "collectStream" | "fixReply">;
+
 /** The ways of an upstream's reply: a stream is translated, passed on, or collected; a full reply is passed on. */
-export function repliesOf({
-  Normalizer,
-  Reader,
-  Passed,
-  Collected,
-  fixFull,
-}: ReplyParts): Pick<Codec, "decodeStream" | "fixStream" | "collectStream" | "fixReply"> {
-  const reading = (next: Sink<ReplyEvent>): Sink<UpstreamEvent> => {
-    const reader = new Reader(next);
-    return {
-      push(event) {
-        if (reader.ended) return;
-        if (event.kind === "event") reader.read(event.type, event.json);
-        else if (event.kind === "error") reader.fail(event.error);
-      },
-      end: () => next.end(),
-    };
-  };
+export const repliesOf = (parts: ReplyParts): ReplyCodec => ({
+  replyContext: ({ model }) => ({ ...plainContext, model: textIn(model) }),
+  decodeStream:
+    (context = plainContext) =>
+    (next) =>
+      new parts.Normalizer(reading(parts, next), () => {}, context),
+  fixStream: (context, onFixup, events) => (next) => passing(parts, next, context, once(onFixup), events),
+  collectStream: (onFixup, events, context = plainContext) => collecting(parts, context, onFixup, events),
+  fixReply(body, context) {
+    const fixups = new Set<string>();
+    const fixed = parts.fixFull(body, context, (name) => void fixups.add(name));
+    return { body: fixed, fixups: [...fixups] };
+  },
+});
+
+function reading({ Reader }: ReplyParts, next: Sink<ReplyEvent>): Sink<UpstreamEvent> {
+  const reader = new Reader(next);
   return {
-    decodeStream:
-      (context = plainContext) =>
-      (next) =>
-        new Normalizer(reading(next), () => {}, context),
-    fixStream: (context, onFixup, events) => (next) => {
-      const report = once(onFixup);
-      const client = new Passed(next, report, context);
-      /** A reply that cannot be read must not end as if it were complete. */
-      let unread: ReplyError | undefined;
-      const reader = reading({
-        push(event) {
-          if (event.type === "error" && event.code === invalidEventCode) unread = event;
-          events?.push(event);
-        },
-        end: () => events?.end(),
-      });
-      const normalizer = new Normalizer(
-        {
-          push(event) {
-            if (events) reader.push(event);
-            if (unread) client.fail(unread);
-            else client.push(event);
-          },
-          end() {
-            reader.end();
-            client.end();
-          },
-        },
-        report,
-        context,
-      );
-      return {
-        push: (frame) => normalizer.push(frame),
-        end: () => normalizer.end(),
-        keepAlive: () => client.keepAlive(),
-        fail: (error) => client.fail(error),
-      };
+    push(event) {
+      if (reader.ended) return;
+      if (event.kind === "event") reader.read(event.type, event.json);
+      else if (event.kind === "error") reader.fail(event.error);
     },
-    collectStream(onFixup, events, context = plainContext) {
-      const collector = new Collected();
-      const reader = reading({ push: (event) => events?.push(event), end: () => events?.end() });
-      const normalizer = new Normalizer(
-        {
-          push(event) {
-            reader.push(event);
-            if (event.kind === "event") collector.read(event);
-          },
-          end: () => reader.end(),
-        },
-        once((fixup) => void (ofStreams.has(fixup) || onFixup(fixup))),
-        context,
-      );
-      return {
-        push: (frame) => normalizer.push(frame),
-        end: () => normalizer.end(),
-        body: () => collector.body(),
-      };
+    end: () => next.end(),
+  };
+}
+
+function passing(
+  parts: ReplyParts,
+  next: Sink<SseFrame>,
+  context: ReplyContext,
+  report: ReportFixup,
+  events?: Sink<ReplyEvent>,
+): ClientSink<SseFrame> {
+  const client = new parts.Passed(next, report, context);
+  /** A reply that cannot be read must not end as if it were complete. */
+  let unread: ReplyError | undefined;
+  const reader = reading(parts, {
+    push(event) {
+      if (event.type === "error" && event.code === invalidEventCode) unread = event;
+      events?.push(event);
     },
-    fixReply(body, context) {
-      const fixups = new Set<string>();
-      const fixed = fixFull(body, context, (name) => void fixups.add(name));
-      return { body: fixed, fixups: [...fixups] };
+    end: () => events?.end(),
+  });
+  const read: Sink<UpstreamEvent> = {
+    push(event) {
+      if (events) reader.push(event);
+      if (unread) client.fail(unread);
+      else client.push(event);
     },
+    end() {
+      reader.end();
+      client.end();
+    },
+  };
+  const normalizer = new parts.Normalizer(read, report, context);
+  return {
+    push: (frame) => normalizer.push(frame),
+    end: () => normalizer.end(),
+    keepAlive: () => client.keepAlive(),
+    fail: (error) => client.fail(error),
+  };
+}
+
+function collecting(
+  parts: ReplyParts,
+  context: ReplyContext,
+  onFixup: ReportFixup,
+  events?: Sink<ReplyEvent>,
+): Collector {
+  const collector = new parts.Collected();
+  const reader = reading(parts, { push: (event) => events?.push(event), end: () => events?.end() });
+  const read: Sink<UpstreamEvent> = {
+    push(event) {
+      reader.push(event);
+      if (event.kind === "event") collector.read(event);
+    },
+    end: () => reader.end(),
+  };
+  const report = once((fixup) => void (ofStreams.has(fixup) || onFixup(fixup)));
+  const normalizer = new parts.Normalizer(read, report, context);
+  return {
+    push: (frame) => normalizer.push(frame),
+    end: () => normalizer.end(),
+    body: () => collector.body(),
   };
 }
 

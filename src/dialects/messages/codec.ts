@@ -7,7 +7,7 @@ import { type Outline, speakerOf } from "../overview";
 import { requestHeaders } from "./betas";
 import { CollectedMessage } from "./collect";
 import { encodeError } from "./errors";
-import { endIn, fixFull, PassedMessage, replyContext } from "./fixups";
+import { endIn, fixFull, PassedMessage } from "./fixups";
 import { knownNames } from "./known-names";
 import { MessagesNormalizer } from "./normalize";
 import { decodeReply, StreamReader } from "./reply-reader";
@@ -38,7 +38,6 @@ export const messages: Codec = {
   offersServerTools,
   hasServerCalls,
   hasOwnResults,
-  replyContext,
   knownNames,
   fixRequest,
   decodeReply,

@@ -3,7 +3,6 @@ import { isObject } from "../../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { ReplyContext } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { textIn } from "../hub/json";
 import type { ReplyEvent, ReplyFailure } from "../hub/reply";
 import {
   frameOf,
@@ -15,12 +14,6 @@ import {
 } from "../hub/upstream-stream";
 import { errorFrame } from "./errors";
 import { pingFrame } from "./reply-writer";
-
-export const replyContext = (body: JsonObject): ReplyContext => ({
-  model: textIn(body.model),
-  usage: true,
-  replies: 1,
-});
 
 /** A stream on its way to a Messages client. */
 export class PassedMessage extends PassedStream {

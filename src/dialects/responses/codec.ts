@@ -5,7 +5,7 @@ import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
 import { CollectedResponse } from "./collect";
 import { compactionReply, isNotMade, summaryReply, summaryRequest, trigger } from "./compaction";
-import { fixFull, PassedResponse, replyContext } from "./fixups";
+import { fixFull, PassedResponse } from "./fixups";
 import { knownNames } from "./known-names";
 import { ResponsesNormalizer } from "./normalize";
 import { outline } from "./outline";
@@ -38,7 +38,6 @@ export const responses: Codec = {
   promptId: ({ client_metadata: of }) => (isObject(of) ? (of.root_turn_id ?? of.turn_id) : undefined),
   references,
   offersServerTools,
-  replyContext,
   knownNames,
   fixRequest,
   decodeReply,

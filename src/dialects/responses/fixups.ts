@@ -15,15 +15,6 @@ import {
 } from "../hub/upstream-stream";
 import { inOrder } from "./normalize";
 
-// ── Request ──
-
-/** What fixing the reply needs to know about the request. */
-export const replyContext = (body: JsonObject): ReplyContext => ({
-  model: String(body.model ?? ""),
-  usage: true,
-  replies: 1,
-});
-
 // ── Full reply ──
 
 /** Restores the requested model name and removes Copilot's own fields. */
