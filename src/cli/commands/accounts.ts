@@ -2,7 +2,7 @@
 import { lineFields } from "../../api/usage-line";
 import { command, flag, optional, text } from "../command";
 import { UsageError } from "../usage-error";
-import { numberFrom, signInOptions, signInWith } from "./read";
+import { json, numberFrom, signInOptions, signInWith } from "./read";
 
 const watch = numberFrom("--watch", [1, 86_400], "a number of seconds");
 
@@ -60,7 +60,7 @@ export const accountCommands = {
       about: "Show the remaining quota of each account",
       brief: "What is left of each account",
       options: {
-        json: flag("Print JSON, as GET /usage returns it"),
+        json: json("/usage"),
         format: text(
           "<text>",
           `Print one line for status bars, of ${fields.slice(0, -1).join(", ")} and ${fields.at(-1)}`,
@@ -89,7 +89,7 @@ export const accountCommands = {
       name: "models",
       about: "List the models of the running server, with their limits and cost",
       brief: "The models, with their cost",
-      options: { json: flag("Print JSON, as GET /api/admin/models returns it") },
+      options: { json: json("/api/admin/models") },
       run: async (given) => (await import("../models")).models(given),
     }),
   ],

@@ -27,6 +27,13 @@ export const listFrom = (given: string | undefined): string[] | undefined =>
 
 export const yes = flag("Do not ask", "y");
 
+/** @param path Whose answer is printed; without one, an object of the command's own. */
+export const json = (path?: string) =>
+  flag(path === undefined ? "Print one JSON object" : `Print JSON, as GET ${path} returns it`);
+
+/** The values of an option or argument that names a tool. */
+export const tools = async () => (await import("../../clients/index")).clientIds;
+
 export const signInOptions = {
   oauthApp: text("<app>", "App to sign in with: vscode (default), opencode, or a client ID", {
     values: () => Object.keys(signInApps),

@@ -4,7 +4,7 @@ import { type LogFormat, logFormats } from "../../logger";
 import { type Basis, command, flag, parsed, text } from "../command";
 import type { StartOptions } from "../start/start";
 import { UsageError } from "../usage-error";
-import { numberFrom, portFrom, signInOptions, signInWith, yes } from "./read";
+import { json, numberFrom, portFrom, signInOptions, signInWith, yes } from "./read";
 
 const longest = numberFrom("--longest", [1, 10_080], "a number of minutes");
 const drain = numberFrom("--drain", [0, 86_400], "a whole number of seconds");
@@ -99,7 +99,7 @@ const serviceCommands = [
   command({
     name: "service status",
     about: "Show whether the service is installed, running and ready",
-    options: { json: flag("Print one JSON object") },
+    options: { json: json() },
     run: async (given) => (await import("../service/service")).serviceStatus(given),
   }),
   command({
@@ -114,7 +114,7 @@ const shown = [
   command({
     name: "status",
     about: "Show the server, the accounts, today's use and the connected tools",
-    options: { json: flag("Print one JSON object") },
+    options: { json: json() },
     brief: "What runs, and what is left",
     run: async (given) => (await import("../status")).status(given),
   }),

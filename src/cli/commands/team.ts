@@ -1,7 +1,7 @@
 /** The commands for the members of a team, and for its database. */
 import { command, flag, text } from "../command";
 import { UsageError } from "../usage-error";
-import { listFrom, yes } from "./read";
+import { json, listFrom, yes } from "./read";
 
 export const teamCommands = {
   title: "Team",
@@ -37,7 +37,7 @@ export const teamCommands = {
     command({
       name: "member ls",
       about: "List the members: limits, accounts, keys, and what they used this month",
-      options: { json: flag("Print JSON, as GET /api/admin/members returns it") },
+      options: { json: json("/api/admin/members") },
       run: async (given) => (await import("../members")).memberLs(given),
     }),
     command({

@@ -1,11 +1,11 @@
 /** The commands about coding tools and their keys and limits. */
 import { command, flag, text } from "../command";
-import { listFrom, yes } from "./read";
+import { json, listFrom, tools, yes } from "./read";
 
 const connect = command({
   name: "connect",
   argument: "[client]",
-  values: async () => (await import("../../clients/index")).clientIds,
+  values: tools,
   about: "Set up a client to use dragoman; without a name, list the clients",
   brief: "Set up Claude Code, Codex, …",
   options: {
@@ -38,7 +38,7 @@ const connect = command({
 const run = command({
   name: "run",
   argument: "[...tool]",
-  values: async () => (await import("../../clients/index")).clientIds,
+  values: tools,
   about: "Start a tool that uses dragoman this one time, and a server if none runs; what follows -- goes to the tool",
   brief: "Start a tool, write nothing",
   options: {
@@ -65,7 +65,7 @@ const keyCommands = [
   command({
     name: "key ls",
     about: "List the client keys; a key itself is never shown",
-    options: { json: flag("Print JSON, as GET /api/admin/keys returns it") },
+    options: { json: json("/api/admin/keys") },
     run: async (given) => (await import("../key")).keyLs(given),
   }),
   command({
@@ -95,7 +95,7 @@ const budgetCommands = [
     brief: "What may be spent",
     options: {
       name: text("<budget>", "Show this budget, and all that have an amount of their own in it"),
-      json: flag("Print JSON, as GET /api/admin/budgets returns it"),
+      json: json("/api/admin/budgets"),
     },
     run: async (given) => (await import("../budget")).budget(given),
   }),

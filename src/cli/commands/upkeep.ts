@@ -1,6 +1,6 @@
 /** The commands that check dragoman and keep it current, and those that are needed rarely. */
 import { command, flag, optional, parsed, text } from "../command";
-import { portFrom, yes } from "./read";
+import { json, portFrom, tools, yes } from "./read";
 import { databaseCommands } from "./team";
 
 export const upkeepCommands = {
@@ -11,12 +11,12 @@ export const upkeepCommands = {
       about: "Check the setup and say how to fix problems; changes nothing",
       brief: "Find out what is wrong",
       options: {
-        json: flag("Print one JSON object"),
+        json: json(),
         deep: flag(
           "Ask each endpoint of Copilot once and compare its answers with what is known; says first what it costs",
         ),
         client: text("<name>", "Say only of this client what is on, what is off and what turns it on", {
-          values: async () => (await import("../../clients/index")).clientIds,
+          values: tools,
         }),
         yes: flag("With --deep: do not ask for confirmation"),
         report: optional(
@@ -73,7 +73,7 @@ export const otherCommands = {
     command({
       name: "health",
       about: "Say whether the running server is ready, for health checks of containers",
-      options: { json: flag("Print one JSON object") },
+      options: { json: json() },
       run: async (given) => (await import("../health")).healthCheck(given),
     }),
     command({
