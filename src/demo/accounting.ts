@@ -120,7 +120,7 @@ export function streamSnapshots(demo: DemoState, account: DemoAccount): Json {
 
 /** The body of `GET /copilot_internal/user`. */
 export function quotaReport(demo: DemoState, account: DemoAccount): Json {
-  const { quota, host, statedHost } = account;
+  const { quota, host } = account;
   const reset = resetDate(demo.now()).toISOString();
   const business = account.plan === "business" || account.plan === "enterprise";
   const organizations = business ? ["demo-org"] : [];
@@ -134,7 +134,7 @@ export function quotaReport(demo: DemoState, account: DemoAccount): Json {
     copilot_plan: account.plan,
     organization_login_list: organizations,
     organization_list: organizations.map((login) => ({ login, name: "DEMO organisation" })),
-    endpoints: { api: demo.urls[statedHost ?? host], telemetry: "https://telemetry.invalid" },
+    endpoints: { api: demo.urls[host], telemetry: "https://telemetry.invalid" },
     ...(quota.tokenBilling && { token_based_billing: true }),
     ...(quota.legacy
       ? {

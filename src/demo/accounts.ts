@@ -64,8 +64,6 @@ export interface DemoAccount {
   refreshIn?: number;
   /** Copilot tokens are refused after `refreshIn`, before the end that they state. */
   expiresEarly?: boolean;
-  /** The host that `/copilot_internal/user` names, if it differs from the token's. */
-  statedHost?: HostName;
   exchangeFault?: ExchangeFault;
   rights?: Rights;
   /** What Auto offers it; nothing if missing. */
