@@ -49,7 +49,7 @@ export const kinds = {
 
 export type ErrorKind = keyof typeof kinds;
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** For the logger only; it never reaches a client. */
   cause?: unknown;
   /** A stable code for programs, for example `model_not_found`. */

@@ -11,7 +11,7 @@ export const logFormats = ["text", "json"] as const;
 export type LogFormat = (typeof logFormats)[number];
 
 /** What a line says besides its text, by name; called only for JSON. */
-export type LogFields = () => Record<string, unknown>;
+type LogFields = () => Record<string, unknown>;
 
 export interface Logger {
   error(line: string, cause?: unknown): void;

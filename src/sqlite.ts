@@ -240,7 +240,7 @@ export function isBusy(error: unknown): boolean {
  * Whether opening the database later may succeed. While the disk is full or the process has no files left, SQLite cannot open its
  * own files beside the database (CANTOPEN), and opens the database itself only for reading (READONLY).
  */
-export function mayPass(error: unknown): boolean {
+function mayPass(error: unknown): boolean {
   return /^(?:SQLITE_(?:BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY)|ENOSPC|EDQUOT|EIO|EMFILE|ENFILE)/.test(codeOf(error));
 }
 

@@ -75,7 +75,7 @@ export interface AccountStore {
 }
 
 /** The accounts in files, which are read and written without waiting. */
-export interface LocalAccountStore extends AccountStore {
+interface LocalAccountStore extends AccountStore {
   prepare(host: string): void;
   add(account: SavedAccount): "added" | "replaced";
   remove(indexOrUsername: string): { removed: SavedAccount; namesake?: SavedAccount };

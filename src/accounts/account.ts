@@ -295,7 +295,7 @@ function openLogin({ known, fetch, failed, logger, monotonic }: LoginOptions) {
   };
 }
 
-export const pausedState: ShownState = {
+const pausedState: ShownState = {
   name: "paused",
   reason: "It is paused, in the config or on the page Accounts.",
 };

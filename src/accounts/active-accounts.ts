@@ -12,7 +12,7 @@ export interface ActiveAccounts {
   close(): void;
 }
 
-export interface ActiveAccountsOptions {
+interface ActiveAccountsOptions {
   store: Pick<AccountStore, "load" | "stamp" | "follow">;
   temporary?: Account;
   open(saved: SavedAccount): Account;

@@ -16,7 +16,7 @@ export interface Affinity {
 }
 
 /** Affinity in the memory of this process, which is asked without waiting. */
-export interface LocalAffinity extends Affinity {
+interface LocalAffinity extends Affinity {
   accountFor(marks: Iterable<string>, accounts: readonly Account[]): Account | undefined;
   knows(marks: readonly string[]): boolean;
 }

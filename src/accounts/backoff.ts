@@ -1,5 +1,5 @@
 /** Exponential backoff for the calls to GitHub that fetch a token. */
-export interface BackoffOptions {
+interface BackoffOptions {
   /** Monotonic clock, ms. */
   monotonic(): number;
   /** 0 … 1, for jitter. */

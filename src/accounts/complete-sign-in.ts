@@ -5,7 +5,7 @@ import type { AccountStore, SavedAccount } from "./account-store";
 import { fetchLogin } from "./github";
 import { type SignInSteps, signIn } from "./sign-in";
 
-export interface CompletedSignIn {
+interface CompletedSignIn {
   saved: SavedAccount;
   /** `replaced`: this person was signed in before. */
   outcome: "added" | "replaced";

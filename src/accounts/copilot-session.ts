@@ -15,7 +15,7 @@ import type { FreshSession, Session, Unavailable } from "./session";
 import type { AccountStatus } from "./status";
 import { type CopilotToken, exchangeToken } from "./token-exchange";
 
-export interface CopilotSessionOptions {
+interface CopilotSessionOptions {
   githubToken: string;
   mode: Mode;
   caller: GithubCaller;

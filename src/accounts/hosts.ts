@@ -21,7 +21,7 @@ export interface Hosts {
 }
 
 /** Validated addresses from the environment; each replaces the derived one. */
-export type HostOverrides = Pick<Environment, "githubUrl" | "githubApiUrl" | "copilotApiUrl">;
+type HostOverrides = Pick<Environment, "githubUrl" | "githubApiUrl" | "copilotApiUrl">;
 
 /** @param name A checked host name: `github.com` (also when missing) or a tenant such as `company.ghe.com`. */
 export function hostsFor(name = "github.com", overrides: HostOverrides = {}): Hosts {

@@ -13,7 +13,7 @@ export interface Need {
   capable?: (account: Account) => boolean;
 }
 
-export interface PoolParts {
+interface PoolParts {
   /** The active accounts in registration order, a temporary one first. Read at each use. */
   accounts(): Account[];
   /** Whether free models use the accounts in registration order too, instead of round-robin. Read at each use. */

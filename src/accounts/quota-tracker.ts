@@ -6,7 +6,7 @@ import type { Mode } from "./hosts";
 import { learnFromHeaders, learnFromStream, type Quota, type QuotaForm, readQuota } from "./quota";
 import type { AccountStatus } from "./status";
 
-export interface QuotaTrackerOptions {
+interface QuotaTrackerOptions {
   caller: GithubCaller;
   githubToken: string;
   mode(): Mode;

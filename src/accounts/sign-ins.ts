@@ -16,7 +16,7 @@ import {
   type WaitingSignIn,
 } from "./sign-in-store";
 
-export interface SignInsOptions {
+interface SignInsOptions {
   hosts(name?: string): Hosts;
   version: string;
   store: AccountStore;

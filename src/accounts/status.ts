@@ -25,7 +25,7 @@ export interface LimitedModel {
   reason: string;
 }
 
-export interface AccountStatusOptions {
+interface AccountStatusOptions {
   id(): string;
   logger: Logger;
   /** Wall clock, ms. */

@@ -36,7 +36,7 @@ export interface CopilotToken {
  * - `failed`: a person must act; `abuse` if GitHub reports abuse or suspension.
  * - `retry`: later; `after` in milliseconds where GitHub says when.
  */
-export type TokenExchange =
+type TokenExchange =
   | { outcome: "token"; copilot: CopilotToken }
   | { outcome: "direct" }
   | { outcome: "failed"; reason: string; abuse?: boolean }

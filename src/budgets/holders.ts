@@ -2,7 +2,7 @@
 import type { Budget, budgetHolders } from "../config/budget-schema";
 import type { Subject } from "./budgets";
 
-export type HolderKind = (typeof budgetHolders)[number] | "session";
+type HolderKind = (typeof budgetHolders)[number] | "session";
 
 /** Who has an amount, as it is stored. It has no name of a member, which another person may have later. */
 export interface StoredHolder {

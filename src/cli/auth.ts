@@ -13,12 +13,12 @@ import { atTerminal, interrupted, mayRemove, print, say, withProgress } from "./
 import { askGithub } from "./usage";
 import { withStores } from "./with-stores";
 
-export interface AuthOptions {
+interface AuthOptions {
   version: string;
   environment: Environment;
 }
 
-export interface SignInChoice extends AuthOptions {
+interface SignInChoice extends AuthOptions {
   app: SignInApp;
   enterpriseHost?: string;
   /** `auth add`: sign in to another account. */

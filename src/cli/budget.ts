@@ -104,7 +104,7 @@ const limitsFrom = (text: string) =>
   );
 
 /** A line for each budget. */
-export function budgetLines(items: readonly BudgetItem[], now: number): string[] {
+function budgetLines(items: readonly BudgetItem[], now: number): string[] {
   const rows = items.map((item) => [
     item.name,
     Object.entries(item.scope)

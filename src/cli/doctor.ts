@@ -23,7 +23,7 @@ import { columns, table } from "./layout";
 import { print, printJson, say, styled } from "./terminal";
 import { UsageError } from "./usage-error";
 
-export interface DoctorOptions {
+interface DoctorOptions {
   version: string;
   environment: Environment;
   port: number;

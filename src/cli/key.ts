@@ -11,7 +11,7 @@ import { besideDemo, serverOf } from "./running-server";
 import { atTerminal, confirm, interrupted, mayRemove, print, printJson, say, shortened } from "./terminal";
 import { readOptions, UsageError } from "./usage-error";
 
-export interface KeyOptions {
+interface KeyOptions {
   environment: Environment;
 }
 

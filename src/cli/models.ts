@@ -14,7 +14,7 @@ const item = modelSchema.pick({
 });
 type Item = z.infer<typeof item>;
 
-export interface ModelsOptions {
+interface ModelsOptions {
   environment: Environment;
   json: boolean;
 }

@@ -8,7 +8,7 @@ import { readStdin } from "./start/stdin";
 import { print, printJson, say, withProgress } from "./terminal";
 import { UsageError } from "./usage-error";
 
-export interface ReconcileOptions {
+interface ReconcileOptions {
   environment: Environment;
   json: boolean;
   /** `2026-11`; this month when missing. */

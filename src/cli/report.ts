@@ -12,7 +12,7 @@ import type { CheckContext, Finding } from "./checks/check";
 import { ask, findServer, readAs } from "./running-server";
 import { UsageError } from "./usage-error";
 
-export interface ReportParts {
+interface ReportParts {
   version: string;
   platform: string;
   /** Redacted as for a terminal. */

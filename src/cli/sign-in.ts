@@ -15,7 +15,7 @@ import { remainingInWords, resetInWords } from "./format-usage";
 import { openBrowser } from "./open-browser";
 import { atTerminal, bold, confirm, countdown, interrupted, say, withProgress } from "./terminal";
 
-export interface SignInOptions {
+interface SignInOptions {
   version: string;
   environment: Environment;
   store: AccountStore;

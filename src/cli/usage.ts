@@ -16,7 +16,7 @@ import { interrupted, print, printJson, say, withProgress } from "./terminal";
 import { UsageError } from "./usage-error";
 import { withStores } from "./with-stores";
 
-export interface UsageOptions {
+interface UsageOptions {
   version: string;
   environment: Environment;
   json: boolean;

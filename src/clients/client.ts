@@ -55,7 +55,7 @@ export interface Snippet {
   shell?: Shell;
 }
 
-export interface Caveat {
+interface Caveat {
   /** As the end of a sentence: `… , but <says>.` */
   says: string;
   /** It takes precedence over our address: the client does not call dragoman. */
@@ -70,7 +70,7 @@ export interface Destination {
 }
 
 /** Where a client's settings name the MCP server of dragoman, and how. */
-export interface McpSetting {
+interface McpSetting {
   path: Path;
   /** Where in the value the key is. */
   keyAt: Path;

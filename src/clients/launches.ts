@@ -4,7 +4,7 @@ import { settingAt } from "./edit";
 import { withEdits } from "./formats";
 import { type ClientId, clientOf } from "./index";
 
-export interface Launch {
+interface Launch {
   /** The program and its first arguments. No argument holds the key: others on the machine can read them. */
   command: string[];
   env: Record<string, string>;

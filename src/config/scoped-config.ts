@@ -25,7 +25,7 @@ const scopedKeys = [
   "claudeCodeSettings",
 ] as const satisfies (keyof Config)[];
 
-export type ScopedConfig = Pick<Config, (typeof scopedKeys)[number]>;
+type ScopedConfig = Pick<Config, (typeof scopedKeys)[number]>;
 
 export interface ScopedConfigStore {
   /** Read it at each use: a change replaces the object. */

@@ -6,7 +6,7 @@ import { ProxyError } from "../errors";
 import { sqliteCode, versionOf } from "../sqlite";
 import { migrations } from "./migrations";
 
-export interface IntegrityReport {
+interface IntegrityReport {
   rows: number;
   bytes: number;
 }

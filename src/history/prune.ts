@@ -6,7 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { hourMs } from "../format";
 import { isBusy, reasonOf, type SqliteFile } from "../sqlite";
 
-export interface PruneParts {
+interface PruneParts {
   connection: SqliteFile;
   path: string;
   warn(sentence: string): void;
@@ -17,7 +17,7 @@ export interface PruneParts {
   addUp(): Promise<void>;
 }
 
-export interface Pruning {
+interface Pruning {
   run(): Promise<void>;
   /** Reports that rows were written. */
   count(rows: number): void;

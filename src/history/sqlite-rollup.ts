@@ -31,7 +31,7 @@ export const sqlite: Dialect = {
   rounded: (expression) => `CAST(round(${expression}) AS INTEGER)`,
 };
 
-export const sqliteSource = (database: Database): Source => ({
+const sqliteSource = (database: Database): Source => ({
   dialect: sqlite,
   rows: <Row>(sql: string, values: readonly unknown[]) => database.query(sql).all(...(values as never[])) as Row[],
 });

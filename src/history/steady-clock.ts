@@ -3,7 +3,8 @@
  * weeks old, so a jump ahead counts only after it has lasted for a day.
  */
 import { dayMs, hourMs } from "../format";
-export interface SteadyClockParts {
+
+interface SteadyClockParts {
   /** Wall clock, Unix ms. */
   now(): number;
   /** A monotonic clock, ms; it may stop while the machine sleeps. */

@@ -1,5 +1,5 @@
 /** Writes rows later than the requests that they describe, so that a slow or broken disk delays no request. */
-export interface WriteBehindOptions<T> {
+interface WriteBehindOptions<T> {
   /** Writes all of the rows, or throws and writes none of them. */
   write(rows: T[]): void;
   /** Called at most once a minute. */

@@ -14,7 +14,7 @@ export interface InFlightHandle {
 export type InFlightEvent = { type: "running"; running: InFlightRequest } | { type: "finished"; entry: Entry };
 
 /** Must not throw or block. */
-export type Watcher = (event: InFlightEvent) => void;
+type Watcher = (event: InFlightEvent) => void;
 
 export interface InFlight {
   begin(requestId: string, exchange: InFlightHandle): void;

@@ -78,7 +78,7 @@ function noticesOf(state: BudgetState, now: number): Notice[] {
   ];
 }
 
-export interface NoticedAccounts {
+interface NoticedAccounts {
   /** Those of the whole team. */
   accounts: readonly Account[];
   /** Shares of a quota; of the owner's accounts only. */
@@ -205,7 +205,7 @@ export function gathered(notices: readonly Notice[]): Notice[] {
 }
 
 /** The requests of the last {@link watchedMs}. */
-export interface RecentRequests {
+interface RecentRequests {
   count: number;
   /** Those that ended with a status of 500 or above. */
   failed: number;

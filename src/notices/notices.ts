@@ -36,7 +36,7 @@ export interface Notices {
   close(): void;
 }
 
-export interface NoticesOptions {
+interface NoticesOptions {
   /** Those of the whole team. */
   accounts(): readonly Account[];
   members?: Pick<Members, "find">;

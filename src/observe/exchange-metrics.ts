@@ -5,7 +5,7 @@ import type { Entry } from "../history/entry";
 import { addTo, type Distribution, maxSeries, openCounter, openHistogram, type Total } from "./series";
 
 /** One try of an exchange to reach an upstream. */
-export interface CountedAttempt {
+interface CountedAttempt {
   status?: number;
   error?: string;
 }

@@ -1,7 +1,7 @@
 /** The open files and sockets of a process, and how many it may have. */
 import { readdirSync, readFileSync } from "node:fs";
 
-export interface OpenFiles {
+interface OpenFiles {
   open: number;
   /** Undefined if there is none. */
   limit: number | undefined;

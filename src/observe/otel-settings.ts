@@ -3,7 +3,7 @@
 type Variables = Readonly<Record<string, string | undefined>>;
 
 export const signals = ["traces", "metrics"] as const;
-export type Signal = (typeof signals)[number];
+type Signal = (typeof signals)[number];
 
 /** The encodings of OTLP over HTTP: https://opentelemetry.io/docs/specs/otlp/#otlphttp */
 export const protocols = ["http/protobuf", "http/json"] as const;

@@ -1,7 +1,7 @@
 /** Counters and histograms: a number, or a distribution, for each set of label values. Adding to one costs a look-up. */
 
 /** One set of label values, in the order of the family's label names. */
-export type LabelValues = readonly string[];
+type LabelValues = readonly string[];
 
 /** A value as it is reported, with the names of its labels. */
 export interface Point<Value> {

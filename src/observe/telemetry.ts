@@ -27,7 +27,7 @@ import { samplerOf } from "./samplers";
 import { exchangeTracer } from "./spans";
 import type { Tracing } from "./tracing";
 
-export interface TelemetrySources extends MetricSources {
+interface TelemetrySources extends MetricSources {
   logger: Logger;
   tracing: Tracing;
   now(): number;

@@ -187,7 +187,7 @@ export class CircuitBreaker {
  * A server that disappeared without closing its connections is noticed by the time that an answer takes.
  * @throws SlowDatabase
  */
-export async function withinTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+async function withinTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new SlowDatabase(`no answer within ${timeoutMs} ms`)), timeoutMs);
   try {

@@ -14,7 +14,7 @@ import { addPartitions, removeOldDays } from "./requests";
 import { RowWriter, type RowWriterOptions, reasonOf } from "./row-writer";
 import { addUpPeriods, atOneMoment, canceled, questionMs } from "./statistics";
 
-export interface TeamHistoryOptions extends Omit<HistoryOptions, "monotonic">, Pick<RowWriterOptions, "openQueue"> {
+interface TeamHistoryOptions extends Omit<HistoryOptions, "monotonic">, Pick<RowWriterOptions, "openQueue"> {
   postgres: RowWriterOptions["postgres"];
   /** Whether this server prunes: one of a team does. Read at each use. */
   isLeader(): boolean;

@@ -10,7 +10,7 @@ import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 import { periodOf } from "./ledger-queries";
 
-export interface LeaseOptions {
+interface LeaseOptions {
   postgres: Postgres;
   /** The id of this server. */
   replica: string;

@@ -28,7 +28,7 @@ import type { Leases } from "./leases";
 import { periodOf, readHolders, readPeriods, type Settlement, takeOverPeriods } from "./ledger-queries";
 import { type SettlementOptions, Settlements } from "./settlements";
 
-export interface TeamLedgerOptions extends LedgerOptions, SettlementOptions {
+interface TeamLedgerOptions extends LedgerOptions, SettlementOptions {
   changes: Changes;
   /** @param unsettled Whether requests spent of leases that the ledger does not know of yet. */
   openLeases(unsettled: () => boolean): Leases;

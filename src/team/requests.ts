@@ -11,7 +11,7 @@ const columnList = columnNames.join(", ");
 const settledAfter = 75 * 60_000;
 
 /** Unix ms by the clock of the database, which is that of all servers. */
-export const databaseNow = "(extract(epoch FROM now()) * 1000)::bigint";
+const databaseNow = "(extract(epoch FROM now()) * 1000)::bigint";
 
 /** A row of a server whose clock is late may come when its hour was added up already: those sums are forgotten. */
 const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList})

@@ -9,7 +9,7 @@ import requests from "./schema/requests.sql" with { type: "text" };
 import tables from "./schema/tables.sql" with { type: "text" };
 
 /** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
-export const followedTables = [
+const followedTables = [
   "config",
   "members",
   "keys",

@@ -26,7 +26,7 @@ interface Found {
   tokenRequiredHere: boolean;
 }
 
-export function judgeAccess({ hasKeys, hasToken, tokenRequiredHere }: Found): Finding {
+function judgeAccess({ hasKeys, hasToken, tokenRequiredHere }: Found): Finding {
   const clients = hasKeys ? "Clients need a key" : "Programs on this machine need no key";
   if (tokenRequiredHere && !hasKeys)
     return access.warn(

@@ -37,7 +37,7 @@ const skips = ["declined", "no model for it", "not within the budget", "no answe
 type Skip = (typeof skips)[number];
 
 const short = () => z.string().max(300);
-export const shapesSchema = lazy(() =>
+const shapesSchema = lazy(() =>
   z.object({
     format: z.literal(format),
     dragoman: short(),

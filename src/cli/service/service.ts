@@ -14,7 +14,7 @@ import { type ServiceDefinition, type ServiceFile, serviceLogFile, serviceVariab
 import { followFile, lastLines } from "./log-lines";
 import { isInstalled, type ManagerCommand, managerFor, type ServiceManager, type ServicePlaces } from "./managers";
 
-export interface ServiceInstallOptions {
+interface ServiceInstallOptions {
   environment: Environment;
   port: number;
   demo: boolean;
@@ -152,7 +152,7 @@ function remove(path: string, { home, personHome }: ServicePlaces): void {
   }
 }
 
-export interface ServiceStatusOptions {
+interface ServiceStatusOptions {
   environment: Environment;
   json: boolean;
 }
@@ -190,7 +190,7 @@ function statusLines({ manager, file, installed, running, ready }: Status): stri
   ];
 }
 
-export interface ServiceLogsOptions {
+interface ServiceLogsOptions {
   environment: Environment;
   lines: number;
   follow: boolean;

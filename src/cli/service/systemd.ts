@@ -5,7 +5,7 @@ import { type ServiceDefinition, type ServiceFile, shownValue } from "./definiti
 
 export const systemdUnit = "dragoman.service";
 
-export interface SystemdPlaces {
+interface SystemdPlaces {
   /** The folder of the person's units. */
   units: string;
   /** The variables, which may be secrets; a unit's own are shown by `systemctl show`. */

@@ -1,7 +1,7 @@
 /** Finds the process that listens on a port of this machine, if the system reports it. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-export interface PortOwner {
+interface PortOwner {
   /** `node`; undefined for the program of another user. */
   name?: string;
   pid?: number;

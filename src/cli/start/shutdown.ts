@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isAlive } from "../../config/files";
 import { ProxyError } from "../../errors";
 
-export interface Lifetime {
+interface Lifetime {
   /** Settles when stdin ends; undefined if that does not stop the server. */
   stdinEnded?: Promise<void>;
   /** The process whose end stops the server. */

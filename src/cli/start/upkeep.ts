@@ -10,7 +10,7 @@ import { asProxyError } from "../../errors";
 import { dayMs, hourMs } from "../../format";
 
 /** Milliseconds. */
-export interface UpkeepTimes {
+interface UpkeepTimes {
   /** Between two looks for accounts that are due, and before the first. */
   look: number;
   /** Between two questions to GitHub, on average. */

@@ -5,7 +5,7 @@ import { z } from "zod";
 
 type TrustedRoot = Parameters<typeof toTrustMaterial>[0];
 
-export interface ExpectedProvenance {
+interface ExpectedProvenance {
   /** The name of the file. */
   name: string;
   /** Of the file, in hexadecimal. */

@@ -2,7 +2,7 @@
 import { chmodSync, copyFileSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { codeOf } from "../../errors";
 
-export interface Replacement {
+interface Replacement {
   /** Puts the old executable back. */
   undo(): void;
   /** Removes the old executable. */
@@ -10,7 +10,7 @@ export interface Replacement {
 }
 
 /** The old executable meanwhile. */
-export const previousOf = (path: string): string => `${path}.previous`;
+const previousOf = (path: string): string => `${path}.previous`;
 
 /**
  * @param path The executable, which may be running.
