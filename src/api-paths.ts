@@ -42,6 +42,7 @@ export const gatewayPaths = {
   token: "/oauth/token",
   revoke: "/oauth/revoke",
   settings: "/managed/settings",
+  usage: "/api/oauth/usage",
 } as const;
 
 /** Where clients of that protocol send their telemetry. */

@@ -6,6 +6,8 @@
 import { gatewayPaths } from "../api-paths";
 import type { Scope, Server } from "../app";
 import { binds } from "../budgets/budgets";
+import type { BudgetState } from "../budgets/entries";
+import { isOwnAmount } from "../budgets/holders";
 import { amountOf } from "../budgets/sentences";
 import { clientOf } from "../clients/index";
 import { chooseModels } from "../clients/models";
@@ -175,6 +177,33 @@ function budgetWords({ budgets }: Scope, key: KeyedCaller["key"]): string[] {
   return budgets.budgets
     .filter((budget) => binds(budget, key, member))
     .map((budget) => `Budget ${budget.name}: ${amountOf(budget.limit, budget)} a ${budget.per}.`);
+}
+
+const groups: Partial<Record<BudgetState["budget"]["per"], string>> = {
+  day: "daily",
+  week: "weekly",
+  month: "monthly",
+};
+
+/**
+ * As Claude Code 2.1.330 reads it where it has signed in, for its `/usage`. An AI credit costs a US cent.
+ * @throws ProxyError `not_found` without such a budget: Claude Code shows nothing then.
+ */
+export async function budgetUsage({ app, caller: { key } }: AskedByMember): Promise<Response> {
+  const member = app.budgets.memberOf(key?.member ?? null);
+  const person = { member, keys: key ? [key.name] : [], accounts: app.accounts };
+  const own = (await app.budgets.statesOfMember(person)).filter(
+    ({ budget }) => budget.unit === "credits" && groups[budget.per] && isOwnAmount(budget, member?.name ?? ""),
+  );
+  const share = ({ used, budget }: BudgetState) => used / budget.limit;
+  const [first] = own.sort((one, other) => share(other) - share(one));
+  if (!first) throw new ProxyError("not_found", "No budget in AI credits is this member's own.");
+  const { budget, used, resetsAt } = first;
+  const utilization = Math.min(100, share(first) * 100);
+  return fresh({
+    extra_usage: { monthly_limit: budget.limit, used_credits: used, utilization, currency: "USD" },
+    limits: [{ group: groups[budget.per], resets_at: new Date(resetsAt!).toISOString(), is_active: true }],
+  });
 }
 
 /** JSON with the members of each object in the order of their names. */

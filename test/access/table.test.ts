@@ -252,7 +252,8 @@ describe("a preflight reaches no handler", () => {
     for (const kind of kinds)
       for (const { path } of paths[kind]) {
         const answer = await preflight(proxies.listed, path, headers);
-        const isModel = kind === "model" && !/^\/(?:usage|wait$|mcp$|managed|v1\/(?:metrics|logs|traces)$)/.test(path);
+        const isModel =
+          kind === "model" && !/^\/(?:usage|wait$|mcp$|managed|api\/oauth|v1\/(?:metrics|logs|traces)$)/.test(path);
         const sent = answer.headers.get("access-control-allow-headers");
         expect([path, answer.status, sent]).toEqual([path, ...(isModel ? [204, "content-type,x-mine"] : [403, null])]);
       }

@@ -155,6 +155,7 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["POST /oauth/token", 404],
   ["POST /oauth/revoke", 404],
   ["GET /managed/settings", 200],
+  ["GET /api/oauth/usage", 404],
   ["POST /v1/metrics", 200, undefined, {}],
   ["POST /v1/logs", 200, undefined, {}],
   ["POST /v1/traces", 200, undefined, {}],

@@ -81,7 +81,7 @@ export function errorOf(path: string, { headers, text }: Answer): { type: string
     });
     // Google names an error by its status alone.
     return { type: googleTypes[`${code} ${status}`] ?? status, message };
-  } else if (/^\/(?:v1\/(?:messages|metrics|logs|traces)|managed\/|(?!v1)[^/]+\/v1\/)/.test(path))
+  } else if (/^\/(?:v1\/(?:messages|metrics|logs|traces)|managed\/|api\/oauth\/|(?!v1)[^/]+\/v1\/)/.test(path))
     expect(body).toEqual({
       type: "error",
       error: { type: expect.any(String), message: expect.any(String) },

@@ -1,11 +1,13 @@
 /**
- * Claude Code's `/login` against a team: the real program at a terminal signs in, a member confirms the code, it gets its settings,
- * a prompt uses the member's account, and after the member was removed it must sign in again. `bun test/clients/gateway-login.ts`.
- * Needs npm and its registry, and a Postgres (test/support/postgres.ts); not part of the tests.
+ * Claude Code's `/login` against a team of two servers, behind Caddy with TLS where there is one: the real program at a terminal
+ * signs in, a member confirms the code, it gets its settings, a prompt uses the member's account, and after the member was removed
+ * it must sign in again. `bun test/clients/gateway-login.ts`. Needs npm and its registry, and a Postgres
+ * (test/support/postgres.ts); not part of the tests.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startCaddy } from "../support/caddy";
 import { browserOf } from "../support/device-login";
 import { startPostgres } from "../support/postgres";
 import { startTeamApp } from "../support/team-app";
@@ -18,35 +20,39 @@ const installed = await install(["@anthropic-ai/claude-code"]);
 const home = mkdtempSync(join(tmpdir(), "dragoman-gateway-"));
 await using postgres = await startPostgres();
 await using server = await startTeamApp(postgres, { idleSeconds: 60 });
+await using other = await startTeamApp(postgres, { env: server.env, demo: server.demo, idleSeconds: 60 });
 const anna = await server.addMember("anna", "anna-octo");
 await server.app.config.change({ claudeCodeSettings: { companyAnnouncements: ["The otter greets you."] } });
 
-/** What Claude Code asked for, and the status that it got. */
+/** What Claude Code asked for, the status that it got, and at which server. */
 const asked: string[] = [];
-using front = Bun.serve({
-  port: 0,
-  hostname: "127.0.0.1",
-  idleTimeout: 0,
-  async fetch(request) {
-    const { pathname, search } = new URL(request.url);
-    const body = request.method === "GET" || request.method === "HEAD" ? undefined : await request.bytes();
-    const { method, headers } = request;
-    const answer = await fetch(server.url + pathname + search, {
-      method,
-      headers,
-      body,
-      redirect: "manual",
-      decompress: false,
-    });
-    asked.push(`${method} ${pathname} ${answer.status}`);
-    return new Response(answer.body, answer);
-  },
-});
+const notedAt = ({ url }: { url: string }, number: number) =>
+  Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const body = request.method === "GET" || request.method === "HEAD" ? undefined : await request.bytes();
+      const { method, headers } = request;
+      const answer = await fetch(url + pathname + search, {
+        ...{ method, headers, body },
+        ...({ redirect: "manual", decompress: false } as const),
+      });
+      if (!pathname.startsWith("/health")) asked.push(`${method} ${pathname} ${answer.status} at server ${number}`);
+      return new Response(answer.body, answer);
+    },
+  });
+using front = notedAt(server, 1);
+using second = notedAt(other, 2);
+const caddy = Bun.which("caddy") ? await startCaddy([front.port!, second.port!]) : undefined;
+console.log(caddy ? "over TLS, behind Caddy" : "without TLS: there is no Caddy here");
+if (caddy) await Bun.write(join(home, "ca.pem"), caddy.tls.ca);
 
 const work = join(home, "work");
 const managed = join(home, ".claude");
 for (const folder of [work, managed]) mkdirSync(folder);
-const settings = { forceLoginMethod: "gateway", forceLoginGatewayUrl: front.url.origin };
+const settings = { forceLoginMethod: "gateway", forceLoginGatewayUrl: caddy?.url ?? front.url.origin };
 await Bun.write(join(managed, "settings.json"), JSON.stringify(settings));
 await Bun.write(
   join(home, ".claude.json"),
@@ -62,6 +68,7 @@ const env = {
   TERM: "xterm-256color",
   DISABLE_AUTOUPDATER: "1",
   BROWSER: "true",
+  ...(caddy && { NODE_EXTRA_CA_CERTS: join(home, "ca.pem") }),
 };
 
 let written = "";
@@ -139,7 +146,7 @@ try {
   if (answered.code !== 0 || accounts.join() !== "anna-octo")
     throw new Error(`The prompt was not answered by anna's account (${accounts}): ${answered.said}`);
   step(`a prompt uses anna's account, as ${items[0]!.client_name}`);
-  if (!asked.includes("GET /managed/settings 200"))
+  if (!asked.some((each) => each.startsWith("GET /managed/settings 200")))
     throw new Error(`It asked for no settings again: ${asked.join(", ")}`);
 
   console.log([...new Set(asked)].sort().join("\n"));
@@ -153,5 +160,6 @@ try {
 } finally {
   if (shell.exitCode === null) shell.kill("SIGKILL");
   await shell.exited;
+  await caddy?.[Symbol.asyncDispose]();
   rmSync(home, { recursive: true, force: true });
 }

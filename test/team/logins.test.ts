@@ -160,6 +160,11 @@ describeWithDatabases("sign-ins of tools", (postgres) => {
     expect((await get({ "if-none-match": '"sha256:other"' })).status).toBe(200);
     expect((await get({ "if-none-match": "*" })).status).toBe(200);
     expect((await fetch(`${server.url}/managed/settings`)).status).toBe(401);
+    const used = await fetch(`${server.url}/api/oauth/usage`, { headers: { authorization: `Bearer ${access_token}` } });
+    expect(await used.json()).toMatchObject({
+      extra_usage: { monthly_limit: 10, used_credits: expect.any(Number), currency: "USD" },
+      limits: [{ group: "daily", resets_at: expect.stringContaining("T00:00:00"), is_active: true }],
+    });
   });
 
   test("telemetry is counted by its kind", async () => {

@@ -108,6 +108,7 @@ const routes: Record<string, ((text: string) => Call)[]> = {
   "POST /v1/metrics": [],
   "POST /v1/traces": [],
   "GET /managed/settings": [],
+  "GET /api/oauth/usage": [],
   "GET /.well-known/oauth-authorization-server": [],
   "POST /oauth/device_authorization": [],
   "POST /oauth/token": [],
