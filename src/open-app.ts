@@ -33,7 +33,7 @@ import { openNotices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
 import type { Stores, StoresOptions } from "./stores";
 import { TokenCounts } from "./tokens/token-counts";
-import { openTokenizer } from "./tokens/tokenizer";
+import { openTokenizer, type Tokenizer } from "./tokens/tokenizer";
 import { openCacheWatch } from "./upstream/cache-watch";
 import { openDrift } from "./upstream/changes/drift";
 import { type Losses, openLosses } from "./upstream/changes/losses";
@@ -61,6 +61,8 @@ export interface AppOptions extends Omit<StoresOptions, "follow"> {
   trustedProxies?: TrustedProxies;
   /** The files of the data folder by default, with a log as `write` and `logFormat` say. */
   stores?: Stores;
+  /** One that counts for other apps of the process too; otherwise its own. */
+  tokenizer?: Tokenizer;
   /** Clocks, a random source and a pause for tests. */
   clock?: Pick<AccountOptions, "now" | "monotonic" | "random"> & { sleep?: SignInSteps["sleep"] };
 }
@@ -176,7 +178,7 @@ class RunningApp extends Foundation implements App {
   readonly providerModels = this.#routing.providerModels;
   readonly isOurOwn = this.providers.isOurOwn;
 
-  readonly tokenizer = openTokenizer();
+  readonly tokenizer = this.options.tokenizer ?? openTokenizer();
   readonly tokenCounts = new TokenCounts({
     config: () => this.config.current,
     tokenizer: this.tokenizer,

@@ -4,8 +4,9 @@ import { codecs } from "../../src/dialects/codecs";
 import { imageSize, imageTokens } from "../../src/tokens/image-size";
 import { openTokenizer } from "../../src/tokens/tokenizer";
 import { estimateTokens } from "../support/estimate";
+import { sharedTokenizer } from "../support/tokenizer";
 
-const tokenizer = openTokenizer();
+const tokenizer = sharedTokenizer();
 afterAll(() => tokenizer.close());
 
 const estimate = (body: object) =>

@@ -20,6 +20,7 @@ import type { Stores } from "../../src/stores";
 import { quickest } from "./quickest";
 import { type Chance, openChance } from "./random";
 import { sharedPostgres } from "./shared-postgres";
+import { sharedTokenizer } from "./tokenizer";
 import { until } from "./until";
 
 const [second, minute] = [1000, 60_000];
@@ -228,6 +229,7 @@ class Days {
     const app = openApp({
       environment,
       stores,
+      tokenizer: sharedTokenizer(),
       version: "1",
       clock: { now, monotonic: now, random: () => 0.5 },
     });

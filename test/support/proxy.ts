@@ -10,6 +10,7 @@ import { type AppOptions, openApp } from "../../src/open-app";
 import { type Binding, handler, listen } from "../../src/server";
 import { type Front, startFront } from "./front";
 import { quickest } from "./quickest";
+import { sharedTokenizer } from "./tokenizer";
 
 export interface RunningProxy extends AsyncDisposable {
   url: string;
@@ -70,6 +71,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     allowOpen: !options.exposed,
     trustedProxies: options.trustedProxies,
     logFormat: options.logFormat,
+    tokenizer: sharedTokenizer(),
   });
   const history = app.history as LocalHistory;
   const listening = options.exposed ? listenAsExposed(app) : listen(app, 0, options.binding);

@@ -11,6 +11,7 @@ import { addMember, type TestMember } from "./members";
 import { quickest } from "./quickest";
 import type { TestDatabases } from "./shared-postgres";
 import { individuals, teamEnv } from "./teams";
+import { sharedTokenizer } from "./tokenizer";
 import { until } from "./until";
 
 export interface TeamApp extends AsyncDisposable {
@@ -46,7 +47,7 @@ export async function startTeamApp(
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
   const lines: string[] = [];
   const stores = await openPostgresStores(environment, { follow: true, write: (line) => void lines.push(line) });
-  const app = openApp({ environment, stores, version: "1" });
+  const app = openApp({ environment, stores, tokenizer: sharedTokenizer(), version: "1" });
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: idleSeconds, fetch: handler(app, false) });
   return {
     ...{ url: server.url.origin, app, demo, stores, env, lines },

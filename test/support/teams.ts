@@ -17,6 +17,7 @@ import { saveAccounts, withTeamStores } from "./members";
 import type { PgBouncer } from "./pgbouncer";
 import { quickest } from "./quickest";
 import type { TestDatabases } from "./shared-postgres";
+import { sharedTokenizer } from "./tokenizer";
 
 export interface Team extends AsyncDisposable {
   demo: Demo;
@@ -142,6 +143,7 @@ async function openServer(env: Record<string, string>, trustedProxies?: string[]
     environment,
     stores,
     version,
+    tokenizer: sharedTokenizer(),
     ...(trustedProxies && { trustedProxies: openTrustedProxies(trustedProxies) }),
   });
   const listening = listen(app, 0);

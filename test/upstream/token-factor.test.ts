@@ -12,10 +12,10 @@ import {
   predict,
   type TokenFactor,
 } from "../../src/tokens/token-factor";
-import { openTokenizer } from "../../src/tokens/tokenizer";
 import { chinese, pieces } from "../support/corpus";
+import { sharedTokenizer } from "../support/tokenizer";
 
-const tokenizer = openTokenizer();
+const tokenizer = sharedTokenizer();
 afterAll(() => tokenizer.close());
 
 const learn = (factor: TokenFactor, local: LocalCount, reported: number) =>

@@ -1,0 +1,22 @@
+/** One vocabulary for all apps of a test process: each load of it takes a core more than a second. */
+import { openTokenizer, type Tokenizer } from "../../src/tokens/tokenizer";
+
+const shared = openTokenizer();
+/** Characters that take as long to count as the vocabulary takes to load. */
+const dearBacklog = 2_000_000;
+
+/** @returns For one app: what it waits for fails when it is closed, as with a tokenizer of its own. */
+export function sharedTokenizer(): Tokenizer {
+  const closed = Promise.withResolvers<never>();
+  closed.promise.catch(() => {});
+  return {
+    count: (texts) => Promise.race([shared.count(texts), closed.promise]),
+    get backlog() {
+      return shared.backlog;
+    },
+    close() {
+      closed.reject(new Error("The tokenizer was closed."));
+      if (shared.backlog > dearBacklog) shared.close();
+    },
+  };
+}
