@@ -65,7 +65,7 @@ describe.each([...clientDialects])("a client of %s", (dialect) => {
           },
           refused: (question) => refusal(client[mode](question, model)),
           seen: upstream.seen,
-          dropped: () => JSON.parse(proxy.rows()[0]!.dropped),
+          dropped: () => JSON.parse(proxy.rows(1)[0]!.dropped),
         });
       }
       const meanings = (given: Answer[]) => given.map((answer) => meaning(answer, showsThinking));
@@ -92,7 +92,7 @@ async function look(client: Client, answer: Answer, { model, endpoint, stream, e
   expect(stopWord(dialect, end, spoken)).toContain(answer.stop);
   expect(answer.usage).toMatchObject(usageFor(dialect, told));
   const { usage } = told;
-  expect(proxy.rows()[0]).toMatchObject({
+  expect(proxy.rows(1)[0]).toMatchObject({
     client_dialect: dialect,
     upstream_dialect: spoken,
     upstream_endpoint: endpoint,

@@ -261,10 +261,10 @@ describe("nothing that was planted in a request is kept of its failure", () => {
   }
   async function expectNothing(): Promise<void> {
     for (const [place, text] of await kept()) {
-      const found = /.{0,80}(?:planted\d+word|secret\d+thing).{0,40}/i.exec(text)?.[0];
-      expect([place, found]).toEqual([place, undefined]);
+      const at = text.search(/planted\d+word|secret\d+thing/i);
+      expect([place, at < 0 ? "" : text.slice(Math.max(0, at - 80), at + 60)]).toEqual([place, ""]);
     }
-    expect(proxy.rows().length).toBeGreaterThan(0);
+    expect(proxy.rows(1)).toHaveLength(1);
   }
   const wake = () => {
     for (const account of proxy.app.accounts) account.setState({ name: "ready" });

@@ -27,8 +27,8 @@ export interface RunningProxy extends AsyncDisposable {
   history: LocalHistory;
   /** Begins to stop: no new connections, and running requests finish. */
   drain(): Promise<void>;
-  /** The newest rows of the history first, once all are written. */
-  rows(): Row[];
+  /** The newest rows of the history first, once all are written: 200 unless fewer are enough. */
+  rows(most?: number): Row[];
 }
 
 export interface ProxyOptions {
@@ -91,9 +91,11 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
       }),
     history,
     drain: () => listening.drain(),
-    rows() {
+    rows(most = 200) {
       history.flush();
-      return history.after(0, Number.MAX_SAFE_INTEGER).toReversed().slice(0, 200);
+      // The id of a row is at least its place.
+      const before = Math.max(0, history.count() - most);
+      return history.after(before, Number.MAX_SAFE_INTEGER).toReversed().slice(0, most);
     },
     async [Symbol.asyncDispose]() {
       listening.close();
