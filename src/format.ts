@@ -117,8 +117,9 @@ export function span(ms: number): string {
 
 export const ago = (at: number, now: number) => (now - at < 45_000 ? "just now" : `${span(now - at)} ago`);
 
-/** Formatters for dates are not kept, because each one keeps the time zone it was made in. */
-const monthOf = (date: Date, month: "short" | "long") => date.toLocaleDateString("en", { month });
+/** A formatter for dates keeps the time zone it was made in, and a new one for each date costs more than the rest of a page. */
+const months = "January February March April May June July August September October November December".split(" ");
+const monthOf = (date: Date): string => months[date.getMonth()]!;
 
 const two = (value: number) => String(value).padStart(2, "0");
 
@@ -132,7 +133,7 @@ export function clock(at: number, seconds = false): string {
 export function day(at: number, now: number): string {
   const date = new Date(at);
   const year = date.getFullYear() === new Date(now).getFullYear() ? "" : ` ${date.getFullYear()}`;
-  return `${date.getDate()} ${monthOf(date, "short")}${year}`;
+  return `${date.getDate()} ${monthOf(date).slice(0, 3)}${year}`;
 }
 
 export function moment(at: number, now: number, seconds = false): string {
@@ -169,7 +170,7 @@ export function zonedTime(at: number, now: number): string {
   const zone = names.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value ?? "";
   const time = `${clock(at, at - now < hourMs)} ${zone}`;
   if (date.toDateString() === new Date(now).toDateString()) return time;
-  return `${date.getDate()} ${monthOf(date, "long")}, ${time}`;
+  return `${date.getDate()} ${monthOf(date)}, ${time}`;
 }
 
 /** Bytes. */

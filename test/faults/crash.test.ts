@@ -6,13 +6,21 @@ import type { Disturbance } from "../support/disk-tracer";
 import { openChance } from "../support/random";
 import { testWith } from "../support/sandbox";
 
+/** What each store changes when nothing disturbs it. */
+const undisturbed = new Map<StoreName, Promise<string[]>>();
+function changesOf(name: StoreName): Promise<string[]> {
+  const known = undisturbed.get(name) ?? disturb(name, { at: 0 });
+  undisturbed.set(name, known);
+  return known;
+}
+
 for (const name of storeNames)
   testWith(
     "tracing",
     `${name} can be opened again, with all that was served, after a crash or a fault of the disk`,
     async () => {
       const { below, pick } = openChance(name);
-      const changes = await disturb(name, { at: 0 });
+      const changes = await changesOf(name);
       expect(changes.length).toBeGreaterThan(4);
       for (const error of [undefined, pick("EIO" as const, "ENOSPC" as const)])
         await disturb(name, { at: 1 + below(changes.length), error });
@@ -52,7 +60,7 @@ const moments: [title: string, store: StoreName, change: RegExp, which: number, 
 
 for (const [title, store, change, which, error] of moments)
   testWith("tracing", title, async () => {
-    const changes = await disturb(store, { at: 0 });
+    const changes = await changesOf(store);
     const matching = changes.flatMap((each, at) => (change.test(each) ? [at + 1] : []));
     expect(matching.length).toBeGreaterThanOrEqual(which);
     await disturb(store, { at: matching[which - 1]!, error });
@@ -70,7 +78,7 @@ for (const name of durable)
     "tracing",
     `${name} outlast a loss of power: nothing counts as written or removed before the disk has it`,
     async () => {
-      const changes = await disturb(name, { at: 0 });
+      const changes = await changesOf(name);
       const final = changes.flatMap((change, at) => {
         const [call = "", path = ""] = change.split(" ");
         const counts = /\.json$/.test(path) && ["rename", "unlink"].includes(call);

@@ -184,6 +184,7 @@ function outcomeOf(
 /** Where they first differ, by member: whole prompts would be no message. */
 const differences = (one: Outcome, other: Outcome): string[] =>
   (["refused", "body", "repaired", "headers", "facts", "affinity", "notes"] as const).flatMap((key) => {
+    if (one[key] === other[key]) return [];
     const [a, b] = [one[key], other[key]].map((value) => JSON.stringify(value) ?? "");
     if (a === b) return [];
     const at = Math.max(
