@@ -47,7 +47,8 @@ export async function untouched<Result>(proxy: RunningProxy, work: () => Promise
 }
 
 function stateOf(proxy: RunningProxy) {
-  return { rows: proxy.rows().length, upstream: proxy.demo.journal.length, files: filesOf(proxy.home) };
+  proxy.history.flush();
+  return { rows: proxy.history.count(), upstream: proxy.demo.journal.length, files: filesOf(proxy.home) };
 }
 
 /** Every file with the digest of its bytes; of the history, which may grow, the name alone. */
