@@ -246,6 +246,13 @@ function subagents(
   return end;
 }
 
+/** What most requests do not have. */
+const unset = {
+  ...{ session: null, project: null, prompt: null, kind: null, agent_type: null, member: null },
+  ...{ cache_miss: null, cache_idle_ms: null, reasoning_tokens: null, searches: null, parent_id: null },
+  ...{ waited_for: null, waits_until_ms: null, waited_ms: null, fallbacks: null, auto: null },
+};
+
 function rowOf(
   tool: Tool,
   model: PastModel,
@@ -275,17 +282,14 @@ function rowOf(
     ms: Math.round(firstByte / tries.length),
   }));
   return {
+    ...unset,
     request_id: crypto.randomUUID(),
     duration_ms: duration,
     first_byte_ms: isServed ? Math.round(firstByte) : null,
-    path: tool.path,
-    client_dialect: tool.dialect,
-    upstream_dialect: tool.dialect,
-    upstream_endpoint: tool.endpoint,
-    account_id: account,
-    account_key: `github.com/${account}`,
-    client_model: model.asked ?? model.id,
-    upstream_model: model.id,
+    ...{ path: tool.path, client_dialect: tool.dialect },
+    ...{ upstream_dialect: tool.dialect, upstream_endpoint: tool.endpoint },
+    ...{ account_id: account, account_key: `github.com/${account}` },
+    ...{ client_model: model.asked ?? model.id, upstream_model: model.id },
     stream: 1,
     initiator_reason: null,
     initiator: "agent",
@@ -295,32 +299,16 @@ function rowOf(
     error_type: null,
     error_message: null,
     client_name: tool.client,
-    session: null,
-    cache_miss: null,
-    cache_idle_ms: null,
-    prompt: null,
-    kind: null,
-    agent_type: null,
-    project: null,
     input_tokens: isServed ? tokens.input : null,
     output_tokens: isServed ? output : null,
     cached_tokens: isServed ? tokens.cached : null,
     cache_write_tokens: isServed ? (written ?? null) : null,
-    reasoning_tokens: null,
     tokens_estimated: 0,
     nano_credits: isServed ? cost.nanoCredits : null,
     premium_units: isServed ? cost.premiumUnits : null,
     fixups: "[]",
     dropped: "[]",
     key_name: tool.key,
-    member: null,
-    searches: null,
-    parent_id: null,
-    waited_for: null,
-    waits_until_ms: null,
-    waited_ms: null,
-    fallbacks: null,
-    auto: null,
     ...ends,
     ...part,
   };
