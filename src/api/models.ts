@@ -35,8 +35,12 @@ export async function listModels(
   if (client_version !== undefined) return listCodexModels(app, key);
   const { current, page, hasMore } = await usablePage(app, key, limit, { name: "after_id", id: after_id });
   const all = page.map((model) => listedModel(model, app.config.current));
-  const forClaudeCode = () =>
-    all.filter(({ kind }) => kind === "chat").map((model) => ({ ...model, id: idForClaudeCode(model.id) }));
+  const forClaudeCode = () => {
+    const chats = all.filter(({ kind }) => kind === "chat");
+    const offered = chats.filter((model) => model.model_picker_enabled);
+    // Its list shows names only: a model and its dated twin would look the same.
+    return (offered.length > 0 ? offered : chats).map((model) => ({ ...model, id: idForClaudeCode(model.id) }));
+  };
   return Response.json(
     {
       object: "list",

@@ -2,9 +2,10 @@
  * Every known client. The admin page, `dragoman connect`, the README and the tests with the real tools all use this list,
  * so the documented settings are the tested ones.
  */
+import { mcpPath } from "../api-paths";
 import { agents } from "./agents";
 import { apps } from "./apps";
-import type { Client, ClientSetup, Connection, Snippet } from "./client";
+import { type Client, type ClientSetup, type Connection, noKey, type Snippet } from "./client";
 import { copilots } from "./copilot";
 import type { Edit } from "./edit";
 import { editors } from "./editors";
@@ -72,15 +73,20 @@ export const freshFiles = (id: ClientId, { edits }: ClientSetup, around: Surroun
     .filter((file) => file.edits.length > 0)
     .map((file) => ({ name: file.path, text: editSettings(file.format, "", file.edits) }));
 
-/** Everything that a person could copy, one of which is enough: the files, the environment for each shell, code. */
+/** Everything that a person could copy, one of which is enough: the files, the environment for each shell, code; and what lets the client ask by MCP. */
 export function snippetsOf(id: ClientId, place: Connection): Snippet[] {
-  const setup = clientOf(id).setUp(place);
+  const { mcp, ...client } = clientOf(id);
+  const setup = client.setUp(place);
   const variables = Object.keys(setup.variables).length === 0 ? [] : shellNames;
+  const server = mcp && { path: mcp.path, value: mcp.value(place.url + mcpPath, place.key ?? noKey) };
+  const shown = (edits: readonly Edit[], what = "") =>
+    freshFiles(id, { ...setup, edits }, { home: "~", env: {}, platform: "linux" }).map(({ name, text }) => ({
+      name: name + what,
+      text: text.trimEnd(),
+    }));
   return [
-    ...freshFiles(id, setup, { home: "~", env: {}, platform: "linux" }).map((file) => ({
-      ...file,
-      text: file.text.trimEnd(),
-    })),
+    ...shown(setup.edits),
+    ...(server ? shown([server], ", to ask dragoman by MCP as well") : []),
     ...variables.map((shell) => ({ name: shells[shell].name, shell, text: setVariables(setup.variables, shell) })),
     ...setup.programs,
   ];

@@ -71,15 +71,21 @@ for (const model of ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-previ
     expect(await answer.json()).toMatchObject({ stop_reason: "end_turn" });
   });
 
-test("its list has every chat model under an id that it takes, says what each costs, and each id is served", async () => {
+test("its list has every chat model of the picker under an id that it takes, says what each costs, and each id is served", async () => {
   await using proxy = await startProxy({ demo: { generation: "C" } });
   const asked = {
     headers: { "user-agent": "claude-code/2.1.330", authorization: "Bearer unused", "x-api-key": "unused" },
   };
   const list = async (init?: RequestInit) =>
-    ((await (await fetch(`${proxy.url}/v1/models?limit=1000`, init)).json()) as { data: { id: string }[] }).data;
+    (
+      (await (await fetch(`${proxy.url}/v1/models?limit=1000`, init)).json()) as {
+        data: { id: string; display_name: string }[];
+      }
+    ).data;
   const listed = await list(asked);
   const ids = listed.map(({ id }) => id);
+  const names = listed.map(({ display_name }) => display_name);
+  expect(names).toEqual([...new Set(names)]);
   expect(ids.filter((id) => !/claude|anthropic/i.test(id))).toEqual([]);
   expect(ids).toEqual(
     expect.arrayContaining(["claude-opus-5-5", "claude-sonnet-4-6", "gpt-5.4:claude", "gemini-3.8-flash:claude"]),

@@ -26,6 +26,8 @@ export interface Tool {
   quiet: { env: Record<string, string>; args: string[] };
   /** To let it ask dragoman what is left, by MCP. */
   asking?: { task: string; env: Record<string, string>; args: string[] };
+  /** Has it write its settings file. */
+  rewrites?: string[][];
   /** A person's settings from before, with comments and other things that must stay. None for a client without a file. */
   settings?: string;
 }
@@ -101,8 +103,13 @@ const codex: Tool = {
     ]),
   },
   searching: { env: {}, args: ["-c", 'web_search="live"'] },
-  // It defers the tools of MCP servers: the model has to search for them.
-  asking: { task: "find a tool that says what is left", env: {}, args: [] },
+  // It defers the tools of MCP servers: the model has to search for them. Only a required server is waited for.
+  asking: {
+    task: "find a tool that says what is left",
+    env: {},
+    args: ["-c", "mcp_servers.dragoman.required=true"],
+  },
+  rewrites: [["codex", "mcp", "add", "otter", "--", "true"]],
   settings: `# mine\nmodel = "o3" # for now\nmodel_reasoning_effort = "low"\n\n[model_providers.dragoman]\nname = "by hand"\nbase_url = "http://127.0.0.1:1/v1"\nenv_key = "NOT_SET"\n\n[tui]\nnotifications = false`,
 };
 
@@ -126,6 +133,7 @@ const opencode: Tool = {
     args: [],
   },
   asking: { task: "call dragoman_what_is_left", env: {}, args: [] },
+  rewrites: [["opencode", "mcp", "add", "otter", "--url", "http://127.0.0.1:9/mcp"]],
   settings: `{\n    // mine\n    "theme": "system",\n    "model": "anthropic/claude-sonnet-4-5", /* before */\n    "share": "disabled",\n}\n`,
 };
 
@@ -162,6 +170,10 @@ const geminiCli: Tool = {
   npm: "@google/gemini-cli",
   command: (task) => ["gemini", "--yolo", "-p", task],
   withImage: (task, file) => ["gemini", "--yolo", "-p", `${task} @${file}`],
+  rewrites: [
+    ["gemini", "mcp", "add", "--scope", "user", "otter", "true"],
+    ["gemini", "mcp", "remove", "--scope", "user", "otter"],
+  ],
   resumed: (task) => ["gemini", "--yolo", "--resume", "latest", "-p", task],
   quiet: { env: { ...nowhere, GEMINI_CLI_TRUST_WORKSPACE: "true" }, args: [] },
   settings: `{\n  // mine\n  "ui": { "theme": "GitHub" },\n  "security": {\n    "auth": { "selectedType": "oauth-personal" } /* before */\n  }\n}\n`,
@@ -181,6 +193,10 @@ const qwenCode: Tool = {
   npm: "@qwen-code/qwen-code",
   command: (task) => ["qwen", "--yolo", "-p", task],
   withImage: (task, file) => ["qwen", "--yolo", "-p", `${task} @${file}`],
+  rewrites: [
+    ["qwen", "mcp", "add", "--scope", "user", "otter", "true"],
+    ["qwen", "mcp", "remove", "--scope", "user", "otter"],
+  ],
   resumed: (task) => ["qwen", "--yolo", "--continue", "-p", task],
   quiet: { env: { ...nowhere, QWEN_CODE_SUPPRESS_YOLO_WARNING: "1" }, args: [] },
   settings: `{\n  // mine\n  "$version": 4,\n  "ui": { "theme": "GitHub" },\n  "modelProviders": {\n    "openai": [\n      { "id": "own", "baseUrl": "http://127.0.0.1:1/v1" } // theirs\n    ]\n  },\n  "model": { "name": "own" }\n}\n`,

@@ -212,6 +212,7 @@ for await (const { tool, model, family, name, feature, faults, measured, said } 
   line(`${clientOf(tool.id).name} ${versions.get(tool.npm)}`, model, name, "", "", outcome);
   collect(tool, feature, faults.length === 0, family);
   if (faults.length === 0) continue;
+  if (!collected.isNew(tool.id, feature, family)) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
 }

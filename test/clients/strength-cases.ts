@@ -14,6 +14,7 @@ import { abilitiesOf } from "./ability-cases";
 import { type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet, type Seen } from "./meet";
+import { rewrites } from "./rewrite-cases";
 import { type Sent, startWitness } from "./witness";
 import type { Family, Feature } from "./works-with";
 
@@ -59,6 +60,7 @@ export async function* strengths(installed: Installed, isWanted: (tool: Tool) =>
     for (const outcome of ["allow", "deny"] as const) yield await reviews(outcome, installed);
   }
   yield* abilitiesOf(installed, isWanted);
+  yield* rewrites(installed, isWanted);
 }
 
 /** Options of Codex for one run. A witness takes no WebSocket. */

@@ -53,6 +53,7 @@ export const readWorksWith = (): WorksWith => shape.parse(JSON.parse(readFileSyn
 /** Collects what one run shows. Of several tries of one feature all have to succeed. */
 export class Collected {
   readonly #found: WorksWith = {};
+  readonly #before = readWorksWith();
 
   constructor(readonly date: string) {}
 
@@ -64,6 +65,12 @@ export class Collected {
     own[feature] = isOk ? before : family && before !== false ? [...(before === true ? [] : before), family] : false;
   }
 
+  /** Whether the last run has found the same: what a client does not do is no failure of this run. */
+  isNew(id: string, feature: Feature, family: Family | undefined): boolean {
+    const known = this.#before[id]?.features[feature];
+    return !(Array.isArray(known) && family ? known.includes(family) : known === false);
+  }
+
   /** Writes what this run has found, and keeps the rest. @returns What differs from before, as sentences. */
   write(): string[] {
     const before = readWorksWith();
@@ -72,7 +79,11 @@ export class Collected {
       return [id, { ...run, features: { ...kept, ...run.features } }] as const;
     });
     const after = Object.fromEntries(Object.entries({ ...before, ...Object.fromEntries(now) }).sort());
-    writeFileSync(file, `${JSON.stringify(after, null, 2)}\n`);
+    // Lists stand in one line, as the formatter wants them.
+    const text = JSON.stringify(after, null, 2).replace(/\[[^\]]*\]/g, (list) =>
+      list.replace(/\s+/g, " ").replace(/^\[ | \]$/g, (end) => end.trim()),
+    );
+    writeFileSync(file, `${text}\n`);
     return Object.entries(this.#found).flatMap(([id, { version, features: run }]) =>
       (Object.entries(run) as [Feature, Found][])
         .map(([feature, is]) => ({ feature, was: wordOf(before[id]?.features[feature] ?? is), is: wordOf(is) }))
