@@ -30,6 +30,8 @@ interface Lease {
   usedAt: number;
   /** When the database was asked for it last. */
   askedAt: number;
+  /** Which of all questions that was. */
+  question: number;
   /** What the database holds for it. */
   taken: number;
   /** What is left of that. */
@@ -51,7 +53,7 @@ const renewEvery = 5 * 60_000;
 /** Milliseconds after which a budget that was not used needs no lease. Shorter than a lease lasts. */
 const keepFor = 10 * 60_000;
 
-const unused = { usedAt: 0, askedAt: Number.NEGATIVE_INFINITY, taken: 0, left: 0, isHeld: false };
+const unused = { usedAt: 0, askedAt: Number.NEGATIVE_INFINITY, question: 0, taken: 0, left: 0, isHeld: false };
 
 const nameOf = ({ key }: LedgerEntry) => JSON.stringify(key);
 /** The name without the period: for each server the database has one lease, that of the period which it took from last. */
@@ -64,6 +66,7 @@ export class Leases {
   readonly #leases = new Map<string, Lease>();
   /** The database may go away when a lease is about to be given back. */
   readonly #lifetimeMs: number;
+  #asked = 0;
   #timer: Timer | undefined;
   #refreshAt = Number.POSITIVE_INFINITY;
 
@@ -103,19 +106,20 @@ export class Leases {
 
   /**
    * Gives the lease of a period back, for a request that found too little left.
-   * @param since When the request asked, ms by the monotonic clock.
-   * @returns Whether something was given back since then.
+   * @param since `asked` when the request asked.
+   * @returns Whether the lease was asked for, or given back, since then.
    */
   async giveBack(entry: LedgerEntry, since: number): Promise<boolean> {
     const lease = this.#find(entry);
     if (!lease || this.#options.unsettled()) return false;
     if (lease.isHeld) await this.#take(lease, 0);
     await lease.asking;
-    return lease.askedAt >= since;
+    return lease.question > since;
   }
 
-  now(): number {
-    return this.#monotonic();
+  /** How often the database was asked for leases. A time would not tell which of two questions at one moment came first. */
+  get asked(): number {
+    return this.#asked;
   }
 
   /** Takes and gives back what is due; otherwise that is done every ten seconds. */
@@ -175,6 +179,8 @@ export class Leases {
   /** One after the other: the database is to hold what was asked for last. */
   #take(lease: Lease, wanted: number): Promise<void> {
     lease.askedAt = this.#monotonic();
+    this.#asked += 1;
+    lease.question = this.#asked;
     const before = lease.asking ?? Promise.resolve();
     lease.asking = before.then(() => this.#takeNow(lease, wanted)).catch((thrown) => this.#report(thrown));
     return lease.asking;

@@ -184,11 +184,11 @@ export class TeamLedger implements Ledger {
     wanted: readonly WantedAmount[],
   ): Promise<BudgetState | undefined> {
     for (;;) {
-      const askedAt = this.#leases.now();
+      const { asked } = this.#leases;
       const place = await this.#reserveSurely(id, wanted);
       if (place === null) return undefined;
       const entry = entries[place]!;
-      if (!(await this.#leases.giveBack(entry, askedAt))) return (await this.read([entry]))[0];
+      if (!(await this.#leases.giveBack(entry, asked))) return (await this.read([entry]))[0];
     }
   }
 

@@ -51,6 +51,7 @@ export const unnoticed: readonly Unnoticed[] = [
     "src/keys/logins.ts",
     "Of all letters one would be likelier, by a twelfth, which only thousands of codes would show.",
     "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 241);",
+    "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte <= 240);",
   ),
   ...notice(
     "src/keys/page-sessions.ts",

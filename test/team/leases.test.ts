@@ -150,6 +150,8 @@ describeWithDatabases("a lease of a budget", (server) => {
     leases.use(today, 1);
     await at(minutes);
     expect(await reservedOf(1_000)).toBe(0);
+    // Asked at this very moment, but before the request: it has nothing to try again for.
+    expect(await leases.giveBack(today, leases.asked)).toBe(false);
     await replica.close();
   });
 
