@@ -16,7 +16,7 @@ export const unnoticed: readonly Unnoticed[] = [
   ...notice(
     "src/budgets/ledger.ts",
     "Nothing is stored of a reservation without entries, so nothing is removed either.",
-    "if (entries.length > 0) this.#statements.remove.run(id); → if (entries.length >= 0) this.#statements.remove.run(id);",
+    "if (entries.length > 0) this.#ask(() => this.#statements.remove.run(id)); → if (entries.length >= 0) this.#ask(() => this.#statements.remove.run(id));",
   ),
   ...notice(
     "src/budgets/ledger.ts",
@@ -42,9 +42,9 @@ export const unnoticed: readonly Unnoticed[] = [
     "src/keys/logins.ts",
     chosen,
     ".slice(0, 50) → .slice(0, 51)",
-    "export const loginTimes = { code: 600, interval: 5, access: 3_600 } as const; → export const loginTimes = { code: 601, interval: 5, access: 3_600 } as const;",
-    "export const loginTimes = { code: 600, interval: 5, access: 3_600 } as const; → export const loginTimes = { code: 600, interval: 6, access: 3_600 } as const;",
-    "export const loginTimes = { code: 600, interval: 5, access: 3_600 } as const; → export const loginTimes = { code: 600, interval: 5, access: 3601 } as const;",
+    "export const loginTimes = { code: 600, interval: 5, access: 3_600, unusedDays: 30 } as const; → export const loginTimes = { code: 601, interval: 5, access: 3_600, unusedDays: 30 } as const;",
+    "export const loginTimes = { code: 600, interval: 5, access: 3_600, unusedDays: 30 } as const; → export const loginTimes = { code: 600, interval: 6, access: 3_600, unusedDays: 30 } as const;",
+    "export const loginTimes = { code: 600, interval: 5, access: 3_600, unusedDays: 30 } as const; → export const loginTimes = { code: 600, interval: 5, access: 3601, unusedDays: 30 } as const;",
     "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(65))].filter((byte) => byte < 240);",
   ),
   ...notice(
