@@ -329,7 +329,9 @@ const geminiCli: Client = {
       variables,
       programs: [],
       command: "gemini",
-      note: "Gemini CLI takes the address and the key from the environment, to which it adds ~/.gemini/.env. It reads one such file only: a .gemini/.env or .env in the project or a folder above it takes precedence, as do variables of the shell. It assumes a million tokens for every model; compressionThreshold makes it summarize in time.",
+      // Seen of Gemini CLI 0.61, November 2026.
+      hint: "Trust the folder when it asks: elsewhere it reads no .env. `gemini -p` cannot ask: set GEMINI_CLI_TRUST_WORKSPACE=true for it.",
+      note: "Gemini CLI takes the address and the key from the environment, to which it adds ~/.gemini/.env. It reads one such file only: a .gemini/.env or .env in the project or a folder above it takes precedence, as do variables of the shell. In a folder that is not trusted it reads none and asks for GEMINI_API_KEY: trust the folder when it asks, or set GEMINI_CLI_TRUST_WORKSPACE=true for `gemini -p`. It assumes a million tokens for every model; compressionThreshold makes it summarize in time.",
     };
   },
 };

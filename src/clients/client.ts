@@ -34,6 +34,8 @@ export interface ClientSetup {
   programs: readonly Snippet[];
   /** The command to run afterwards. */
   command?: string;
+  /** What to do when it runs, said after {@link command}. */
+  hint?: string;
   note?: string;
 }
 

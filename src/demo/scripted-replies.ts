@@ -65,7 +65,7 @@ function wantsThinking(ask: ModelRequest, model: Model): boolean {
 const thoughts = (ask: ModelRequest): string =>
   ask.results.length > 0
     ? "The tool has answered. 🔎 I will say what it said."
-    : `The person wrote ${ask.prompt.length} characters. 让我想一想… 🤔 A demo can only follow its script.`;
+    : `The person wrote ${ask.prompt.length} characters. Let me think… 🤔 A demo can only follow its script.`;
 
 function words(ask: ModelRequest, calls: Call[], effects: Effects): string {
   if (effects.help) return effects.help;
@@ -75,7 +75,7 @@ function words(ask: ModelRequest, calls: Call[], effects: Effects): string {
   if (schema) return JSON.stringify(sample(schema));
   if (ask.results.length > 0) return resultInWords(ask.results);
   const quoted = firstCharacters(ask.prompt.slice(0, 300).replace(/\s+/g, " "), 60);
-  return `DEMO: Hello! 👋 You wrote “${quoted}”. This answer is scripted, 没有模型参与 🧪, and nothing left your machine.`;
+  return `DEMO: Hello! 👋 You wrote “${quoted}”. This answer is scripted: no model took part 🧪, and nothing left your machine.`;
 }
 
 /** The schema of models without structured output: clients put it into the prompt. */

@@ -275,6 +275,7 @@ function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url
   if (setup.note && missing.length > 0)
     say(setup.note, `\`dragoman connect ${id}\` prints the line that sets ${missing.join(", ")}.`);
   if (setup.command) say(`Then run: ${setup.command}`);
+  if (setup.hint) say(setup.hint);
 }
 
 async function undo({ client: id, environment, force, yes }: ConnectOptions): Promise<number> {
