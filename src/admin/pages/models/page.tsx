@@ -243,7 +243,7 @@ function ModelRow({ frame, model, all, isOwner, now }: RowProps): Markup {
           </>
         )}
       </td>
-      <td data-label="Upstream endpoints">
+      <td data-label="Endpoints">
         {endpoints.length === 0 ? <Unknown /> : endpoints.map((endpoint) => <code class="endpoint">{endpoint}</code>)}
       </td>
       <td data-label="Capabilities">
