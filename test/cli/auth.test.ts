@@ -234,13 +234,13 @@ describe("auth ls", () => {
     expect(second).toEqual([
       "2",
       "work-demo",
-      "business",
+      "Copilot Business",
       "premium requests",
       "∞",
       expect.stringMatching(/09:00/),
       "ready",
     ]);
-    expect(third!.slice(0, 5)).toEqual(["3", "plus-demo", "individual_pro", "AI credits", "unknown"]);
+    expect(third!.slice(0, 5)).toEqual(["3", "plus-demo", "Copilot Pro+", "AI credits", "unknown"]);
   });
 });
 

@@ -49,7 +49,7 @@ describe.each(["http/protobuf", "http/json"])("by %s", (protocol) => {
       OTEL_METRIC_EXPORT_INTERVAL: "300",
     });
     const { url } = await command.ready();
-    expect(command.stderr()).toContain(`Telemetry traces and metrics to ${collector.url}`);
+    expect(command.stderr().replaceAll(/\s+/g, " ")).toContain(`Telemetry traces and metrics to ${collector.url}`);
     const stream = await ask(url, "/v1/chat/completions", chat("[demo: long 60] Hello"), {
       ...parentOf(traceId, spanId),
       "user-agent": "codex/1.2 (test)",

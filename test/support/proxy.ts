@@ -46,6 +46,8 @@ export interface ProxyOptions {
   logFormat?: AppOptions["logFormat"];
   /** Other clocks than this machine's. */
   clock?: AppOptions["clock"];
+  /** One of its own, in place of the process'. */
+  tokenizer?: AppOptions["tokenizer"];
   /** Something stands before the scripted upstream. */
   fronted?: boolean;
 }
@@ -71,7 +73,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     allowOpen: !options.exposed,
     trustedProxies: options.trustedProxies,
     logFormat: options.logFormat,
-    tokenizer: sharedTokenizer(),
+    tokenizer: options.tokenizer ?? sharedTokenizer(),
   });
   const history = app.history as LocalHistory;
   const listening = options.exposed ? listenAsExposed(app) : listen(app, 0, options.binding);
