@@ -116,6 +116,10 @@ describeWithDatabases("attacks on the sign-in of tools", (postgres) => {
     expect(answers.slice(0, 10).every(({ status }) => status === 401)).toBe(true);
     expect(answers[10]!.status).toBe(429);
     expect(await answers[10]!.json()).toMatchObject({ error: "slow_down" });
+    // A tool that is signed in sends no guess, and goes on behind the same address.
+    const { access_token } = await signedInTool(server, anna.key);
+    const headers = { ...elsewhere, authorization: `Bearer ${access_token}` };
+    expect((await fetch(`${server.url}/api/admin/budgets`, { headers })).status).toBe(200);
   });
 
   test("a device code works once, and a replayed refresh token ends the sign-in for everybody who has it", async () => {
