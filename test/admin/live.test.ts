@@ -101,8 +101,9 @@ describe("the feed", () => {
 
     const response = await proxy.post("/v1/messages", ask("[demo: silence 0.6] Hello CANARY"), agent);
     const id = response.headers.get("x-request-id")!;
-    await until(() => feed.about(id).length > 0, "the feed shows the request");
-    expect(feed.about(id)[0]).toEqual({
+    const served = () => feed.about(id).find(({ data }) => data.first_byte_ms !== null);
+    await until(() => served() !== undefined, "the feed shows the request with its first byte");
+    expect(served()).toEqual({
       event: "running",
       data: {
         request_id: id,
