@@ -178,7 +178,7 @@ describeHere("containers", "as a container, without Docker", () => {
     });
     expect(container.curl(...key, "-d", ask, `${url}/v1/messages`)).toMatchObject({ status: 200 });
     const counted = container.curl(...key, "-d", ask, `${url}/v1/messages/count_tokens`);
-    expect(JSON.parse(counted.body).input_tokens).toBeGreaterThan(3);
+    expect(JSON.parse(counted.body).input_tokens).toBeGreaterThan(0);
     expect(container.curl(`${url}/admin/models`).body).toStartWith("<!doctype html>");
   });
 
