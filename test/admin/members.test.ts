@@ -43,6 +43,8 @@ describeWithDatabases("an invitation", (postgres) => {
       },
       command: (...words: string[]) => inProcess(words, env),
       /** Follows the forms and redirects up to the key. */
+      /** Of the browser that accepted an invitation. */
+      cookie: "",
       async accept(link: string): Promise<string> {
         const page = await (await fetch(link)).text();
         const [, action] = /<form method="post" action="([^"]+\/sign-in)"/.exec(page)!;
@@ -54,7 +56,9 @@ describeWithDatabases("an invitation", (postgres) => {
         while (shown.includes("data-waiting"));
         const [, key] = /<form method="post" action="([^"]+\/key)"/.exec(shown) ?? [];
         if (!key) return shown;
-        const last = await (await post(url + key)).text();
+        const answer = await post(url + key);
+        this.cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+        const last = await answer.text();
         return /<pre id="new-key">(drg_[\w-]{43})<\/pre>/.exec(last)![1]!;
       },
       async [Symbol.asyncDispose]() {
@@ -85,6 +89,8 @@ describeWithDatabases("an invitation", (postgres) => {
     // Without an account there is no key, and the link stays good.
     expect((await post(`${link}/key`)).status).toBe(409);
     const key = await team.accept(link);
+    const own = { headers: { cookie: team.cookie } };
+    expect(await (await fetch(`${team.url}/admin/device`, own)).text()).toMatch(/Sign in a tool.*anna/s);
     expect((await chat(team.url, key)).status).toBe(200);
     expect(team.demo.journal.at(-1)!.account).toBe("anna-demo");
     for (const again of [await fetch(link), await post(`${link}/sign-in`), await post(`${link}/key`)])
@@ -97,6 +103,7 @@ describeWithDatabases("an invitation", (postgres) => {
     ]);
     expect((await team.command("member", "rm", "ANNA")).code).toBe(0);
     await until(async () => (await chat(team.url, key)).status === 401, "the key of the removed member is refused");
+    expect((await fetch(`${team.url}/admin/device`, own)).status).toBe(401);
     expect((await team.command("member", "rm", "anna")).stderr).toContain("There is no member anna");
   });
 

@@ -145,6 +145,15 @@ export class PageServer {
     }
   }
 
+  /** @returns The headers that begin a session with a member's new key; none if the browser may open the pages already. */
+  async signInWith(request: Request, member: string, secret: string): Promise<Record<string, string>> {
+    const isIn = await this.#enter(request, this.#callerOf(request)).then(
+      () => true,
+      () => false,
+    );
+    return isIn ? {} : { "set-cookie": await this.#sessions.begin(request, { member, secret }) };
+  }
+
   async signOut(request: Request): Promise<Response> {
     return redirect("/admin", { "set-cookie": await this.#sessions.end(request) });
   }

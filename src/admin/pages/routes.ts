@@ -106,7 +106,10 @@ export function pageAnswers(app: Server, callerOf: (request: Request) => Visitor
   const rows: (PageRoute | OpenRoute)[] = [
     ...pageRoutes,
     { method: "POST", path: "/admin/sign-out", role: "member", show: ({ request }) => pages.signOut(request) },
-    ...joinRoutes({ app, callerOf, frameFor: () => pages.frameFor(), urlOf: browserUrl }),
+    ...joinRoutes({
+      ...{ app, callerOf, frameFor: () => pages.frameFor(), urlOf: browserUrl },
+      signedIn: (request, member, key) => pages.signInWith(request, member, key),
+    }),
     { method: "POST", path: "/admin/sign-in", answer: (request) => pages.signIn(request) },
     { method: "GET", path: "/admin/sign-in", answer: toFront },
     { method: "GET", path: "/admin/", answer: toFront },

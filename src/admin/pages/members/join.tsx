@@ -26,6 +26,8 @@ interface JoinParts {
   frameFor(): Frame;
   /** The address as the browser sees it. */
   urlOf(request: Request): URL;
+  /** @returns The headers that sign the browser in with a member's new key. */
+  signedIn(request: Request, member: string, key: string): Promise<Record<string, string>>;
 }
 
 interface Guest {
@@ -35,6 +37,7 @@ interface Guest {
   url: URL;
   member: Member;
   params: Record<string, string>;
+  signedIn(key: string): Promise<Record<string, string>>;
 }
 
 interface JoinRoute {
@@ -63,7 +66,7 @@ export function joinRoutes(parts: JoinParts): JoinRoute[] {
 }
 
 async function serve(
-  { app, callerOf, frameFor, urlOf }: JoinParts,
+  { app, callerOf, frameFor, urlOf, signedIn }: JoinParts,
   request: Request,
   params: Record<string, string>,
   show: (guest: Guest) => Response | Promise<Response>,
@@ -79,7 +82,10 @@ async function serve(
     if (!invitation && network !== undefined) app.tokenTries.count(network);
     if (invitation?.name !== "open") throw new ProxyError("not_found", whyNot(invitation));
     const { member } = invitation;
-    return await show({ app, scope: app.forMember(member.id), frame, url: urlOf(request), member, params });
+    return await show({
+      ...{ app, scope: app.forMember(member.id), frame, url: urlOf(request), member, params },
+      signedIn: (key) => signedIn(request, member.id, key),
+    });
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind === "internal") app.logger.error("An invitation could not be shown.", error.details.cause);
@@ -176,7 +182,7 @@ const KeyForm = ({ code, logins }: { code: string; logins: string[] }): Markup =
 );
 
 async function finish(guest: Guest): Promise<Response> {
-  const { app, frame, url, params } = guest;
+  const { app, frame, url, params, signedIn } = guest;
   if (!(await hasAccount(guest)))
     throw new ProxyError("conflict", "Sign in to GitHub first: a key without an account can do nothing.");
   const accepted = await app.members!.accept(params.code!);
@@ -188,9 +194,11 @@ async function finish(guest: Guest): Promise<Response> {
       <ShownOnce id="new-key" text={accepted.key} />
       <p>
         Give it to your tools as their API key, with the address <code>{`${url.origin}/v1`}</code>, or{" "}
-        <code>{url.origin}</code> for Claude Code. You <a href="/admin">sign in here</a> with it too, and can make more
-        keys there.
+        <code>{url.origin}</code> for Claude Code. This browser is signed in with it: <a href="/admin">your pages</a>{" "}
+        make more keys, and confirm tools that sign in by themselves.
       </p>
     </BarePage>,
+    200,
+    await signedIn(accepted.key),
   );
 }
