@@ -75,7 +75,7 @@ interface Data {
 
 /** Reads `data:<media type>;base64,<data>` without copying the data; undefined for any other URL. */
 export function dataOf(url: LongText): Data | undefined {
-  const beginning = beginningOf(url).slice(0, 300);
+  const beginning = beginningOf(url, 300);
   const end = beginning.startsWith("data:") ? beginning.indexOf(";base64,") : -1;
   if (end === -1) return undefined;
   return { mediaType: beginning.slice("data:".length, end), base64: textFrom(url, end + ";base64,".length) };

@@ -22,11 +22,11 @@ export type ReadText = (text: LongText) => string;
 /** Reads the texts of a request that has no marks. */
 export const readUnmarked: ReadText = (text) => text as string;
 
-/** The text, up to the mark if it has one. */
-export function beginningOf(text: LongText): string {
-  const value = text as string;
+/** The text, up to the mark if it has one, and of it at most so many characters. */
+export function beginningOf(text: LongText, most = Number.POSITIVE_INFINITY): string {
+  const value = (text as string).slice(0, most + markStart.length);
   const mark = value.indexOf(markStart);
-  return mark === -1 ? value : value.slice(0, mark);
+  return value.slice(0, mark === -1 ? most : Math.min(mark, most));
 }
 
 /** One text after the other. */

@@ -205,7 +205,7 @@ describe("counting 5 MB of text", () => {
       const { url, pid } = await command.ready();
       const measure = () =>
         widestGapWhile(url, pid, async () => {
-          const body = JSON.stringify({ ...native, messages: [{ role: "user", content }] });
+          const body = JSON.stringify({ ...native, model: "gpt-5.4", messages: [{ role: "user", content }] });
           const counted = await took(async () => {
             const response = await fetch(`${url}/v1/messages/count_tokens`, { method: "POST", body });
             expect(((await response.json()) as { input_tokens: number }).input_tokens).toBeGreaterThan(10_000);
