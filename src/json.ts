@@ -135,7 +135,7 @@ export function stringEnd(text: string, start: number): number {
 }
 
 /** Whether the character at `at` is escaped: an odd number of backslashes precedes it. */
-export function isEscaped(text: string, at: number): boolean {
+function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text.charCodeAt(before - 1) === backslash) before--;
   return (at - before) % 2 === 1;

@@ -40,6 +40,8 @@ const documents = [
   { type: "document", source: { type: "text", media_type: "text/plain", data: "Hello." }, title: "A title" },
   { type: "document", source: { type: "content", content: [{ type: "text", text: "Hello." }] } },
   { type: "redacted_thinking", data: "cHJvb2Y=" },
+  // A result of a call that is gone is written out, so that its texts stand in JSON within a string.
+  { type: "tool_result", tool_use_id: "gone", content: [{ type: "odd", text: "Hello." }] },
 ].map((block): [string, JsonObject] => [
   JSON.stringify(block),
   {

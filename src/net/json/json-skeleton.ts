@@ -4,9 +4,9 @@
  * The skeleton is parsed, examined and changed as the whole JSON would be. Then the rest of each text is put back as the
  * client wrote it.
  *
- * A mark is `\u0010<nonce><number>;`. JSON that contains U+0010 has no skeleton, so no client's text looks like a mark.
+ * A mark is `\u0010<nonce><number>;`, and only this process knows the nonce. JSON that contains U+0010 has no skeleton, so no
+ * client's text looks like a mark.
  */
-import { isEscaped } from "../../json";
 
 declare const isLong: unique symbol;
 
@@ -40,10 +40,7 @@ export interface Skeleton {
   readonly text: string;
   /** A string from the parsed skeleton as the client sent it. */
   whole: ReadText;
-  /**
-   * JSON that was made of the skeleton or its values, with the texts put back.
-   * @throws Error if a mark is in JSON within a string: its text would need another layer of escapes.
-   */
+  /** JSON that was made of the skeleton or its values, with the texts put back, also in JSON within a string. */
   fill(json: string): Uint8Array;
 }
 
@@ -89,14 +86,36 @@ export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
       const filled: Uint8Array[] = [];
       let written = 0;
       for (const { 0: mark, 1: number, index } of json.matchAll(markInJson)) {
-        if (isEscaped(json, index)) throw new Error("A long text stands in JSON within a string.");
-        filled.push(Buffer.from(json.slice(written, index)), bytes.subarray(...cutOf(number!)));
+        const layers = layersAt(json, index);
+        const cut = cutOf(number!);
+        filled.push(
+          Buffer.from(json.slice(written, index + 1 - 2 ** layers)),
+          layers === 0 ? bytes.subarray(...cut) : Buffer.from(quoted(textOf(bytes, ...cut), layers)),
+        );
         written = index + mark.length;
       }
       filled.push(Buffer.from(json.slice(written)));
       return Buffer.concat(filled);
     },
   };
+}
+
+/**
+ * How many strings of JSON are around the string with a mark, by the backslashes before its `u`: each layer doubles them,
+ * and one is the mark's own.
+ */
+function layersAt(json: string, backslash: number): number {
+  let first = backslash;
+  while (json[first - 1] === "\\") first -= 1;
+  const run = backslash + 1 - first;
+  return Math.log2(run & -run);
+}
+
+/** The inside of a JSON string as it stands in so many more strings of JSON. */
+function quoted(text: string, layers: number): string {
+  let inside = JSON.stringify(JSON.parse(`"${text}"`)).slice(1, -1);
+  for (let layer = 0; layer < layers; layer += 1) inside = JSON.stringify(inside).slice(1, -1);
+  return inside;
 }
 
 /** Puts back the texts of a parsed skeleton, except at these places. The value is changed in place. */
