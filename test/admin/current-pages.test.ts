@@ -289,6 +289,8 @@ describe.skipIf(!browser)("with a script", () => {
     await page.fill('form.config input[name="name"]', "desktop");
     await page.click('button:has-text("Create key")');
     await page.waitForSelector("#new-key");
+    // The script is loaded: from then on a reload asks for the page, and does not send the form again.
+    await page.waitForLoadState("load");
     await page.reload();
     expect(await page.locator(".note.bad").count()).toBe(0);
     expect(await page.locator("tbody tr").count()).toBe(3);
