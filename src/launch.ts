@@ -20,14 +20,17 @@ const triedVersions = ["1.4.5"];
 
 type Settings = Readonly<Record<string, string>>;
 
+const compilerOptionsOf = (version: string): Settings => (triedVersions.includes(version) ? compilerOptions : {});
+
+/** The settings with which this version of Bun runs dragoman. */
+export const settingsOf = (version: string): Settings => ({ ...limits, ...compilerOptionsOf(version) });
+
 /** Returns only if all settings are present or the process cannot replace itself. Values that the owner has set are kept. */
 export function startAgainWithSettings(version: string = Bun.version): void {
   if (process.platform === "win32" || !process.execve) return;
-  const options = triedVersions.includes(version) ? compilerOptions : {};
-  const settings = { ...limits, ...options };
-  const missing = Object.entries(settings).filter(([name]) => !process.env[name]);
+  const missing = Object.entries(settingsOf(version)).filter(([name]) => !process.env[name]);
   if (missing.length === 0) {
-    forget(options);
+    forget(compilerOptionsOf(version));
     return;
   }
   const inside = Bun.isStandaloneExecutable;
