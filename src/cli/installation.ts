@@ -33,15 +33,13 @@ interface Process {
 }
 
 /** The first pattern that fits the path decides; each package manager keeps its files in folders of known names. */
-const executables: [RegExp, InstallationKind][] = [
+const places: [RegExp, InstallationKind][] = [
+  [/[\\/]bunx-[^\\/]*[\\/]|[\\/]_npx[\\/]/, "bunx"],
+  [/[\\/]\.bun[\\/]install[\\/]global[\\/]/, "bun"],
+  [/[\\/]node_modules[\\/]@?dragoman[\\/]/, "npm"],
   [/[\\/]Cellar[\\/]/, "brew"],
   [/[\\/]WinGet[\\/]Packages[\\/]/i, "winget"],
   [/[\\/]scoop[\\/]apps[\\/]dragoman[\\/]/i, "scoop"],
-];
-const scripts: [RegExp, InstallationKind][] = [
-  [/[\\/]bunx-[^\\/]*[\\/]|[\\/]_npx[\\/]/, "bunx"],
-  [/[\\/]\.bun[\\/]install[\\/]global[\\/]/, "bun"],
-  [/[\\/]node_modules[\\/]dragoman[\\/]/, "npm"],
 ];
 
 const thisProcess = (): Process => ({
@@ -54,13 +52,13 @@ const thisProcess = (): Process => ({
 
 export function installationOf(running: Process = thisProcess()): Installation {
   const { execPath, execArgv, main, isExecutable, env } = running;
-  if (!isExecutable) return { kind: kindIn(scripts, main) ?? "source", command: [execPath, ...execArgv, main] };
+  if (!isExecutable) return { kind: kindIn(main) ?? "source", command: [execPath, ...execArgv, main] };
   // The image sets it: a container's file system shows nothing of how it was made.
-  const kind = env.DRAGOMAN_IMAGE ? "container" : (kindIn(executables, realPath(execPath)) ?? "executable");
+  const kind = env.DRAGOMAN_IMAGE ? "container" : (kindIn(realPath(execPath)) ?? "executable");
   return { kind, command: [stablePath(execPath, env.PATH)] };
 }
 
-const kindIn = (rows: [RegExp, InstallationKind][], path: string) => rows.find(([folder]) => folder.test(path))?.[1];
+const kindIn = (path: string) => places.find(([folder]) => folder.test(path))?.[1];
 
 /** The name on the PATH if it leads to this executable: a package manager's own path names the version. */
 function stablePath(execPath: string, path: string | undefined): string {

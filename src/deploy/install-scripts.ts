@@ -99,7 +99,7 @@ export function powershellInstaller(release: Release, files: Files): string {
 $ErrorActionPreference = 'Stop'
 
 function Install-Dragoman {
-  $folder = if ($env:DRAGOMAN_INSTALL_DIR) { $env:DRAGOMAN_INSTALL_DIR } else { Join-Path $env:LOCALAPPDATA 'Programsdragoman' }
+  $folder = if ($env:DRAGOMAN_INSTALL_DIR) { $env:DRAGOMAN_INSTALL_DIR } else { Join-Path $env:LOCALAPPDATA 'Programs\\dragoman' }
   New-Item -ItemType Directory -Force -Path $folder | Out-Null
   $fresh = Join-Path $folder ".dragoman-install-$PID.exe"
   try {
@@ -119,7 +119,7 @@ function Install-Dragoman {
     }
     Move-Item -Force -Path $fresh -Destination (Join-Path $folder 'dragoman.exe')
     Write-Output $verified
-    Write-Output "dragoman ${release.version} is in $folderdragoman.exe. Nothing else was changed."
+    Write-Output "dragoman ${release.version} is in $folder\\dragoman.exe. Nothing else was changed."
     if (($env:PATH -split ';') -contains $folder) { Write-Output 'Next: dragoman auth' }
     else { Write-Output "Add $folder to your PATH; then: dragoman auth" }
   } catch {

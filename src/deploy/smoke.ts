@@ -1,6 +1,7 @@
 /**
  * Drives an installed dragoman as an editor would, through every part that could have been left out of it: the model
- * routes, the vocabulary in its worker, the pages and their files. Run directly, drives the executable of the target it is given.
+ * routes, the vocabulary in its worker, the pages and their files. Run directly, drives the
+ * executable of the target it is given, or the command that follows.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -62,8 +63,10 @@ async function look(url: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  const target = targets.find(({ name }) => name === process.argv[2]);
+  const [name, ...command] = process.argv.slice(2);
+  const target = targets.find((each) => each.name === name);
   if (!target) throw new Error(`Which target? ${targets.map(({ name }) => name).join(", ")}`);
-  await drive([join(import.meta.dir, "../../dist", fileName(target))]);
-  console.log(`${fileName(target)}: ok`);
+  const own = [join(import.meta.dir, "../../dist", fileName(target))];
+  await drive(command.length > 0 ? command : own);
+  console.log(`${command.join(" ") || fileName(target)}: ok`);
 }

@@ -28,6 +28,28 @@ const ending = ({ format }: Target) => (format === "pe" ? ".exe" : "");
 
 export const fileName = (target: Target): string => `dragoman-${version}-${target.name}${ending(target)}`;
 
+/** npm's words for each format's system. */
+const systems = { elf: "linux", "mach-o": "darwin", pe: "win32" } as const;
+
+export interface PlatformPackage {
+  name: string;
+  /** The executable in it. */
+  file: string;
+  os: NodeJS.Platform;
+  cpu: Target["machine"];
+  /** On Linux. npm wants it named for both: https://docs.npmjs.com/cli/v11/configuring-npm/package-json#libc */
+  libc?: "glibc" | "musl";
+}
+
+/** The package of npm's that holds the executable: an optional dependency of `dragoman`, installed on such a machine alone. */
+export const packageFor = ({ name, format, machine, loader }: Target): PlatformPackage => ({
+  name: `@dragoman/${name}`,
+  file: format === "pe" ? "dragoman.exe" : "dragoman",
+  os: systems[format],
+  cpu: machine,
+  ...(loader && { libc: loader.includes("musl") ? "musl" : "glibc" }),
+});
+
 /** The program, and the worker threads that it starts. */
 export const entries = [
   "src/main.ts",

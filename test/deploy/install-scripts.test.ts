@@ -118,6 +118,7 @@ test("install.ps1 verifies the file of Windows before it is moved, and is PowerS
   );
   expect(order).toEqual(order.toSorted((one, other) => one - other));
   expect(order[0]).toBeGreaterThan(0);
+  for (const path of ["'Programs\\dragoman'", "$folder\\dragoman.exe"]) expect(script).toContain(path);
   const pwsh = Bun.which("pwsh");
   const read = "[void][scriptblock]::Create([Console]::In.ReadToEnd())";
   if (pwsh) expect(Bun.spawnSync([pwsh, "-c", read], { stdin: Buffer.from(script) }).exitCode).toBe(0);

@@ -335,6 +335,8 @@ test("each way to install is known by its folder", () => {
     "winget",
   );
   expect(executable("/dragoman", { DRAGOMAN_IMAGE: "1" })).toBe("container");
+  expect(executable("/usr/lib/node_modules/@dragoman/linux-x64/dragoman")).toBe("npm");
+  expect(executable("/tmp/bunx-0-dragoman@latest/node_modules/@dragoman/linux-x64/dragoman")).toBe("bunx");
   const script = (main: string) => of({ main }).kind;
   expect(script("/usr/lib/node_modules/dragoman/dist/main.js")).toBe("npm");
   expect(script("/home/x/.bun/install/global/node_modules/dragoman/dist/main.js")).toBe("bun");

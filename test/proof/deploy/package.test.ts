@@ -1,36 +1,56 @@
 /** The npm package, as it is packed and installed: everything inside, nothing else taken up, in a hostile folder too. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../../package.json";
 import { drive } from "../../../src/deploy/smoke";
+import { fileName, packageFor, targets } from "../../../src/deploy/targets";
+import { NpmRegistry } from "../../support/npm-registry";
 
 const root = join(import.meta.dir, "../../..");
 let folder: string;
 let tarball: string;
 let listing: string[];
+const registry = new NpmRegistry();
+const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+const libcHere = header.glibcVersionRuntime ? "glibc" : "musl";
+/** The target of this machine. */
+const own = targets.find((target) => {
+  const { os, cpu, libc } = packageFor(target);
+  return os === process.platform && cpu === process.arch && (!libc || libc === libcHere);
+})!;
 
-/** Nothing may be fetched: the registry is a port where nobody listens. */
-const environment = () => ({
+/** Nothing may be fetched from elsewhere. */
+const environment = (): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
   HOME: join(folder, "home"),
   TMPDIR: join(folder, "tmp"),
   DRAGOMAN_HOME: join(folder, "data"),
   BUN_INSTALL: join(folder, "bun"),
-  BUN_CONFIG_REGISTRY: "http://127.0.0.1:1",
-  npm_config_registry: "http://127.0.0.1:1",
+  BUN_CONFIG_REGISTRY: registry.url,
+  npm_config_registry: registry.url,
   npm_config_update_notifier: "false",
 });
 
-async function done(command: string[], cwd: string): Promise<string> {
+async function done(command: string[], cwd: string, env = environment()): Promise<string> {
   const child = Bun.spawn(command, {
     cwd,
-    env: environment(),
+    env,
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    timeout: 60_000,
+    timeout: 120_000,
   });
   const [said, complained] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}: ${complained}`);
@@ -61,9 +81,28 @@ beforeAll(async () => {
   expect(readFileSync(join(tree, "package.json"), "utf8")).toBe(before);
   tarball = join(tree, `dragoman-${version}.tgz`);
   listing = (await done(["tar", "tzf", tarball], tree)).trim().split("\n").sort();
+  await publishAll(tree);
+}, 300_000);
+
+afterAll(() => {
+  registry[Symbol.dispose]();
+  rmSync(folder, { recursive: true, force: true });
 });
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+/** As the release workflow does, but that the executables of other machines are empty. */
+async function publishAll(tree: string): Promise<void> {
+  const bun = (...args: string[]) => done([process.execPath, ...args], tree);
+  for (const target of targets) writeFileSync(join(tree, "dist", fileName(target)), "");
+  await bun("src/deploy/build.ts", "--target", own.name, "--output", join("dist", fileName(own)));
+  await bun("src/deploy/package.ts", "platforms", tree);
+  const publish = ["src/deploy/package.ts", "publish", tree, "--access", "public", ...registry.options];
+  await bun(...publish);
+  expect([...registry.names].sort()).toEqual(["dragoman", ...targets.map((each) => packageFor(each).name)].sort());
+  // Who installs it finds all that it asks for.
+  expect(registry.names.at(-1)).toBe("dragoman");
+  await bun(...publish);
+  expect(registry.names).toHaveLength(targets.length + 1);
+}
 
 describe("the package", () => {
   test("the package holds the bundle, its static files, README and LICENSE, and is small", () => {
@@ -94,7 +133,7 @@ describe("the package", () => {
     expect(licences.match(/^Copyright|^.*MIT License/gm)!.length).toBeGreaterThanOrEqual(names.length);
   });
 
-  test("the package asks for no other package, and says nothing but what is for those who install it", async () => {
+  test("the package asks for its executables alone, and says nothing but what is for those who install it", async () => {
     const manifest = JSON.parse(await done(["tar", "xzOf", tarball, "package/package.json"], folder));
     expect(Object.keys(manifest)).toEqual([
       "name",
@@ -105,8 +144,11 @@ describe("the package", () => {
       "bin",
       "files",
       "engines",
+      "optionalDependencies",
     ]);
     expect(manifest.version).toBe(version);
+    const wanted = targets.map((target) => [packageFor(target).name, version]);
+    expect(manifest.optionalDependencies).toEqual(Object.fromEntries(wanted));
   });
 });
 
@@ -137,14 +179,14 @@ function hostileFolder(name: string): { path: string; marker: string } {
 }
 
 const ways: Record<string, () => Promise<string[]>> = {
-  bunx: async () => ["bunx", "-p", tarball, "dragoman"],
-  npx: async () => ["npx", "--yes", "--package", tarball, "dragoman"],
+  bunx: async () => ["bunx", `dragoman@${version}`],
+  npx: async () => ["npx", "--yes", `dragoman@${version}`],
   "bun add -g": async () => {
-    await done(["bun", "add", "-g", tarball], folder);
+    await done(["bun", "add", "-g", "dragoman"], folder);
     return [join(folder, "bun/bin/dragoman")];
   },
   "npm install -g": async () => {
-    await done(["npm", "install", "-g", "--prefix", join(folder, "npm"), tarball], folder);
+    await done(["npm", "install", "-g", "--prefix", join(folder, "npm"), "dragoman"], folder);
     return [join(folder, "npm/bin/dragoman")];
   },
 };
@@ -156,6 +198,55 @@ test.each(Object.keys(ways))(
     const command = await ways[way]!();
     await drive(command, { cwd: path, env: environment() });
     expect(existsSync(marker)).toBe(false);
+  },
+  90_000,
+);
+
+/** An empty folder with the package in it. @returns The names of the executables' packages that are there */
+async function installIn(name: string, ...options: string[]) {
+  const path = join(folder, name);
+  mkdirSync(path);
+  writeFileSync(join(path, "package.json"), "{}");
+  await done(["npm", "install", ...options, "dragoman"], path);
+  const scope = join(path, "node_modules/@dragoman");
+  return { path, packages: existsSync(scope) ? readdirSync(scope) : [] };
+}
+
+/** A PATH with these programs and no other. */
+function pathOf(programs: Record<string, string | null>): string {
+  const bin = mkdtempSync(join(folder, "bin-"));
+  for (const [name, program] of Object.entries(programs)) symlinkSync(program!, join(bin, name));
+  return bin;
+}
+const found = (...names: string[]) => Object.fromEntries(names.map((name) => [name, Bun.which(name)]));
+const onlyNode = () => pathOf(found("node", "npm", "npx", "sh", "env"));
+const onlyBun = () => pathOf({ ...found("sh", "env"), bun: process.execPath, bunx: process.execPath });
+
+test("bunx runs it with nothing but Bun", async () => {
+  await drive(["bunx", `dragoman@${version}`], { cwd: folder, env: { ...environment(), PATH: onlyBun() } });
+}, 90_000);
+
+test("npm installs the executable of this machine alone, and it runs with nothing but Node", async () => {
+  const { path, packages } = await installIn("with");
+  expect(packages).toEqual([own.name]);
+  await drive(["npx", "dragoman"], { cwd: path, env: { ...environment(), PATH: onlyNode() } });
+}, 90_000);
+
+test("without its optional packages it says what is missing, and runs where there is Bun", async () => {
+  const { path, packages } = await installIn("without", "--omit=optional");
+  expect(packages).toEqual([]);
+  const command = ["npx", "dragoman"];
+  await expect(done([...command, "--version"], path, { ...environment(), PATH: onlyNode() })).rejects.toThrow(
+    `@dragoman/${own.name}`,
+  );
+  await drive(command, { cwd: path, env: environment() });
+}, 90_000);
+
+test.each(targets.filter(({ loader }) => loader).map((target) => [target.name, packageFor(target)] as const))(
+  "npm on %s installs its executable alone",
+  async (name, { os, cpu, libc }) => {
+    const { packages } = await installIn(`for-${name}`, `--os=${os}`, `--cpu=${cpu}`, `--libc=${libc}`);
+    expect(packages).toEqual([name]);
   },
   90_000,
 );
