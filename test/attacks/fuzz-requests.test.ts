@@ -1,13 +1,24 @@
 /** What clients and owners may send: requests, changes of the config, and the errors and lists of an upstream, all but right. */
 import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../src/accounts/quota";
 import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
+import { rules as chatRules } from "../../src/dialects/chat/rules";
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
-import { type ClientDialect, type Conversation, clientDialects, dialects } from "../../src/dialects/hub/conversation";
+import {
+  type ClientDialect,
+  type Conversation,
+  clientDialects,
+  dialects,
+  type JsonObject,
+} from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
+import { type RuleTable, requestRules } from "../../src/dialects/hub/rules";
+import { rules as messagesRules } from "../../src/dialects/messages/rules";
 import { overviewOf, promptHeadOf } from "../../src/dialects/overview";
+import { rules as responsesRules } from "../../src/dialects/responses/rules";
 import { ProxyError } from "../../src/errors";
 import { editMembers } from "../../src/net/json/json-edit";
 import { readFailure } from "../../src/upstream/copilot/failure";
@@ -16,6 +27,7 @@ import { readModel } from "../../src/upstream/models/model";
 import { estimateTokens } from "../support/estimate";
 import { ableModel } from "../support/facts";
 import fc from "../support/random";
+import { fixtures, hasFixture, jsonAt } from "../support/streams";
 import { almost, object, odd } from "./shapes";
 
 /** All of them in the check too: most are refused, and those that are read have to be enough. */
@@ -53,6 +65,18 @@ const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
 /** The codec, if upstreams speak the dialect. */
 const upstreamCodec = (dialect: ClientDialect) => (dialect === "gemini" ? undefined : codecs[dialect]);
+
+const rulesOf = { chat: chatRules, messages: messagesRules, responses: responsesRules };
+
+/** The rules of a dialect, each asked of every request. */
+const askingAll = (rules: RuleTable["rules"]) =>
+  requestRules({
+    rules: Object.fromEntries(
+      Object.entries(rules).map(([name, row]) => [name, [row.at(-1)] as unknown as typeof row]),
+    ),
+    notes: {},
+    providerRules: {},
+  }).applyRules;
 
 describe.each([...clientDialects])("a request of %s with something wrong in it", (dialect) => {
   const codec = codecs[dialect];
@@ -98,6 +122,22 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
         }),
         runs,
       );
+    });
+
+  if (dialect !== "gemini")
+    test("a rule that does not find its words in it would change nothing", () => {
+      const all = askingAll(rulesOf[dialect]);
+      const { applyRules } = requestRules({ rules: rulesOf[dialect], notes: {}, providerRules: {} });
+      const same = (body: JsonObject) => {
+        for (const model of models) {
+          const asked = only(() => applyRules(copied(body), model));
+          expect(asked).toEqual(only(() => all(copied(body), model)) as typeof asked);
+        }
+      };
+      for (const name of readdirSync(fixtures))
+        for (const file of [`${dialect}.request.json`, "request.json"])
+          if (hasFixture(name, file)) same(jsonAt(name, file));
+      fc.assert(fc.property(requests, same), runs);
     });
 
   test("is described without a crash, for its headers and the cache", () => {

@@ -9,7 +9,7 @@ import { omitUndefined } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { onList, type Rule, requestRules, rulesNamed } from "../hub/rules";
+import { onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { refuseSeveral, withProperties } from "../openai";
 import {
@@ -22,37 +22,49 @@ import {
   withToolResults,
 } from "./messages";
 
+const limitNames = ["max_tokens", "max_completion_tokens"] as const;
+/** Copilot is not known to accept these. */
+const unsupported = ["store", "service_tier", "metadata"];
+
 /** The rule that marks the prompt for clients that did not. */
 export const ownMarks = "cache-marks-added";
 
-const rules: Record<string, Rule> = {
-  "one-answer": oneAnswer,
-  "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
-  "max-tokens-name": maxTokensName,
-  "max-tokens-limit": maxTokensLimit,
-  reasoning,
-  sampling,
-  "stop-limit": stop,
-  "unsupported-fields": unsupportedFields,
-  "usage-asked": usageAsked,
-  "empty-tools": emptyTools,
-  "tool-schema": toolSchema,
-  "structured-output": structuredOutput,
-  "developer-role": onList("messages", (messages) =>
-    mapObjects(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message)),
-  ),
-  "file-name": onList("messages", (messages) => mapObjects(messages, withFileNames)),
-  "foreign-thinking": onList("messages", withoutForeignThinking),
-  "tool-results": onList("messages", withToolResults),
-  "tool-images": onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages))),
-  "cache-marks": onList("messages", (messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
-  "empty-text": onList("messages", (messages, model) =>
-    isClaude(model) ? mapObjects(messages, withContent) : messages,
-  ),
-  "no-prefill": onList("messages", noPrefill),
-  [ownMarks]: onList("messages", (messages, model, options) =>
-    options.cache?.marks && isClaude(model) ? withAddedCacheMarks(messages) : messages,
-  ),
+export const rules: Record<string, RuleRow> = {
+  "one-answer": ["n", oneAnswer],
+  "model-name": [(body, model) => (body.model === model.id ? undefined : { model: model.id })],
+  "max-tokens-name": [...limitNames, maxTokensName],
+  "max-tokens-limit": [...limitNames, maxTokensLimit],
+  reasoning: ["reasoning_effort", "thinking_budget", reasoning],
+  sampling: ["temperature", "top_p", sampling],
+  "stop-limit": ["stop", stop],
+  "unsupported-fields": [...unsupported, unsupportedFields],
+  "usage-asked": ["stream", usageAsked],
+  "empty-tools": ["tools", emptyTools],
+  "tool-schema": ["tools", toolSchema],
+  "structured-output": ["response_format", structuredOutput],
+  "developer-role": [
+    "developer",
+    onList("messages", (messages) =>
+      mapObjects(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message)),
+    ),
+  ],
+  "file-name": ["file", onList("messages", (messages) => mapObjects(messages, withFileNames))],
+  "foreign-thinking": ["reasoning_opaque", onList("messages", withoutForeignThinking)],
+  "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],
+  "tool-images": ["tool", onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages)))],
+  "cache-marks": [
+    "cache_control",
+    onList("messages", (messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
+  ],
+  "empty-text": [
+    onList("messages", (messages, model) => (isClaude(model) ? mapObjects(messages, withContent) : messages)),
+  ],
+  "no-prefill": ["assistant", onList("messages", noPrefill)],
+  [ownMarks]: [
+    onList("messages", (messages, model, options) =>
+      options.cache?.marks && isClaude(model) ? withAddedCacheMarks(messages) : messages,
+    ),
+  ],
 };
 
 /** What a rule removed or added, for the client to know; rules without an entry change nothing for the client. */
@@ -97,8 +109,6 @@ export const isClaude = (model: ModelFacts) => model.vendor === "Anthropic";
 export const isOpenAi = (model: ModelFacts) => model.vendor.includes("OpenAI");
 
 // ── Members ──
-
-const limitNames = ["max_tokens", "max_completion_tokens"] as const;
 
 /** The name of the output limit that a model knows; undefined if it is not known. */
 export function limitNameOf(model: ModelFacts): (typeof limitNames)[number] | undefined {
@@ -177,9 +187,8 @@ function stop(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   return tooMany && Array.isArray(body.stop) ? { stop: body.stop.slice(0, stopLimit) } : undefined;
 }
 
-/** Copilot is not known to accept these. */
 function unsupportedFields(body: JsonObject): JsonObject | undefined {
-  return removed(["store", "service_tier", "metadata"].filter((field) => field in body));
+  return removed(unsupported.filter((field) => field in body));
 }
 
 /** Without `include_usage` a stream may end without usage. */

@@ -5,7 +5,8 @@ import type { JsonObject } from "./conversation";
 /** The same array if no item changes; undefined removes an item. */
 export function mapped<Item>(items: Item[], change: (item: Item, index: number) => Item | undefined): Item[] {
   let results: Item[] | undefined;
-  for (const [index, item] of items.entries()) {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]!;
     const after = change(item, index);
     if (results === undefined && after === item) continue;
     results ??= items.slice(0, index);

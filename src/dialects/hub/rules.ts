@@ -1,4 +1,5 @@
 /** Rules for what an upstream refuses in a request: each rule replaces one thing that is refused. */
+import { isObject } from "../../json";
 import type { RequestFixup, TranslationOptions } from "../codec";
 import type { Changes } from "./changes";
 import type { JsonObject } from "./conversation";
@@ -8,6 +9,12 @@ import type { ModelFacts } from "./model";
 
 /** Returns the top-level fields to set (undefined: remove); returns undefined if nothing has to change. */
 export type Rule = (body: JsonObject, model: ModelFacts, options: TranslationOptions) => JsonObject | undefined;
+
+/**
+ * A rule, and before it the words that it looks for: names of members, and values of `type` and `role`. It is asked only of a
+ * request in which one of them is found as {@link findWords} does; without words, of each.
+ */
+export type RuleRow = readonly [...words: string[], rule: Rule];
 
 /** Changes a list of the request; items that stay keep their identity. */
 type ListChange = (
@@ -27,12 +34,12 @@ export const onList =
     return isSameList(after, list) ? undefined : { [name]: after };
   };
 
-interface RuleTable {
-  rules: Record<string, Rule>;
+export interface RuleTable {
+  rules: Record<string, RuleRow>;
   /** What a rule removed or added, for the client to know. Rules without an entry change nothing for the client. */
   notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>;
   /** For what passes through to a provider: it decides itself what it refuses. */
-  providerRules: Record<string, Rule>;
+  providerRules: Record<string, RuleRow>;
 }
 
 interface RuleResult extends Changes {
@@ -55,12 +62,22 @@ export function requestRules({ rules, notes, providerRules }: RuleTable) {
 
 /** Applies the rules in the order of the table; each sees the result of those before it. */
 function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): ApplyRules {
-  const named = Object.entries(rules);
+  const named = Object.entries(rules).map(([name, row]) => {
+    return { name, words: row.slice(0, -1) as string[], rule: row.at(-1) as Rule };
+  });
   return (body, model, options = { webSearch: true }) => {
     const ruled: RuleResult = { body, set: {}, fixups: [], dropped: [] };
-    for (const [name, rule] of named) {
-      const changes = rule(ruled.body, model, options);
+    const found = new Set<string>();
+    let unread: JsonObject | undefined = body;
+    const isFound = (word: string) => {
+      if (unread) findWords(unread, found);
+      unread = undefined;
+      return found.has(word);
+    };
+    for (const { name, words, rule } of named) {
+      const changes = words.length === 0 || words.some(isFound) ? rule(ruled.body, model, options) : undefined;
       if (!changes) continue;
+      unread = { ...unread, ...changes };
       const before = ruled.body;
       ruled.body = omitUndefined({ ...before, ...changes });
       Object.assign(ruled.set, changes);
@@ -69,6 +86,19 @@ function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): App
     }
     return ruled;
   };
+}
+
+/**
+ * Adds the words of an object and of all objects in its lists: the names of members, types and roles. Other objects within
+ * them, such as schemas and the input of tools, are not looked into.
+ */
+function findWords(object: JsonObject, words: Set<string>): void {
+  for (const name in object) {
+    words.add(name);
+    const value = object[name];
+    if (Array.isArray(value)) for (const item of value) isObject(item) && findWords(item, words);
+    else if (typeof value === "string" && (name === "type" || name === "role")) words.add(value);
+  }
 }
 
 /** Some of the rules, in their order. */

@@ -8,7 +8,7 @@ import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { type Rule, requestRules, rulesNamed } from "../hub/rules";
+import { type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
@@ -56,53 +56,62 @@ import {
   toolResultOrder,
 } from "./turns";
 
-export const rules: Record<string, Rule> = {
-  "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
-  "billing-header": billingHeader,
-  safeguards: (body) => ("safeguards" in body ? { safeguards: undefined } : undefined),
-  "unsupported-fields": unsupportedFields,
-  "beta-fields": betaFields,
-  "server-tools": serverTools,
-  "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
-  "tool-choice-without-tools": toolChoiceWithoutTools,
-  "blank-stop": blankStop,
-  "eager-input-streaming": (body) => eachTool(body, (tool) => without(tool, ["eager_input_streaming"])),
-  "tool-fields": toolFields,
-  "schema-dialect": schemaDialect,
-  "input-schema": inputSchema,
-  "defer-loading": deferLoading,
-  "tool-reference": toolReference,
-  "lost-citations": lostCitations,
-  "foreign-thinking": foreignThinking,
-  "cache-in-tool-result": cacheInToolResult,
-  "cache-on-thinking": cacheOnThinking,
-  "empty-text": emptyText,
-  "system-role": systemRole,
-  "message-output-config": messageOutputConfig,
-  "tool-ids": toolIds,
-  "tool-result-order": toolResultOrder,
-  "missing-tool-result": missingToolResult,
-  "orphan-tool-result": orphanToolResult,
-  "no-prefill": noPrefill,
-  "cache-top-level": cacheTopLevel,
-  "cache-scope": (body) => eachMark(body, (holder) => controlWithout(holder, "scope")),
-  "cache-ttl": cacheTtl,
-  "cache-limit": cacheLimit,
-  "max-tokens": maxTokens,
-  "max-tokens-limit": maxTokensLimit,
-  "thinking-type": thinkingType,
-  "thinking-display": thinkingDisplay,
-  "tool-choice-with-thinking": toolChoiceWithThinking,
-  "thinking-adaptive": thinkingAdaptive,
-  "thinking-shown": thinkingShown,
-  "thinking-in-tool-loop": thinkingInToolLoop,
-  "thinking-budget": thinkingBudget,
-  "clear-thinking": clearThinking,
-  "context-editing": contextManagement,
-  effort,
-  "structured-output": structuredOutput,
-  "system-alone": systemAlone,
-  sampling,
+const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
+const toolFieldNames = ["strict", "input_examples", "allowed_callers"];
+
+export const rules: Record<string, RuleRow> = {
+  "model-name": [(body, model) => (body.model === model.id ? undefined : { model: model.id })],
+  "billing-header": ["system", billingHeader],
+  safeguards: ["safeguards", (body) => ("safeguards" in body ? { safeguards: undefined } : undefined)],
+  "unsupported-fields": [...unsupported, unsupportedFields],
+  "beta-fields": ["thinking", "output_config", "context_management", betaFields],
+  "server-tools": ["tools", serverTools],
+  "empty-tools": [
+    "tools",
+    ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
+  ],
+  "tool-choice-without-tools": ["tool_choice", toolChoiceWithoutTools],
+  "blank-stop": ["stop_sequences", blankStop],
+  "eager-input-streaming": [
+    "eager_input_streaming",
+    (body) => eachTool(body, (tool) => without(tool, ["eager_input_streaming"])),
+  ],
+  "tool-fields": [...toolFieldNames, toolFields],
+  "schema-dialect": ["tools", schemaDialect],
+  "input-schema": ["tools", inputSchema],
+  "defer-loading": ["defer_loading", deferLoading],
+  "tool-reference": ["tool_reference", toolReference],
+  "lost-citations": ["citations", lostCitations],
+  "foreign-thinking": ["thinking", "redacted_thinking", foreignThinking],
+  "cache-in-tool-result": ["cache_control", cacheInToolResult],
+  "cache-on-thinking": ["cache_control", cacheOnThinking],
+  "empty-text": [emptyText],
+  "system-role": ["system", systemRole],
+  "message-output-config": ["output_config", messageOutputConfig],
+  "tool-ids": ["tool_use", "tool_result", toolIds],
+  "tool-result-order": ["tool_use", toolResultOrder],
+  "missing-tool-result": ["tool_use", missingToolResult],
+  "orphan-tool-result": ["tool_result", orphanToolResult],
+  "no-prefill": ["assistant", noPrefill],
+  "cache-top-level": ["cache_control", cacheTopLevel],
+  "cache-scope": ["cache_control", (body) => eachMark(body, (holder) => controlWithout(holder, "scope"))],
+  "cache-ttl": ["cache_control", cacheTtl],
+  "cache-limit": ["cache_control", cacheLimit],
+  "max-tokens": [maxTokens],
+  "max-tokens-limit": ["max_tokens", maxTokensLimit],
+  "thinking-type": ["thinking", thinkingType],
+  "thinking-display": ["thinking", thinkingDisplay],
+  "tool-choice-with-thinking": ["thinking", toolChoiceWithThinking],
+  "thinking-adaptive": ["thinking", thinkingAdaptive],
+  "thinking-shown": ["thinking", thinkingShown],
+  "thinking-in-tool-loop": ["thinking", thinkingInToolLoop],
+  "thinking-budget": ["thinking", thinkingBudget],
+  "clear-thinking": ["context_management", clearThinking],
+  "context-editing": ["context_management", contextManagement],
+  effort: ["output_config", effort],
+  "structured-output": ["output_config", "output_format", structuredOutput],
+  "system-alone": ["system", systemAlone],
+  sampling: ["temperature", "top_p", "top_k", sampling],
 };
 
 /** A lifetime needs a beta and costs more to write, so only an hour is asked for, and only if the owner wants that. */
@@ -127,7 +136,7 @@ export const { applyRules, fixRequest } = requestRules({
   // Folders of the person's machine stay here.
   providerRules: {
     ...rulesNamed(rules, ["model-name", "safeguards", "foreign-thinking"]),
-    "lost-citations": ownCitations,
+    "lost-citations": ["citations", ownCitations],
   },
 });
 
@@ -167,7 +176,6 @@ function unsupportedFields(body: JsonObject): JsonObject | undefined {
   return filled(Object.fromEntries(unsupportedIn(body).map((key) => [key, undefined])));
 }
 
-const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
 const unsupportedIn = (body: JsonObject): string[] => unsupported.filter((key) => key in body);
 
 /** Fields of betas inside other fields. */
@@ -224,7 +232,7 @@ function toolChoiceWithoutTools(body: JsonObject): JsonObject | undefined {
 
 function toolFields(body: JsonObject): JsonObject | undefined {
   if (usesToolSearch(body)) return undefined;
-  return eachTool(body, (tool) => without(tool, ["strict", "input_examples", "allowed_callers"]));
+  return eachTool(body, (tool) => without(tool, toolFieldNames));
 }
 
 function schemaDialect(body: JsonObject): JsonObject | undefined {

@@ -26,7 +26,8 @@ export function callPairs(input: unknown[]): unknown[] {
   });
 }
 
-const pairs: Record<string, string> = {
+/** The type of the item that belongs to each. */
+export const pairs: Record<string, string> = {
   function_call: "function_call_output",
   custom_tool_call: "custom_tool_call_output",
   function_call_output: "function_call",

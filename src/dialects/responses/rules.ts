@@ -9,41 +9,53 @@ import { omitUndefined, refuse, textIn } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { onList, type Rule, requestRules, rulesNamed } from "../hub/rules";
+import { onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
-import { callNamespace, callPairs, repeatedCallIds, repeatedItemIds } from "./call-rules";
+import { callNamespace, callPairs, pairs, repeatedCallIds, repeatedItemIds } from "./call-rules";
 import { readSummaries } from "./compaction";
 import { isOwnId } from "./ids";
 import { withoutReference } from "./references";
 import { searchAsCall } from "./server-tools";
 
-const rules: Record<string, Rule> = {
-  "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
-  store: (body) => (body.store === false ? undefined : { store: false }),
-  "include-reasoning": includeReasoning,
-  "service-tier": (body) => ("service_tier" in body ? { service_tier: undefined } : undefined),
-  background: (body) => ("background" in body ? { background: undefined } : undefined),
-  "image-generation": (body) => withoutTools(body, isImageGeneration),
-  "web-search": (body, _, options) => (options.webSearch ? undefined : withoutTools(body, isWebSearch)),
-  "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
-  "strict-default": (body) => eachTool(body, strictSaid),
-  "namespace-description": namespaceDescription,
-  summary: onList("input", readSummaries),
-  "item-reference": (body) => eachItem(body, withoutReference),
-  "file-name": (body) => eachItem(body, withFileNames),
-  "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
-  "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
-  "repeated-call-ids": onList("input", repeatedCallIds),
-  "own-searches": onList("input", ownSearches),
-  "call-pairs": onList("input", callPairs),
-  "call-namespace": onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools)),
-  "item-ids": (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item)),
-  "repeated-item-ids": onList("input", repeatedItemIds),
-  "message-metadata": (body) => eachItem(body, (item) => without(item, "internal_chat_message_metadata_passthrough")),
-  "max-tokens-limit": maxTokensLimit,
-  effort,
+/** What a client keeps in its messages for itself. */
+const clientMetadata = "internal_chat_message_metadata_passthrough";
+
+export const rules: Record<string, RuleRow> = {
+  "model-name": [(body, model) => (body.model === model.id ? undefined : { model: model.id })],
+  store: [(body) => (body.store === false ? undefined : { store: false })],
+  "include-reasoning": [includeReasoning],
+  "service-tier": ["service_tier", (body) => ("service_tier" in body ? { service_tier: undefined } : undefined)],
+  background: ["background", (body) => ("background" in body ? { background: undefined } : undefined)],
+  "image-generation": ["tools", "tool_choice", (body) => withoutTools(body, isImageGeneration)],
+  "web-search": [
+    ...["tools", "tool_choice"],
+    (body, _, options) => (options.webSearch ? undefined : withoutTools(body, isWebSearch)),
+  ],
+  "empty-tools": [
+    "tools",
+    ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
+  ],
+  "strict-default": ["function", (body) => eachTool(body, strictSaid)],
+  "namespace-description": ["namespace", namespaceDescription],
+  summary: ["compaction", onList("input", readSummaries)],
+  "item-reference": ["id", (body) => eachItem(body, withoutReference)],
+  "file-name": ["input_file", (body) => eachItem(body, withFileNames)],
+  "foreign-thinking": ["encrypted_content", (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item))],
+  "unsigned-reasoning": ["reasoning", (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item))],
+  "repeated-call-ids": ["function_call", "custom_tool_call", onList("input", repeatedCallIds)],
+  "own-searches": ["web_search_call", onList("input", ownSearches)],
+  "call-pairs": [...Object.keys(pairs), onList("input", callPairs)],
+  "call-namespace": [
+    ...["function_call", "custom_tool_call"],
+    onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools)),
+  ],
+  "item-ids": ["id", (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item))],
+  "repeated-item-ids": ["id", onList("input", repeatedItemIds)],
+  "message-metadata": [clientMetadata, (body) => eachItem(body, (item) => without(item, clientMetadata))],
+  "max-tokens-limit": ["max_output_tokens", maxTokensLimit],
+  effort: ["reasoning", effort],
 };
 
 /** What a rule removed, for the client to know; rules without an entry change nothing for the client. */
