@@ -41,11 +41,11 @@ export const CardForm = ({ frame, to, title, submit, children }: CardFormProps) 
     <fieldset class="card">
       <legend>{title}</legend>
       {children}
+      <div class="actions">
+        <button type="submit" class="primary">
+          {submit}
+        </button>
+      </div>
     </fieldset>
-    <div class="actions">
-      <button type="submit" class="primary">
-        {submit}
-      </button>
-    </div>
   </form>
 );

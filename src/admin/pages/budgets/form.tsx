@@ -20,7 +20,9 @@ const scopeLabels = {
 
 /** What a budget's scope may name. @param hasMembers Whether there are members. */
 export const scopesFor = (hasMembers: boolean) =>
-  (["member", "account", "key", "model", "client"] as const).filter((name) => hasMembers || name !== "member");
+  (["member", "account", "key", "model", "client", "project"] as const).filter(
+    (name) => hasMembers || name !== "member",
+  );
 
 /** @throws ProxyError `invalid_request`. */
 export function readBudget(form: URLSearchParams) {
@@ -85,19 +87,6 @@ export const NewBudgetForm = ({
     </ul>
     <TextField name="name" label="Name" value={form.get("name")} required />
     <TextField name="limit" label="Limit" value={form.get("limit")} type="number" min="0" step="any" required />
-    <ChoiceField name="each" label="Each" choices={holderChoices(hasMembers)} chosen={form.get("each")}>
-      Give each key or account its own limit.
-    </ChoiceField>
-    <FormRow
-      name="limits"
-      label="Other limits"
-      about={<Sentence of="Different limits for some, one per line: `anna 3000`." />}
-      field={(attributes) => (
-        <textarea {...attributes} rows="2" spellcheck="false">
-          {form.get("limits") ?? ""}
-        </textarea>
-      )}
-    />
     <ChoiceField name="unit" label="Unit" choices={asChoices(budgetUnits)} chosen={form.get("unit")}>
       One AI credit is one US cent.
     </ChoiceField>
@@ -108,11 +97,29 @@ export const NewBudgetForm = ({
       choices={asChoices(["stop", "warn", "fallback", "wait"])}
       chosen={form.get("then")}
     />
-    {scopesFor(hasMembers).map((name) => (
-      <TextField name={name} label={scopeLabels[name]} value={form.get(name)}>
-        <Sentence of="Empty for all; `*` stands for any text." />
-      </TextField>
-    ))}
+    <details open={["each", "limits", ...scopesFor(hasMembers)].some((name) => form.get(name))}>
+      <summary>Only some requests, or a limit for each</summary>
+      <div class="entries">
+        {scopesFor(hasMembers).map((name) => (
+          <TextField name={name} label={scopeLabels[name]} value={form.get(name)}>
+            <Sentence of="Empty for all; `*` stands for any text." />
+          </TextField>
+        ))}
+        <ChoiceField name="each" label="Each" choices={holderChoices(hasMembers)} chosen={form.get("each")}>
+          Give each key or account its own limit.
+        </ChoiceField>
+        <FormRow
+          name="limits"
+          label="Other limits"
+          about={<Sentence of="Different limits for some, one per line: `anna 3000`." />}
+          field={(attributes) => (
+            <textarea {...attributes} rows="2" spellcheck="false">
+              {form.get("limits") ?? ""}
+            </textarea>
+          )}
+        />
+      </div>
+    </details>
   </CardForm>
 );
 

@@ -126,30 +126,37 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
       )}
       <form method="post" action="/admin/config" class="config" autocomplete="off">
         <FormTokenInput frame={frame} />
-        <nav class="tabs" aria-label="Sections">
-          <ul>
-            {sections.map(({ title, id }) => (
-              <li>
-                <a href={`#${id}`}>{title}</a>
-              </li>
-            ))}
-          </ul>
-        </nav>
         <div class="sections">
-          {sections.map(({ title, id, names }) => (
-            <fieldset class="card" id={id}>
-              <legend>{title}</legend>
-              {fieldsOf(names).map((field) => (
-                <FieldRow
-                  field={field}
-                  form={form}
-                  hasFile={app.team === undefined}
-                  isSet={valueAt(written, field.path) !== undefined}
-                  fault={fault !== undefined && isAbout(fault.details.param, field) ? fault.message : undefined}
-                />
-              ))}
-            </fieldset>
-          ))}
+          {sections.map(({ title, id, names }) => {
+            const shown = fieldsOf(names);
+            const isSet = ({ path }: Field) => valueAt(written, path) !== undefined;
+            const faultOf = (field: Field) =>
+              fault !== undefined && isAbout(fault.details.param, field) ? fault.message : undefined;
+            return (
+              <details class="card fold" open={shown.some((field) => faultOf(field) !== undefined)}>
+                <summary>
+                  <h2>{title}</h2>
+                  {shown.some(isSet) && <span class="badge">{shown.filter(isSet).length} customized</span>}
+                  {shown.length > 1 && (
+                    <span class="soft">{shown.map(({ name, schema }) => schema.title ?? name).join(", ")}</span>
+                  )}
+                </summary>
+                {/* A link to what is folded opens it. */}
+                <fieldset id={id}>
+                  <legend class="hidden">{title}</legend>
+                  {shown.map((field) => (
+                    <FieldRow
+                      field={field}
+                      form={form}
+                      hasFile={app.team === undefined}
+                      isSet={isSet(field)}
+                      fault={faultOf(field)}
+                    />
+                  ))}
+                </fieldset>
+              </details>
+            );
+          })}
           <div class="actions">
             <button type="submit" class="primary">
               Review changes

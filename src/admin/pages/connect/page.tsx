@@ -133,7 +133,7 @@ function Guide({ id, client, place, hasCommand, seen, open, now }: GuideProps): 
   const last = Math.max(...seen.map(({ last_at_ms }) => last_at_ms ?? 0), 0);
   const newest = seen.find(({ last_at_ms }) => last_at_ms === last);
   return (
-    <details class="card guide" name="tool" id={`guide-${id}`} open={open}>
+    <details class="card fold guide" name="tool" id={`guide-${id}`} open={open}>
       <summary>
         <h2>{name}</h2>
         {newest ? (

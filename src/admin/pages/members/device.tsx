@@ -68,12 +68,12 @@ const EnterPage = ({ frame, wrong }: { frame: Frame; wrong?: string }): Markup =
         <TextField name="user_code" label="Code" value={null} required>
           Eight letters, such as <code>WDJB-MJHT</code>.
         </TextField>
+        <div class="actions">
+          <button type="submit" class="primary">
+            Continue
+          </button>
+        </div>
       </fieldset>
-      <div class="actions">
-        <button type="submit" class="primary">
-          Continue
-        </button>
-      </div>
     </form>
   </Page>
 );
