@@ -59,6 +59,39 @@ describe("without a script", () => {
     expect(overview).toMatch(/from_ms=\d+&amp;client_name=claude-cli%2F2\.1\.329">2\.1\.329</);
   });
 
+  test("a list shows 25 rows first, and the project of a request where there is one, with a link to its requests", async () => {
+    await using proxy = await startProxy();
+    for (let at = 0; at < 30; at += 1)
+      proxy.app.history.add(
+        entry({ request_id: `of-${at}`, started_at_ms: Date.now() - 1_000, prompt: `p-${at}`, project: "web-shop" }),
+      );
+    proxy.history.flush();
+    const page = async (path: string) => (await fetch(`${proxy.url}/admin${path}`)).text();
+    const requests = await page("/requests");
+    expect(textOf(requests)).toMatch(/Time Model Client Project Account Result/);
+    const link = 'href="/admin/requests?project=web-shop"';
+    expect(requests).toContain(link);
+    expect(await page("/requests/of-1")).toContain(link);
+    for (const list of [requests, await page("/prompts")]) {
+      expect(list.match(/<th scope="row"/g)).toHaveLength(25);
+      const [, older] = /href="([^"]+)" rel="next"/.exec(list) ?? [];
+      expect((await page(older!.replaceAll("&amp;", "&").slice(6))).match(/<th scope="row"/g)).toHaveLength(5);
+    }
+    expect((await page("/requests?limit=100")).match(/<th scope="row"/g)).toHaveLength(30);
+  });
+
+  test("two programs of one tool share a row of the page Cache", async () => {
+    await using proxy = await startProxy();
+    for (const client_name of ["codex_cli_rs/0.169.0", "codex_exec/0.169.0"])
+      proxy.app.history.add(
+        entry({ started_at_ms: Date.now() - 1_000, client_name, input_tokens: 1_000, cached_tokens: 250 }),
+      );
+    proxy.history.flush();
+    expect(textOf(await (await fetch(`${proxy.url}/admin/cache`)).text())).toMatch(
+      /By client .*Codex 0\.169\.0 2 2,000 25% /,
+    );
+  });
+
   test("the overview compares the week with the one before, where the history goes back so far", async () => {
     await using proxy = await startProxy();
     const day = 24 * 3_600_000;
@@ -294,6 +327,19 @@ describe.skipIf(!browser)("with a script", () => {
     await page.reload();
     expect(await page.locator(".note.bad").count()).toBe(0);
     expect(await page.locator("tbody tr").count()).toBe(3);
+  });
+
+  test("on a phone the menu shows where one is, and the sections of the config are folded", async () => {
+    await using page = await open("/admin/config", 390);
+    const { x, width } = (await page.locator('nav [aria-current="page"]').boundingBox())!;
+    expect([x >= 0, x + width <= 390]).toEqual([true, true]);
+    expect(await page.locator(".fold[open]").count()).toBe(0);
+    await page.getByRole("heading", { name: "History and logs" }).click();
+    await page.getByLabel("retentionDays").fill("0");
+    await page.getByRole("heading", { name: "History and logs" }).click();
+    await page.getByRole("button", { name: "Review changes" }).click();
+    // What is wrong is in sight again.
+    await page.getByLabel("retentionDays").waitFor();
   });
 
   test.each([768, 390])("at %d px no label of the cache page lies over its value", async (width) => {

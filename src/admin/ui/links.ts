@@ -17,6 +17,16 @@ export const requestPath = (requestId: string) => `/admin/requests/${encodeURICo
 
 export const memberPath = (name: string) => `/admin/members/${encodeURIComponent(name)}`;
 
+/** Rows of a list that are sent unless more are asked for: few, for a phone and a slow line. */
+export const firstRows = 25;
+
+/** The URL of a list, with as many rows as it asks for. */
+export function withFirstRows(url: URL): URL {
+  const asked = new URL(url);
+  if (!asked.searchParams.get("limit")) asked.searchParams.set("limit", String(firstRows));
+  return asked;
+}
+
 export function withQuery(path: string, query: Record<string, string | undefined>): string {
   const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;

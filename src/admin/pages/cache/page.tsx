@@ -1,5 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The upstream's prompt cache: what it saved, and why turns were not found in it. */
+import { toolOf } from "../../../clients/index";
 import { dayMs, formatCount, percent, plural } from "../../../format";
 import type { NameColumn } from "../../../history/entry";
 import type { Filters } from "../../../history/history";
@@ -70,7 +71,7 @@ function Report({ report, filters, now }: ReportProps): Markup {
       <Misses {...{ report, filters, now }} />
       <Hour hour={report.hour} />
       <Groups title="By model" column="upstream_model" groups={models} {...{ filters, hasPrices }} />
-      <Groups title="By client" column="client_name" groups={clients} {...{ filters, hasPrices }} />
+      <Groups title="By client" column="client_name" groups={byTool(clients)} {...{ filters, hasPrices }} />
       <Groups
         title="By session"
         note="Sessions are shown by a short hash. Only clients that send one are listed."
@@ -83,7 +84,7 @@ function Report({ report, filters, now }: ReportProps): Markup {
 }
 
 const Totals = ({ report: { totals, misses } }: { report: CacheReport }) => (
-  <ul class="cards three">
+  <ul class="cards few">
     <li>
       <Figure name="Input read from the cache" value={<Percent of={totals.cached_share} />}>
         <Tokens of={totals.cached_tokens} /> of <Tokens of={totals.input_tokens} /> tokens in{" "}
@@ -138,7 +139,7 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
         <p class="calm">{noMisses(groups)}</p>
       ) : (
         <>
-          <table class="rows labelled long-labels">
+          <table class="rows labelled">
             <caption class="hidden">Why the cache was missed</caption>
             <Head
               columns={["Reason", "What to do"]}
@@ -198,7 +199,7 @@ function noMisses({ totals, sessions }: Pick<CacheReport, "totals" | "sessions">
 const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => (
   <details>
     <summary>The newest of them</summary>
-    <table class="rows labelled long-labels">
+    <table class="rows labelled">
       <caption class="hidden">The newest cache misses</caption>
       <Head columns={["Time", "Client", "Model", "Session", "Reason"]} numbers={["Input", "Cached"]} />
       <tbody>
@@ -235,6 +236,24 @@ const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => 
 const SessionName = ({ of }: { of: string | null }) =>
   of === null ? <span class="soft">not sent</span> : <code>{of}</code>;
 
+/** One row a tool, under the name of the client that sent most. */
+function byTool(clients: CacheGroup[]): CacheGroup[] {
+  return [...Map.groupBy(clients, ({ name }) => toolOf(name ?? "")?.name ?? name).values()].map((ofTool) => {
+    const sumOf = (column: keyof CacheGroup) => ofTool.reduce((sum, group) => sum + Number(group[column]), 0);
+    const [input_tokens, cached_tokens] = [sumOf("input_tokens"), sumOf("cached_tokens")];
+    return {
+      name: ofTool[0]!.name,
+      request_count: sumOf("request_count"),
+      input_tokens,
+      cached_tokens,
+      cached_share: input_tokens === 0 ? null : cached_tokens / input_tokens,
+      saved_nano_credits: ofTool.some(({ saved_nano_credits }) => saved_nano_credits === null)
+        ? null
+        : sumOf("saved_nano_credits"),
+    };
+  });
+}
+
 interface GroupsProps {
   title: string;
   note?: string;
@@ -254,7 +273,7 @@ function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps
       {groups.length === 0 ? (
         <p class="soft">None.</p>
       ) : (
-        <table class="rows labelled long-labels">
+        <table class="rows shares">
           <caption class="hidden">The cache {title.toLowerCase()}</caption>
           <Head
             columns={["Name"]}
@@ -272,17 +291,15 @@ function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps
                     )}
                   </a>
                 </th>
-                <td data-label="Requests" class="right num">
-                  {formatCount(group.request_count)}
-                </td>
-                <td data-label="Input" class="right">
+                <td class="right num">{formatCount(group.request_count)}</td>
+                <td class="right">
                   <Tokens of={group.input_tokens} />
                 </td>
-                <td data-label="Read from the cache" class="right num">
+                <td class="right num">
                   {group.cached_share === null ? <span class="soft">–</span> : percent(group.cached_share)}
                 </td>
                 {hasPrices && (
-                  <td data-label="Credits saved" class="right">
+                  <td class="right">
                     <Credits of={group.saved_nano_credits} />
                   </td>
                 )}

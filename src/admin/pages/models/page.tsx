@@ -132,17 +132,19 @@ function Catalogue({ frame, models, sort, accounts, isOwner, now }: CataloguePro
   const off = models.filter(({ enabled }) => !enabled);
   return (
     <>
-      <p class="soft">
-        {plural(models.length, "model")} from {plural(vendors.size, "vendor")}
-        {off.length > 0 && `, ${off.length} not enabled`}
-      </p>
-      <Tabs
-        label="Order"
-        items={Object.entries(orders).map(([name, { label }]) => [name, label])}
-        chosen={sort}
-        pathOf={(name) => withQuery("/admin/models", { sort: name === "vendor" ? undefined : name })}
-      />
-      <Picker label="Find a model" among=".models tbody tr" placeholder="opus, mini, ollama/ …" />
+      <div class="strip">
+        <Picker label="Find a model" among=".models tbody tr" placeholder="opus, mini, ollama/ …" />
+        <Tabs
+          label="Order"
+          items={Object.entries(orders).map(([name, { label }]) => [name, label])}
+          chosen={sort}
+          pathOf={(name) => withQuery("/admin/models", { sort: name === "vendor" ? undefined : name })}
+        />
+        <p class="soft">
+          {plural(models.length, "model")} from {plural(vendors.size, "vendor")}
+          {off.length > 0 && `, ${off.length} not enabled`}
+        </p>
+      </div>
       {[...tablesOf(models, sort)].map(([vendor, ofVendor]) => (
         <section class="vendor" data-hides-empty="" aria-labelledby={`of-${vendor.replace(/\W+/g, "-")}`}>
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>

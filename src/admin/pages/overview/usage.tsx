@@ -49,7 +49,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
   return (
     <>
-      <ul class="cards three">
+      <ul class="cards few">
         <li>
           <Period name="Today" totals={ofToday} filters={{ from_ms: today }} />
         </li>

@@ -8,7 +8,7 @@ import { queries, writeFilters } from "../../api/query";
 import { Duration, Moment, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
-import { promptPath, promptsPath, requestsPath, withQuery } from "../../ui/links";
+import { firstRows, promptPath, promptsPath, requestsPath, withFirstRows, withQuery } from "../../ui/links";
 import { Head } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
@@ -18,7 +18,7 @@ import { chipsOf } from "../requests/view";
 
 export function promptsPage({ app, frame, url, member }: PageContext): StreamedPage {
   const now = app.now();
-  const { limit, cursor_id, ...filters } = readQuery(url.toString(), queries.requests);
+  const { limit, cursor_id, ...filters } = readQuery(withFirstRows(url).toString(), queries.requests);
   // Every row that a member sees is the member's own.
   if (member !== null) delete filters.member;
   return {
@@ -108,15 +108,20 @@ function List({ page, filters, now, limit, paged }: ListProps): Markup {
       {(paged || next !== undefined) && (
         <div class="pager">
           <nav aria-label="Pages of the table">
-            {paged && <a href={promptsPath(filters)}>Newest</a>}
+            {paged && (
+              <a class="button" href={promptsPath(filters)} rel="first">
+                Newest
+              </a>
+            )}
             {next !== undefined && (
               <a
-                rel="next"
+                class="button"
                 href={withQuery("/admin/prompts", {
                   ...Object.fromEntries(writeFilters(filters)),
-                  limit: String(limit),
+                  limit: limit === firstRows ? undefined : String(limit),
                   cursor_id: next,
                 })}
+                rel="next"
               >
                 Older
               </a>
@@ -135,7 +140,7 @@ const PromptRow = ({ item, hasProjects, now }: { item: Prompt; hasProjects: bool
         <Moment at={item.started_at_ms} now={now} seconds={true} />
       </a>
     </th>
-    <td data-label="Client" class="name">
+    <td class="name">
       <ToolName of={item.client_name} max={22} />
     </td>
     {hasProjects && (
@@ -149,7 +154,7 @@ const PromptRow = ({ item, hasProjects, now }: { item: Prompt; hasProjects: bool
         )}
       </td>
     )}
-    <td data-label="Why it cost that">{item.why}</td>
+    <td>{item.why}</td>
     <td data-label="Requests" class="right num">
       {formatCount(item.request_count)}
     </td>

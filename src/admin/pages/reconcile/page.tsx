@@ -98,7 +98,7 @@ function Report({ found }: { found: Reconciliation }): Markup {
     );
   return (
     <>
-      <ul class="cards three">
+      <ul class="cards few">
         <Figure name="GitHub reports" value={<Credits of={totals.github_nano_credits} />}>
           AI credits of <Value of={account_key} /> in {month}, those included in the plan too; it bills{" "}
           {dollars(totals.billed_dollars * 1e11)} beyond it

@@ -52,7 +52,10 @@ function linesOf(item: ShownEntry, rate: Rate | undefined, million: number): Lin
   return [
     { name: "Input", tokens: fresh === null ? null : Math.max(0, fresh), rate: priceOf("input") },
     { name: "Cached input", tokens: cached_tokens, rate: priceOf("cached_input") },
-    { name: "Cache writes", tokens: cache_write_tokens, rate: priceOf("cache_write") },
+    // Few upstreams count and price what is written.
+    ...(cache_write_tokens === null && rate?.cache_write == null
+      ? []
+      : [{ name: "Cache writes", tokens: cache_write_tokens, rate: priceOf("cache_write") }]),
     { name: "Output", tokens: output_tokens, rate: priceOf("output") },
   ];
 }
@@ -125,12 +128,14 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: PricedMo
             </th>
             <td class="right num">{nano_credits === null ? <Unknown /> : formatCredits(nano_credits)}</td>
           </tr>
-          <tr>
-            <th scope="row" colspan={rate ? 3 : 1}>
-              Premium requests
-            </th>
-            <td class="right num">{premium_units === null ? <Unknown /> : formatUnits(premium_units)}</td>
-          </tr>
+          {(premium_units !== null || nano_credits === null) && (
+            <tr>
+              <th scope="row" colspan={rate ? 3 : 1}>
+                Premium requests
+              </th>
+              <td class="right num">{premium_units === null ? <Unknown /> : formatUnits(premium_units)}</td>
+            </tr>
+          )}
         </tfoot>
       </table>
       {model && !rate && (

@@ -13,7 +13,7 @@ import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
 import { type MemberNames, memberNamesFor } from "../member-names";
-import { Status } from "../requests/rows";
+import { rowTags, Status } from "../requests/rows";
 import { adviceFor } from "./advice";
 import { modelWithin, RequestCost } from "./cost";
 import { describeFixup } from "./fixups";
@@ -179,12 +179,15 @@ function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | unde
             </a>
           </Pair>
         )}
-        {item.key_name !== null && (
-          <Pair name="Key">
-            <a href={requestsPath({ key_name: item.key_name })}>
-              <Value of={item.key_name} max={60} />
-            </a>
-          </Pair>
+        {rowTags.map(
+          ({ column, name }) =>
+            item[column] !== null && (
+              <Pair name={name}>
+                <a href={requestsPath({ [column]: item[column] })}>
+                  <Value of={item[column]} max={60} />
+                </a>
+              </Pair>
+            ),
         )}
         <Pair name="History row">{item.id === undefined ? "not written yet" : formatCount(item.id)}</Pair>
         <Pair name="Started">

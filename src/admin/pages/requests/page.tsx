@@ -11,7 +11,7 @@ import { queries } from "../../api/query";
 import { listRequests, type ShownPage, type ShownRunning, showRunning } from "../../api/requests";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
-import { withQuery } from "../../ui/links";
+import { withFirstRows, withQuery } from "../../ui/links";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { memberNamesFor } from "../member-names";
@@ -29,7 +29,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
   const { app, frame, url } = context;
   const now = app.now();
   const query = withTimes(url, now);
-  const { limit, cursor_id, ...filters } = readQuery(query.toString(), queries.requests);
+  const { limit, cursor_id, ...filters } = readQuery(withFirstRows(query).toString(), queries.requests);
   // Every row that a member sees is the member's own.
   if (context.member !== null) delete filters.member;
   const paged = cursor_id !== undefined;

@@ -1,13 +1,14 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
 import { formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
+import type { NameColumn } from "../../../history/entry";
 import type { RunningList } from "../../../live/running-requests";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
-import { requestPath, requestsPath, withQuery } from "../../ui/links";
+import { firstRows, requestPath, requestsPath, withQuery } from "../../ui/links";
 import { Head } from "../../ui/lists";
 import { ToolName } from "../../ui/tool-name";
 import type { MemberNames } from "../member-names";
@@ -89,34 +90,39 @@ export function RequestRows({
   nothingYet: boolean;
 }): Markup {
   if (list.items.length === 0) return <Nothing view={view} nothingYet={nothingYet} />;
-  const hasKeys = list.items.some(({ key_name }) => key_name !== null);
+  const tags = rowTags.filter(({ column }) => list.items.some((item) => item[column] !== null));
   // The history is paged in the order in which requests ended; a page of it is shown by the times that it shows.
   const items = list.items.toSorted((one, other) => other.started_at_ms - one.started_at_ms);
   return (
-    <table class="rows">
+    <table class="rows requests">
       <caption class="hidden">Requests, newest first</caption>
       <Head
-        columns={["Time", "Model", "Client", ...(hasKeys ? ["Key"] : []), "Account", "Result"]}
+        columns={["Time", "Model", "Client", ...tags.map(({ name }) => name), "Account", "Result"]}
         numbers={["Tokens", "Cost", "First byte, total"]}
       />
       <tbody>
         {items.map((item) => (
-          <RequestRow item={item} names={view.names} hasKeys={hasKeys} now={view.now} />
+          <RequestRow item={item} names={view.names} tags={tags} now={view.now} />
         ))}
       </tbody>
     </table>
   );
 }
 
+/** What some requests name and others do not: it has a column if a row on the page names one. */
+export const rowTags = [
+  { column: "key_name", name: "Key" },
+  { column: "project", name: "Project" },
+] as const satisfies { column: NameColumn; name: string }[];
+
 interface RequestRowProps {
   item: ShownEntry;
   names: MemberNames | undefined;
-  /** There is a column for the client keys. */
-  hasKeys: boolean;
+  tags: readonly (typeof rowTags)[number][];
   now: number;
 }
 
-function RequestRow({ item, names, hasKeys, now }: RequestRowProps): Markup {
+function RequestRow({ item, names, tags, now }: RequestRowProps): Markup {
   const { client_model, upstream_model } = item;
   const notes = notesOf(item);
   return (
@@ -139,17 +145,17 @@ function RequestRow({ item, names, hasKeys, now }: RequestRowProps): Markup {
       <td class="c-client">
         <ToolName of={item.client_name} max={22} />
       </td>
-      {hasKeys && (
-        <td class="c-key">
-          {item.key_name === null ? (
+      {tags.map(({ column, name }) => (
+        <td class={`c-${name.toLowerCase()}`} data-name={name}>
+          {item[column] === null ? (
             <span class="soft">none</span>
           ) : (
-            <a href={requestsPath({ key_name: item.key_name })}>
-              <Value of={item.key_name} max={20} />
+            <a href={requestsPath({ [column]: item[column] })}>
+              <Value of={item[column]} max={20} />
             </a>
           )}
         </td>
-      )}
+      ))}
       <td class="c-account">
         {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} max={16} />}
         {names && item.member !== null && (
@@ -286,7 +292,7 @@ function Nothing({ view, nothingYet }: { view: RequestsView; nothingYet: boolean
 }
 
 export function Pager({ list, view }: { list: ShownPage; view: RequestsView }): Markup | false {
-  const filters = requestsPath(view.filters, { limit: view.limit === 50 ? undefined : String(view.limit) });
+  const filters = requestsPath(view.filters, { limit: view.limit === firstRows ? undefined : String(view.limit) });
   const query = (more: Record<string, string | undefined>) =>
     withQuery("/admin/requests", { ...Object.fromEntries(new URL(filters, "http://localhost").searchParams), ...more });
   const exported = (format: string) =>

@@ -23,16 +23,22 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
   // Empty fields are left out of the URL.
   form.addEventListener("formdata", ({ formData }) => {
     for (const [name, value] of [...formData])
-      if (value === "" || (name === "limit" && value === "50")) formData.delete(name);
+      if (value === "" || (name === "limit" && value === "25")) formData.delete(name);
   });
   form.addEventListener("change", ({ target }) => {
     if (target.matches("select, input[list]")) form.requestSubmit();
   });
 }
 
+// On a narrow screen the menu is one line that can be moved.
+const here = document.querySelector('nav [aria-current="page"]');
+if (here) here.closest("ul").scrollLeft = here.offsetLeft - innerWidth / 3;
+
 // A page that answered a form at its own address is loaded with GET when it is loaded again: the form is not sent twice.
-if (document.querySelector('nav [aria-current="page"]')?.pathname === location.pathname)
-  history.replaceState(history.state, "", location.href);
+if (here?.pathname === location.pathname) history.replaceState(history.state, "", location.href);
+
+// A browser does not show what is wrong where it is folded.
+document.addEventListener("invalid", ({ target }) => target.closest("details")?.setAttribute("open", ""), true);
 
 for (const field of document.querySelectorAll("[data-filter]")) {
   field.closest("search").hidden = false;
