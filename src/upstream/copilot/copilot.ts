@@ -5,7 +5,7 @@ import type { ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/out/body";
 import { type CallOptions, callOut, type OutgoingCall } from "../../net/out/fetch";
 import type { CopilotSockets } from "./copilot-sockets";
-import type { OwnHeaders } from "./headers";
+import { type HeaderFacts, headersOf } from "./headers";
 
 export interface Copilot {
   /** One call with one account's session. @throws ProxyError `upstream`, `timeout` */
@@ -13,16 +13,8 @@ export interface Copilot {
   close(): void;
 }
 
-export interface CopilotCall extends CallOptions {
+export interface CopilotCall extends CallOptions, HeaderFacts {
   path: string;
-  /** dragoman's request id, so that GitHub's log lines can be matched with ours. */
-  requestId: string;
-  /** The purpose of the call, in the upstream's terms. */
-  intent: "conversation-agent" | "model-access" | "copilot-panel";
-  /** Whether a person's turn or an agent's follow-up made the call. */
-  initiator?: "user" | "agent";
-  /** The request holds an image. */
-  vision?: boolean;
   /** Called with the error of the first try before a request is sent again, as an agent's. Without it, a request is sent once. */
   resent?: (error: ProxyError) => void;
   /** The request may be sent over a WebSocket, if the config allows it. */
@@ -36,13 +28,6 @@ export interface CopilotCall extends CallOptions {
   };
 }
 
-/**
- * The integration the sign-in app's tokens are scoped to; without it the host refuses them.
- * A retired version is answered with status 466: `upstreamHeaders` in the config can then replace it.
- */
-const integration = "vscode-chat";
-const apiVersion = "2026-08-01";
-
 export function openCopilot(config: Pick<ConfigStore, "current">, version: string): Copilot {
   const product = `dragoman/${version}`;
   const ownHeaders = lowerCaseNames(() => config.current.upstreamHeaders);
@@ -51,25 +36,7 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
   return {
     close: () => void sockets?.then((open) => open.close()),
     call(session, call) {
-      const own: OwnHeaders = {
-        authorization: `Bearer ${session.token}`,
-        accept: "*/*",
-        // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
-        "accept-encoding": "identity",
-        "user-agent": product,
-        "openai-intent": call.intent,
-        "x-request-id": call.requestId,
-        "x-github-api-version": apiVersion,
-        "copilot-integration-id": integration,
-      };
-      if (session.mode === "exchange") {
-        own["editor-version"] = product;
-        own["editor-plugin-version"] = product;
-      }
-      if (call.body !== undefined) own["content-type"] = "application/json";
-      if (call.initiator) own["x-initiator"] = call.initiator;
-      if (call.vision) own["copilot-vision-request"] = "true";
-      const headers = own as Record<string, string>;
+      const headers = headersOf({ call, session, product });
       if (call.headers) Object.assign(headers, call.headers);
       Object.assign(headers, ownHeaders());
       const resent =
