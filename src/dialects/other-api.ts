@@ -4,11 +4,8 @@
  */
 
 import { isObject } from "../json";
-import type { Conversation, JsonObject } from "./hub/conversation";
-import type { Fields } from "./hub/fields";
+import type { JsonObject } from "./hub/conversation";
 import { omit, omitUndefined } from "./hub/json";
-import { decodeSampling } from "./hub/sampling";
-import { decodeStop } from "./openai";
 
 /** A request for chat completions; the same object if it has its own fields only. */
 export function asChatRequest(request: JsonObject): JsonObject {
@@ -60,13 +57,6 @@ export function asResponsesRequest(request: JsonObject): JsonObject {
       ...("verbosity" in text ? { verbosity: undefined } : {}),
     });
   return moved(request, moves);
-}
-
-/** Fields of chat completions that the Responses API has no name for. */
-export function decodeChatFields(request: Fields): Pick<Conversation, "stop" | "sampling"> {
-  const stop = decodeStop(request.any("stop"));
-  const sampling = decodeSampling(request, ["seed", "presencePenalty", "frequencyPenalty"]);
-  return { ...(stop ? { stop } : {}), ...(sampling ? { sampling } : {}) };
 }
 
 const moved = (request: JsonObject, moves: JsonObject): JsonObject =>

@@ -7,7 +7,7 @@ import { Fields } from "../hub/fields";
 import { dropOthers, dropOverwritten, ignorableFields } from "../hub/ignorable-fields";
 import { filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { decodeSampling, encodeSampling } from "../hub/sampling";
+import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { onlyAllowed } from "../hub/tools";
 import { addCacheKey, decodeStop, extrasOf, refuseSeveral, roles } from "../openai";
 import { asChatRequest } from "../other-api";
@@ -27,11 +27,6 @@ import { applyRules, isOpenAi, limitNameOf, ownMarks } from "./rules";
 import { decodeSearch, encodeSearch } from "./server-tools";
 import { thinkingFields } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
-
-// ── Wire facts ──
-
-/** The sampling parameters that this dialect has. */
-const ownSampling = ["seed", "presencePenalty", "frequencyPenalty"] as const;
 
 // ── Decode ──
 
@@ -62,9 +57,7 @@ export function decodeRequest(body: unknown): Conversation {
     parallelTools: request.optionalBoolean("parallel_tool_calls"),
     maxTokens: request.optionalCount(maxTokens),
     stop: decodeStop(request.any("stop")),
-    temperature: request.optionalNumber("temperature"),
-    topP: request.optionalNumber("top_p"),
-    sampling: decodeSampling(request, ownSampling),
+    ...decodePlainFields(request, "chat"),
     reasoning: decodeReasoning(request),
     format: format.format,
     stream: request.optionalBoolean("stream") ?? false,
@@ -142,7 +135,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
   const dropped = new Set<string>();
   // Only OpenAI's models support `allowed_tools`.
   const conversation = isOpenAi(model) ? request : onlyAllowed(request);
-  const { maxTokens, stop, temperature, topP, stream } = conversation;
+  const { maxTokens, stop, stream } = conversation;
   const tools = encodeTools(conversation.tools, dropped);
   const extras = encodeExtras(conversation, dropped);
   const body = omitUndefined({
@@ -154,9 +147,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
     ...encodeChoice(conversation, tools),
     [limitNameOf(model) ?? "max_completion_tokens"]: maxTokens,
     stop,
-    temperature,
-    top_p: topP,
-    ...encodeSampling(conversation, ownSampling, dropped),
+    ...encodePlainFields(conversation, "chat", dropped),
     ...encodeReasoning(conversation, dropped),
     response_format: encodeFormat(conversation),
     stream,

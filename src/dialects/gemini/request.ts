@@ -1,7 +1,8 @@
 /** Requests of the gemini dialect: contents of parts. */
 import { isObject, numberIn } from "../../json";
-import type { Conversation, JsonObject, Reasoning, ResponseFormat, Sampling, Turn } from "../hub/conversation";
+import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { arrayAt, filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
+import { decodePlainFields } from "../hub/plain-fields";
 import { isStrict } from "../hub/strict-schema";
 import { callIds } from "./call-ids";
 import { asNumber, fieldsAt, fieldsIn, GoogleFields, unreadExtras } from "./fields";
@@ -54,9 +55,7 @@ export function decodeRequest(body: unknown): Conversation {
     allowedTools: choice.allowedTools,
     maxTokens: config.optionalCount("maxOutputTokens"),
     stop: stop.length === 0 ? undefined : stop,
-    temperature: config.optionalNumber("temperature"),
-    topP: config.optionalNumber("topP"),
-    sampling: decodeSampling(config),
+    ...decodePlainFields(config, "gemini"),
     reasoning: decodeReasoning(thinking),
     format: decodeFormat(config),
     stream: request.optionalBoolean("stream") ?? false,
@@ -110,15 +109,6 @@ function decodeContents(contents: GoogleFields[]): Turn[] {
     addModelParts(parts, calls, turn.parts);
   }
   return turns;
-}
-
-function decodeSampling(config: GoogleFields): Sampling | undefined {
-  const sampling: Sampling = {};
-  for (const key of ["topK", "seed", "presencePenalty", "frequencyPenalty"] as const) {
-    const value = config.optionalNumber(key);
-    if (value !== undefined) sampling[key] = value;
-  }
-  return Object.keys(sampling).length > 0 ? sampling : undefined;
 }
 
 /** A budget of -1 leaves it to the model, 0 disables thinking. Thoughts are shown only if `includeThoughts` asks for them. */

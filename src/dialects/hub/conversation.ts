@@ -45,7 +45,43 @@ export interface Signature {
   id?: string;
 }
 
-export interface Conversation extends WithExtras {
+export interface PlainField {
+  /** In OpenAI's and Anthropic's APIs; Gemini's name is that of the row. */
+  name: string;
+  read: keyof Readers;
+  clients: readonly ClientDialect[];
+  upstreams: readonly Dialect[];
+}
+
+/** What the readers of `Fields` return. */
+interface Readers {
+  optionalNumber: number;
+  optionalText: string;
+  optionalBoolean: boolean;
+}
+
+const notMessages = ["chat", "responses", "gemini"] as const;
+
+/** Fields that are one value and mean the same in each dialect that has them. A row is a property of `Conversation`. */
+export const plainFields = {
+  temperature: { name: "temperature", read: "optionalNumber", clients: clientDialects, upstreams: dialects },
+  topP: { name: "top_p", read: "optionalNumber", clients: clientDialects, upstreams: dialects },
+  topK: { name: "top_k", read: "optionalNumber", clients: ["messages", "gemini"], upstreams: ["messages"] },
+  // Clients of the Responses API take these from chat completions.
+  seed: { name: "seed", read: "optionalNumber", clients: notMessages, upstreams: ["chat"] },
+  presencePenalty: { name: "presence_penalty", read: "optionalNumber", clients: notMessages, upstreams: ["chat"] },
+  frequencyPenalty: {
+    name: "frequency_penalty",
+    read: "optionalNumber",
+    clients: notMessages,
+    upstreams: ["chat"],
+  },
+} as const satisfies Record<string, PlainField>;
+
+type PlainFieldsOf<Rows extends Record<string, PlainField>> = { [Key in keyof Rows]?: Readers[Rows[Key]["read"]] };
+export type PlainFields = PlainFieldsOf<typeof plainFields>;
+
+export interface Conversation extends WithExtras, PlainFields {
   model: string;
   turns: Turn[];
   tools: Tool[];
@@ -56,20 +92,9 @@ export interface Conversation extends WithExtras {
   /** Maximum number of output tokens. Anthropic's clients send 0 to fill the prompt cache without a reply. */
   maxTokens?: number;
   stop?: string[];
-  temperature?: number;
-  topP?: number;
-  sampling?: Sampling;
   reasoning?: Reasoning;
   format?: ResponseFormat;
   stream: boolean;
-}
-
-/** Parameters of sampling that some dialects do not have. */
-export interface Sampling {
-  topK?: number;
-  seed?: number;
-  presencePenalty?: number;
-  frequencyPenalty?: number;
 }
 
 /** How much to think. Effort and budget are kept as they were sent; an encoder derives one from the other. */

@@ -13,8 +13,8 @@ import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "
 import { Fields } from "../hub/fields";
 import { filledAt, objectAt, omitUndefined, optionalCount, refuse, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { budgetOf } from "../hub/reasoning";
-import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
 import { isRefused } from "./betas";
@@ -73,9 +73,7 @@ export function decodeRequest(body: unknown): Conversation {
     parallelTools,
     maxTokens: request.any("max_tokens") === 0 ? 0 : request.optionalCount("max_tokens"),
     stop: decodeStop(request),
-    temperature: request.optionalNumber("temperature"),
-    topP: request.optionalNumber("top_p"),
-    sampling: decodeSampling(request, ["topK"]),
+    ...decodePlainFields(request, "messages"),
     reasoning,
     format,
     stream: request.optionalBoolean("stream") ?? false,
@@ -172,9 +170,7 @@ export function encodeRequest(
     tool_choice: encodeChoice(conversation),
     ...encodeReasoning(conversation.reasoning, model, maxTokens),
     stop_sequences: conversation.stop,
-    temperature: conversation.temperature,
-    top_p: conversation.topP,
-    ...encodeSampling(conversation, ["topK"], dropped),
+    ...encodePlainFields(conversation, "messages", dropped),
     stream: conversation.stream || undefined,
   });
   encodeFormat(body, conversation.format, dropped);

@@ -16,10 +16,10 @@ import { Fields } from "../hub/fields";
 import { dropOverwritten } from "../hub/ignorable-fields";
 import { arrayAt, countIn, filledAt, listAt, objectAt, omit, omitUndefined, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { effortOf } from "../hub/reasoning";
-import { encodeSampling } from "../hub/sampling";
-import { addCacheKey, extrasOf, refuseSeveral, roles } from "../openai";
-import { asResponsesRequest, decodeChatFields } from "../other-api";
+import { addCacheKey, decodeStop, extrasOf, refuseSeveral, roles } from "../openai";
+import { asResponsesRequest } from "../other-api";
 import { sealOf, unpacked } from "./compaction";
 import { chatOnly, ownExtras } from "./extras";
 import {
@@ -84,9 +84,8 @@ export function decodeRequest(body: unknown): Conversation {
     ...(choice.allowedTools ? { allowedTools: choice.allowedTools } : {}),
     parallelTools: request.optionalBoolean("parallel_tool_calls"),
     maxTokens: request.optionalCount("max_output_tokens"),
-    temperature: request.optionalNumber("temperature"),
-    topP: request.optionalNumber("top_p"),
-    ...decodeChatFields(request),
+    stop: decodeStop(request.any("stop")),
+    ...decodePlainFields(request, "responses"),
     reasoning: decodeReasoning(reasoning),
     format: textOptions.format,
     stream: request.optionalBoolean("stream") ?? false,
@@ -265,9 +264,7 @@ export function encodeRequest(
     tool_choice: encodeChoice(conversation),
     parallel_tool_calls: conversation.parallelTools,
     max_output_tokens: conversation.maxTokens,
-    temperature: conversation.temperature,
-    top_p: conversation.topP,
-    ...encodeSampling(conversation, [], dropped),
+    ...encodePlainFields(conversation, "responses", dropped),
     reasoning: encodeReasoning(conversation, model),
     text: encodeTextOptions(conversation),
     store: extras.store ?? false,
