@@ -172,6 +172,12 @@ function cutList(text: string, limit: number): string {
 /** In the order of the table. */
 export const columnNames = Object.keys(columns) as (keyof Entry)[];
 
+type Unknowable = { [Name in keyof Entry]: null extends Entry[Name] ? Name : never }[keyof Entry];
+/** Null in each column that may be null. */
+export const nothingKnown = Object.fromEntries(
+  columnNames.filter((name) => !columns[name].sql.includes("NOT NULL")).map((name) => [name, null]),
+) as Record<Unknowable, null>;
+
 const columnsWith = <Property extends keyof Column>(property: Property) =>
   columnNames.filter((name) => property in columns[name]) as ColumnsWith<Property>[];
 export const nameColumns = columnsWith("label");

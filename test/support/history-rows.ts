@@ -1,7 +1,6 @@
 /** Exchanges made by hand, for the history. */
 
-import { type InFlightRequest, runningColumns } from "../../src/history/entry";
-import type { Entry } from "../../src/history/history";
+import { type Entry, type InFlightRequest, nothingKnown, runningColumns } from "../../src/history/entry";
 
 export const noon = Date.UTC(2026, 0, 2, 12);
 
@@ -12,6 +11,7 @@ export function entry(differing: Partial<Entry> = {}): Entry {
   serial += 1;
   const { account_id = "ada" } = differing;
   return {
+    ...nothingKnown,
     request_id: `req_${serial}`,
     started_at_ms: noon,
     duration_ms: 1_234,
@@ -30,30 +30,9 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     attempts: '[{"account":"ada","status":200,"ms":300}]',
     http_status: 200,
     stop_reason: "end_turn",
-    error_type: null,
-    error_message: null,
     client_name: "claude-cli/2.0",
-    key_name: null,
-    member: null,
-    searches: null,
-    waited_for: null,
-    waits_until_ms: null,
-    waited_ms: null,
-    parent_id: null,
-    fallbacks: null,
-    auto: null,
-    session: null,
-    cache_miss: null,
-    cache_idle_ms: null,
-    prompt: null,
-    kind: null,
-    agent_type: null,
-    project: null,
     input_tokens: 10,
     output_tokens: 20,
-    cached_tokens: null,
-    cache_write_tokens: null,
-    reasoning_tokens: null,
     tokens_estimated: 0,
     nano_credits: 1_250_000_000,
     premium_units: 0.33,

@@ -4,7 +4,7 @@
  */
 import type { App } from "../../app";
 import { dayMs, hourMs, minuteMs } from "../../format";
-import type { Entry } from "../../history/entry";
+import { type Entry, nothingKnown } from "../../history/entry";
 import { costOf } from "../../upstream/models/price";
 
 interface PastModel {
@@ -246,13 +246,6 @@ function subagents(
   return end;
 }
 
-/** What most requests do not have. */
-const unset = {
-  ...{ session: null, project: null, prompt: null, kind: null, agent_type: null, member: null },
-  ...{ cache_miss: null, cache_idle_ms: null, reasoning_tokens: null, searches: null, parent_id: null },
-  ...{ waited_for: null, waits_until_ms: null, waited_ms: null, fallbacks: null, auto: null },
-};
-
 function rowOf(
   tool: Tool,
   model: PastModel,
@@ -282,7 +275,7 @@ function rowOf(
     ms: Math.round(firstByte / tries.length),
   }));
   return {
-    ...unset,
+    ...nothingKnown,
     request_id: crypto.randomUUID(),
     duration_ms: duration,
     first_byte_ms: isServed ? Math.round(firstByte) : null,
@@ -291,13 +284,10 @@ function rowOf(
     ...{ account_id: account, account_key: `github.com/${account}` },
     ...{ client_model: model.asked ?? model.id, upstream_model: model.id },
     stream: 1,
-    initiator_reason: null,
     initiator: "agent",
     attempts: JSON.stringify(attempts),
     http_status: 200,
     stop_reason: "end_turn",
-    error_type: null,
-    error_message: null,
     client_name: tool.client,
     input_tokens: isServed ? tokens.input : null,
     output_tokens: isServed ? output : null,
