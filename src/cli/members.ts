@@ -1,9 +1,8 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
 import type { Environment } from "../config/environment";
 import { ago, costInWords, formatCount, plural, utcDay } from "../format";
+import { type ChangedLimits, memberFields, memberLimitsSchema } from "../keys/member-fields";
 import { type MemberItem, memberList, memberTrouble } from "../keys/member-list";
-import { limitsOf, memberLimitsSchema } from "../keys/member-schemas";
-import type { MemberLimits } from "../keys/members";
 import { isLoopbackUrl } from "../net/address";
 import { openPostgresStores, type PostgresStores } from "../team/stores";
 import { table } from "./layout";
@@ -15,12 +14,9 @@ interface MemberOptions {
   environment: Environment;
 }
 
+/** It has the options of the rows of `memberFields` too. */
 interface LimitOptions extends MemberOptions {
   name: string;
-  /** Ids or patterns. */
-  models?: string[];
-  /** `90d`, or `never`. */
-  expires?: string;
 }
 
 /** Prints the link, and nothing else, on stdout. */
@@ -49,12 +45,12 @@ export async function memberSet(options: LimitOptions): Promise<number> {
   const limits = readLimits(options);
   if (Object.keys(limits).length === 0)
     throw new UsageError("Say what to change: --models 'claude-*,gpt-5*', --expires 90d, or both.");
-  const { name, models, keyDays } = await withTeam(options.environment, ({ members }) =>
-    members.setLimits(options.name, limits),
-  );
-  say(
-    `${name} may use ${models?.join(", ") ?? "all models"}. ${keyDays === null ? "Their keys do not expire by themselves." : `Their keys expire ${plural(keyDays, "day")} after they were made.`}`,
-  );
+  const member = await withTeam(options.environment, ({ members }) => members.setLimits(options.name, limits));
+  const facts = Object.entries(memberFields).map(([name, { label, none }]) => {
+    const value = member[name as keyof typeof memberFields];
+    return `${label}: ${value === null ? none : [value].flat().join(", ")}`;
+  });
+  say(`${member.name} has these limits now. ${facts.join("; ")}.`);
   return 0;
 }
 
@@ -65,15 +61,16 @@ export async function memberWithdraw({ environment, name }: MemberOptions & { na
 }
 
 /** @throws UsageError */
-function readLimits({ models, expires }: LimitOptions): Partial<MemberLimits> {
-  const days = /^(\d{1,6})d?$/.exec(expires ?? "")?.[1];
-  if (expires !== undefined && expires !== "never" && days === undefined)
-    throw new UsageError("--expires: expected a number of days such as 90d, or `never`.");
-  const given = {
-    ...(models && { models }),
-    ...(expires !== undefined && { key_days: days === undefined ? null : Number(days) }),
-  };
-  return limitsOf(readOptions(memberLimitsSchema(), given, { key_days: "--expires" }));
+function readLimits(options: LimitOptions): ChangedLimits {
+  const said: Record<string, unknown> = { ...options };
+  const given: Record<string, unknown> = {};
+  const names: Record<string, string> = {};
+  for (const [name, { option, read }] of Object.entries(memberFields)) {
+    const text = said[option.name];
+    names[name] = `--${option.name}`;
+    if (typeof text === "string") given[name] = read(text);
+  }
+  return readOptions(memberLimitsSchema(), given, names);
 }
 
 /** As `GET /api/admin/members` returns them, but all at once. */

@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { Environment } from "../config/environment";
 import type { ConfigStore } from "../config/store";
 import { type ClientKey, isExpired } from "./client-keys";
-import { shownLimitFields, shownLimits } from "./member-schemas";
-import { type MemberLimits, type Members, maxMemberKeys } from "./members";
+import { type MemberLimits, shownFields } from "./member-fields";
+import { type Members, maxMemberKeys } from "./members";
 
 const keyItemSchema = z.object({
   name: z.string().nullable().describe("Null for a key that the config has without a name."),
@@ -20,7 +20,8 @@ export type KeyItem = z.output<typeof keyItemSchema>;
 
 /** What binds all keys of a member. */
 const keyLimitsSchema = z.object({
-  ...shownLimitFields,
+  models: shownFields.models,
+  key_days: shownFields.key_days,
   max_keys: z.number(),
 });
 
@@ -93,7 +94,7 @@ export function keyList(
     expired: isExpired(key, now),
     last_used_at_ms: key.name === null ? null : lastUsed(key.name),
   }));
-  const limits = member && { ...shownLimits(member), max_keys: maxMemberKeys };
+  const limits = member && { models: member.models, key_days: member.key_days, max_keys: maxMemberKeys };
   return {
     items,
     required,

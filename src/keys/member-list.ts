@@ -1,7 +1,7 @@
 /** The members as the admin API, the page and the command line show them to the owner. */
 import { z } from "zod";
 import { lazy } from "../lazy";
-import { shownLimitFields, shownLimits } from "./member-schemas";
+import { limitsIn, shownFields } from "./member-fields";
 import type { MemberUsage } from "./member-usage";
 import { type Member, type Members, maxMemberKeys } from "./members";
 
@@ -10,7 +10,7 @@ export const memberSchema = lazy(() =>
     name: z.string(),
     id: z.string().describe("The `member` of their requests in the history."),
     created_at_ms: z.number(),
-    ...shownLimitFields,
+    ...shownFields,
     keys: z.number(),
     accounts: z.array(
       z.object({
@@ -98,7 +98,7 @@ async function itemsOf(
     const unused = usage ? 0 : null;
     return {
       ...{ name: member.name, id: member.id, created_at_ms: member.createdAt },
-      ...shownLimits(member),
+      ...limitsIn(member),
       keys: members.keyCount(member.id),
       accounts: accounts.get(member.id) ?? [],
       invitation_expires_at_ms: invited.get(member.id) ?? null,

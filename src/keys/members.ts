@@ -1,15 +1,8 @@
 /** The members of a team and their keys. A member's key spends only the accounts that this member signed in. */
 import { ProxyError } from "../errors";
 import type { ClientKey } from "./client-keys";
+import type { ChangedLimits, MemberLimits } from "./member-fields";
 import type { MemberUsage } from "./member-usage";
-
-/** What the owner allows a member. It binds all keys of the member, those that exist too. */
-export interface MemberLimits {
-  /** Patterns of models; null for all models. */
-  models: readonly string[] | null;
-  /** A key expires so many days after it was made; null for never. */
-  keyDays: number | null;
-}
 
 export interface Member extends MemberLimits {
   id: string;
@@ -91,7 +84,7 @@ export interface Members {
    * @param limits Those that are missing stay as they are; a new member has none.
    * @throws ProxyError if the name cannot be used
    */
-  invite(name: string, limits?: Partial<MemberLimits>): Promise<Invitation>;
+  invite(name: string, limits?: ChangedLimits): Promise<Invitation>;
   /** The invitation with this code; undefined if there never was one, or if its member was removed. */
   invitationWith(code: string): Promise<InvitationState | undefined>;
   /** Invitations that can be used now: the member's id, and until when. */
@@ -114,7 +107,7 @@ export interface Members {
    */
   accept(code: string): Promise<{ member: Member; name: string; key: string } | undefined>;
   /** Changes the limits of a member; those that are missing stay as they are. @throws ProxyError `not_found`, `conflict` */
-  setLimits(name: string, limits: Partial<MemberLimits>): Promise<Member>;
+  setLimits(name: string, limits: ChangedLimits): Promise<Member>;
   /**
    * Creates a key of the member.
    * @returns The key, which cannot be shown again.

@@ -7,12 +7,12 @@ import { ProxyError } from "../errors";
 import { dayMs, utcDay } from "../format";
 import { keyExists, keyGone, matchesPattern } from "../keys/client-keys";
 import { loginTimes } from "../keys/logins";
+import { type ChangedLimits, limitsIn, type MemberLimits, memberFieldNames } from "../keys/member-fields";
 import {
   type Invitation,
   type InvitationState,
   invitedKeyName,
   type Member,
-  type MemberLimits,
   maxDailyKeys,
   maxMemberKeys,
   memberNotFound,
@@ -21,22 +21,23 @@ import {
 import { signOutAccounts } from "./accounts";
 import { announceChange } from "./changes";
 
-export interface MemberRow {
+export interface MemberRow extends MemberLimits {
   id: string;
   name: string;
   created_at_ms: number;
-  models: string[] | null;
-  key_days: number | null;
 }
 
-export const memberOf = ({ id, name, created_at_ms, models, key_days }: MemberRow): Member => ({
-  ...{ id, name, createdAt: created_at_ms },
-  ...{ models, keyDays: key_days },
+export const memberOf = (row: MemberRow): Member => ({
+  ...{ id: row.id, name: row.name, createdAt: row.created_at_ms },
+  ...limitsIn(row),
 });
+
+const limitColumns = memberFieldNames.join(", ");
 
 /** The columns of `dragoman.members` that make a `MemberRow`. */
 export const memberColumns = (sql: SQL) =>
-  sql`members.id, members.name, members.created_at_ms::float8 AS created_at_ms, members.models, members.key_days`;
+  sql`members.id, members.name, members.created_at_ms::float8 AS created_at_ms,
+    ${sql.unsafe(memberFieldNames.map((name) => `members.${name}`).join(", "))}`;
 
 /** Milliseconds for which an invitation can be used. */
 const invitationMs = 7 * dayMs;
@@ -44,7 +45,7 @@ const invitationMs = 7 * dayMs;
 /** Adds an invitation, and the member if there is none of this name. */
 export async function addInvitation(
   sql: TransactionSQL,
-  { name, limits, digest }: { name: string; limits: Partial<MemberLimits>; digest: Buffer },
+  { name, limits, digest }: { name: string; limits: ChangedLimits; digest: Buffer },
 ): Promise<Omit<Invitation, "code">> {
   const known = await findByName(sql, name);
   let member = known ?? (await addMember(sql, name));
@@ -106,19 +107,12 @@ export async function acceptInvitation(
 }
 
 /** @throws ProxyError `not_found` */
-export async function changeLimits(
-  sql: TransactionSQL,
-  name: string,
-  { models, keyDays }: Partial<MemberLimits>,
-): Promise<Member> {
+export async function changeLimits(sql: TransactionSQL, name: string, limits: ChangedLimits): Promise<Member> {
   const revision = await announceChange(sql, "members");
   const member = await requireMember(sql, name);
-  const next = {
-    models: models === undefined ? member.models : models,
-    keyDays: keyDays === undefined ? member.keyDays : keyDays,
-  };
-  const [row] = await sql<MemberRow[]>`UPDATE dragoman.members SET revision = ${revision}, key_days = ${next.keyDays},
-      models = ${next.models && JSON.stringify(next.models)}::text::jsonb
+  const columns = sql.unsafe(limitColumns);
+  const [row] = await sql<MemberRow[]>`UPDATE dragoman.members SET revision = ${revision}, (${columns}) =
+      (SELECT ${columns} FROM jsonb_populate_record(members, ${JSON.stringify(limits)}::text::jsonb))
     WHERE id = ${member.id} RETURNING ${memberColumns(sql)}`;
   return memberOf(row!);
 }
@@ -176,9 +170,9 @@ function requireWithin(
   }
   if (expiresAt === null) return;
   if (expiresAt <= now) refuse("expires_at", "The key would have expired already.");
-  const latest = now + (member.keyDays ?? Number.POSITIVE_INFINITY) * dayMs;
+  const latest = now + (member.key_days ?? Number.POSITIVE_INFINITY) * dayMs;
   if (expiresAt > latest)
-    refuse("expires_at", `Your keys last ${member.keyDays} days at most, so this one until ${utcDay(latest)}.`);
+    refuse("expires_at", `Your keys last ${member.key_days} days at most, so this one until ${utcDay(latest)}.`);
   if (own_expiry !== null && expiresAt > own_expiry)
     refuse(
       "expires_at",

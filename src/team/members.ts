@@ -7,15 +7,8 @@ import { ProxyError } from "../errors";
 import { dayMs } from "../format";
 import type { AccessTokens } from "../keys/access-tokens";
 import { type ClientKey, keyNotFound, newClientKey } from "../keys/client-keys";
-import type {
-  Invitation,
-  InvitationState,
-  Member,
-  MemberAccount,
-  MemberLimits,
-  Members,
-  WantedKey,
-} from "../keys/members";
+import type { ChangedLimits } from "../keys/member-fields";
+import type { Invitation, InvitationState, Member, MemberAccount, Members, WantedKey } from "../keys/members";
 import { sha256 } from "../net/in/credentials";
 import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
@@ -146,7 +139,7 @@ export class TeamMembers implements Members {
     this.#listeners.push(changed);
   }
 
-  async invite(given: string, limits: Partial<MemberLimits> = {}): Promise<Invitation> {
+  async invite(given: string, limits: ChangedLimits = {}): Promise<Invitation> {
     const name = checkedName(given);
     const code = randomBytes(24).toString("base64url");
     const invited = await this.#transact(
@@ -197,7 +190,7 @@ export class TeamMembers implements Members {
     return accepted && { ...accepted, key };
   }
 
-  setLimits(name: string, limits: Partial<MemberLimits>): Promise<Member> {
+  setLimits(name: string, limits: ChangedLimits): Promise<Member> {
     return this.#transact((sql) => changeLimits(sql, name, limits), "members");
   }
 
@@ -302,9 +295,9 @@ const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => 
   limited: key.models !== null || member.models !== null,
 });
 
-function expiryOf({ created_at_ms, expires_at_ms }: KeyRow, { keyDays }: Member): number | null {
-  if (keyDays === null) return expires_at_ms;
-  return Math.min(expires_at_ms ?? Number.POSITIVE_INFINITY, created_at_ms + keyDays * dayMs);
+function expiryOf({ created_at_ms, expires_at_ms }: KeyRow, { key_days }: Member): number | null {
+  if (key_days === null) return expires_at_ms;
+  return Math.min(expires_at_ms ?? Number.POSITIVE_INFINITY, created_at_ms + key_days * dayMs);
 }
 
 /** A state that is over by now counts as ready: the servers find out with the next request. */

@@ -3,6 +3,7 @@ import type { TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
 import { columnNames, entryColumns, nameColumns, promptIndexes } from "../history/entry";
 import { rollupColumns } from "../history/rollup";
+import { memberFieldNames, memberFields } from "../keys/member-fields";
 import type { Postgres } from "./connection";
 import ledger from "./schema/ledger.sql" with { type: "text" };
 import requests from "./schema/requests.sql" with { type: "text" };
@@ -44,6 +45,12 @@ export const requestTypes = columnNames.map(
   (name) => `${name} ${columnType(entryColumns[name].sql).replace(/ NOT NULL.*/, "")}`,
 );
 
+const memberColumns = new Map(memberFieldNames.map((name) => [name, `${name} ${memberFields[name].column}`]));
+const tablesWithColumns = tables.replace(
+  "/* the columns of keys/member-fields.ts */",
+  [...memberColumns.values()].join(", "),
+);
+
 const requestsWithColumns = requests
   .replace("/* the columns of history/entry.ts */", requestColumns)
   .replace("/* the columns of history/rollup.ts */", rollupColumns(nameColumns).join(", "));
@@ -52,7 +59,7 @@ const requestsWithColumns = requests
 const steps: readonly Step[] = [
   {
     compatibleWith: 1,
-    sql: [tables, requestsWithColumns, ledger],
+    sql: [tablesWithColumns, requestsWithColumns, ledger],
   },
 ];
 
@@ -111,13 +118,15 @@ function requireCompatible(row: VersionRow | undefined): void {
   );
 }
 
-/** The columns that the history has since a later version. What was added up without one is added up again. */
+/** The columns that members and the history have since a later version. What was added up without one is added up again. */
 async function addColumns(sql: TransactionSQL): Promise<void> {
   const missingOf = async <Name extends string>(table: string, names: readonly Name[]) => {
     const present = await sql<{ column_name: string }[]>`SELECT column_name FROM information_schema.columns
       WHERE table_schema = 'dragoman' AND table_name = ${table}`;
     return names.filter((name) => !present.some(({ column_name }) => column_name === name));
   };
+  for (const name of await missingOf("members", memberFieldNames))
+    await sql.unsafe(`ALTER TABLE dragoman.members ADD COLUMN ${memberColumns.get(name)}`);
   for (const name of await missingOf("requests", columnNames))
     await sql.unsafe(`ALTER TABLE dragoman.requests ADD COLUMN ${name} ${columnType(entryColumns[name].sql)}`);
   for (const columns of promptIndexes)

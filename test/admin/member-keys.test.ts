@@ -19,7 +19,7 @@ describeWithDatabases("the page Keys of a member", (postgres) => {
     anna = await withTeamStores(team, async (stores) => {
       const added = await addMember(stores, team, "anna", individuals("anna-demo"));
       ben = await addMember(stores, team, "ben", individuals("ben-demo"));
-      await stores.members.setLimits("anna", { models: ["gpt-5*", "claude-*"], keyDays: 90 });
+      await stores.members.setLimits("anna", { models: ["gpt-5*", "claude-*"], key_days: 90 });
       return added;
     });
   });

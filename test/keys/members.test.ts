@@ -18,6 +18,7 @@ import {
   requireUnexpired,
 } from "../../src/keys/client-keys";
 import { keyList, meaningOfLastKey, servedWithoutKeys } from "../../src/keys/key-list";
+import { memberLimitsSchema } from "../../src/keys/member-fields";
 import {
   type MemberItem,
   type MemberOrder,
@@ -26,7 +27,6 @@ import {
   memberTrouble,
   startOfMonth,
 } from "../../src/keys/member-list";
-import { limitsOf, memberLimitsSchema } from "../../src/keys/member-schemas";
 import { type Member, maxMemberKeys, memberNotFound } from "../../src/keys/members";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { quickest } from "../support/quickest";
@@ -157,7 +157,7 @@ describe("the list of keys", () => {
       ...{ items: [], required: true, served_without: "nobody", from_environment: false, limits: null },
     });
     expect(keyList([], { ...options, fromEnvironment: true }).from_environment).toBe(true);
-    const member = { models: ["gpt-*"], keyDays: 30 };
+    const member = { models: ["gpt-*"], key_days: 30 };
     expect(keyList([], { ...options, member }).limits).toEqual({ models: ["gpt-*"], key_days: 30, max_keys: 20 });
   });
 
@@ -178,7 +178,7 @@ describe("the list of keys", () => {
 
 describe("the list of members", () => {
   const [anna, ben, cleo] = ["Anna", "ben", "cleo"].map((name, at) => ({
-    ...{ name, id: `m${at}`, createdAt: at, models: null, keyDays: null },
+    ...{ name, id: `m${at}`, createdAt: at, models: null, key_days: null },
   })) as [Member, Member, Member];
   const used = (requests: number, nanoCredits: number | null, premiumUnits: number | null, lastAt: number) => ({
     ...{ requests, nanoCredits, premiumUnits, lastAt },
@@ -273,11 +273,9 @@ describe("a member", () => {
     const read = (sent: object) => memberLimitsSchema().safeParse(sent);
     for (const key_days of [1, 3_650, null]) expect(read({ key_days }).success, `${key_days}`).toBe(true);
     for (const key_days of [0, 3_651, 1.5, -1]) expect(read({ key_days }).success, `${key_days}`).toBe(false);
-    expect(limitsOf({})).toEqual({});
-    expect(limitsOf({ key_days: 30 })).toEqual({ keyDays: 30 });
-    expect(limitsOf({ key_days: null, models: null })).toEqual({ keyDays: null, models: null });
-    expect(limitsOf({ models: ["gpt-*"] })).toEqual({ models: ["gpt-*"] });
-    expect(limitsOf({ models: ["gpt-*", "*"] })).toEqual({ models: null });
+    for (const same of [{}, { key_days: 30 }, { key_days: null, models: null }, { models: ["gpt-*"] }])
+      expect(read(same).data).toEqual(same);
+    expect(read({ models: ["gpt-*", "*"] }).data).toEqual({ models: null });
   });
 
   test("a member is shown what was used since the first of the month in UTC", () =>

@@ -107,7 +107,7 @@ describe("thousands of accounts", () => {
     }));
     const sources = {
       allAccounts: all,
-      members: { find: (id: string) => ({ id, name: id, createdAt: 0, models: null, keyDays: null }) },
+      members: { find: (id: string) => ({ id, name: id, createdAt: 0, models: null, key_days: null }) },
     };
     const points = statePoints(sources);
     expect(points).toHaveLength(5 * maxNamedAccounts);

@@ -13,7 +13,7 @@ describeWithDatabases("a lost seal key", (postgres) => {
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     const anna = await withTeamStores(team, async (stores) => {
       const added = await addMember(stores, team, "anna", accounts);
-      await stores.members.setLimits("anna", { models: ["gpt-*"], keyDays: 90 });
+      await stores.members.setLimits("anna", { models: ["gpt-*"], key_days: 90 });
       return added;
     });
     const headers = { authorization: `Bearer ${anna.key}` };

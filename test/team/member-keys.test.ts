@@ -96,8 +96,8 @@ describeWithDatabases("keys of members", (postgres) => {
 
   test("a member's longest life ends keys that exist, and bounds new ones", async () => {
     const { id, key } = await join("ben");
-    const set = (keyDays: number | null) =>
-      withTeamStores(team, ({ members }) => members.setLimits("ben", { keyDays }));
+    const set = (key_days: number | null) =>
+      withTeamStores(team, ({ members }) => members.setLimits("ben", { key_days }));
     await set(30);
     await untilOnBoth(async (server) => (await ask(server, key, "/api/admin/keys")).json.limits.key_days === 30);
     const [item] = (await ask(servers[1], key, "/api/admin/keys")).json.items;

@@ -4,6 +4,7 @@ import type { App } from "../../app";
 import { wholeNumber } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import { keyList, keyListSchema } from "../../keys/key-list";
+import { type ChangedLimits, limitsIn, type newMemberSchema, shownFields } from "../../keys/member-fields";
 import {
   type MemberList,
   memberItemOf,
@@ -12,7 +13,6 @@ import {
   memberSchema,
   startOfMonth,
 } from "../../keys/member-list";
-import { limitsOf, type memberLimitsSchema, type newMemberSchema, shownLimits } from "../../keys/member-schemas";
 import { type Member, type Members, memberNotFound } from "../../keys/members";
 import { lazy } from "../../lazy";
 import { lastUses } from "./keys";
@@ -45,7 +45,7 @@ export const invitedSchema = lazy(() =>
   }),
 );
 
-export const shownLimitsSchema = lazy(() => memberSchema().pick({ name: true, models: true, key_days: true }));
+export const shownLimitsSchema = lazy(() => z.object({ name: z.string(), ...shownFields }));
 
 /** @throws ProxyError `not_found` */
 export function teamOf({ members }: App): Members {
@@ -93,7 +93,7 @@ export async function inviteMember(
   { name, ...limits }: z.output<ReturnType<typeof newMemberSchema>>,
   origin: string,
 ): Promise<z.output<ReturnType<typeof invitedSchema>>> {
-  const { member, code, expiresAt, isKnown } = await teamOf(app).invite(name, limitsOf(limits));
+  const { member, code, expiresAt, isKnown } = await teamOf(app).invite(name, limits);
   app.logger.conceal(code);
   app.logger.info(`An invitation for ${member.name} was made.`);
   const path = `/admin/join/${code}`;
@@ -111,11 +111,11 @@ export async function withdrawInvitations(app: App, name: string): Promise<{ wit
 export async function limitMember(
   app: App,
   name: string,
-  limits: z.output<ReturnType<typeof memberLimitsSchema>>,
+  limits: ChangedLimits,
 ): Promise<z.output<ReturnType<typeof shownLimitsSchema>>> {
-  const member = await teamOf(app).setLimits(name, limitsOf(limits));
+  const member = await teamOf(app).setLimits(name, limits);
   app.logger.info(`The limits of ${member.name} were changed.`);
-  return { name: member.name, ...shownLimits(member) };
+  return { name: member.name, ...limitsIn(member) };
 }
 
 /** Their keys are refused from now on, and their accounts are signed out. @throws ProxyError `not_found` */

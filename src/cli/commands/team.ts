@@ -1,7 +1,12 @@
 /** The commands for the members of a team, and for its database. */
-import { command, flag, text } from "../command";
+import { memberFields } from "../../keys/member-fields";
+import { command, flag, type Option, text } from "../command";
 import { UsageError } from "../usage-error";
-import { json, listFrom, yes } from "./read";
+import { json, yes } from "./read";
+
+const limitOptions: Readonly<Record<string, Option<string | undefined>>> = Object.fromEntries(
+  Object.values(memberFields).map(({ option: { name, value, about } }) => [name, text(value, about)]),
+);
 
 export const teamCommands = {
   title: "Team",
@@ -13,20 +18,16 @@ export const teamCommands = {
       brief: "Invite others, with keys of theirs",
       options: {
         url: text("<address>", "The address at which members reach the servers, such as https://dragoman.example"),
-        models: text("<ids>", "The models that the member's keys may use, separated by commas; * stands for any text"),
-        expires: text("<days>", "How long each key of the member lasts, such as 90d"),
+        ...limitOptions,
       },
-      run: async (given) => (await import("../members")).memberAdd({ ...given, models: listFrom(given.models) }),
+      run: async (given) => (await import("../members")).memberAdd(given),
     }),
     command({
       name: "member set",
       argument: "<name>",
       about: "Change a member's limits, for all their keys and within a second",
-      options: {
-        models: text("<ids>", "The models that the member's keys may use, separated by commas; `*` for all"),
-        expires: text("<days>", "How long each key lasts since it was made, such as 90d; `never` for no end"),
-      },
-      run: async (given) => (await import("../members")).memberSet({ ...given, models: listFrom(given.models) }),
+      options: limitOptions,
+      run: async (given) => (await import("../members")).memberSet(given),
     }),
     command({
       name: "member withdraw",

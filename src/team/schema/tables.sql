@@ -39,8 +39,7 @@ CREATE TABLE dragoman.config (
 CREATE TABLE dragoman.members (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
   name text NOT NULL,
-  models jsonb,
-  key_days int CHECK (key_days > 0),
+  /* the columns of keys/member-fields.ts */,
   created_at_ms bigint NOT NULL,
   removed_at_ms bigint,
   revision bigint NOT NULL

@@ -19,7 +19,7 @@ describeWithDatabases("the page Members in a browser", (postgres) => {
     await withTeamStores(team, async (stores) => {
       const anna = await addMember(stores, team, "anna", individuals("anna-demo", "anna-second"));
       await addMember(stores, team, "a.very-long.name@some-department.example", individuals("ben-demo"));
-      await stores.members.setLimits("anna", { models: ["claude-*", "gpt-5*"], keyDays: 90 });
+      await stores.members.setLimits("anna", { models: ["claude-*", "gpt-5*"], key_days: 90 });
       await stores.members.invite("cleo");
       const history = stores.openHistory({ retentionDays: () => 90, maxRows: () => 1e9, warn: () => {} });
       const row = { member: anna.id, key_name: "anna/key-1", nano_credits: 12_340_000_000, premium_units: 1.33 };

@@ -1,29 +1,47 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The fields for a member's limits, and how they are read. */
 import { parseInput } from "../../../endpoint";
-import { memberLimitsSchema } from "../../../keys/member-schemas";
-import { TextField, wordsIn } from "../../ui/form-fields";
+import {
+  type ChangedLimits,
+  type MemberLimits,
+  memberFieldNames,
+  memberFields,
+  memberLimitsSchema,
+} from "../../../keys/member-fields";
+import { TextField } from "../../ui/form-fields";
+import { Sentence } from "../../ui/format";
 
 interface LimitFieldsProps {
-  models: string | null;
-  keyDays: string | null;
+  /** The values to show again. */
+  form?: URLSearchParams | undefined;
+  /** Those that the member has. */
+  limits?: MemberLimits;
 }
 
-export const LimitFields = ({ models, keyDays }: LimitFieldsProps) => (
+export const LimitFields = ({ form, limits }: LimitFieldsProps) => (
   <>
-    <TextField name="models" label="Models" value={models}>
-      Ids, separated by spaces; <code>*</code> stands for any text, as in <code>claude-*</code>. Empty for all models.
-    </TextField>
-    <TextField name="key_days" label="Days per key" value={keyDays} inputmode="numeric">
-      A key expires so many days after it was made, such as 90. Empty for never.
-    </TextField>
+    {memberFieldNames.map((name) => {
+      const { hint, ...field } = memberFields[name];
+      const value = form?.get(name) ?? [limits?.[name] ?? ""].flat().join(" ");
+      return (
+        <TextField
+          name={name}
+          label={field.label}
+          value={value}
+          {...("inputmode" in field ? { inputmode: field.inputmode } : {})}
+        >
+          <Sentence of={hint} />
+        </TextField>
+      );
+    })}
   </>
 );
 
 /** What the fields say. An empty one is null: no limit. @throws ProxyError `invalid_request` */
-export function readLimits(form: URLSearchParams) {
-  const models = wordsIn(form.get("models") ?? "");
-  const days = (form.get("key_days") ?? "").trim();
-  const sent = { models: models.length > 0 ? models : null, key_days: days === "" ? null : Number(days) };
-  return parseInput(sent, memberLimitsSchema());
+export function readLimits(form: URLSearchParams): ChangedLimits {
+  const sent = memberFieldNames.map((name) => {
+    const text = (form.get(name) ?? "").trim();
+    return [name, text === "" ? null : memberFields[name].read(text)];
+  });
+  return parseInput(Object.fromEntries(sent), memberLimitsSchema());
 }

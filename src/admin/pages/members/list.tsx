@@ -4,8 +4,8 @@ import type { z } from "zod";
 import { parseInput, readQuery } from "../../../endpoint";
 import { asProxyError } from "../../../errors";
 import { utcDay } from "../../../format";
+import { newMemberSchema } from "../../../keys/member-fields";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
-import { newMemberSchema } from "../../../keys/member-schemas";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
 import { TextField } from "../../ui/form-fields";
 import { Ago, Count, Value } from "../../ui/format";
@@ -48,9 +48,9 @@ export const membersWith = async (context: OwnerContext, children: Child, form?:
 
 /** For a member who exists, empty fields change nothing. @throws ProxyError `invalid_request` */
 function readInvitation(form: URLSearchParams) {
-  const { models, key_days } = readLimits(form);
+  const given = Object.entries(readLimits(form)).filter(([, value]) => value !== null);
   const name = (form.get("name") ?? "").trim();
-  return parseInput({ name, ...(models && { models }), ...(key_days && { key_days }) }, newMemberSchema());
+  return parseInput({ name, ...Object.fromEntries(given) }, newMemberSchema());
 }
 
 interface MembersProps {
@@ -203,6 +203,6 @@ const InviteForm = ({ frame, form }: { frame: Frame; form: URLSearchParams }) =>
       The person's name, such as “anna”. For a member it makes another link, which gives a further key; what is empty
       below then stays as it is.
     </TextField>
-    <LimitFields models={form.get("models")} keyDays={form.get("key_days")} />
+    <LimitFields form={form} />
   </CardForm>
 );

@@ -226,10 +226,7 @@ const Invitation = ({ frame, item, now }: { frame: Frame; item: MemberItem; now:
 const LimitsForm = ({ frame, item, form }: { frame: Frame; item: MemberItem; form: URLSearchParams | undefined }) => (
   <CardForm frame={frame} to={`${memberPath(item.name)}/limits`} title="Limits" submit="Save limits">
     <p class="about">For all keys of the member, those that exist too, on every server within a second.</p>
-    <LimitFields
-      models={form?.get("models") ?? item.models?.join(" ") ?? null}
-      keyDays={form?.get("key_days") ?? item.key_days?.toString() ?? null}
-    />
+    <LimitFields form={form} limits={item} />
   </CardForm>
 );
 
