@@ -90,11 +90,13 @@ test("the page adds and removes a budget without a script, and names what is wro
     model: "claude-opus-*",
     account: "",
   });
-  expect([added.status, added.headers.get("location")]).toEqual([303, "/admin/budgets"]);
+  expect([added.status, added.headers.get("location")]).toEqual([303, "/admin/budgets?added=Opus"]);
   expect(proxy.app.config.current.budgets).toMatchObject([
     { name: "Opus", limit: 2.5, scope: { model: "claude-opus-*" } },
   ]);
-  expect(await (await fetch(`${proxy.url}/admin/budgets`)).text()).toContain("of 2.5 credits used");
+  const shown = await (await fetch(`${proxy.url}/admin/budgets?added=Opus`)).text();
+  expect(shown).toContain("of 2.5 credits used");
+  expect(shown).toMatch(/The budget .*Opus.* was added/);
   const asks = await (await fetch(`${proxy.url}/admin/budgets`)).text();
   expect(asks).toMatch(/<summary aria-label="Remove Opus…">Remove…<\/summary>[\s\S]*action="\/admin\/budgets\/remove"/);
   const removed = await submit(proxy, "/admin/budgets/remove", { name: "Opus" });

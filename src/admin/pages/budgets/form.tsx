@@ -100,11 +100,6 @@ export const NewBudgetForm = ({
     <details open={["each", "limits", ...scopesFor(hasMembers)].some((name) => form.get(name))}>
       <summary>Only some requests, or a limit for each</summary>
       <div class="entries">
-        {scopesFor(hasMembers).map((name) => (
-          <TextField name={name} label={scopeLabels[name]} value={form.get(name)}>
-            <Sentence of="Empty for all; `*` stands for any text." />
-          </TextField>
-        ))}
         <ChoiceField name="each" label="Each" choices={holderChoices(hasMembers)} chosen={form.get("each")}>
           Give each key or account its own limit.
         </ChoiceField>
@@ -118,6 +113,11 @@ export const NewBudgetForm = ({
             </textarea>
           )}
         />
+        {scopesFor(hasMembers).map((name) => (
+          <TextField name={name} label={scopeLabels[name]} value={form.get(name)}>
+            <Sentence of="Empty for all; `*` stands for any text." />
+          </TextField>
+        ))}
       </div>
     </details>
   </CardForm>

@@ -25,8 +25,9 @@ export function budgetsPage(context: PageContext): Promise<Markup> {
 export async function addBudgetFromPage(context: OwnerContext): Promise<Response> {
   const { app, form } = context;
   try {
-    await addBudget(app, readBudget(form));
-    return redirect("/admin/budgets");
+    const budget = readBudget(form);
+    await addBudget(app, budget);
+    return redirect(withQuery("/admin/budgets", { added: budget.name }));
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind === "internal") throw error;
@@ -80,7 +81,7 @@ async function budgetsMarkup({ context, form = context.url.searchParams, childre
   const { app, frame } = context;
   const { owner } = app;
   const items = await listBudgets(app, { limit: briefHolders, offset: 0 });
-  const removed = context.url.searchParams.get("removed");
+  const [added, removed] = ["added", "removed"].map((name) => context.url.searchParams.get(name));
   const users = await Promise.all(items.map((item) => (owner ? usersOf(app, item) : [])));
   const ofConfig = new Set(owner?.config.current.budgets.map(({ name }) => name));
   const known = owner?.members ? new Set(owner.members.list().map(({ name }) => name.toLowerCase())) : null;
@@ -95,7 +96,12 @@ async function budgetsMarkup({ context, form = context.url.searchParams, childre
         request, and counts the real cost afterwards. Days, weeks and months begin at 00:00 UTC.
       </p>
       {children}
-      {removed !== null && items.every(({ name }) => name !== removed) && (
+      {added != null && items.some(({ name }) => name === added) && (
+        <div class="note good" role="status">
+          The budget <Value of={added} max={127} /> was added.
+        </div>
+      )}
+      {removed != null && items.every(({ name }) => name !== removed) && (
         <div class="note good" role="status">
           There is no budget <Value of={removed} max={127} /> any more: it was removed.
         </div>

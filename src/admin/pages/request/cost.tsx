@@ -53,7 +53,7 @@ function linesOf(item: ShownEntry, rate: Rate | undefined, million: number): Lin
     { name: "Input", tokens: fresh === null ? null : Math.max(0, fresh), rate: priceOf("input") },
     { name: "Cached input", tokens: cached_tokens, rate: priceOf("cached_input") },
     // Few upstreams count and price what is written.
-    ...(cache_write_tokens === null && rate?.cache_write == null
+    ...(cache_write_tokens === null && !rate?.cache_write
       ? []
       : [{ name: "Cache writes", tokens: cache_write_tokens, rate: priceOf("cache_write") }]),
     { name: "Output", tokens: output_tokens, rate: priceOf("output") },
