@@ -128,8 +128,8 @@ export type InFlightRequest = Pick<Entry, ColumnsWith<"running">>;
 /** An entry as stored; `id` grows with every row and is the cursor of pages. */
 export type Row = Entry & { id: number };
 
-const defaultLimit = 256;
-/** How many characters of a text are kept, where it is not `defaultLimit`. */
+/** How many characters of a text are kept, where `limits` has no other number. */
+export const maxText = 256;
 const limits: Partial<Record<keyof Entry, number>> = {
   error_message: 1_000,
   attempts: 4_000,
@@ -153,7 +153,7 @@ export function cut<Fields extends Partial<Entry>>(entry: Fields, most = Number.
   return Object.fromEntries(fitting) as Fields;
 }
 
-const limitOf = (name: string, most: number) => Math.min(limits[name as keyof Entry] ?? defaultLimit, most);
+const limitOf = (name: string, most: number) => Math.min(limits[name as keyof Entry] ?? maxText, most);
 
 function fits(entry: Partial<Entry>, most: number): boolean {
   for (const name in entry) {

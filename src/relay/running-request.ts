@@ -3,10 +3,11 @@
 import type { Account } from "../accounts/account";
 import { suspensionReason } from "../accounts/suspension";
 import type { Scope } from "../app";
+import { beginningOf } from "../beginning";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
-import type { InFlightRequest, RequestKind } from "../history/entry";
+import { type InFlightRequest, maxText, type RequestKind } from "../history/entry";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { InFlightHandle } from "../live/in-flight";
 import { describeCause } from "../logger";
@@ -54,6 +55,10 @@ export function openRequest(
   return running;
 }
 
+/** The first word of `User-Agent`: `claude-cli/2.1.330`. */
+const clientNameOf = (headers: Headers): string | null =>
+  beginningOf(/^[^\s(]+/.exec(headers.get("user-agent") ?? "")?.[0] ?? "", maxText) || null;
+
 /** What is needed of the client's request. */
 type ClientRequest = Pick<Request, "method" | "headers" | "signal">;
 
@@ -94,7 +99,8 @@ export class RunningRequest implements InFlightHandle {
     this.#state = {
       ...identity,
       method: request.method,
-      clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
+      // As long as the row's, so that a budget of the client knows it by the same name.
+      clientName: clientNameOf(request.headers),
       clientDialect: dialect,
       startedAtMs: Date.now(),
       account: null,
