@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Description lists, and the heads and pages of tables. */
 import { formatCount } from "../../format";
-import type { Child } from "./jsx/jsx-runtime";
+import type { Child, Markup } from "./jsx/jsx-runtime";
 
 /** One line of a `<dl>`. */
 export const Pair = ({ name, children }: { name: string; children?: Child }) => (
@@ -59,6 +59,51 @@ export const Head = ({ columns, numbers = [] }: { columns: string[]; numbers?: s
     </tr>
   </thead>
 );
+
+/** A column's name and what it says of a row; false for none. */
+type Column<Row> = readonly [name: string, cell: (row: Row) => Child] | false | undefined;
+
+interface TableProps<Row> {
+  class?: string;
+  /** For screen readers. */
+  caption: string;
+  rows: readonly Row[];
+  /** What the first one says names the row. */
+  columns: readonly Column<Row>[];
+  /** Right-aligned columns after the others. */
+  numbers?: readonly Column<Row>[];
+  /** The row is greyed out. */
+  isOff?(row: Row): boolean;
+}
+
+export function Table<Row>({ class: look, caption, rows, columns, numbers = [], isOff }: TableProps<Row>): Markup {
+  const [first, ...others] = columns.filter((column) => column !== undefined && column !== false);
+  const amounts = numbers.filter((column) => column !== undefined && column !== false);
+  return (
+    <table class={look}>
+      <caption class="hidden">{caption}</caption>
+      <Head columns={[first!, ...others].map(([name]) => name)} numbers={amounts.map(([name]) => name)} />
+      <tbody>
+        {rows.map((row) => (
+          <tr class={[isOff?.(row) === true && "off"]}>
+            <th scope="row">{first![1](row)}</th>
+            {others.map(([name, cell]) => (
+              <td data-label={name}>{cell(row)}</td>
+            ))}
+            {amounts.map(([name, cell]) => {
+              const said = cell(row);
+              return (
+                <td data-label={name} class={["right", typeof said !== "object" && "num"]}>
+                  {said}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
 
 interface OffsetPagerProps {
   offset: number;

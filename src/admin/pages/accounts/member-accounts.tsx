@@ -8,7 +8,7 @@ import type { AccountItem } from "../../api/accounts";
 import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Table } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
 import { remainingText, StateBadge } from "./card";
 
@@ -48,32 +48,24 @@ export function MemberAccounts({ items, more, now }: MemberAccountList & { now: 
       {items.length === 0 ? (
         <p class="calm">No member has signed in an account.</p>
       ) : (
-        <table class="rows labelled">
-          <caption class="hidden">Accounts of members</caption>
-          <Head columns={["Member", "State", "Remaining quota", "Resets"]} />
-          <tbody>
-            {items.map((account) => (
-              <tr>
-                <th scope="row">
-                  <a href={requestsPath({ member: account.member })}>
-                    <Value of={account.name} max={40} />
-                  </a>
-                </th>
-                <td data-label="State">
-                  <StateBadge account={account} />
-                </td>
-                <td data-label="Remaining quota">{remainingText(account) ?? <Unknown />}</td>
-                <td data-label="Resets">
-                  {account.reset_at_ms === null ? (
-                    <Unknown />
-                  ) : (
-                    `${day(account.reset_at_ms, now)}, in ${span(account.reset_at_ms - now)}`
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          class="rows labelled"
+          caption="Accounts of members"
+          rows={items}
+          columns={[
+            [
+              "Member",
+              ({ member, name }) => (
+                <a href={requestsPath({ member })}>
+                  <Value of={name} max={40} />
+                </a>
+              ),
+            ],
+            ["State", (account) => <StateBadge account={account} />],
+            ["Remaining quota", (account) => remainingText(account) ?? <Unknown />],
+            ["Resets", ({ reset_at_ms: at }) => (at === null ? <Unknown /> : `${day(at, now)}, in ${span(at - now)}`)],
+          ]}
+        />
       )}
       {more > 0 && <p class="soft">{plural(more, "more account")} not shown</p>}
     </section>

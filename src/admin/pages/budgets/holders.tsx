@@ -6,8 +6,9 @@ import { percent, plural, significant } from "../../../format";
 import type { Filters } from "../../../history/history";
 import { Meter } from "../../ui/chart";
 import { Moment, Value } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
-import { Head, OffsetPager } from "../../ui/lists";
+import { OffsetPager, Table } from "../../ui/lists";
 
 /** How many a budget shows among others, and on its own page. */
 export const [briefHolders, pageHolders] = [5, 50];
@@ -53,15 +54,16 @@ const NoHolders = ({ item }: { item: BudgetItem }) => (
 export function HolderTable({ item, holders: { count, items }, now }: HoldersProps & { now: number }) {
   if (count === 0) return <NoHolders item={item} />;
   return (
-    <table class="rows labelled">
-      <caption class="hidden">Who used most of {item.name}</caption>
-      <Head columns={[titles[wordOf(item)], "Share"]} numbers={["Used"]} />
-      <tbody>
-        {items.map((holder) => (
-          <HolderRow item={item} holder={holder} now={now} />
-        ))}
-      </tbody>
-    </table>
+    <Table
+      class="rows labelled"
+      caption={`Who used most of ${item.name}`}
+      rows={items}
+      columns={[
+        [titles[wordOf(item)], (holder) => <HolderLink item={item} holder={holder} />],
+        ["Share", (holder) => <Share item={item} holder={holder} now={now} />],
+      ]}
+      numbers={[["Used", (holder) => <Used item={item} holder={holder} />]]}
+    />
   );
 }
 
@@ -79,31 +81,36 @@ const HolderLink = ({ item, holder }: { item: BudgetItem; holder: HolderItem }) 
   </a>
 );
 
-function HolderRow({ item, holder, now }: { item: BudgetItem; holder: HolderItem; now: number }) {
+interface CellProps {
+  item: BudgetItem;
+  holder: HolderItem;
+}
+
+function Share({ item, holder, now }: CellProps & { now: number }): Markup {
   const share = holder.used / holder.limit;
   return (
-    <tr>
-      <th scope="row">
-        <HolderLink item={item} holder={holder} />
-      </th>
-      <td data-label="Share">
-        <Meter share={share} tone={toneOf(item, share)} label={`${percent(share)} used`} /> {percent(share)}
-        {holder.forecast_ends_at_ms !== null && (
-          <p class="reason">
-            At this rate, used up <Moment at={holder.forecast_ends_at_ms} now={now} />
-          </p>
-        )}
-      </td>
-      <td data-label="Used" class="right num">
-        {significant(holder.used)} of {amountOf(holder.limit, item)}
-        {holder.reserved > 0 && <p class="soft">{significant(holder.reserved)} reserved</p>}
-        {holder.unknown_price_count > 0 && (
-          <p class="reason">{plural(holder.unknown_price_count, "request")} of unknown price</p>
-        )}
-      </td>
-    </tr>
+    <>
+      <Meter share={share} tone={toneOf(item, share)} label={`${percent(share)} used`} /> {percent(share)}
+      {holder.forecast_ends_at_ms !== null && (
+        <p class="reason">
+          At this rate, used up <Moment at={holder.forecast_ends_at_ms} now={now} />
+        </p>
+      )}
+    </>
   );
 }
+
+const Used = ({ item, holder }: CellProps) => (
+  <>
+    <span class="num">
+      {significant(holder.used)} of {amountOf(holder.limit, item)}
+    </span>
+    {holder.reserved > 0 && <p class="soft">{significant(holder.reserved)} reserved</p>}
+    {holder.unknown_price_count > 0 && (
+      <p class="reason">{plural(holder.unknown_price_count, "request")} of unknown price</p>
+    )}
+  </>
+);
 
 /** The requests that a holder's amount is made of. */
 function filtersOf(item: BudgetItem, { name, member, session }: HolderItem): Filters {

@@ -11,7 +11,7 @@ import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/form
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
-import { Head, Tabs } from "../../ui/lists";
+import { Table, Tabs } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
@@ -139,34 +139,27 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
         <p class="calm">{noMisses(groups)}</p>
       ) : (
         <>
-          <table class="rows labelled">
-            <caption class="hidden">Why the cache was missed</caption>
-            <Head
-              columns={["Reason", "What to do"]}
-              numbers={["Turns", "Input paid in full", "Credits lost, at most"]}
-            />
-            <tbody>
-              {misses.map((miss) => (
-                <tr>
-                  <th scope="row">{miss.changed}</th>
-                  <td data-label="What to do">
-                    <Sentence of={miss.advice} />
-                  </td>
-                  <td data-label="Turns" class="right num">
-                    <a href={requestsPath({ ...filters, cache_miss: miss.reason })}>
-                      {formatCount(miss.request_count)}
-                    </a>
-                  </td>
-                  <td data-label="Input paid in full" class="right">
-                    <Tokens of={miss.uncached_tokens} />
-                  </td>
-                  <td data-label="Credits lost, at most" class="right">
-                    <Credits of={miss.lost_nano_credits} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Table
+            class="rows labelled"
+            caption="Why the cache was missed"
+            rows={misses}
+            columns={[
+              ["Reason", ({ changed }) => changed],
+              ["What to do", ({ advice }) => <Sentence of={advice} />],
+            ]}
+            numbers={[
+              [
+                "Turns",
+                (miss) => (
+                  <a class="num" href={requestsPath({ ...filters, cache_miss: miss.reason })}>
+                    {formatCount(miss.request_count)}
+                  </a>
+                ),
+              ],
+              ["Input paid in full", (miss) => <Tokens of={miss.uncached_tokens} />],
+              ["Credits lost, at most", (miss) => <Credits of={miss.lost_nano_credits} />],
+            ]}
+          />
           <Turns turns={turns} now={now} />
         </>
       )}
@@ -199,37 +192,29 @@ function noMisses({ totals, sessions }: Pick<CacheReport, "totals" | "sessions">
 const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => (
   <details>
     <summary>The newest of them</summary>
-    <table class="rows labelled">
-      <caption class="hidden">The newest cache misses</caption>
-      <Head columns={["Time", "Client", "Model", "Session", "Reason"]} numbers={["Input", "Cached"]} />
-      <tbody>
-        {turns.map((turn) => (
-          <tr>
-            <th scope="row">
-              <a href={requestPath(turn.request_id)}>
-                <Moment at={turn.started_at_ms} now={now} seconds={true} />
-              </a>
-            </th>
-            <td data-label="Client">
-              <ToolName of={turn.client_name} max={28} />
-            </td>
-            <td data-label="Model">
-              <Value of={turn.upstream_model} max={40} />
-            </td>
-            <td data-label="Session">
-              <SessionName of={turn.session} />
-            </td>
-            <td data-label="Reason">{cacheAdvice[turn.reason].changed}</td>
-            <td data-label="Input" class="right">
-              <Tokens of={turn.input_tokens} />
-            </td>
-            <td data-label="Cached" class="right">
-              <Tokens of={turn.cached_tokens} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      class="rows labelled"
+      caption="The newest cache misses"
+      rows={turns}
+      columns={[
+        [
+          "Time",
+          (turn) => (
+            <a href={requestPath(turn.request_id)}>
+              <Moment at={turn.started_at_ms} now={now} seconds={true} />
+            </a>
+          ),
+        ],
+        ["Client", (turn) => <ToolName of={turn.client_name} max={28} />],
+        ["Model", (turn) => <Value of={turn.upstream_model} max={40} />],
+        ["Session", (turn) => <SessionName of={turn.session} />],
+        ["Reason", (turn) => cacheAdvice[turn.reason].changed],
+      ]}
+      numbers={[
+        ["Input", (turn) => <Tokens of={turn.input_tokens} />],
+        ["Cached", (turn) => <Tokens of={turn.cached_tokens} />],
+      ]}
+    />
   </details>
 );
 
@@ -273,40 +258,34 @@ function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps
       {groups.length === 0 ? (
         <p class="soft">None.</p>
       ) : (
-        <table class="rows shares">
-          <caption class="hidden">The cache {title.toLowerCase()}</caption>
-          <Head
-            columns={["Name"]}
-            numbers={["Requests", "Input", "Read from the cache", ...(hasPrices ? ["Credits saved"] : [])]}
-          />
-          <tbody>
-            {groups.map((group) => (
-              <tr>
-                <th scope="row">
-                  <a href={requestsPath({ ...filters, [column]: group.name })}>
-                    {column === "client_name" ? (
-                      <ToolName of={group.name} max={40} />
-                    ) : (
-                      <Value of={group.name ?? "no name"} max={40} />
-                    )}
-                  </a>
-                </th>
-                <td class="right num">{formatCount(group.request_count)}</td>
-                <td class="right">
-                  <Tokens of={group.input_tokens} />
-                </td>
-                <td class="right num">
-                  {group.cached_share === null ? <span class="soft">–</span> : percent(group.cached_share)}
-                </td>
-                {hasPrices && (
-                  <td class="right">
-                    <Credits of={group.saved_nano_credits} />
-                  </td>
-                )}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          class="rows shares"
+          caption={`The cache ${title.toLowerCase()}`}
+          rows={groups}
+          columns={[
+            [
+              "Name",
+              (group) => (
+                <a href={requestsPath({ ...filters, [column]: group.name })}>
+                  {column === "client_name" ? (
+                    <ToolName of={group.name} max={40} />
+                  ) : (
+                    <Value of={group.name ?? "no name"} max={40} />
+                  )}
+                </a>
+              ),
+            ],
+          ]}
+          numbers={[
+            ["Requests", (group) => formatCount(group.request_count)],
+            ["Input", (group) => <Tokens of={group.input_tokens} />],
+            [
+              "Read from the cache",
+              (group) => (group.cached_share === null ? <span class="soft">–</span> : percent(group.cached_share)),
+            ],
+            hasPrices && ["Credits saved", (group) => <Credits of={group.saved_nano_credits} />],
+          ]}
+        />
       )}
     </section>
   );

@@ -7,7 +7,7 @@ import type { Stored } from "../../../config/store";
 import { plural } from "../../../format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
-import { Head } from "../../ui/lists";
+import { Table } from "../../ui/lists";
 import { shownConfig } from "./form";
 import { pairLine } from "./pairs";
 
@@ -61,25 +61,16 @@ export function Confirm({ frame, change, lines, warning }: ConfirmProps): Markup
   return (
     <Page frame={frame} title="Review changes" current="/admin/config">
       <p class="lead">{plural(lines.length, "setting")} will change when you save.</p>
-      <table class="diff">
-        <caption class="hidden">Changes</caption>
-        <Head columns={["Setting", "Current", "New"]} />
-        <tbody>
-          {lines.map((line) => (
-            <tr>
-              <th scope="row">
-                <code>{line.name}</code>
-              </th>
-              <td data-label="Current">
-                <Side lines={line.before} other={line.after} />
-              </td>
-              <td data-label="New">
-                <Side lines={line.after} other={line.before} isNew />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        class="diff"
+        caption="Changes"
+        rows={lines}
+        columns={[
+          ["Setting", ({ name }) => <code>{name}</code>],
+          ["Current", ({ before, after }) => <Side lines={before} other={after} />],
+          ["New", ({ before, after }) => <Side lines={after} other={before} isNew />],
+        ]}
+      />
       {warning !== undefined && <p class="note bad">{warning}</p>}
       <form method="post" action="/admin/config/save" class="actions">
         <FormTokenInput frame={frame} />

@@ -12,7 +12,7 @@ import { Ago, Moment, Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
-import { Pair } from "../../ui/lists";
+import { Pair, Table } from "../../ui/lists";
 import type { OwnerContext } from "../../ui/page-context";
 
 export async function healthPage(context: OwnerContext): Promise<Markup> {
@@ -131,28 +131,22 @@ const TeamServers = ({ team: { servers, waiting } }: { team: Team }) => (
       <p>The database is away, so the other servers are unknown.</p>
     ) : (
       <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Machine</th>
-              <th scope="col">Version</th>
-              <th scope="col">Id</th>
-            </tr>
-          </thead>
-          <tbody>
-            {servers.map(({ id, host, version, isLeader }) => (
-              <tr>
-                <td>
+        <Table
+          caption="Servers"
+          rows={servers}
+          columns={[
+            [
+              "Machine",
+              ({ host, isLeader }) => (
+                <>
                   {host} {isLeader && <span class="badge idle">leader</span>}
-                </td>
-                <td>{version}</td>
-                <td>
-                  <code>{id.slice(0, 8)}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+                </>
+              ),
+            ],
+            ["Version", ({ version }) => version],
+            ["Id", ({ id }) => <code>{id.slice(0, 8)}</code>],
+          ]}
+        />
       </div>
     )}
     <p class="soft">
@@ -175,32 +169,16 @@ const MissingInUpstream = ({ losses, now }: { losses: readonly Loss[]; now: numb
       update, or attach what <code>dragoman doctor --deep --report</code> writes to an issue.
     </p>
     <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">What follows</th>
-            <th scope="col">Member</th>
-            <th scope="col">Where</th>
-            <th scope="col">Since</th>
-          </tr>
-        </thead>
-        <tbody>
-          {losses.map(({ affects, member, where, firstAt }) => (
-            <tr>
-              <td>
-                <Sentence of={`${affects[0]?.toUpperCase()}${affects.slice(1)}.`} />
-              </td>
-              <td>
-                <code>{member}</code>
-              </td>
-              <td>{where}</td>
-              <td>
-                <Ago at={firstAt} now={now} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption="Missing in the upstream"
+        rows={losses}
+        columns={[
+          ["What follows", ({ affects }) => <Sentence of={`${affects[0]?.toUpperCase()}${affects.slice(1)}.`} />],
+          ["Member", ({ member }) => <code>{member}</code>],
+          ["Where", ({ where }) => where],
+          ["Since", ({ firstAt }) => <Ago at={firstAt} now={now} />],
+        ]}
+      />
     </div>
   </section>
 );
@@ -217,38 +195,18 @@ const NewInUpstream = ({
       attach what <code>dragoman doctor --report</code> writes to an issue.
     </p>
     <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Kind</th>
-            <th scope="col">Name</th>
-            <th scope="col">Where</th>
-            <th scope="col" class="number">
-              Seen
-            </th>
-            <th scope="col">First</th>
-            <th scope="col">Last</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ kind, name, where, count, first_seen_ms: first, last_seen_ms: last }) => (
-            <tr>
-              <td>{kind}</td>
-              <td>
-                <code>{name}</code>
-              </td>
-              <td>{where}</td>
-              <td class="number">{formatCount(count)}</td>
-              <td>
-                <Ago at={first} now={now} />
-              </td>
-              <td>
-                <Ago at={last} now={now} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption="New in the upstream"
+        rows={items}
+        columns={[
+          ["Kind", ({ kind }) => kind],
+          ["Name", ({ name }) => <code>{name}</code>],
+          ["Where", ({ where }) => where],
+          ["First", (item) => <Ago at={item.first_seen_ms} now={now} />],
+          ["Last", (item) => <Ago at={item.last_seen_ms} now={now} />],
+        ]}
+        numbers={[["Seen", ({ count }) => formatCount(count)]]}
+      />
     </div>
     {overflow > 0 && <p class="soft">Further names were left out {plural(overflow, "time")}.</p>}
   </section>

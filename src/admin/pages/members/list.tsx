@@ -13,7 +13,7 @@ import { CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath, withQuery } from "../../ui/links";
-import { Head, OffsetPager } from "../../ui/lists";
+import { OffsetPager, Table } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type OwnerContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
@@ -147,43 +147,47 @@ async function listOf({ app }: OwnerContext, query: z.output<ReturnType<typeof m
 }
 
 const MemberTable = ({ list: { items, since_ms }, now }: { list: MemberList; now: number }) => (
-  <table class="rows labelled">
-    <caption class="hidden">Members</caption>
-    <Head columns={["Name", "Added", "Accounts", "Keys", "Last request"]} numbers={["Requests", "Cost"]} />
-    <tbody>
-      {items.map((item) => (
-        <tr>
-          <th scope="row">
+  <Table
+    class="rows labelled"
+    caption="Members"
+    rows={items}
+    columns={[
+      [
+        "Name",
+        (item) => (
+          <>
             <a href={memberPath(item.name)}>
               <Value of={item.name} max={40} />
             </a>{" "}
             <MemberBadge item={item} />
-          </th>
-          <td data-label="Added">
-            <Ago at={item.created_at_ms} now={now} />
-          </td>
-          <td data-label="Accounts">
-            <AccountsOfMember accounts={item.accounts} />
-          </td>
-          <td data-label="Keys">
+          </>
+        ),
+      ],
+      ["Added", (item) => <Ago at={item.created_at_ms} now={now} />],
+      ["Accounts", ({ accounts }) => <AccountsOfMember accounts={accounts} />],
+      [
+        "Keys",
+        (item) => (
+          <>
             <Count of={item.keys} />
             {(item.models !== null || item.key_days !== null) && <span class="soft"> limited</span>}
-          </td>
-          <td data-label="Last request">
-            <Ago at={item.last_request_at_ms} now={now} never="not in the history" />
-          </td>
-          <td data-label="Requests" class="right">
-            <a href={requestsPath({ member: item.id, from_ms: since_ms })}>
-              <Count of={item.request_count} />
-            </a>
-          </td>
-          <td data-label="Cost" class="right">
-            <MemberCost item={item} />
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+          </>
+        ),
+      ],
+      ["Last request", (item) => <Ago at={item.last_request_at_ms} now={now} never="not in the history" />],
+    ]}
+    numbers={[
+      [
+        "Requests",
+        (item) => (
+          <a href={requestsPath({ member: item.id, from_ms: since_ms })}>
+            <Count of={item.request_count} />
+          </a>
+        ),
+      ],
+      ["Cost", (item) => <MemberCost item={item} />],
+    ]}
+  />
 );
 
 function MemberBadge({ item }: { item: MemberItem }): Markup | false {

@@ -21,7 +21,7 @@ import { startOfDay, startOfHour } from "../../ui/days";
 import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Table } from "../../ui/lists";
 
 /** A metric that the chart by day can show. */
 interface Measure {
@@ -178,37 +178,17 @@ export function Shares({ title, of, groups: given, all, nameOf, isTool = false }
       {groups.length === 0 ? (
         <p class="soft">No requests.</p>
       ) : (
-        <table class="shares">
-          <caption class="hidden">{title}</caption>
-          <Head columns={[`${of[0]!.toUpperCase()}${of.slice(1)}`]} numbers={["Requests", "Credits", "Cached"]} />
-          <tbody>
-            {groups.slice(0, 7).map((group) => (
-              <tr>
-                <th scope="row">
-                  <a href={requestsPath(group.filters)}>
-                    <Value of={group.name} max={28} />
-                  </a>
-                  {group.versions.length > 0 && (
-                    <small>
-                      {group.versions.slice(0, 3).map(({ version, filters }, at) => (
-                        <>
-                          {at > 0 && ", "}
-                          <a href={requestsPath(filters)}>{version.slice(0, 20)}</a>
-                        </>
-                      ))}
-                      {group.versions.length > 3 && ` and ${plural(group.versions.length - 3, "more")}`}
-                    </small>
-                  )}
-                </th>
-                <td class="right num">{formatCount(group.request_count)}</td>
-                <td class="right num">
-                  {group.nano_credits === null ? <Unknown /> : formatCredits(group.nano_credits)}
-                </td>
-                <td class="right num">{group.cached_share === null ? <Unknown /> : percent(group.cached_share)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          class="shares"
+          caption={title}
+          rows={groups.slice(0, 7)}
+          columns={[[`${of[0]!.toUpperCase()}${of.slice(1)}`, (group) => <ToolShare group={group} />]]}
+          numbers={[
+            ["Requests", (group) => formatCount(group.request_count)],
+            ["Credits", (group) => (group.nano_credits === null ? <Unknown /> : formatCredits(group.nano_credits))],
+            ["Cached", (group) => (group.cached_share === null ? <Unknown /> : percent(group.cached_share))],
+          ]}
+        />
       )}
       {groups.length > 7 && (
         <p class="soft">
@@ -224,6 +204,25 @@ interface ToolGroup extends Pick<Group, "filters" | "request_count" | "nano_cred
   /** Those of a known tool, the most used first. */
   versions: { version: string; filters: Group["filters"] }[];
 }
+
+const ToolShare = ({ group: { name, filters, versions } }: { group: ToolGroup }) => (
+  <>
+    <a href={requestsPath(filters)}>
+      <Value of={name} max={28} />
+    </a>
+    {versions.length > 0 && (
+      <small>
+        {versions.slice(0, 3).map(({ version, filters }, at) => (
+          <>
+            {at > 0 && ", "}
+            <a href={requestsPath(filters)}>{version.slice(0, 20)}</a>
+          </>
+        ))}
+        {versions.length > 3 && ` and ${plural(versions.length - 3, "more")}`}
+      </small>
+    )}
+  </>
+);
 
 /** One row a tool, with its versions; its link leads to the version that was used most. */
 function byTool(groups: Group[]): ToolGroup[] {

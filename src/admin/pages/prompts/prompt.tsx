@@ -9,7 +9,7 @@ import { Credits, Duration, Moment, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { promptsPath, requestPath, requestsPath } from "../../ui/links";
-import { Head, Pair } from "../../ui/lists";
+import { Pair, Table } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { ToolName } from "../../ui/tool-name";
 import { CostOf, Status } from "../requests/rows";
@@ -104,21 +104,15 @@ const nameOf = ({ kind, agent_type }: Pick<Prompt["parts"][number], "agent_type"
 const Parts = ({ prompt }: { prompt: Prompt }) => (
   <section class="card" aria-labelledby="parts">
     <h2 id="parts">Where it went</h2>
-    <table>
-      <caption class="hidden">The cost by kind of request</caption>
-      <Head columns={["Kind"]} numbers={["Requests", "Cost"]} />
-      <tbody>
-        {prompt.parts.map((part) => (
-          <tr>
-            <th scope="row">{nameOf(part)}</th>
-            <td class="right num">{formatCount(part.request_count)}</td>
-            <td class="right">
-              <CostOf of={part} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      caption="The cost by kind of request"
+      rows={prompt.parts}
+      columns={[["Kind", nameOf]]}
+      numbers={[
+        ["Requests", (part) => formatCount(part.request_count)],
+        ["Cost", (part) => <CostOf of={part} />],
+      ]}
+    />
     {prompt.unknown_cost_count > 0 && (
       <p class="soft">The cost of {plural(prompt.unknown_cost_count, "request")} is not known.</p>
     )}

@@ -12,7 +12,7 @@ import { CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Table } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type OwnerContext } from "../../ui/page-context";
 
@@ -125,59 +125,51 @@ function Report({ found }: { found: Reconciliation }): Markup {
       )}
       <section aria-labelledby="days">
         <h2 id="days">By day and model</h2>
-        <table class="rows labelled">
-          <caption class="hidden">GitHub's report and the history, by day and model</caption>
-          <Head columns={["Day", "Model", "Likely because"]} numbers={["Requests", "GitHub", "Here", "Difference"]} />
-          <tbody>
-            {rows.map((row) => (
-              <Line row={row} accountKey={account_key} />
-            ))}
-          </tbody>
-        </table>
+        <Table
+          class="rows labelled"
+          caption="GitHub's report and the history, by day and model"
+          rows={rows}
+          columns={[
+            ["Day", ({ day }) => <span class="num">{day}</span>],
+            ["Model", ({ model }) => (model === null ? <span class="soft">no model</span> : <Value of={model} />)],
+            ["Likely because", (row) => <Cause of={row} />],
+          ]}
+          numbers={[
+            ["Requests", (row) => <RequestsOf row={row} accountKey={account_key} />],
+            ["GitHub", (row) => <Credits of={row.github_nano_credits} />],
+            ["Here", (row) => <Credits of={row.own_nano_credits} />],
+            ["Difference", (row) => <Gap of={row.difference_nano_credits} />],
+          ]}
+        />
       </section>
     </>
   );
 }
 
-function Line({ row, accountKey }: { row: Reconciliation["rows"][number]; accountKey: string }): Markup {
+type Row = Reconciliation["rows"][number];
+
+const Cause = ({ of: { likely_cause, unknown_requests } }: { of: Row }) => (
+  <>
+    {likely_cause === null ? "–" : differences[likely_cause].brief}
+    {unknown_requests.map((id) => (
+      <>
+        {" "}
+        <a href={requestPath(id)}>
+          <Value of={id} max={12} />
+        </a>
+      </>
+    ))}
+  </>
+);
+
+function RequestsOf({ row, accountKey }: { row: Row; accountKey: string }): Markup {
+  if (row.request_count === 0) return <Count of={0} />;
   const from = Date.parse(row.day);
   const filters = { account_key: accountKey, from_ms: from, to_ms: from + dayMs - 1, upstream_model: row.model };
   return (
-    <tr>
-      <td data-label="Day">
-        <span class="num">{row.day}</span>
-      </td>
-      <td data-label="Model">{row.model === null ? <span class="soft">no model</span> : <Value of={row.model} />}</td>
-      <td data-label="Likely because">
-        {row.likely_cause === null ? "–" : differences[row.likely_cause].brief}
-        {row.unknown_requests.map((id) => (
-          <>
-            {" "}
-            <a href={requestPath(id)}>
-              <Value of={id} max={12} />
-            </a>
-          </>
-        ))}
-      </td>
-      <td data-label="Requests" class="right">
-        {row.request_count === 0 ? (
-          <Count of={0} />
-        ) : (
-          <a href={requestsPath(filters)}>
-            <Count of={row.request_count} />
-          </a>
-        )}
-      </td>
-      <td data-label="GitHub" class="right">
-        <Credits of={row.github_nano_credits} />
-      </td>
-      <td data-label="Here" class="right">
-        <Credits of={row.own_nano_credits} />
-      </td>
-      <td data-label="Difference" class="right">
-        <Gap of={row.difference_nano_credits} />
-      </td>
-    </tr>
+    <a href={requestsPath(filters)}>
+      <Count of={row.request_count} />
+    </a>
   );
 }
 

@@ -5,7 +5,7 @@ import { findRequest, type ShownEntry, type ShownRunning } from "../../api/reque
 import { Duration, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestPath } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Table } from "../../ui/lists";
 import { CostOf, Status } from "../requests/rows";
 
 /** More than one reply ever needs. */
@@ -28,33 +28,26 @@ export function Searches({ items }: { items: ShownEntry[] }): Markup | false {
   return (
     <section class="card" aria-labelledby="searches">
       <h2 id="searches">Tools run here</h2>
-      <table>
-        <caption class="hidden">What ran for this request, with its cost</caption>
-        <Head columns={["What", "Engine", "Result"]} numbers={["Cost", "Took"]} />
-        <tbody>
-          {items.map((item) => (
-            <tr>
-              <th scope="row">
-                <a href={requestPath(item.request_id)}>
-                  <Value of={item.path} />
-                </a>
-              </th>
-              <td>
-                <Value of={item.upstream_model} />
-              </td>
-              <td>
-                <Status item={item} />
-              </td>
-              <td class="right">
-                <CostOf of={item} />
-              </td>
-              <td class="right">
-                <Duration of={item.duration_ms} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption="What ran for this request, with its cost"
+        rows={items}
+        columns={[
+          [
+            "What",
+            (item) => (
+              <a href={requestPath(item.request_id)}>
+                <Value of={item.path} />
+              </a>
+            ),
+          ],
+          ["Engine", (item) => <Value of={item.upstream_model} />],
+          ["Result", (item) => <Status item={item} />],
+        ]}
+        numbers={[
+          ["Cost", (item) => <CostOf of={item} />],
+          ["Took", (item) => <Duration of={item.duration_ms} />],
+        ]}
+      />
       <p class="soft">They are not part of the cost of this request.</p>
     </section>
   );
