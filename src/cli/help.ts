@@ -1,6 +1,7 @@
 /** What `dragoman --help` and the help of a command print. */
 import { type Command, callOf, common, type Group, usageOf } from "./command";
 import { didYouMean } from "./did-you-mean";
+import { typedName } from "./installation";
 import { table, wrapped } from "./layout";
 import { print, styled } from "./terminal";
 import { UsageError } from "./usage-error";
@@ -8,9 +9,9 @@ import { UsageError } from "./usage-error";
 const about = "dragoman puts one local address in front of your GitHub Copilot subscription, for every coding tool.";
 
 const examples: readonly (readonly [call: string, effect: string])[] = [
-  ["dragoman start --demo", "no account needed"],
-  ["dragoman auth", "sign in"],
-  ["dragoman connect claude-code --write", "set up a tool"],
+  ["start --demo", "no account needed"],
+  ["auth", "sign in"],
+  ["connect claude-code --write", "set up a tool"],
 ];
 
 /** The commands whose first word this is. */
@@ -67,7 +68,7 @@ function overview(groups: readonly Group[]): string {
     ...(whole.length > rows.length ? aligned(rowsWith(shortName)) : whole),
     ...aligned([[styled("bold", others.title.padEnd(titleWidth)), firstWords(others.commands).join(", ")]]),
     "",
-    ...aligned(examples),
+    ...aligned(examples.map(([call, effect]) => [`${typedName()} ${call}`, effect])),
     "",
     wrapped("`dragoman help <command>` shows the options of a command."),
   ].join("\n");

@@ -1,5 +1,7 @@
 /** How this copy of dragoman was installed, and the command that starts it again. */
 import { realpathSync } from "node:fs";
+import { delimiter, dirname, relative, resolve, sep } from "node:path";
+import { homeFolder } from "../config/environment";
 
 /** `source`: a clone of the repository. `bunx`: a copy that is only kept for a while. */
 export const installationKinds = [
@@ -30,6 +32,7 @@ interface Process {
   main: string;
   isExecutable: boolean;
   env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
 }
 
 /** The first pattern that fits the path decides; each package manager keeps its files in folders of known names. */
@@ -48,6 +51,7 @@ const thisProcess = (): Process => ({
   main: Bun.main,
   isExecutable: Bun.isStandaloneExecutable,
   env: process.env,
+  cwd: process.cwd(),
 });
 
 export function installationOf(running: Process = thisProcess()): Installation {
@@ -59,6 +63,43 @@ export function installationOf(running: Process = thisProcess()): Installation {
 }
 
 const kindIn = (path: string) => places.find(([folder]) => folder.test(path))?.[1];
+
+/** What a person types for `dragoman` in another terminal in the same folder. */
+export function typedName(running: Process = thisProcess()): string {
+  const { execPath, main, isExecutable, env, cwd } = running;
+  // Whoever runs this by npx, bunx or `run` has folders on the PATH that another terminal has not.
+  const path = (env.PATH ?? "").split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$/.test(folder));
+  const find = (program: string) => Bun.which(program, { PATH: path.join(delimiter) });
+  const { kind } = installationOf(running);
+  if (find("dragoman") || kind === "container") return "dragoman";
+  if (kind === "bun") return "bunx dragoman";
+  if (kind === "npm") return "npx dragoman";
+  if (kind === "bunx") return /[\\/]_npx[\\/]/.test(isExecutable ? execPath : main) ? "npx dragoman" : "bunx dragoman";
+  if (isExecutable) return shortPath(execPath, cwd);
+  const root = resolve(dirname(main), "..");
+  const bun = find("bun") ? "bun" : `npx --yes --allow-scripts=bun bun@${Bun.version}`;
+  return cwd === root ? `${bun} run dragoman` : `${bun} ${shortPath(main, cwd)}`;
+}
+
+/** The shortest path that a shell takes. */
+function shortPath(path: string, cwd: string): string {
+  const home = homeFolder();
+  const below = relative(cwd, path);
+  const short = !below.startsWith("..")
+    ? `.${sep}${below}`
+    : path.startsWith(home + sep)
+      ? `~${path.slice(home.length)}`
+      : path;
+  return short.includes(" ") ? `"${short.startsWith("~") ? path : short}"` : short;
+}
+
+/** The same for a file that another program reads, wherever it runs: `dragoman`, or words with their whole paths. */
+export function writtenName(): string {
+  if (typedName() === "dragoman") return "dragoman";
+  return installationOf()
+    .command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `"${word}"`))
+    .join(" ");
+}
 
 /** The name on the PATH if it leads to this executable: a package manager's own path names the version. */
 function stablePath(execPath: string, path: string | undefined): string {

@@ -3,6 +3,7 @@ import { sep } from "node:path";
 import { styleText } from "node:util";
 import { homeFolder } from "../config/environment";
 import { flushLines, printable } from "../logger";
+import { typedName } from "./installation";
 import { UsageError } from "./usage-error";
 
 /** Whether a person can read and answer. */
@@ -27,7 +28,7 @@ export function print(...lines: string[]): void {
 }
 
 /** Prints a result as one line of JSON. Control characters are escaped as JSON escapes, so the value stays the same. */
-export const printJson = (value: unknown): void => print(JSON.stringify(value));
+export const printJson = (value: unknown): void => console.log(printable(JSON.stringify(value)));
 
 /** Those that `styled` makes. */
 const styles = /(\x1b\[(?:1|2|22|3[1-3]|39)m)/;
@@ -39,8 +40,12 @@ const shown = (text: string): string => escapeBetween(text, kept);
 /** The same for a part of a line: line breaks and tabs are escaped too. */
 export const styledOnly = (text: string): string => escapeBetween(text, styles);
 
+/** A command in backticks as it can be typed here: `dragoman auth` is `bun run dragoman auth` in a clone. */
+const typed = (text: string): string =>
+  text.includes("`dragoman ") ? text.replaceAll("`dragoman ", () => `\`${typedName()} `) : text;
+
 const escapeBetween = (text: string, allowed: RegExp): string =>
-  text
+  typed(text)
     .split(allowed)
     .map((part, at) => (at % 2 === 1 ? part : printable(part)))
     .join("");

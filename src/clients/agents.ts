@@ -95,7 +95,7 @@ const claudeCode: Client = {
     value: (url, key) => ({ type: "http", url, headers: { "x-api-key": key } }),
   },
   asksForKey: true,
-  setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false, statusline = false }) {
+  setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false, statusline }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
     const settings = {
       ANTHROPIC_BASE_URL: url,
@@ -119,7 +119,7 @@ const claudeCode: Client = {
               { path: ["apiKeyHelper"], value: keyCommand },
               { path: ["env", "ANTHROPIC_AUTH_TOKEN"], value: undefined },
             ]),
-        ...(statusline ? [{ path: ["statusLine"], value: { type: "command", command: "dragoman statusline" } }] : []),
+        ...(statusline ? [{ path: ["statusLine"], value: { type: "command", command: statusline } }] : []),
         // The variable would go before every later choice by /model.
         { path: ["env", "ANTHROPIC_MODEL"], value: undefined },
         ...Object.entries(settings).map(([name, value]) => ({ path: ["env", name], value })),

@@ -17,8 +17,8 @@ export interface Connection {
   keyCommand?: string;
   /** The model to use instead of the client's default. */
   model?: ClientModel;
-  /** The client shows what its session costs. */
-  statusline?: boolean;
+  /** The command that prints what the client's session costs, for it to show. */
+  statusline?: string;
   /** The server judges the tool uses of auto mode: its config names an `autoModeModel`. */
   judges?: boolean;
 }

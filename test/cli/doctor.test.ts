@@ -494,7 +494,7 @@ describe("clients and variables", () => {
     expect(report.of("Codex")[0]).toMatchObject({
       state: "warn",
       message: `~/.codex/config.toml does not point to http://127.0.0.1:${port}.`,
-      todo: "To change that, run: dragoman connect codex --write",
+      todo: "To change that, run `dragoman connect codex --write`.",
     });
     expect(report.of("opencode")[0]).toMatchObject({
       state: "warn",

@@ -92,7 +92,7 @@ test.each([
   [["nothing"], 2, "There is no client `nothing`"],
   [[], 2, "Name a tool"],
   [["aider", "--demo"], 2, "`aider` is not installed"],
-  [["claude-code"], 1, "dragoman auth"],
+  [["claude-code"], 1, "auth` to sign in"],
 ])("what cannot be started is said: %j", async (words, code, why) => {
   const ran = await runs("claude", words);
   expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(why)]);

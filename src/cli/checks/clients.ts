@@ -32,7 +32,7 @@ export async function checkClient(id: ClientId, subject: CheckContext): Promise<
     ];
   const status = clientStatus(id, { home, env, url: addressOf(subject) });
   if (status.state === "absent")
-    return [client.warn("There is no settings file.", `To set it up, run: dragoman connect ${id} --write`)];
+    return [client.warn("There is no settings file.", `To set it up, run \`dragoman connect ${id} --write\`.`)];
   const found = await findingsOf(id, status, subject);
   const isHere = status.state === "here" || status.state === "overridden";
   const on = isHere ? switches.filter((each) => !status.off?.includes(each)) : [];
@@ -43,14 +43,14 @@ async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckCont
   const { state, file, fault, caveats = [], off = [] } = status;
   const url = addressOf(subject);
   const client = about(clientOf(id).name);
-  const write = `dragoman connect ${id} --write`;
+  const write = `\`dragoman connect ${id} --write\``;
   if (state === "unreadable")
     return [client.warn(`${file} cannot be read (${fault}).`, "Fix the file, or repair it in that client.")];
-  if (state === "elsewhere") return [client.warn(`${file} does not point to ${url}.`, `To change that, run: ${write}`)];
+  if (state === "elsewhere") return [client.warn(`${file} does not point to ${url}.`, `To change that, run ${write}.`)];
   if (state === "absent") return [];
   const taken = await keysTaken(status, subject);
   if (taken === false)
-    return [client.fail(`${file} points to dragoman, which refuses its key.`, `To give it one, run: ${write}`)];
+    return [client.fail(`${file} points to dragoman, which refuses its key.`, `To give it one, run ${write}.`)];
   if (state === "overridden")
     return [
       client.warn(
@@ -59,7 +59,7 @@ async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckCont
       ),
     ];
   const below = off.map(({ path, does }) =>
-    client.warn(`${file} lacks ${path.at(-1)}. ${does}`, `To turn it on, run: ${write}`),
+    client.warn(`${file} lacks ${path.at(-1)}. ${does}`, `To turn it on, run ${write}.`),
   );
   const untried = taken === undefined ? " Its key is not in the file, and was not tried." : "";
   return [client.ok(`${file} points to dragoman.${untried}`), ...below];

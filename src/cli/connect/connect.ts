@@ -12,6 +12,7 @@ import { ProxyError } from "../../errors";
 import { duration } from "../../format";
 import { projectName } from "../../relay/hints";
 import { clientNamed } from "../client-named";
+import { writtenName } from "../installation";
 import { forgetKept, keepKey, keptKeysFile } from "../kept-keys";
 import { keyStoreOf } from "../key-store";
 import { table } from "../layout";
@@ -155,7 +156,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   const store = keyStoreOf(options.environment, server);
   const judges = await hasJudge(server);
   // A tool that asks for its key gets one that renews itself; any other gets a key of its own.
-  const keyCommand = from && client.asksForKey ? `dragoman key print --from ${server.url}` : undefined;
+  const keyCommand = from && client.asksForKey ? `${writtenName()} key print --from ${server.url}` : undefined;
   const renewed: KeyChoice | undefined = keyCommand ? { key: server.keys[0]?.value } : undefined;
   const settingsFor = ({ key }: KeyChoice, command = keyCommand): ClientSetup => {
     const setup = client.setUp({
@@ -165,7 +166,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
       model,
       judges,
       keyCommand: command,
-      statusline,
+      statusline: statusline ? `${writtenName()} statusline` : undefined,
     });
     if (!options.mcp || !client.mcp) return setup;
     const { path, value } = client.mcp;
@@ -179,7 +180,8 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
     return options.test ? test(options, { server, setup, models, choice }) : 0;
   }
   const choice = renewed ?? (await keyToWrite(options.client, server, store, options.key));
-  const kept = options.keyHelper && choice.key !== undefined ? `dragoman key print ${options.client}` : undefined;
+  const kept =
+    options.keyHelper && choice.key !== undefined ? `${writtenName()} key print ${options.client}` : undefined;
   const setup = settingsFor(choice, kept);
   await orRevoke(choice.created, store, async () => {
     if (kept && choice.key) keepKey(options.environment, options.client, choice.key);

@@ -327,7 +327,15 @@ test("a service gets the variables that dragoman and its network need, and no ot
 
 test("each way to install is known by its folder", () => {
   const of = (running: Partial<Parameters<typeof installationOf>[0]>) =>
-    installationOf({ execPath: "/usr/bin/bun", execArgv: ["--x"], main: "", isExecutable: false, env: {}, ...running });
+    installationOf({
+      execPath: "/usr/bin/bun",
+      execArgv: ["--x"],
+      main: "",
+      isExecutable: false,
+      env: {},
+      cwd: "/",
+      ...running,
+    });
   const executable = (execPath: string, env = {}) => of({ execPath, isExecutable: true, env }).kind;
   expect(executable("/home/x/bin/dragoman")).toBe("executable");
   expect(executable("/opt/homebrew/Cellar/dragoman/1.0.0/bin/dragoman")).toBe("brew");

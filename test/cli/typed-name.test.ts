@@ -1,0 +1,80 @@
+/** What a message tells a person to type: what works where it was started from. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { typedName } from "../../src/cli/installation";
+import { run, source } from "../support/command";
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-typed-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const place = (path: string, name: string) => {
+  mkdirSync(join(folder, path), { recursive: true });
+  writeFileSync(join(folder, path, name), "#!/bin/sh\n", { mode: 0o755 });
+  return join(folder, path);
+};
+const withBun = place("bun", "bun");
+const withDragoman = place("installed", "dragoman");
+/** What npx and bunx put there for as long as they run. */
+const passing = place("x/node_modules/.bin", "dragoman");
+
+const root = join(folder, "clone");
+const inClone = { main: join(root, "src/main.ts"), cwd: root };
+const nameOf = (path: string[], running: Partial<Parameters<typeof typedName>[0] & object>) =>
+  typedName({
+    execPath: "/usr/bin/bun",
+    execArgv: [],
+    main: "",
+    isExecutable: false,
+    cwd: folder,
+    env: { PATH: path.join(delimiter) },
+    ...running,
+  });
+
+describe.skipIf(process.platform === "win32")("a command is named", () => {
+  test.each([
+    ["dragoman, where the PATH has it", [withDragoman], inClone, "dragoman"],
+    ["by the script of a clone", [withBun], inClone, "bun run dragoman"],
+    ["by the file of a clone, from another folder", [withBun], { main: inClone.main }, "bun ./clone/src/main.ts"],
+    [
+      "by npx in a clone without Bun",
+      [passing],
+      inClone,
+      `npx --yes --allow-scripts=bun bun@${Bun.version} run dragoman`,
+    ],
+    ["by bunx", [passing], { main: "/tmp/bunx-0-dragoman/node_modules/dragoman/dist/main.js" }, "bunx dragoman"],
+    [
+      "by npx",
+      [passing],
+      { isExecutable: true, execPath: "/home/x/.npm/_npx/1/node_modules/@dragoman/linux-x64/dragoman" },
+      "npx dragoman",
+    ],
+    [
+      "by npx in a project that has it",
+      [],
+      { isExecutable: true, execPath: "/project/node_modules/@dragoman/linux-x64/dragoman" },
+      "npx dragoman",
+    ],
+    [
+      "by the path of an executable",
+      [],
+      { isExecutable: true, execPath: join(root, "dist/dragoman") },
+      "./clone/dist/dragoman",
+    ],
+    [
+      "by a path in quotes if it has a space",
+      [],
+      { isExecutable: true, execPath: "/My files/dragoman" },
+      '"/My files/dragoman"',
+    ],
+  ] as const)("%s", (_, path, running, name) => expect(nameOf([...path], running)).toBe(name));
+
+  test("so in what the program says, and nowhere in what programs read", async () => {
+    await using usage = run(["usage"], { env: { PATH: withBun }, instead: source });
+    expect(await usage.exited).toBe(0);
+    expect(usage.stderr()).toMatch(/Run `bun \S*src\/main\.ts auth` to sign in\./);
+    await using doctor = run(["doctor", "--json"], { env: { PATH: withBun }, instead: source });
+    await doctor.exited;
+    expect(doctor.stdout()).toContain("`dragoman auth`");
+  });
+});
