@@ -49,17 +49,19 @@ const env = { SEED: seed, ...postgres?.env, ...program?.env };
 
 const startedAt = performance.now();
 const common = { root, flags, env };
+/** A worker ends with the run, and gets back at once what it gave to the system: keeping it saves a third of the system's time. */
+const keepsMemory = { ...common, env: { ...env, MIMALLOC_PURGE_DELAY: "-1" } };
 const sharing = files.filter((file) => !isProof(file) && !changesGlobals(file));
 const alone = files.filter((file) => !isProof(file) && changesGlobals(file));
 const ofSharing = runTests(sharing, {
-  ...common,
+  ...keepsMemory,
   workers: alone.length > 0 ? allWorkers - 1 : allWorkers,
   isolated: false,
 });
 // The times of both are written to one file.
 if (flags.includes("--update-timings")) await ofSharing;
 const results = [
-  ...(await runTests(alone, { ...common, workers: sharing.length > 0 ? 1 : allWorkers })),
+  ...(await runTests(alone, { ...keepsMemory, workers: sharing.length > 0 ? 1 : allWorkers })),
   ...(await ofSharing),
   ...(await runTests(files.filter(isProof), common)),
 ].filter((result) => !isLeftOut(result));
