@@ -1,11 +1,10 @@
 /** `dragoman models`: the models of the running server, with their limits and cost. */
 import type { z } from "zod";
 import { modelSchema } from "../admin/api/schemas";
-import type { Environment } from "../config/environment";
 import { formatCount, priceInWords, utcDay } from "../format";
 import { table } from "./layout";
-import { ask, demoNotice, itemsOf, readAs, requireServer } from "./running-server";
-import { print, printJson, say } from "./terminal";
+import { type ListOptions, listCommand } from "./list-command";
+import { itemsOf } from "./running-server";
 
 /** The members of the answer that are shown. */
 const item = modelSchema.pick({
@@ -14,20 +13,8 @@ const item = modelSchema.pick({
 });
 type Item = z.infer<typeof item>;
 
-interface ModelsOptions {
-  environment: Environment;
-  json: boolean;
-}
-
-export async function models({ environment, json }: ModelsOptions): Promise<number> {
-  const server = requireServer(environment);
-  const answer = await ask(server, { path: "/api/admin/models" });
-  const { items } = readAs(itemsOf(item), answer, server);
-  if (server.demo) say(demoNotice);
-  if (json) printJson(answer);
-  else print(...modelLines(items));
-  return 0;
-}
+export const models = (options: ListOptions): Promise<number> =>
+  listCommand(options, { path: "/api/admin/models", shape: itemsOf(item), lines: ({ items }) => modelLines(items) });
 
 /** One line for each model that a client can call. */
 export function modelLines(items: readonly Item[]): string[] {

@@ -1,0 +1,36 @@
+/** Commands that print what the running server answers: a path of the admin API, the answer's shape, and the lines of it. */
+import type { z } from "zod";
+import type { Environment } from "../config/environment";
+import { ask, demoNotice, readAs, requireServer } from "./running-server";
+import { print, printJson, say } from "./terminal";
+
+export interface ListOptions {
+  environment: Environment;
+  json: boolean;
+}
+
+interface List<Answer> {
+  /** Of the admin API. */
+  path: string;
+  /** Of the answer; with `json` all of it is printed. */
+  shape: z.ZodType<Answer>;
+  /** Printed on stdout. */
+  lines(answer: Answer): string[];
+  /** Said after them, on stderr. */
+  notes?(answer: Answer): string[];
+}
+
+/** @returns The exit code. */
+export async function listCommand<Answer>({ environment, json }: ListOptions, list: List<Answer>): Promise<number> {
+  const server = requireServer(environment);
+  const answer = await ask(server, { path: list.path });
+  const read = readAs(list.shape, answer, server);
+  if (json) {
+    printJson(answer);
+    return 0;
+  }
+  if (server.demo) say(demoNotice, "");
+  print(...list.lines(read));
+  say(...(list.notes?.(read) ?? []));
+  return 0;
+}
