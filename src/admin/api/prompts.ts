@@ -71,7 +71,10 @@ export async function listPrompts(
 ): Promise<z.output<typeof promptPageSchema>> {
   const [page, others, prices] = await Promise.all([
     app.history.prompts(filters, limit, cursor),
-    app.history.totals({ ...filters, has_prompt: false }),
+    // Of one prompt there is nothing else to add up.
+    filters.prompt
+      ? { request_count: 0, nano_credits: null, premium_units: null }
+      : app.history.totals({ ...filters, has_prompt: false }),
     pricesOf(app),
   ]);
   const { request_count, nano_credits, premium_units } = others;

@@ -14,19 +14,20 @@ import { type Frame, Page } from "../../ui/layout";
 import { withQuery } from "../../ui/links";
 import { FailureNote, ShownOnce } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
+import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { keyOfVisitor } from "../try/send";
 import { KeyTable } from "./table";
 import { usesOfKeys } from "./uses";
 
-export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ context });
+export const keysPage = (context: PageContext): Promise<StreamedPage> => streamed({ context });
 
 /** Creates a key and shows it, this once. */
-export async function createFromPage(context: PageContext): Promise<Markup | Response> {
+export async function createFromPage(context: PageContext): Promise<StreamedPage | Response> {
   const { app, form } = context;
   try {
     const wanted = readNewKey(form);
     const created = await createClientKey(app, wanted, keyOfVisitor(context));
-    return await keysMarkup({
+    return await streamed({
       context,
       children: (
         <section class="note good" role="status">
@@ -39,12 +40,11 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind === "internal") throw error;
+    const list = await listKeys(app);
     return html(
-      await keysMarkup({
-        context,
-        form,
-        children: <FailureNote what="No key was created." why={error.message} />,
-      }),
+      <KeysMarkup {...{ context, form, list }} table={await tableOf(context, list)}>
+        <FailureNote what="No key was created." why={error.message} />
+      </KeysMarkup>,
       error.status,
     );
   }
@@ -77,15 +77,40 @@ interface KeysProps {
   children?: Child;
 }
 
-async function keysMarkup({
-  context: { app, session, frame, url },
+/** What a month of requests adds up to is not waited for. */
+async function streamed(props: KeysProps): Promise<StreamedPage> {
+  const list = await listKeys(props.context.app);
+  return {
+    page: <KeysMarkup {...props} list={list} table={slot} />,
+    parts: [() => tableOf(props.context, list)],
+  };
+}
+
+async function tableOf({ app, frame, session }: PageContext, list: KeyList): Promise<Markup> {
+  const { items, limits, required } = list;
+  if (items.length === 0) return <NoKeys required={required} served={list.served_without} />;
+  return (
+    <KeyTable
+      caption="Client keys"
+      keys={items}
+      now={app.now()}
+      allModels={limits?.models ? "All of yours" : "All"}
+      current={session?.keyName}
+      use={await usesOfKeys(app, items)}
+      action={(key) => <KeyAction frame={frame} item={key} list={list} current={session?.keyName} />}
+    />
+  );
+}
+
+function KeysMarkup({
+  context: { frame, url },
   form = new URLSearchParams(),
+  list,
+  table,
   children,
-}: KeysProps): Promise<Markup> {
-  const list = await listKeys(app);
+}: KeysProps & { list: KeyList; table: Markup }): Markup {
   const { items, limits, required, from_environment: fromEnvironment } = list;
   const revoked = url.searchParams.get("revoked");
-  const use = await usesOfKeys(app, items);
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">
       {limits === null ? (
@@ -103,19 +128,7 @@ async function keysMarkup({
           {required ? "its next request is refused." : "clients need no key now."}
         </div>
       )}
-      {items.length === 0 ? (
-        <NoKeys required={required} served={list.served_without} />
-      ) : (
-        <KeyTable
-          caption="Client keys"
-          keys={items}
-          now={app.now()}
-          allModels={limits?.models ? "All of yours" : "All"}
-          current={session?.keyName}
-          use={use}
-          action={(key) => <KeyAction frame={frame} item={key} list={list} current={session?.keyName} />}
-        />
-      )}
+      {table}
       {fromEnvironment && (
         <p class="note">
           The only key is the one in <code>DRAGOMAN_API_KEY</code>. The first key that you create here replaces it.
