@@ -26,7 +26,7 @@ export interface Waiter {
 }
 
 /** One that still waits; it is put into its line again where it is missing, since a message may have been lost. */
-export interface KeptWaiter extends Pick<Waiter, "id" | "line"> {
+interface KeptWaiter extends Pick<Waiter, "id" | "line"> {
   /** How long its limit lasts. */
   readyInMs: number;
   /** How long ago it came. */

@@ -65,7 +65,7 @@ export interface SeenRequest {
 export type Interceptor = (seen: SeenRequest, request: Request) => Response | undefined | Promise<Response | undefined>;
 
 /** What an account was charged. Tests add what other clients did. */
-export interface Charge {
+interface Charge {
   login: string;
   /** ms */
   at: number;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What Bun writes about a build. */
-export interface Metafile {
+interface Metafile {
   outputs: Record<string, { inputs?: Record<string, { bytesInOutput: number }> }>;
 }
 

@@ -7,7 +7,7 @@ import { description } from "../../package.json";
 import { powershellInstaller, shellInstaller } from "./install-scripts";
 import { type Target, targets } from "./targets";
 
-export interface ReleaseFacts {
+interface ReleaseFacts {
   version: string;
   /** `https://github.com/owner/name` */
   repository: string;

@@ -31,7 +31,7 @@ export const fileName = (target: Target): string => `dragoman-${version}-${targe
 /** npm's words for each format's system. */
 const systems = { elf: "linux", "mach-o": "darwin", pe: "win32" } as const;
 
-export interface PlatformPackage {
+interface PlatformPackage {
   name: string;
   /** The executable in it. */
   file: string;

@@ -45,7 +45,7 @@ export interface ClientCodec {
 }
 
 /** What is known of a dialect's clients and of its wire. */
-export interface ClientFacts {
+interface ClientFacts {
   /** The upstreams' dialects, the most faithful first; the first one that the model offers is used. */
   upstreams: readonly Dialect[];
   /** Bytes of a stream for one token of the answer, roughly, as in recorded streams. */

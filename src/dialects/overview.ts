@@ -23,7 +23,7 @@ export interface OutlineMessage {
   content: unknown;
 }
 
-export type Speaker = "system" | "model" | "user" | "tool";
+type Speaker = "system" | "model" | "user" | "tool";
 
 /** `function` is the former name of `tool`; both are in the OpenAI SDK's ChatCompletionMessageParam. */
 const speakers = new Map<unknown, Speaker>([

@@ -6,11 +6,6 @@ export const exactBelow = 32;
 /** Each further bucket is so much wider, as a logarithm. */
 export const bucketGrowth = Math.log(1.07);
 
-export function bucketOf(ms: number): number {
-  if (ms < exactBelow) return 1 + Math.max(0, Math.floor(ms));
-  return Math.min(bucketCount - 1, 1 + exactBelow + Math.floor(Math.log(ms / exactBelow) / bucketGrowth));
-}
-
 const startOf = (bucket: number) => exactBelow * Math.exp((bucket - 1 - exactBelow) * bucketGrowth);
 
 /** The middle of a bucket, ms: at most 5 % from each of its values. */

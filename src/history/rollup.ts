@@ -97,8 +97,12 @@ export const rollupColumns = (names: readonly NameColumn[]): string[] => [
   ...sumColumns.map(({ name, added }) => `${name} ${added === "join" ? "text" : "bigint NOT NULL"}`),
 ];
 
+/** Statements that add the cells of a period to a table that has the columns of the rollup: one for each view. */
+export const cellInserts = (dialect: Dialect, table: string, hour: number, length: PeriodLength): string[] =>
+  views.map((_, view) => `INSERT INTO ${table} (${cellColumns(view)}) ${cellsOf(dialect, view, hour, length)}`);
+
 /** The cells of an hour in one view, made of its rows; or of a day, made of those of its hours. A SELECT of `cellColumns`. */
-export function cellsOf(dialect: Dialect, view: number, hour: number, length: PeriodLength): string {
+function cellsOf(dialect: Dialect, view: number, hour: number, length: PeriodLength): string {
   const isHour = length === 1;
   const keys = [
     "stream",
@@ -120,7 +124,7 @@ export function cellsOf(dialect: Dialect, view: number, hour: number, length: Pe
 }
 
 /** The columns that `cellsOf` fills, in its order. */
-export const cellColumns = (view: number): string =>
+const cellColumns = (view: number): string =>
   [
     "length",
     "hour",

@@ -4,8 +4,7 @@ import { hourMs } from "../format";
 import { bucketStarts, firstMark } from "./durations";
 import { nameColumns } from "./entry";
 import {
-  cellColumns,
-  cellsOf,
+  cellInserts,
   hasWholeHours,
   type PeriodLength,
   periodLengths,
@@ -114,8 +113,7 @@ export async function addUp(database: Database, hour: number, length: PeriodLeng
   if (length === 24 && !(await hasWholeHours(sqliteSource(database), hour))) return;
   database.run(`CREATE TEMP TABLE IF NOT EXISTS cells (${columns})`);
   database.run("DELETE FROM temp.cells");
-  for (const view of views.keys())
-    database.run(`INSERT INTO temp.cells (${cellColumns(view)}) ${cellsOf(sqlite, view, hour, length)}`);
+  for (const insert of cellInserts(sqlite, "temp.cells", hour, length)) database.run(insert);
   const { count } = database.query<{ count: number }, []>("SELECT count(*) AS count FROM temp.cells").get()!;
   const own = `length = ${length} AND hour = ${hour} AND claim = '${claim}'`;
   for (let place = 0; place < count; place += cellsAtOnce) {

@@ -71,7 +71,7 @@ export const memberFields = {
   },
 } as const satisfies Record<string, MemberField>;
 
-export type MemberFieldName = keyof typeof memberFields;
+type MemberFieldName = keyof typeof memberFields;
 export const memberFieldNames = Object.keys(memberFields) as MemberFieldName[];
 
 type Shapes<Kind extends "sent" | "shown"> = { [Name in MemberFieldName]: (typeof memberFields)[Name][Kind] };

@@ -48,7 +48,7 @@ export type MemberList = z.output<ReturnType<typeof memberListSchema>>;
 export const memberOrders = ["name", "requests", "cost", "last"] as const;
 export type MemberOrder = (typeof memberOrders)[number];
 
-export interface MemberPage {
+interface MemberPage {
   /** A part of the name, in any case. */
   name?: string | undefined;
   sort: MemberOrder;

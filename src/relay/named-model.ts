@@ -13,7 +13,7 @@ import type { Model } from "../upstream/models/model";
 import { aliasOf, findListed, findModel } from "../upstream/models/model-name";
 import type { Provider } from "../upstream/providers/provider";
 
-export type NamedModelParts = Pick<Scope, "catalogue" | "config" | "providerModels">;
+type NamedModelParts = Pick<Scope, "catalogue" | "config" | "providerModels">;
 
 export interface NamedModel {
   model: Model;

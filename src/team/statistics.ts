@@ -3,15 +3,13 @@ import type { SQL } from "bun";
 import { bucketCount, bucketGrowth, exactBelow, firstMark } from "../history/durations";
 import { piecesOf } from "../history/pieces";
 import {
-  cellColumns,
-  cellsOf,
+  cellInserts,
   hasWholeHours,
   type PeriodLength,
   periodLengths,
   periodsToAddUp,
   sumColumns,
   viewOf,
-  views,
 } from "../history/rollup";
 import { type Dialect, Parameters, type Source } from "../history/sql";
 import { sumsBy } from "../history/statistics";
@@ -125,8 +123,7 @@ const addUp = (postgres: Postgres, hour: number, length: PeriodLength): Promise<
     const [known] = await sql`SELECT 1 FROM dragoman.rollup_periods WHERE ${period}`;
     if (known || (length === 24 && !(await hasWholeHours(sourceOf(sql), hour)))) return;
     await sql`DELETE FROM dragoman.rollup WHERE ${period}`;
-    for (const view of views.keys())
-      await sql.unsafe(`INSERT INTO dragoman.rollup (${cellColumns(view)}) ${cellsOf(dialect, view, hour, length)}`);
+    for (const insert of cellInserts(dialect, dialect.tables.rollup, hour, length)) await sql.unsafe(insert);
     await sql`INSERT INTO dragoman.rollup_periods (length, hour) VALUES (${length}::smallint, ${hour}::bigint)`;
   }, addUpMs);
 

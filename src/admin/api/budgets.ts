@@ -9,7 +9,7 @@ import type { Membership } from "../../keys/membership";
 /** A budget as the config has it. */
 export const newBudgetSchema = budgetSchema();
 
-export interface BudgetQuery {
+interface BudgetQuery {
   /** The name of the one budget that is asked for. */
   budget?: string | undefined;
   /** How many holders of a budget to list, and how many to pass over. */

@@ -5,7 +5,7 @@ import { compact } from "../../format";
 import type { Markup } from "./jsx/jsx-runtime";
 import { Head } from "./lists";
 
-export interface Series {
+interface Series {
   name: string;
   /** The value after its name in the legend. */
   text: string;

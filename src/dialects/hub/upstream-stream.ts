@@ -12,7 +12,7 @@ import type { JsonObject } from "./conversation";
 import { omit, textIn } from "./json";
 import type { ReplyError, ReplyEvent, ReplyFailure } from "./reply";
 
-export type UpstreamEvent =
+type UpstreamEvent =
   | WireEvent
   | { kind: "comment"; frame: SseFrame }
   | /** Nothing follows it. */ { kind: "error"; error: ReplyFailure };

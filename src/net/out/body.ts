@@ -37,7 +37,7 @@ export interface ResponseBody {
 }
 
 /** A fetch's response, or what has a stream in its place. */
-export type BodySource = Pick<Response, "body"> & Partial<Pick<Response, "text" | "headers">>;
+type BodySource = Pick<Response, "body"> & Partial<Pick<Response, "text" | "headers">>;
 
 /**
  * @param source Its body is null for a response without one.

@@ -21,13 +21,13 @@ export interface Chain {
   ended(how: "complete" | "failed" | "client-gone"): void;
 }
 
-export interface Pumped {
+interface Pumped {
   /** Settles when the first output is there, when the upstream has ended, or after `keepAliveMs` without any. */
   begun: Promise<void>;
   body: ReadableStream<Uint8Array>;
 }
 
-export interface PumpOptions {
+interface PumpOptions {
   /** Milliseconds without output after which the client is sent a keep-alive. */
   keepAliveMs: number;
   /** Aborts when the client hangs up; the upstream call must be tied to it as well. */

@@ -19,7 +19,7 @@ export interface SseFrame {
 }
 
 /** Maximum size of a frame, in bytes; a stream with a larger one fails. */
-export const frameLimit = 16 * 1024 * 1024;
+const frameLimit = 16 * 1024 * 1024;
 
 /**
  * Bytes to frames, wherever the chunks were cut and whatever line endings (LF, CRLF, CR) they use.

@@ -24,7 +24,7 @@ export interface FieldSchema {
 }
 
 /** The input for a key. `lines`: one value per line; `pairs`: one `name = value` per line; `entries`: a group of fields per entry. */
-export type FieldKind = "switch" | "choice" | "number" | "text" | "lines" | "pairs" | "entries" | "json";
+type FieldKind = "switch" | "choice" | "number" | "text" | "lines" | "pairs" | "entries" | "json";
 
 export interface Field {
   /** `auth.apiKeys` */

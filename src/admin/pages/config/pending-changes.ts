@@ -7,7 +7,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { Stored } from "../../../config/patch";
 import { isObject, parseJson } from "../../../json";
 
-export interface PendingChange {
+interface PendingChange {
   patch: Stored;
   /** Revision of the config that the change was made for. */
   revision: string;

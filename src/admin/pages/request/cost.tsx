@@ -12,7 +12,7 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
 
 /** A model, with the price that its answers stated if the list has none. */
-export interface PricedModel extends ModelItem {
+interface PricedModel extends ModelItem {
   isPriceFromAnswers: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { betaIn } from "../../../upstream/copilot/unsupported-params";
 
 /** The ids of the model: as the client sent it, and as it was sent to the upstream. */
-export interface RequestModels {
+interface RequestModels {
   client_model: string | null;
   upstream_model: string | null;
 }

@@ -12,7 +12,7 @@ const promptSchema = z.object({
   system: z.string().max(100_000).default(""),
   max_tokens: z.coerce.number().int().min(1).max(1_000_000),
 });
-export type TriedPrompt = z.output<typeof promptSchema>;
+type TriedPrompt = z.output<typeof promptSchema>;
 
 /** @throws ProxyError `invalid_request`. */
 export function readPrompt(form: URLSearchParams): TriedPrompt {

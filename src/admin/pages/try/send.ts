@@ -7,7 +7,7 @@ import type { PageContext } from "../../ui/page-context";
 import { readPrompt, requestOf } from "./prompt";
 
 /** The name of the client in the history. */
-export const tryClient = "dragoman-try";
+const tryClient = "dragoman-try";
 
 /**
  * The owner needs no client key here: the guard of the pages has let the request in. A member asks with the key of the session,
