@@ -10,7 +10,7 @@ import { type Amounts, type BudgetState, isSameAmount, type LedgerEntry, type Re
 import { isOwnAmount } from "./holders";
 import type { Ledger, ReserveResult } from "./ledger";
 import { exceededError, remainingOf } from "./sentences";
-import { orUnable, recovered, sentenceOf } from "./unable";
+import { orUnable, patiently, recovered, sentenceOf } from "./unable";
 import { type BudgetViews, openBudgetViews } from "./views";
 
 export interface BudgetGuard extends BudgetViews {
@@ -121,15 +121,16 @@ class Guard implements BudgetGuard {
     this.#running.delete(reservation);
     this.#learn(model, expected, real);
     void this.#afterwards(() =>
-      whenKnown(this.#ledger().settle(reservation, real), () =>
-        this.#cutExceeded(reservation.entries, ({ key }) => this.#ledger().tellUsedUp?.(key)),
+      whenKnown(
+        patiently(() => this.#ledger().settle(reservation, real)),
+        () => this.#cutExceeded(reservation.entries, ({ key }) => this.#ledger().tellUsedUp?.(key)),
       ),
     );
   }
 
   release(reservation: Reservation): Awaitable<void> {
     this.#running.delete(reservation);
-    return this.#afterwards(() => this.#ledger().release(reservation));
+    return this.#afterwards(() => patiently(() => this.#ledger().release(reservation)));
   }
 
   remaining(subject: Subject): Awaitable<string | undefined> {

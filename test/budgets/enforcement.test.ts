@@ -1,5 +1,7 @@
 /** Requests are held to budgets: on every endpoint, before anything is sent, and by what they really cost. */
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { startProvider } from "../support/provider";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -271,6 +273,59 @@ test("cut ends only the streams whose own amount is used up", async () => {
   const [annas, berts] = await Promise.all(running.map((response) => response.text()));
   expect([annas!.includes("[DONE]"), annas!.includes("of the key anna is used up")]).toEqual([false, true]);
   expect([berts!.includes("[DONE]"), berts!.includes("is used up")]).toEqual([true, false]);
+});
+
+/** Another process that writes to the ledger: nobody else can until it is told to let go. */
+function lockOf(path: string) {
+  const database = new Database(path);
+  database.run("BEGIN IMMEDIATE");
+  return {
+    release() {
+      database.run("ROLLBACK");
+      database.close();
+    },
+  };
+}
+
+test("requests wait while another process writes to the ledger, and each is counted", async () => {
+  await using proxy = await startProxy({ config: { budgets: [budget({ limit: 100 })] } });
+  const ask = () => proxy.post("/v1/chat/completions", bodies["/v1/chat/completions"]);
+  const counted = async () => (await used(proxy))[0];
+  await (await ask()).text();
+  const path = join(proxy.home, "budgets.sqlite");
+  const beforeItBegins = lockOf(path);
+  const waiting = ask();
+  await Bun.sleep(300);
+  expect(sentTo(proxy)).toBe(1);
+  beforeItBegins.release();
+  expect((await waiting).status).toBe(200);
+  expect(await counted()).toEqual(["All", 2, 0]);
+  // The third reserves, and its end cannot be written at once.
+  proxy.demo.intercept("/chat/completions", async () => {
+    const beforeItEnds = lockOf(path);
+    setTimeout(() => beforeItEnds.release(), 300);
+    return undefined;
+  });
+  expect((await ask()).status).toBe(200);
+  await until(async () => (await counted())?.[1] === 3, "the third is counted");
+  expect(await counted()).toEqual(["All", 3, 0]);
+});
+
+test("a ledger that stays locked refuses, and the client may try again", async () => {
+  const chat = bodies["/v1/chat/completions"];
+  await using proxy = await startProxy({ config: { budgets: [budget({ limit: 100 })] } });
+  await (await proxy.post("/v1/chat/completions", chat)).text();
+  const lock = lockOf(join(proxy.home, "budgets.sqlite"));
+  const refused = await proxy.post("/v1/chat/completions", chat);
+  lock.release();
+  const { status, headers } = refused;
+  expect(await refused.text()).toContain("another process writes to the ledger");
+  expect({ status, again: headers.get("x-should-retry"), after: headers.get("retry-after") }).toEqual({
+    status: 503,
+    again: null,
+    after: "1",
+  });
+  expect((await proxy.post("/v1/chat/completions", chat)).status).toBe(200);
 });
 
 test("a ledger that cannot be written refuses, and says why", async () => {

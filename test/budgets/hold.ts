@@ -1,5 +1,6 @@
 /** A process that reserves one request of a budget, says so on stdout, and then waits to be killed. */
 import { openLedger } from "../../src/budgets/ledger";
+import { patiently } from "../../src/budgets/unable";
 import { budgetSchema } from "../../src/config/budget-schema";
 
 const [path = "", steps = "reserve", limit = "100"] = process.argv.slice(2);
@@ -9,14 +10,15 @@ const subject = { account: null, key: null, model: "m", client: null, session: n
 const amounts = { nanoCredits: null, premiumUnits: null };
 const held: string[] = [];
 for (const step of steps.split(",")) {
-  const result = ledger.reserve([budget], subject, amounts);
+  // As every request of the product does: beside three others, the lock can take longer than one try waits.
+  const result = await patiently(() => ledger.reserve([budget], subject, amounts));
   if ("exceeded" in result) {
     console.log("exceeded");
     continue;
   }
   held.push(result.reservation.id);
-  if (step === "settle") ledger.settle(result.reservation, amounts);
-  if (step === "release") ledger.release(result.reservation);
+  if (step === "settle") await patiently(() => ledger.settle(result.reservation, amounts));
+  if (step === "release") await patiently(() => ledger.release(result.reservation));
   console.log(step);
 }
 console.log("done");
