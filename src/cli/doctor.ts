@@ -140,7 +140,7 @@ async function runCheck(name: string, check: Check, context: CheckContext): Prom
   ]);
 }
 
-const tones = { ok: "green", warn: "yellow", fail: "red" } as const;
+const tones = { ok: "green", warn: "bold", fail: "red" } as const;
 const labels = { ok: "OK", warn: "warning", fail: "failed" } satisfies Record<Finding["state"], string>;
 
 function linesOf({ name, state, message, todo }: Finding): string[] {

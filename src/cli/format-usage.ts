@@ -40,7 +40,8 @@ export function quotaBar(usage: UsageItem): string {
   const share = Math.min(1, Math.max(0, remaining / entitlement));
   const full = Math.ceil(share * barWidth);
   const tone = share <= 0.1 ? "red" : share <= 0.25 ? "yellow" : "green";
-  return `${styled(tone, "█".repeat(full) + "░".repeat(barWidth - full))} ${percent(share)}`;
+  // No line ends between the two.
+  return `${styled(tone, "█".repeat(full) + "░".repeat(barWidth - full))}\u00a0${percent(share)}`;
 }
 
 /** `217.34 of 300`, `∞` or `unknown`, with the age of the numbers if GitHub could not be reached. */
@@ -58,7 +59,8 @@ export function remainingInWords(usage: UsageItem, now = Date.now()): string {
 export const resetInWords = ({ reset_at }: UsageItem, now = Date.now()): string =>
   reset_at === null ? "unknown" : zonedTime(Date.parse(reset_at), now);
 
-const stateTones = { ready: "green", cooling: "yellow", exhausted: "yellow", failed: "red", paused: "dim" } as const;
+/** Bold, as a yellow word cannot be read on white: 1.7 to 1 with the colours of xterm (computed, 2026-11). */
+const stateTones = { ready: "green", cooling: "bold", exhausted: "bold", failed: "red", paused: "dim" } as const;
 
 export const stateOf = ({ state, until }: UsageItem, now = Date.now()): string =>
   styled(stateTones[state], state) + (until === null ? "" : ` until ${zonedTime(Date.parse(until), now)}`);

@@ -82,7 +82,7 @@ test("what a sentence tells a person to run is a command", async () => {
   const files = [...new Bun.Glob("src/**/*.{ts,tsx,md}").scanSync(root), "README.md"];
   const texts = await Promise.all(files.map(async (file) => [file, await Bun.file(join(root, file)).text()] as const));
   const second = [...new Set(names.flatMap((name) => name.split(" ")[1] ?? []))].join("|");
-  const named = new RegExp(`\`dragoman ([a-z]+(?: (?:${second})\\b)?)[^\`\\n]{0,50}\``, "g");
+  const named = new RegExp(`\`dragoman ([a-z]+(?:-[a-z]+)*(?: (?:${second})\\b)?)[^\`\\n]{0,50}\``, "g");
   const told = texts.flatMap(([file, text]) => {
     const spans = text.replace(/^```[\s\S]*?^```/gm, "").replaceAll("\\`", "`");
     return [...spans.matchAll(named)].map(([, name]) => `${file}: ${name}`);

@@ -27,7 +27,7 @@ describe("what is left", () => {
       "premium requests",
       "0 of 300 (requests beyond that are billed: 12.5 so far)",
     ]);
-    expect(first![4]).toBe("░░░░░░░░░░ 0%");
+    expect(first![4]).toBe("░░░░░░░░░░\u00a00%");
     expect(first![5]).toMatch(/, (19|20):00 \S+$/);
     expect(second!.slice(3, 4)).toEqual(["∞"]);
   });
