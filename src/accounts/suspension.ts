@@ -7,11 +7,14 @@ import { ProxyError } from "../errors";
 /** Statuses of a suspension; its codes and messages vary ("spammy_user", "Your account was suspended"). */
 export const suspensionStatuses = [401, 403, 451];
 export const suspensionWords =
-  /spammy|suspend|abus|terms of service violation|programmatic_token|go_http_client|access_revoked/i;
+  /(?<![a-z])(?:spammy|suspen[ds]|abus(?:i|e(?! (?:detection mechanism|rate limit)))|terms of service violation|programmatic_token|go_http_client|access_revoked)/i;
 
-/** @param text The code and the message of an error answer, in any order. */
+/**
+ * @param text The code and the message of an error answer, in any order. Names in it, such as that of the organization whose
+ * list of addresses refuses this machine, stand in backticks and are no words of GitHub's.
+ */
 export const isSuspensionAnswer = (status: number, text: string): boolean =>
-  suspensionStatuses.includes(status) && suspensionWords.test(text);
+  suspensionStatuses.includes(status) && suspensionWords.test(text.replaceAll(/`[^`]*`/g, ""));
 
 /** Error codes of a suspension, compared by their beginning. */
 export const suspensionCodes = /^(?:spammy|(?:account_)?suspended|abuse|access_revoked|programmatic_token)/;

@@ -118,7 +118,7 @@ export const personalTokenReason =
 const refusalRows: RefusalRow[] = [
   {
     status: /403/,
-    when: ({ message }) => /^API rate limit exceeded|secondary rate limit/i.test(message),
+    when: ({ message }) => /^API rate limit exceeded|secondary rate limit|abuse detection mechanism/i.test(message),
     outcome: "retry",
     sentence: () => "GitHub limits how often this account may ask for tokens; it is asked again later.",
   },
