@@ -274,7 +274,7 @@ describe("silence of the upstream", () => {
     quiet.app.limits.keepAlive = 60;
     await Promise.all(
       combinations.map(async ([client, upstream]) => {
-        const response = await post(client, upstream, "[demo: silence 0.3] Say hello.", true, quiet);
+        const response = await post(client, upstream, "[demo: silence 1] Say hello.", true, quiet);
         const text = await response.text();
         const asked = { model: models[upstream][0], turns: [], tools: [], stream: true };
         grammars[client](run(readSse, [new TextEncoder().encode(text)]), asked);
