@@ -96,7 +96,7 @@ async function publish(folder: string, options: string[]): Promise<void> {
     name: JSON.parse(await run("tar", ["xzOf", file, "package/package.json"])).name as string,
   });
   const packages = await Promise.all(files.map(read));
-  for (const { file, name } of packages.sort((one) => (one.name === main ? 1 : -1))) {
+  for (const { file, name } of packages.sort((one, other) => Number(one.name === main) - Number(other.name === main))) {
     const isThere = await run("npm", ["view", `${name}@${version}`, "version"]).catch(() => "");
     if (isThere.trim() !== "") console.log(`${name}@${version} is published already.`);
     else console.log(await run("npm", ["publish", file, ...options]));
