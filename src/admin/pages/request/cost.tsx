@@ -69,6 +69,8 @@ function nanoCreditsOf(lines: Line[]): number | null {
 /** @param model As the catalogue lists it now; prices are not kept with the request. */
 export function RequestCost({ item, model }: { item: ShownEntry; model: PricedModel | undefined }): Markup {
   const { input_tokens, nano_credits, premium_units } = item;
+  if ([input_tokens, item.output_tokens, nano_credits, premium_units].every((reported) => reported === null))
+    return <p class="soft">Unknown: the upstream reported neither tokens nor a cost.</p>;
   const miss = entryOf(cacheAdvice, item.cache_miss ?? "");
   const price = model?.price;
   const long = price?.long && input_tokens !== null && input_tokens > price.long.above ? price.long : undefined;
