@@ -129,7 +129,7 @@ describe("the list of models", () => {
   test("the list of models is on the page of the models, with the provider's name", async () => {
     const page = await (await fetch(`${proxy.url}/admin/models`)).text();
     expect(page).toContain("own/rich");
-    expect(page.replace(/<[^>]+>/g, "")).toContain("200 in · 50 cached · 1,000 out");
+    expect(page.replace(/<[^>]+>/g, "")).toContain("200/1,000 credits per M in/out50 cached");
     const { items } = (await (await fetch(`${proxy.url}/api/admin/models`)).json()) as {
       items: { id: string; provider: string | null; accounts: string[] }[];
     };

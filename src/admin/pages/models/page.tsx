@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The model catalogue: capabilities, limits, prices and the accounts that offer each model. */
 import { asProxyError } from "../../../errors";
-import { compact, moment, plural, shorten, significant } from "../../../format";
+import { compact, moment, plural, priceInWords, shorten, significant } from "../../../format";
 import { haveOnlyAuto } from "../../../relay/target";
 import { forgetField, type ModelItem, modelItems, modelsAllowed } from "../../api/models";
 import { Sentence, Unknown, Value } from "../../ui/format";
@@ -23,7 +23,7 @@ export function modelsPage({ app, frame, member, url }: PageContext): StreamedPa
     page: (
       <Page frame={frame} title="Models" current="/admin/models">
         <p class="lead">
-          The models of your accounts{isOwner && " and of other providers"}. Prices are in AI credits per million
+          The models of your accounts{isOwner && " and of other providers"}. Prices are in AI credits for a million (M)
           tokens; one credit is one US cent. Every model can be used by every API.
         </p>
         {haveOnlyAuto(app) && !app.config.current.autoWhenOnly && (
@@ -351,37 +351,32 @@ const abilityNames: Record<string, string> = {
   structuredOutputs: "structured output",
 };
 
-const isFree = ({ input, output }: { input: number | null; output: number | null }) => input === 0 && output === 0;
-
+/** In the words of every other place, and below them what these leave out. */
 function PriceOf({ model: { price }, now }: { model: ModelItem; now: number }): Markup {
   const { tokens, long, units, promotion } = price;
+  if (!tokens && units === null) return <Unknown />;
   const perMillion = (credits: number | null) =>
     credits === null ? "?" : significant((credits * 1_000_000) / (tokens?.per ?? 1_000_000));
-  // Lines break between the prices, never inside one.
-  const prices = ({ input, cached_input, output }: NonNullable<typeof long | typeof tokens>) => (
-    <>
-      <span class="num">{perMillion(input)} in</span> · <span class="num">{perMillion(cached_input)} cached</span> ·{" "}
-      <span class="num">{perMillion(output)} out</span>
-    </>
-  );
-  if (!tokens && units === null) return <Unknown />;
+  const words = priceInWords(price);
+  const inAndOut = ({ input, output }: NonNullable<typeof long | typeof tokens>) =>
+    `${perMillion(input)}/${perMillion(output)}`;
   return (
     <>
-      {tokens && <span>{isFree(tokens) ? "free" : prices(tokens)}</span>}
+      {words}
+      {tokens && words !== "free" && (
+        <small>
+          {!words.startsWith(inAndOut(tokens)) && `${inAndOut(tokens)} credits per M in/out, `}
+          {perMillion(tokens.cached_input)} cached
+        </small>
+      )}
       {long && (
         <small>
-          above {compact(long.above)}: {prices(long)}
+          above {compact(long.above)}: {inAndOut(long)}, {perMillion(long.cached_input)} cached
         </small>
       )}
       {price.boundary_unknown && (
         <small>the prices of long prompts: the upstream does not say from where on they apply</small>
       )}
-      {units !== null &&
-        (units === 0 ? (
-          !tokens && <span>free</span>
-        ) : (
-          <span class={["num", tokens !== null && "also"]}>{significant(units)} premium per request</span>
-        ))}
       {promotion && (
         <small>
           <span class="badge idle">promotion</span>{" "}
