@@ -1,5 +1,7 @@
 /** What other tests lean on in the demo: the forms of its answers, what it refuses, its faults, and what it lets a test see. */
+
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { version } from "../../package.json";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { anthropicKey } from "../../src/demo/anthropic";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
@@ -22,7 +24,7 @@ function open(options: DemoOptions = {}) {
 }
 
 const editor = {
-  "editor-version": "dragoman/0.1.0",
+  "editor-version": `dragoman/${version}`,
   "copilot-integration-id": "vscode-chat",
   "x-github-api-version": "2026-06-01",
 };

@@ -5,7 +5,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { version } from "../../package.json";
 import { openBrowser } from "./browser";
+import "./on-path";
 import { atTerminal } from "./terminal";
 
 const folder = join(import.meta.dir, "../../.github");
@@ -63,6 +65,8 @@ function movingPicture(all: [command: string, written: string][]): string {
     const wide = new RegExp(`(?<=^[^\\u001b]{${columns}})(?=.)`, "g");
     const lines = written
       .replaceAll("\r", "")
+      // A picture is not made again for each release.
+      .replaceAll(`dragoman ${version}`, "dragoman")
       .trim()
       .split("\n")
       .flatMap((line) => line.split(wide))
