@@ -31,7 +31,7 @@ describe("who serves", () => {
       expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
   });
 
-  test("free requests take turns", () => {
+  test("requests that cost nothing go to the accounts in turn", () => {
     const { pool } = threeAccounts();
     const firsts = Array.from({ length: 6 }, () => names(pool.candidates({ premium: false }))[0]!);
     expect(firsts).toEqual(["octo", "work", "plus", "octo", "work", "plus"]);
@@ -39,7 +39,7 @@ describe("who serves", () => {
     expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus", "octo"]);
   });
 
-  test("two accounts take turns too", () => {
+  test("two accounts that could both serve take turns", () => {
     const { octo, work, clock } = threeAccounts();
     const two = new Pool({ accounts: () => [octo, work], now: clock.now });
     const turn = () => names(two.candidates({ premium: false }));

@@ -54,7 +54,7 @@ describe("signing in by code", () => {
     expect(first!.headers).toMatchObject({ "user-agent": "dragoman/1.2.3", accept: "application/json" });
   });
 
-  test("declined in the browser", async () => {
+  test("a sign-in that is declined in the browser ends with a sentence that says so", async () => {
     demo.device.outcome = "access_denied";
     const error = await failureOf(begin().result);
     expect([error.details.code, error.message]).toEqual([

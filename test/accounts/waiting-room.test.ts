@@ -101,7 +101,7 @@ test("the number of those who wait is bounded: of all, of a member, and of bytes
   expect(room.count).toBe(3);
 });
 
-test("who hangs up frees the place", async () => {
+test("a request whose client hangs up while it waits frees its place", async () => {
   const { room, wait } = start();
   const caller = new AbortController();
   const gone = wait("a", { signal: caller.signal });

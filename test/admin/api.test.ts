@@ -99,7 +99,7 @@ describe("odd questions", () => {
     expect((await json("/api/admin/meta")).row_count).toBe(4);
   });
 
-  test("an id that is none is 404", async () => {
+  test("an id that no request has is answered with 404", async () => {
     for (const id of ["unknown", "%00", "..%2f..", "..%2f..%2fmeta", "x".repeat(8_000), "' OR 1=1"]) {
       const response = await fetch(`${proxy.url}/api/admin/requests/${id}`);
       expect([response.status, await response.json()]).toEqual([
@@ -219,7 +219,7 @@ describe("accounts", () => {
 });
 
 describe("requests", () => {
-  test("are pages, newest first", async () => {
+  test("the requests come in pages, the newest first", async () => {
     const first = await json("/api/admin/requests?limit=3");
     expect(first).toMatchObject({ has_more: true, next_cursor_id: 2 });
     expect(first.items.map(({ id }: { id: number }) => id)).toEqual([4, 3, 2]);

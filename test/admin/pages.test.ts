@@ -319,7 +319,7 @@ describe("signing in", () => {
     expect((await send(guarded, "/admin/sign-in", { token, next: "/admin" }, foreign)).status).toBe(403);
   });
 
-  test("counts wrong tokens by address", async () => {
+  test("wrong tokens are counted for each address by itself", async () => {
     const serve = handler(guarded.app, true);
     const server = { requestIP: () => ({ address: "192.0.2.7" }), timeout() {} } as unknown as Bun.Server<unknown>;
     const attempt = (sent: string) =>
@@ -428,7 +428,7 @@ describe("the config form", () => {
     expect(html).not.toContain(canary);
   });
 
-  test("sent as it is changes nothing", async () => {
+  test("the config form changes nothing when it is sent as it came", async () => {
     expect((await send(proxy, "/admin/config", form)).headers.get("location")).toBe("/admin/config?unchanged=1");
   });
 
@@ -764,7 +764,7 @@ describe("one request", () => {
 });
 
 describe("words and numbers", () => {
-  test("keep three digits that count", () => {
+  test("a number keeps the three digits that count", () => {
     expect([0, 0.0421, 4.214, 42.14, 4_214, 0.000_004].map(significant)).toEqual([
       "0",
       "0.042",
@@ -798,7 +798,7 @@ describe("words and numbers", () => {
     expect([0, 1, 3, 26, 101].map(niceTop)).toEqual([1, 1, 4, 40, 200]);
   });
 
-  test("every fixup has its sentence", async () => {
+  test("every fixup that a request can have is explained in a sentence", async () => {
     const named = new Set<string>();
     for (const file of new Bun.Glob("src/dialects/*/*.ts").scanSync(`${import.meta.dir}/../..`)) {
       const text = await Bun.file(`${import.meta.dir}/../../${file}`).text();

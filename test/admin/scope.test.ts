@@ -79,7 +79,7 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
     await provider[Symbol.asyncDispose]();
   });
 
-  test("is this and nothing else", () => {
+  test("a member's scope has the members that are listed here and no others", () => {
     expect(Object.getPrototypeOf(scope)).toBe(Object.prototype);
     const services = ["affinity", "auto", "billedPrices", "budgets", "cacheWatch", "copilot", "copilotCounter", "demo"];
     const more = ["drift", "exchangeMetrics", "heldBodies", "limits", "logger", "losses", "now", "sockets", "stopping"];

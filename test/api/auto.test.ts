@@ -69,7 +69,7 @@ describe("the lists", () => {
     expect(await listed("none")).not.toContain("auto");
   });
 
-  test("tokens can be counted for it", async () => {
+  test("tokens can be counted for the model auto", async () => {
     await using proxy = await withAccounts([student]);
     const messages = [{ role: "user", content: "hello" }];
     const counted = await proxy.post("/v1/messages/count_tokens", { model: "auto", messages });

@@ -181,7 +181,7 @@ describe("errors arrive as the package's own types, with the upstream's words", 
   });
 });
 
-test("the same with raw curl", async () => {
+test("raw curl gets the same stream as OpenAI's SDK", async () => {
   const body = JSON.stringify({ model: "claude-sonnet-4.6", stream: true, messages: ask("Hello") });
   const curl = Bun.spawn([
     "curl",

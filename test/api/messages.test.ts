@@ -239,7 +239,7 @@ describe.each(models)("on %s", (model) => {
     expect(JSON.stringify(sent())).toContain("Be brief.");
   });
 
-  test("a tool's failure is told", async () => {
+  test("the model hears that a tool failed", async () => {
     const messages = [
       { role: "user", content: "Go." },
       { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] },

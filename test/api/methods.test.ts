@@ -54,7 +54,7 @@ test.each([...methodsByPathOf(pageRoutes)])("the page %s by another method", asy
   }
 });
 
-test("what is no path stays 404", async () => {
+test("an address that does not exist is 404 with every method", async () => {
   for (const [method, path] of [
     ["POST", "/v1beta/models/gpt-5-mini:sing"],
     ["GET", "/v1beta/models/gpt-5-mini:sing"],

@@ -245,7 +245,7 @@ describe("the server answers as described", () => {
     expect(missing).toEqual(["GET /api/admin/live"]);
   });
 
-  test("a wrong content type of a body", async () => {
+  test("a body of the wrong content type is refused as described", async () => {
     for (const { path, reads, body } of adminRoutes.filter(({ method }) => method === "POST")) {
       expect(body ?? reads).toBeDefined();
       const response = await fetch(proxy.url + path.replace(/:\w+/, "x"), { method: "POST", body: "{}" });
@@ -254,7 +254,7 @@ describe("the server answers as described", () => {
     }
   });
 
-  test("an admin token that is missing", async () => {
+  test("a request without the admin token is refused as described", async () => {
     await using other = await startProxy({ adminAuth: "always", env: { ADMIN_TOKEN: "a-token-of-the-admin-1" } });
     for (const { method, path } of adminRoutes) {
       const response = await fetch(other.url + path.replace(/:\w+/, "x"), { method });

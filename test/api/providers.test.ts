@@ -375,7 +375,7 @@ describe("what fails at a provider", () => {
     ]);
   });
 
-  test("touches nothing of ours", async () => {
+  test("a failure of a provider touches no account of GitHub's", async () => {
     const before = JSON.stringify(proxy.app.accounts.map(({ state }) => state));
     for (const status of [401, 402, 403, 429, 500, 503])
       for (let time = 0; time < 6; time++) {
@@ -534,7 +534,7 @@ describe.each(["strict", "loose"])("Anthropic's own SDK over the provider %s", (
     expect((await client().messages.countTokens(asked)).input_tokens).toBeGreaterThan(0);
   });
 
-  test("reads a stream", async () => {
+  test("Anthropic's SDK reads a stream of the provider", async () => {
     const message = await client().messages.stream(asked).finalMessage();
     expect(message).toMatchObject({
       content: [{ type: "text", text: "Good day" }],

@@ -82,7 +82,7 @@ describe("a request", () => {
     expect(textOf(await client.ask(turn("Hello")))).not.toBe("");
   });
 
-  test("that is no JSON is an error", async () => {
+  test("a message that is no JSON is answered with an error", async () => {
     await using client = await openFrames(proxy.url);
     client.send(clientFrame("{nonsense"));
     expect(await client.next()).toMatchObject({

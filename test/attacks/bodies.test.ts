@@ -41,7 +41,7 @@ describe.each([
     expect(await response.json()).toBeObject();
   });
 
-  test("100,000 messages", async () => {
+  test("a request of 100,000 messages is answered", async () => {
     const response = await proxy.post(path, { ...good, messages: Array.from({ length: 100_000 }, () => hello) });
     expect(response.status).toBeLessThan(500);
     await response.arrayBuffer();

@@ -393,6 +393,6 @@ describe("a change of the config", () => {
   });
 });
 
-test("every dialect is in it", () => {
+test("the corpus has requests of every dialect", () => {
   expect(Object.keys(codecs).sort()).toEqual([...clientDialects].sort() as ClientDialect[]);
 });

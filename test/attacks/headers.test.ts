@@ -114,7 +114,7 @@ describe.each(calls)("%s", (path, endpoint, body) => {
     },
   );
 
-  test("nor with an error", async () => {
+  test("the upstream's cookies and credentials are not passed on with an error either", async () => {
     proxy.demo.intercept(endpoint, () =>
       Response.json(
         { error: { message: "no", code: "bad" } },

@@ -367,21 +367,24 @@ describe("calls", () => {
   );
 });
 
-test.each(["103 Early Hints", "101 Switching Protocols", "999 Odd"])("%s on the wire is no answer", async (line) => {
-  await using odd = await startRaw((socket) => {
-    if (line.startsWith("103"))
-      for (let turn = 0; turn < 1000; turn++) socket.write(`HTTP/1.1 ${line}\r\nlink: </a>\r\n\r\n`);
-    else socket.write(`HTTP/1.1 ${line}\r\ncontent-length: 0\r\n\r\n`);
-    if (line.startsWith("103")) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-  });
-  await using other = await startProxy({
-    config: { providers: { odd: { type: "anthropic", baseUrl: odd.url, apiKey: "key-of-the-provider" } } },
-  });
-  for (const stream of [true, false]) {
-    const response = await other.post("/odd/v1/messages", { model: "m", max_tokens: 5, stream, messages });
-    expect([stream, response.status]).toEqual([stream, 502]);
-  }
-});
+test.each(["103 Early Hints", "101 Switching Protocols", "999 Odd"])(
+  "an answer that begins with %s is told as a failure of the upstream",
+  async (line) => {
+    await using odd = await startRaw((socket) => {
+      if (line.startsWith("103"))
+        for (let turn = 0; turn < 1000; turn++) socket.write(`HTTP/1.1 ${line}\r\nlink: </a>\r\n\r\n`);
+      else socket.write(`HTTP/1.1 ${line}\r\ncontent-length: 0\r\n\r\n`);
+      if (line.startsWith("103")) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    });
+    await using other = await startProxy({
+      config: { providers: { odd: { type: "anthropic", baseUrl: odd.url, apiKey: "key-of-the-provider" } } },
+    });
+    for (const stream of [true, false]) {
+      const response = await other.post("/odd/v1/messages", { model: "m", max_tokens: 5, stream, messages });
+      expect([stream, response.status]).toEqual([stream, 502]);
+    }
+  },
+);
 
 test("an upstream that lists 100,000 models is known by 5,000, and names are only text", async () => {
   await using other = await startProxy();

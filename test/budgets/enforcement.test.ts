@@ -229,7 +229,7 @@ describe("scopes", () => {
     expect(file.trim().split("\n")).toHaveLength(2);
   });
 
-  test("a session has its own amount", async () => {
+  test("each session has an amount of its own where a budget is per session", async () => {
     await using proxy = await startProxy({ config: { budgets: [budget({ per: "session" })] } });
     const inSession = (id: string) =>
       fetch(`${proxy.url}/v1/chat/completions`, {

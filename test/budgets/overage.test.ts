@@ -34,7 +34,7 @@ test("an account in overage serves free models only, until the owner permits ove
   expect((await statusOf(premium)).status).toBe(200);
 });
 
-test("another account takes over", async () => {
+test("another account takes over where the first would be charged for overage", async () => {
   const [, second] = demoAccounts();
   await using proxy = await startProxy({ demo: { accounts: [inOverage(), second!] }, config: { neverOverage: true } });
   for (let at = 0; at < 3; at += 1) expect((await proxy.post("/v1/messages", premium)).status).toBe(200);

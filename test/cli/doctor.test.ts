@@ -53,7 +53,7 @@ function withoutPolicy({ demo }: Github) {
 }
 
 describe("when all is well", () => {
-  test("it says so, and exits with 0", async () => {
+  test("doctor says so and exits with 0 when all is well", async () => {
     await using github = scriptedGithub();
     withoutPolicy(github);
     github.signIn("octo-demo");
@@ -582,7 +582,7 @@ describe("clients and variables", () => {
     expect(await ofClient()).toBe("warn");
   });
 
-  test("variables that lead elsewhere", async () => {
+  test("doctor finds the environment variables that lead a client elsewhere", async () => {
     await using github = scriptedGithub();
     const port = freePort();
     const report = await examine(

@@ -177,7 +177,7 @@ describe("an end", () => {
     expect(await text).toMatch(/shutting down|cut/);
   });
 
-  test("an idle one ends, exit code 0", async () => {
+  test("an idle program ends with exit code 0 when it gets SIGTERM", async () => {
     await using command = run(demo);
     await command.ready();
     command.process.kill("SIGTERM");

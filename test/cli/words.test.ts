@@ -40,7 +40,7 @@ test("an option that turns something off does not say that it is on by default, 
   expect((await inProcess(["usage", "--help"])).stdout).toContain("{entitlement}");
 });
 
-test("one of a unit is not several", async () => {
+test("one of a unit is written in the singular", async () => {
   const { stderr } = await inProcess(["budget", "add", "small", "--limit", "1"]);
   expect(stderr).toContain("The budget small was added: 1 credit per month.");
 });

@@ -150,7 +150,7 @@ describe("JSON with comments", () => {
     expect(faultOf("json", text)).toBe(line);
   });
 
-  test.each([200, 1_000_000])("%d levels are refused", (levels) => {
+  test.each([200, 1_000_000])("JSON that is nested %d levels deep is refused", (levels) => {
     const deep = `{ "a": ${"[".repeat(levels)}${"]".repeat(levels)} }`;
     expect(() => readSettings("json", deep)).toThrow(/nested too deep/);
   });
@@ -211,7 +211,10 @@ describe("JSON lists", () => {
     fc.assert(fc.property(list, checkList), { numRuns: triesOf(300) });
   });
 
-  test.each(["", "[]", "[ ]\n", "// remark 1\n[\n]"])("no items yet: %j", checkList);
+  test.each(["", "[]", "[ ]\n", "// remark 1\n[\n]"])(
+    "a first item is added to a list that is written as %j",
+    checkList,
+  );
 
   test("an item is put in with the indentation of those before it", () => {
     const text = '[\n\t{\n\t\t"name": "a"\n\t} // mine\n]\n';

@@ -67,7 +67,7 @@ describe("two spellings", () => {
     anthropicApiKey: ["sk-one", "sk-two"],
   };
 
-  test("exist for these and no others", () => {
+  test("these variables have two spellings, and no others", () => {
     expect(pairs.map(([key]) => key!).sort()).toEqual(Object.keys(good).sort());
   });
 

@@ -181,12 +181,12 @@ describe("reading", () => {
       expect(() => readPrivate(path, 100)).toThrow(`${path} ${why}`);
   });
 
-  test("refuses what is not text", () => {
+  test("a file that is not text is refused", () => {
     writeFileSync(at("binary"), new Uint8Array([0xff, 0xfe, 0x00, 0x80]));
     expect(() => readPrivate(at("binary"), 100)).toThrow(`${at("binary")} is not readable text`);
   });
 
-  test.if(asRoot)("refuses a file of another user", () => {
+  test.if(asRoot)("a file that another user owns is refused", () => {
     writeFileSync(at("theirs"), "{}");
     chownSync(at("theirs"), 12_345, 12_345);
     expect(() => readPrivate(at("theirs"), 100)).toThrow("belongs to another user (uid 12345");

@@ -168,7 +168,7 @@ describe("several processes with one data folder", () => {
     expect(Object.keys(stored().modelAliases)).toHaveLength(count * rounds);
   });
 
-  test("what one changes holds for all", async () => {
+  test("what one process changes holds for all that share the data folder", async () => {
     await post(urls[0]!, { modelAliases: { everywhere: "gpt-5-mini" } });
     const ask = (url: string) =>
       fetch(`${url}/v1/chat/completions`, {

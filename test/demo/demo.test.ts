@@ -562,16 +562,19 @@ describe("a test can", () => {
     expect(demo.journal).toHaveLength(2);
   });
 
-  test.each(["long 100000", "silence 60", "slow-headers 60"])("hang up during [demo: %s]", async (directive) => {
-    const controller = new AbortController();
-    const answer = chat({ ...say(`[demo: ${directive}]`), stream: true }, { signal: controller.signal });
-    answer.catch(() => {});
-    await until(() => demo.open === 1, "the stream is open");
-    if (!directive.startsWith("slow")) await (await answer).body!.getReader().read();
-    controller.abort();
-    await until(() => demo.open === 0, "the stream is closed");
-    expect(demo.journal.at(-1)!.aborted).toBe(clock);
-  });
+  test.each(["long 100000", "silence 60", "slow-headers 60"])(
+    "a test can hang up while the demo does [demo: %s]",
+    async (directive) => {
+      const controller = new AbortController();
+      const answer = chat({ ...say(`[demo: ${directive}]`), stream: true }, { signal: controller.signal });
+      answer.catch(() => {});
+      await until(() => demo.open === 1, "the stream is open");
+      if (!directive.startsWith("slow")) await (await answer).body!.getReader().read();
+      controller.abort();
+      await until(() => demo.open === 0, "the stream is closed");
+      expect(demo.journal.at(-1)!.aborted).toBe(clock);
+    },
+  );
 
   test("count the requests that are open at a time", async () => {
     const ask = () => chat({ ...say("[demo: silence 0.05]"), stream: true });

@@ -66,16 +66,23 @@ describe.skipIf(process.platform === "win32" || !first || !nodes.node)("with an 
       ]);
     });
 
-    test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("passes on %s", async (signal) => {
-      // A shell may miss a signal that comes just before it waits.
-      const waits = `process.on("${signal}", () => process.exit(console.log("told") ?? 3)); console.log("ready"); setInterval(() => {}, 1000)`;
-      install(first!, `exec '${process.execPath}' -e '${waits}'`);
-      const child = launch(runtime!);
-      const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-      expect((await lines.read()).value).toBe("ready\n");
-      child.kill(signal);
-      expect([(await lines.read()).value, (await lines.read()).done, await child.exited]).toEqual(["told\n", true, 3]);
-    });
+    test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+      "the launcher passes %s on to the executable",
+      async (signal) => {
+        // A shell may miss a signal that comes just before it waits.
+        const waits = `process.on("${signal}", () => process.exit(console.log("told") ?? 3)); console.log("ready"); setInterval(() => {}, 1000)`;
+        install(first!, `exec '${process.execPath}' -e '${waits}'`);
+        const child = launch(runtime!);
+        const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+        expect((await lines.read()).value).toBe("ready\n");
+        child.kill(signal);
+        expect([(await lines.read()).value, (await lines.read()).done, await child.exited]).toEqual([
+          "told\n",
+          true,
+          3,
+        ]);
+      },
+    );
 
     test("ends by the signal that ended the executable", async () => {
       install(first!, "kill -TERM $$");
@@ -94,7 +101,7 @@ describe.skipIf(process.platform === "win32" || !first || !nodes.node)("with an 
 });
 
 describe.skipIf(process.platform === "win32" || !nodes.node)("without an executable, the launcher", () => {
-  test("lets this Bun run the bundle", async () => {
+  test("the launcher lets this Bun run the bundle where no executable is installed", async () => {
     place("node_modules/dragoman/dist/main.js", "console.log(process.argv.slice(2).join())");
     expect(await launch(nodes.bun, "a", "b").stdout.text()).toBe("a,b\n");
   });

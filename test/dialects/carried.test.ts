@@ -71,7 +71,7 @@ describe.each(others)("a Messages client's blocks for %s", (upstream) => {
     expect(dropped).toEqual(["container_upload"]);
   });
 
-  test("a document by its address", () => {
+  test("a document by its address is carried, and left out by name only for chat", () => {
     const { sent, dropped } = words({
       type: "document",
       title: "R",

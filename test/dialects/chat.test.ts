@@ -107,7 +107,7 @@ describe("what Copilot's streams and replies are like", () => {
       expect(meaningOf(decodeFrames(chat, out))).toEqual({ ...meaning, usage });
     });
 
-    test("needs no second fixup", () => {
+    test("a request that was fixed needs no second fixup", () => {
       const fixup = () => chat.fixStream(context, (name) => told.push(name));
       const told: string[] = [];
       const once = overWire(written(fixup(), run(readSse, [stream])));
@@ -340,7 +340,7 @@ describe("several replies to one request", () => {
       });
   });
 
-  test("stay apart in passthrough", () => {
+  test("several replies to one request stay apart when they are passed on", () => {
     const frames = [...stream, { data: "[DONE]" }];
     expect(
       written(
@@ -490,7 +490,7 @@ describe("a reply written for a chat client", () => {
     );
   });
 
-  test("an error answer is OpenAI's", () => {
+  test("an error is written in OpenAI's form", () => {
     const error = new ProxyError("not_found", "There is no such model.", { code: "model_not_found", param: "model" });
     expect(chat.encodeError(error, "r1")).toEqual({
       error: {

@@ -133,7 +133,7 @@ describe("what the upstream refuses of a request", () => {
     }
   });
 
-  test("has a folder for each rule", () => {
+  test("every rule has a folder of examples", () => {
     const shown = new Set(requests.flatMap((quirk) => (holds(quirk, "fixed.json") ? mendsOf(quirk) : [])));
     expect(Object.keys(rules).filter((name) => !shown.has(name))).toEqual([]);
   });

@@ -42,7 +42,8 @@ describe("effort", () => {
     ["nothing for thinking that is merely adaptive", gpt, { adaptive: true }, undefined],
   ])("is %s", (_, facts, reasoning, expected) => expect(effortOf(reasoning, facts)).toBe(expected));
 
-  test("is nothing without reasoning", () => expect(effortOf(undefined, gpt)).toBeUndefined());
+  test("no effort is sent for a request that asks for no reasoning", () =>
+    expect(effortOf(undefined, gpt)).toBeUndefined());
 });
 
 describe("budget", () => {

@@ -43,7 +43,7 @@ const passed = (frames: SseFrame[]): JsonObject[] => {
   return (last as { response: { output: JsonObject[] } }).response.output;
 };
 
-test("an index that was left out", () => {
+test("an index that the upstream left out is counted on", () => {
   const frames = [created, ...text(1, "m1", "Hello."), completed(message("m2", "Hello."))];
   expect(read(frames)).toEqual([{ kind: "text", text: "Hello." }]);
   expect(passed(frames)).toMatchObject([{ id: "m1" }]);

@@ -112,7 +112,7 @@ describe("a request passed through", () => {
     ]);
   });
 
-  test("a good one is not touched", () => {
+  test("a request without a fault is passed through as it came", () => {
     const body = request({ input: [message("user", "Hi.")], store: false, include: ["reasoning.encrypted_content"] });
     expect(responses.fixRequest(body, model)).toEqual({ set: {}, remove: [], fixups: [], dropped: [] });
   });
@@ -1197,7 +1197,7 @@ describe("a stream written", () => {
     expect(outputOf(events)).toMatchObject([{ content: [{ text: "A" }, { text: "B" }] }]);
   });
 
-  test("repeats what was asked", () => {
+  test("a stream's events repeat what the request asked for", () => {
     const members = {
       instructions: "Be brief.",
       tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} }, strict: false }],

@@ -64,7 +64,7 @@ describe("what the model sees", () => {
     expect(turns[2]!.parts[1]).toMatchObject({ id: "2", parts: [text("Nothing was found.")] });
   });
 
-  test("nothing changes without one", () => {
+  test("the model sees the client's tools unchanged when no server tool is offered", () => {
     const turns: Turn[] = [{ role: "user", parts: [text("Hi")] }];
     expect(asFunctionCalls(turns)).toBe(turns);
   });

@@ -70,7 +70,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     }
   });
 
-  test.concurrent("SIGPIPE is nobody's business", async () => {
+  test.concurrent("SIGPIPE ends nothing", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url, streams } = await fifty(command, "[demo: long 20] Hello");
     for (let turn = 0; turn < 3; turn++) command.process.kill("SIGPIPE");

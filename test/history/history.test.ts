@@ -503,7 +503,7 @@ describe.if(posix)("the files", () => {
   });
 });
 
-test("two instances share one file", () => {
+test("two stores that share one history file each see the rows of both", () => {
   const [one, two] = [open(), open()];
   fill(one, many(300));
   fill(two, many(300));

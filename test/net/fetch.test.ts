@@ -51,7 +51,7 @@ test("an unread body that breaks off causes no unhandled error", async () => {
 });
 
 describe("a call that fails says why, in words", () => {
-  test("refused, after one more try", async () => {
+  test("a connection that is refused is tried once more, and then told in words", async () => {
     using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     const { url } = holder;
     holder.stop(true);
@@ -61,12 +61,12 @@ describe("a call that fails says why, in words", () => {
     expect(retries).toHaveLength(1);
   });
 
-  test("a name that does not resolve", async () => {
+  test("a name that does not resolve is told in words", async () => {
     const error = await failure(callOut("https://nothing.invalid/", { ...call, limits: singleLimit(8000) }));
     expect(error).toMatchObject({ kind: "upstream", status: 502 });
   });
 
-  test("silence, at our own limit", async () => {
+  test("an upstream that stays silent is given up at our own limit", async () => {
     using server = await rawServer(() => {});
     const error = await failure(callOut(server.url, { ...call, limits: singleLimit(150) }));
     expect(error).toMatchObject({ kind: "timeout", status: 504, message: "The service did not answer within 0.15 s." });
@@ -329,7 +329,7 @@ describe("a body", () => {
     expect(await readStart(dripping, 64 * 1024, 50)).toBe("why");
   });
 
-  test("that is small comes whole", async () => {
+  test("a small body comes as a whole", async () => {
     expect(await readText(answerOf(new Response("hello").body), 10)).toBe("hello");
     expect((await readBody(answerOf(null), 10)).length).toBe(0);
   });

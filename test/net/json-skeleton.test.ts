@@ -130,7 +130,7 @@ describe("a skeleton", () => {
     }
   });
 
-  test("marks stay only where they may", () => {
+  test("texts are cut out only at the places where marks may stay", () => {
     const long = "x".repeat(3000);
     const body = { content: [long, { text: long, data: long }], other: long };
     const skeleton = skeletonOf(bytesOf(JSON.stringify(body)))!;

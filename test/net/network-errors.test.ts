@@ -105,7 +105,7 @@ describe("the hop that failed is named", () => {
 });
 
 describe("behind the proxy, the certificate is judged, and never waved through", () => {
-  test("signed by a company of its own", async () => {
+  test("a certificate that a company's own authority signed is refused, and the words say what to do", async () => {
     await using company = await startCompany();
     process.env.HTTPS_PROXY = company.url;
     expect((await failure()).message).toBe(

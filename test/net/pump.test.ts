@@ -59,7 +59,7 @@ function scene({
 }
 
 describe("a stream ends once, and truthfully", () => {
-  test("when the upstream is done", async () => {
+  test("a stream ends once when the upstream is done", async () => {
     const { body, upstream, outcomes } = scene();
     upstream.enqueue(text("one "));
     upstream.close();
@@ -75,7 +75,7 @@ describe("a stream ends once, and truthfully", () => {
     expect([outcomes, released()]).toEqual([["failed"], true]);
   });
 
-  test("when the upstream breaks", async () => {
+  test("a stream ends once, with an error, when the upstream breaks", async () => {
     const { body, upstream, outcomes } = scene();
     upstream.enqueue(text("one "));
     const reader = body.getReader();
@@ -102,7 +102,7 @@ describe("a stream ends once, and truthfully", () => {
     expect(released()).toBe(true);
   });
 
-  test("when the process stops", async () => {
+  test("a stream ends once, with an error, when the process stops", async () => {
     const { body, upstream, outcomes, stopping, released } = scene();
     upstream.enqueue(text("one "));
     const reader = body.getReader();

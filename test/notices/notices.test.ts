@@ -76,7 +76,7 @@ describe("conditions", () => {
     expect(proxy.lines.filter((line) => line.includes("Budget Month"))).toHaveLength(4);
   });
 
-  test("a budget that will not last", async () => {
+  test("a budget that will not last to its end is announced once", async () => {
     await using receiver = startReceiver();
     await using proxy = await startProxy({
       clock: { now: () => Date.parse("2026-11-05T00:00:00Z") },
@@ -160,7 +160,7 @@ describe("conditions", () => {
     expect(open().claim(["a", "b"])).toEqual([]);
   });
 
-  test("a restart sends nothing again", async () => {
+  test("a restart announces nothing a second time", async () => {
     await using receiver = startReceiver();
     const home = mkdtempSync(join(tmpdir(), "dragoman-notices-"));
     const config = { budgets, notices: { webhookUrl: receiver.url } };

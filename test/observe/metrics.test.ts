@@ -49,7 +49,7 @@ describe("what is counted", () => {
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
 
-  test("requests, by how they ended", async () => {
+  test("requests are counted by how they ended", async () => {
     const samples = await scrape(proxy.url);
     const requests = (labels: Record<string, string>) => valueIn(samples, "dragoman_requests_total", labels);
     expect(requests({})).toBe(8);
@@ -117,7 +117,7 @@ describe("what is counted", () => {
   });
 });
 
-test("open requests and streams", async () => {
+test("open requests and streams are counted while they run", async () => {
   await using proxy = await startProxy();
   const stream = await proxy.post("/v1/chat/completions", chat("[demo: silence 20] Hello", true));
   const full = proxy.post("/v1/chat/completions", chat("[demo: slow-headers 20] Hello")).catch(() => undefined);

@@ -221,7 +221,7 @@ describe("no other model is asked", () => {
     expect([callsTo(proxy, claudePath), callsTo(proxy, gptPath), mock.calls().length]).toEqual([0, 0, 0]);
   });
 
-  test("after the reply had begun", async () => {
+  test("no other model is asked after the reply had begun", async () => {
     await using proxy = await start();
     const begun = [
       'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}\n\n',
@@ -235,7 +235,7 @@ describe("no other model is asked", () => {
     expect([callsTo(proxy, gptPath), mock.calls().length]).toEqual([0, 0]);
   });
 
-  test("after the client has hung up", async () => {
+  test("no other model is asked after the client has hung up", async () => {
     await using proxy = await start();
     const leave = new AbortController();
     proxy.demo.intercept(claudePath, faults["529"]!);
@@ -312,7 +312,7 @@ describe("no other model is asked", () => {
     expect([seen.status, seen.headers.get("x-dragoman-model")]).toEqual([200, "ollama/rich"]);
   });
 
-  test("that the key may not use", async () => {
+  test("no model is asked that the key may not use", async () => {
     await using proxy = await start({
       auth: { apiKeys: [{ name: "ci", key: "k-ci-0123456789", models: ["claude-*"] }] },
     });

@@ -77,7 +77,7 @@ describe("the output of a tool of any kind is no person's turn", () => {
     expect(await byResponses(before, words, output)).toEqual(expected);
   });
 
-  test("the roles tool and function", async () => {
+  test("a message in the role of a tool or function is no person's turn", async () => {
     const results = [
       { role: "tool", tool_call_id: "c1", content: "done" },
       { role: "function", name: "f", content: "done" },

@@ -70,7 +70,7 @@ test("from a chat client to a Responses model", async () => {
   );
 });
 
-test("to a chat model they all go", async () => {
+test("all members of a request go to a chat model", async () => {
   await proxy.post("/v1/chat/completions", { model: "gpt-4.1", messages, tools });
   const sent = proxy.demo.journal.findLast(({ path }) => path === "/chat/completions")!;
   expect(JSON.parse(Buffer.from(sent.bytes).toString()).messages).toEqual(messages);

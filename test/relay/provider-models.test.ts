@@ -61,7 +61,7 @@ const hello = (model: string, more: object = {}) => ({
 
 describe.each([...dialects])("a client of %s", (dialect) => {
   describe.each(Object.entries(types))("and a provider of %s", (type, model) => {
-    test.each(["full", "stream"] as const)("runs a tool loop, %s", async (mode) => {
+    test.each(["full", "stream"] as const)("a client runs a tool loop on a provider's model, %s", async (mode) => {
       const client = clients[dialect](near.url, clientKey);
       const turn = { user: "What is the weather in Paris?" };
       const first = await client[mode]({ turns: [turn], tools: [weather] }, `${type}/${model}`);
@@ -111,7 +111,7 @@ describe("an OpenAI-compatible server that is not ours", () => {
     });
   });
 
-  test("embeds texts", async () => {
+  test("an OpenAI-compatible server that is not ours embeds texts", async () => {
     const openai = new OpenAI({ baseURL: `${near.url}/v1`, apiKey: clientKey, maxRetries: 0 });
     const { data, model } = await openai.embeddings.create({ model: "mock/nomic-embed-text", input: ["a", "b"] });
     expect(data.map(({ embedding }) => embedding)).toEqual([

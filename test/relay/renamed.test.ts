@@ -31,14 +31,17 @@ const replies: [path: string, upstream: string, model: string, body: object, ful
   ],
 ];
 
-test.each(replies)("a full reply at %s", async (path, upstream, model, body, full) => {
-  await using proxy = await startProxy();
-  const text = full.replace("NAME", "their-name-2026");
-  proxy.demo.intercept(upstream, () => new Response(text, { headers: { "content-type": "application/json" } }));
-  const response = await proxy.post(path, { model, ...body });
-  expect(await response.text()).toBe(full.replace("NAME", model));
-  expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("model-name");
-});
+test.each(replies)(
+  "a full reply at %s names the model that the client asked for",
+  async (path, upstream, model, body, full) => {
+    await using proxy = await startProxy();
+    const text = full.replace("NAME", "their-name-2026");
+    proxy.demo.intercept(upstream, () => new Response(text, { headers: { "content-type": "application/json" } }));
+    const response = await proxy.post(path, { model, ...body });
+    expect(await response.text()).toBe(full.replace("NAME", model));
+    expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("model-name");
+  },
+);
 
 test.each(replies.filter(([, , , , , event]) => event !== ""))(
   "the last event of a stream at %s",

@@ -62,7 +62,7 @@ describe("a row tells", () => {
     });
   });
 
-  test("what failed, with one sentence", async () => {
+  test("a row tells what failed in one sentence", async () => {
     await using proxy = await startProxy();
     await proxy.post("/v1/chat/completions", ask("Hello", { model: "nothing" }));
     await proxy.post("/v1/chat/completions", "{");
@@ -76,7 +76,7 @@ describe("a row tells", () => {
     expect(broken).toMatchObject({ http_status: 400, error_type: "invalid_request", client_model: null });
   });
 
-  test("whose turn it was, and why", async () => {
+  test("a row tells whose turn it was, and why", async () => {
     await using proxy = await startProxy();
     const call = {
       role: "assistant",

@@ -259,11 +259,11 @@ describe("each mark that dragoman makes", () => {
     }
   });
 
-  test("that is listed was among them", () => {
+  test("each mark in the list was seen in what dragoman makes", () => {
     expect(marksSentBack.map(({ name }) => name).filter((name) => !seen.has(name))).toEqual([]);
   });
 
-  test("is read where the list says", async () => {
+  test("each mark is read where the list says", async () => {
     for (const { reader } of marksSentBack)
       for (const file of reader.split(", "))
         expect([file, await Bun.file(`${import.meta.dir}/../../src/dialects/${file}`).exists()]).toEqual([file, true]);

@@ -223,7 +223,7 @@ describe("for the model", () => {
       reach(),
     );
 
-  test("a page is text, with its title", async () => {
+  test("the model gets a page as text with its title", async () => {
     const output = (await fetched(`${origin()}/page`, [person(`Read (${origin()}/page).`)])) as Json;
     expect(output.document).toMatchObject({ url: `${origin()}/page`, title: "Red & pandas" });
     expect(output.document.text).toContain("They are red.");
@@ -237,7 +237,7 @@ describe("for the model", () => {
     expect(short.document.text).toBe("ca…");
   });
 
-  test("what cannot be read has a code", async () => {
+  test("the model gets a code for a page that cannot be read", async () => {
     const page = `${origin()}/page`;
     const codeOf = async (url: unknown, turns: Turn[], offer?: object) =>
       ((await fetched(url, turns, offer)) as Json).code;
@@ -327,7 +327,7 @@ describe("through the proxy", () => {
     expect(streamed.content.map(({ type }) => type)).toEqual(full.content.map(({ type }) => type));
   });
 
-  test("it is off by default", async () => {
+  test("fetching pages is off by default", async () => {
     await using proxy = await startProxy();
     const answer = await proxy.post("/v1/messages", {
       ...ask,

@@ -170,7 +170,7 @@ test("a reply that is cut off in a call has no search", async () => {
 });
 
 describe("while a search runs", () => {
-  test("the client's hang-up ends it", async () => {
+  test("the client's hang-up ends a search that runs", async () => {
     await using proxy = await startProxy();
     const searches = holdSearches(proxy);
     const gone = new AbortController();
@@ -207,7 +207,7 @@ describe("while a search runs", () => {
     await until(() => searches.aborted === 2, "both searches are given up");
   });
 
-  test("the client gets keep-alives", async () => {
+  test("the client gets signs of life while a search runs", async () => {
     await using proxy = await startProxy();
     proxy.app.limits.keepAlive = 40;
     holdSearches(proxy);

@@ -190,14 +190,14 @@ describe.each(upstreams)("a Responses client on a model of %s", (upstream) => {
     ]);
   });
 
-  test("sends the search back", async () => {
+  test("the next request of the client may hold the search, and is answered", async () => {
     const first: Json = await openai.responses.create(ask());
     const input = [{ role: "user", content: wish }, ...first.output, { role: "user", content: "Thank you." }];
     const second = await openai.responses.create(ask({ input, store: false }));
     expect(second.status).toBe("completed");
   });
 
-  test("may have to search", async () => {
+  test("a model that is told to search does so", async () => {
     const forced: Json = await openai.responses.create(ask({ tool_choice: { type: "web_search" } }));
     expect(forced.output.map(({ type }: Json) => type)).toContain("web_search_call");
   });

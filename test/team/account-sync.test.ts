@@ -124,7 +124,7 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     expect((await server()).accountSync.cached(anna)).toEqual({ quota: { ...quota, at: 4_000 } });
   });
 
-  test("a new sign-in ends the state", async () => {
+  test("a new sign-in ends the state that another server gave the account", async () => {
     const [one, other] = await team(2);
     const account = { name: "failed", suspended: true, retryAt: 9e12, reason: "Blocked." } as const;
     const suspended = { account, models: {} };

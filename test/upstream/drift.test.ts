@@ -174,7 +174,9 @@ describe("what is counted", () => {
     expect(differencesIn(body, reply)).toEqual([]);
   });
 
-  test.each(["a{b", "a}b", "}"])("a shape like %s is an error", (text) => expect(() => shape(text)).toThrow());
+  test.each(["a{b", "a}b", "}"])("the text %s is refused as the description of a shape", (text) =>
+    expect(() => shape(text)).toThrow(),
+  );
 
   test.each([
     "rate_limited",

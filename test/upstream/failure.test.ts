@@ -209,7 +209,7 @@ describe("what a person reads", () => {
     expect(failure.error.details.code).toBe("context_length_exceeded");
   });
 
-  test("a gateway's page is not shown", () =>
+  test("the page of a gateway is not shown to the client", () =>
     expect(read(502, "<html><h1>evil</h1>").error.message).toBe("GitHub Copilot answered with status 502."));
   test("a retired API version says what to do", () =>
     expect(read(466, "no longer supported").error.message).toContain("upstreamHeaders"));

@@ -116,7 +116,7 @@ describeWith("systemd", "under systemd, for an ordinary user", () => {
     return reader;
   };
 
-  test("its log is in the journal", async () => {
+  test("the log of a systemd service is in the journal", async () => {
     const { code, stdout } = await manager.dragoman(["service", "logs", "--lines", "50"]);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`  Address   ${url}`)]);
   });
@@ -212,7 +212,7 @@ describe("launchd", () => {
     expect(String(content)).toStartWith('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE plist PUBLIC');
   });
 
-  test("the shown form hides secrets", () => {
+  test("the launchd file that is shown hides secrets", () => {
     expect((parsePlist(shown) as typeof plist).EnvironmentVariables).toEqual({
       HTTPS_PROXY: "http://[secret]@proxy.test:1",
       ADMIN_TOKEN: "[secret]",

@@ -114,7 +114,7 @@ test("an editor finds every part in it", async () => {
   await drive(program, { cwd: decoy.home, env: { PATH: process.env.PATH, HOME: decoy.home } });
 });
 
-test.if(process.platform === "linux")("process lists tell what runs", async () => {
+test.if(process.platform === "linux")("process lists show what runs under its name", async () => {
   const words = (await Bun.file(`/proc/${server.process.pid}/cmdline`).text()).split("\0");
   expect(words.join(" ")).toMatch(program.length === 1 ? /^dragoman start / : /main\.ts start /);
 });
