@@ -5,7 +5,7 @@ import type { ReplyContext } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyFailure } from "../hub/reply";
-import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
+import { frameWith, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
 import { errorFrame } from "./errors";
 
@@ -106,7 +106,7 @@ export class PassedChat extends PassedStream {
     if (type !== "chunk") return this.next.push(this.asEvent(frame));
     const unwanted = unwantedIn(json, this.context.usage);
     if (unwanted) this.report(unwanted);
-    else this.next.push(this.asEvent(frameOf(frame, this.withMembers(json))));
+    else this.next.push(this.asEvent(frameWith(frame, json, this.lacking(json))));
   }
 
   protected writeError(error: ReplyFailure): void {
@@ -117,23 +117,31 @@ export class PassedChat extends PassedStream {
     this.next.push(commentFrame("keep-alive"));
   }
 
-  /** The chunk with the members that strict clients require, and the model's requested name. */
-  private withMembers(chunk: JsonObject): JsonObject {
-    let fixed = chunk;
-    const set = (fixup: string, members: JsonObject) => {
-      this.report(fixup);
-      fixed = { ...fixed, ...members };
-    };
-    if (!Array.isArray(chunk.choices)) set("choices-field", { choices: [] });
+  /** The members that strict clients require and a chunk does not have, and the model's requested name. */
+  private lacking(chunk: JsonObject): JsonObject | undefined {
+    let set: JsonObject | undefined;
+    if (!Array.isArray(chunk.choices)) {
+      this.report("choices-field");
+      set = { choices: [] };
+    }
     if (!("created" in chunk)) {
-      this.#created ??= now();
-      set("created-field", { created: this.#created });
+      this.report("created-field");
+      set ??= {};
+      set.created = this.#created ??= now();
     }
     // The first chunk of Azure has "".
-    if (chunk.object !== "chat.completion.chunk") set("object-field", { object: "chat.completion.chunk" });
+    if (chunk.object !== "chat.completion.chunk") {
+      this.report("object-field");
+      set ??= {};
+      set.object = "chat.completion.chunk";
+    }
     const { model } = this.context;
-    if (typeof chunk.model === "string" && chunk.model !== "" && chunk.model !== model) set("model-name", { model });
-    return fixed;
+    if (typeof chunk.model === "string" && chunk.model !== "" && chunk.model !== model) {
+      this.report("model-name");
+      set ??= {};
+      set.model = model;
+    }
+    return set;
   }
 
   /** Copilot may end a stream with its error as bare JSON; clients read it only after `data:`. */

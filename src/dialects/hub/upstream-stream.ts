@@ -3,7 +3,7 @@
  * own API, for replies that are translated, passed on and collected. What reads its events knows of no quirks.
  */
 import { isObject } from "../../json";
-import { editedTo } from "../../net/json/json-edit";
+import { editedTo, withMembers } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, Codec, Collector, ReplyContext } from "../codec";
@@ -131,6 +131,14 @@ export function frameOf(frame: SseFrame, json: JsonObject, event = frame.event):
   const { data = "" } = frame;
   const edited = json === before || !isObject(before) ? data : editedTo(data, before, json);
   return event === undefined ? { data: edited } : { event, data: edited };
+}
+
+/** The frame of an event with some of its members set. */
+export function frameWith(frame: SseFrame, json: JsonObject, set: JsonObject | undefined): SseFrame {
+  if (!set) return frameOf(frame, json);
+  const { event, data } = frame;
+  const edited = json === frame.json && data !== undefined ? withMembers(data, json, set) : undefined;
+  return edited === undefined ? frameOf(frame, { ...json, ...set }) : { event, data: edited };
 }
 
 /** Reads the events of a normalized stream. */
@@ -262,10 +270,11 @@ function collecting(
 
 /** The reply, or an event of it, without Copilot's own fields, which strict clients do not expect. */
 export function withoutCopilot(object: JsonObject, report: ReportFixup): JsonObject {
-  const own = Object.keys(object).filter((key) => key.startsWith("copilot_"));
-  if (own.length === 0) return object;
+  let own: Set<string> | undefined;
+  for (const key in object) if (key.startsWith("copilot_")) own = (own ?? new Set()).add(key);
+  if (!own) return object;
   report("copilot-fields");
-  return omit(object, new Set(own)) ?? {};
+  return omit(object, own) ?? {};
 }
 
 /** The reply with the model's name as the client wrote it. */

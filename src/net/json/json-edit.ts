@@ -32,26 +32,37 @@ export function editMembers(text: string, set: Record<string, unknown>, remove: 
  * @param text The text from which `before` was parsed.
  */
 export function editedTo(text: string, before: Record<string, unknown>, after: Record<string, unknown>): string {
-  const found = editsFound(text, before, after);
-  if (found) return spliced(text, found);
+  const found = hasMembersOf(before, after) ? withMembers(text, before, after) : undefined;
+  if (found !== undefined) return found;
   const edits: Edit[] = [];
   editObject(text, text.indexOf("{"), before, after, edits);
   return spliced(text, edits);
 }
 
+function hasMembersOf(before: object, after: object): boolean {
+  for (const key in before) if (!Object.hasOwn(after, key)) return false;
+  return true;
+}
+
 /**
- * The edits where a search finds them: of top-level members that are no objects, and that nothing else in the text is called
- * like. A model's name in each event of a stream costs no reading of the event. Undefined where the text has to be read.
+ * The text with these members set, where a search finds them: at the top, no objects, and nothing else in the text is called
+ * like them. A model's name in each event of a stream costs no reading of the event.
+ * @param text The text from which `before` was parsed.
+ * @returns Undefined where the text has to be read.
  */
-function editsFound(text: string, before: Record<string, unknown>, after: Record<string, unknown>): Edit[] | undefined {
+export function withMembers(
+  text: string,
+  before: Record<string, unknown>,
+  set: Record<string, unknown>,
+): string | undefined {
   const end = text.lastIndexOf("}");
   // A name with an escaped letter is found under no name.
   if (isBlank(text.charCodeAt(end - 1)) || isEmpty(before) || text.includes("\\u00")) return undefined;
-  for (const key in before) if (!Object.hasOwn(after, key)) return undefined;
   const edits: Edit[] = [];
   let added = "";
-  for (const key in after) {
-    const [was, value] = [before[key], after[key]];
+  for (const key in set) {
+    const was = before[key];
+    const value = set[key];
     if (was === value) continue;
     if (!Object.hasOwn(before, key)) {
       const json = JSON.stringify(value);
@@ -69,7 +80,7 @@ function editsFound(text: string, before: Record<string, unknown>, after: Record
   }
   edits.sort((one, other) => one.start - other.start);
   if (added !== "") edits.push({ start: end, end, text: added });
-  return edits;
+  return spliced(text, edits);
 }
 
 const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
