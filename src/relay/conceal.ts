@@ -1,5 +1,5 @@
 /** Errors in the middle of a stream may repeat a credential of the owner. Only they are looked at: other frames pass unread. */
-import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
+import type { ReplyError } from "../dialects/hub/reply";
 import { isObject } from "../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
@@ -27,20 +27,20 @@ export function concealedFrame(frame: SseFrame, conceal: Conceal): SseFrame {
   return hasSecret ? jsonFrame(JSON.parse(shown), frame.event) : frame;
 }
 
-/**
- * Watches a stream for its error, so that the frames from there on hold no secret; the frames before pass unread.
- * @param events Gets the events of the stream.
- */
-export function concealing(conceal: Conceal, events: Sink<ReplyEvent>) {
-  let hasFailed = false;
-  return {
-    events: {
-      push(event: ReplyEvent) {
-        hasFailed ||= event.type === "error";
-        events.push(event);
-      },
-      end: () => events.end(),
-    },
-    frame: (frame: SseFrame): SseFrame => (hasFailed ? concealedFrame(frame, conceal) : frame),
-  };
+/** Frames on their way to `next`: from the error on, of which it is told, they hold no secret; those before pass unread. */
+export class ConcealedFrames implements Sink<SseFrame> {
+  hasFailed = false;
+
+  constructor(
+    private readonly conceal: Conceal,
+    private readonly next: Sink<SseFrame>,
+  ) {}
+
+  push(frame: SseFrame): void {
+    this.next.push(this.hasFailed ? concealedFrame(frame, this.conceal) : frame);
+  }
+
+  end(): void {
+    this.next.end();
+  }
 }

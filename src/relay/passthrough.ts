@@ -10,7 +10,7 @@ import { bodyText } from "../net/in/request-body";
 import { editedTo, editMembers } from "../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
-import { concealedFrame, concealing } from "./conceal";
+import { ConcealedFrames, concealedFrame } from "./conceal";
 import type { Exchange } from "./exchange";
 import { editIncoming } from "./incoming";
 import { BrokenReply } from "./respond";
@@ -137,9 +137,15 @@ export class PassedReply implements UpstreamReply {
   stages(answer: Answer, out: Sink<SseFrame>) {
     const { codec, context, running } = this;
     const { addFixup, conceal } = running.record;
-    const safe = concealing(conceal, { push: (event) => running.addEvent(event), end() {} });
-    const passed: Sink<SseFrame> = { push: (frame) => out.push(safe.frame(frame)), end: () => out.end() };
-    const client = codec.fixStream(context, addFixup, safe.events)(passed);
+    const safe = new ConcealedFrames(conceal, out);
+    const events: Sink<ReplyEvent> = {
+      push(event) {
+        safe.hasFailed ||= event.type === "error";
+        running.addEvent(event);
+      },
+      end() {},
+    };
+    const client = codec.fixStream(context, addFixup, events)(safe);
     const bytes = readFrames(answer, client);
     return { body: answer.body, bytes, client };
   }

@@ -142,6 +142,7 @@ export class RequestRecord {
 
   /** To be called with each piece of a stream that the client gets. */
   addSent(bytes: number): void {
+    this.markFirstByte();
     this.#state.sentBytes = (this.#state.sentBytes ?? 0) + bytes;
   }
 

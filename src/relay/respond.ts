@@ -122,7 +122,6 @@ export async function respondStream(
       take() {
         const output = out.take();
         if (!output) return undefined;
-        record.markFirstByte();
         record.addSent(output.length);
         return output;
       },

@@ -174,6 +174,8 @@ export class RunningRequest implements InFlightHandle {
 
   /** To be called with each event of the reply: it is recorded, and what it says of the account is kept. */
   addEvent(event: ReplyEvent): void {
+    // Nothing is known of a text but that it came.
+    if (event.type === "block-delta") return;
     this.record.addEvent(event);
     const account = this.#account;
     if (!account) return;

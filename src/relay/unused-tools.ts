@@ -7,7 +7,7 @@ import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
-import { concealing } from "./conceal";
+import { ConcealedFrames } from "./conceal";
 import type { PassedReply } from "./passthrough";
 import { type Answer, readFrames } from "./upstream-call";
 
@@ -62,15 +62,16 @@ export function streamUnused(
     /** The writer, which is given all events. */
     writer,
     bytes(events: Sink<ReplyEvent>): Sink<Uint8Array> {
-      const safe = concealing(conceal, events);
-      const unchanged: Sink<SseFrame> = {
-        push(frame) {
-          if (!isUsed()) out.push(safe.frame(frame));
+      const unchanged = new ConcealedFrames(conceal, { push: (frame) => void (isUsed() || out.push(frame)), end() {} });
+      const told: Sink<ReplyEvent> = {
+        push(event) {
+          unchanged.hasFailed ||= event.type === "error";
+          events.push(event);
         },
-        end() {},
+        end: () => events.end(),
       };
       const onFixup = (name: string) => void (isWritten || addFixup(name));
-      const stage = codec.fixStream(context, onFixup, safe.events)(unchanged);
+      const stage = codec.fixStream(context, onFixup, told)(unchanged);
       passed = stage;
       return readFrames(answer, {
         push(frame) {

@@ -6,6 +6,8 @@ import { asProxyError, ProxyError } from "../../errors";
 import type { ResponseBody } from "../out/body";
 import type { Sink } from "./stream";
 
+type HowEnded = "complete" | "failed" | "client-gone";
+
 export interface Chain {
   /** Where the upstream's bytes go in. */
   feed: Sink<Uint8Array>;
@@ -18,7 +20,7 @@ export interface Chain {
   /** Puts an error into the output. Does nothing when the reply's last event was sent. */
   fail(error: ProxyError): void;
   /** Called once, when nothing more will be sent. */
-  ended(how: "complete" | "failed" | "client-gone"): void;
+  ended(how: HowEnded): void;
 }
 
 interface Pumped {
@@ -37,98 +39,118 @@ interface PumpOptions {
 }
 
 export function pump(upstream: ResponseBody, chain: Chain, options: PumpOptions): Pumped {
-  const { keepAliveMs, clientGone } = options;
-  const begun = Promise.withResolvers<void>();
-  const signals = [upstream.signal, options.stopping];
-  let controller: ReadableStreamDefaultController<Uint8Array>;
+  const running = new Pump(upstream, chain, options);
+  return { begun: running.begun, body: new ReadableStream(running) };
+}
+
+/** The source of the client's stream, and what listens to the signals that end it. */
+class Pump {
+  readonly begun: Promise<void>;
+  readonly #begin: () => void;
+  readonly #upstream: ResponseBody;
+  readonly #chain: Chain;
+  readonly #options: PumpOptions;
+  #controller!: ReadableStreamDefaultController<Uint8Array>;
+  #watch: Timer | undefined;
   /** When the client was last sent something. */
-  let sentAt = performance.now();
-  let reading = false;
-  let isEnded = false;
+  #sentAt = performance.now();
+  #isReading = false;
+  #isEnded = false;
 
-  const body = new ReadableStream<Uint8Array>({
-    start(given) {
-      controller = given;
-    },
-    // Reads until there is output for the client, and only when the client reads.
-    async pull() {
-      while (!isEnded) {
-        let piece: Uint8Array | undefined;
-        reading = true;
-        try {
-          piece = await upstream.read();
-        } catch (cause) {
-          if (clientGone.aborted) end("client-gone");
-          else breakOff(new ProxyError("upstream", brokenSentence, { cause, code: "upstream_disconnected" }));
-          return;
-        } finally {
-          reading = false;
-        }
-        if (isEnded) return;
-        try {
-          if (piece) chain.feed.push(piece);
-          else chain.feed.end();
-        } catch (thrown) {
-          breakOff(asProxyError(thrown));
-          return;
-        }
-        const sent = send();
-        if (!piece || chain.isOver()) end("complete");
-        if (sent) return;
+  constructor(upstream: ResponseBody, chain: Chain, options: PumpOptions) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.begun = promise;
+    this.#begin = resolve;
+    this.#upstream = upstream;
+    this.#chain = chain;
+    this.#options = options;
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller;
+    this.#watch = setInterval(Pump.#keepAlive, this.#options.keepAliveMs / 4, this);
+    const signals = [this.#upstream.signal, this.#options.stopping];
+    for (const signal of signals) signal.addEventListener("abort", this, { once: true });
+    const target = signals.find(({ aborted }) => aborted);
+    if (target) this.handleEvent({ target });
+  }
+
+  /** Reads until there is output for the client, and only when the client reads. */
+  async pull(): Promise<void> {
+    while (!this.#isEnded) {
+      let piece: Uint8Array | undefined;
+      this.#isReading = true;
+      try {
+        piece = await this.#upstream.read();
+      } catch (cause) {
+        if (this.#options.clientGone.aborted) this.#end("client-gone");
+        else this.#breakOff(new ProxyError("upstream", brokenSentence, { cause, code: "upstream_disconnected" }));
+        return;
+      } finally {
+        this.#isReading = false;
       }
-    },
-    cancel: () => end("client-gone"),
-  });
-  const watch = setInterval(keepAlive, keepAliveMs / 4);
-  for (const signal of signals) signal.addEventListener("abort", stop, { once: true });
-  const aborted = signals.find(({ aborted }) => aborted);
-  if (aborted) stop({ target: aborted });
-  return { begun: begun.promise, body };
+      if (this.#isEnded) return;
+      try {
+        if (piece) this.#chain.feed.push(piece);
+        else this.#chain.feed.end();
+      } catch (thrown) {
+        this.#breakOff(asProxyError(thrown));
+        return;
+      }
+      const sent = this.#send();
+      if (!piece || this.#chain.isOver()) this.#end("complete");
+      if (sent) return;
+    }
+  }
 
-  function send(): boolean {
-    const output = chain.take();
+  cancel(): void {
+    this.#end("client-gone");
+  }
+
+  handleEvent({ target }: Pick<Event, "target">): void {
+    const { reason } = target as AbortSignal;
+    const shuttingDown = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
+    if (this.#options.clientGone.aborted) this.#end("client-gone");
+    else this.#breakOff(reason instanceof ProxyError ? reason : shuttingDown);
+  }
+
+  #send(): boolean {
+    const output = this.#chain.take();
     if (!output) return false;
-    sentAt = performance.now();
-    controller.enqueue(output);
-    begun.resolve();
+    this.#sentAt = performance.now();
+    this.#controller.enqueue(output);
+    this.#begin();
     return true;
   }
 
-  function end(how: "complete" | "failed" | "client-gone"): void {
-    if (isEnded) return;
-    isEnded = true;
-    clearInterval(watch);
-    for (const signal of signals) signal.removeEventListener("abort", stop);
-    upstream.cancel();
-    chain.ended(how);
-    begun.resolve();
-    if (how !== "client-gone") controller.close();
+  #end(how: HowEnded): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    clearInterval(this.#watch);
+    for (const signal of [this.#upstream.signal, this.#options.stopping]) signal.removeEventListener("abort", this);
+    this.#upstream.cancel();
+    this.#chain.ended(how);
+    this.#begin();
+    if (how !== "client-gone") this.#controller.close();
   }
 
-  function breakOff(error: ProxyError): void {
-    if (isEnded) return;
-    chain.fail(error);
-    send();
-    end("failed");
+  #breakOff(error: ProxyError): void {
+    if (this.#isEnded) return;
+    this.#chain.fail(error);
+    this.#send();
+    this.#end("failed");
   }
 
-  function keepAlive(): void {
+  static #keepAlive(pump: Pump): void {
     const now = performance.now();
     // While the client does not read, nothing is read from the upstream, and the client needs no keep-alive.
-    if (!reading || now - sentAt < keepAliveMs) return;
-    sentAt = now;
-    begun.resolve();
-    if ((controller.desiredSize ?? 0) <= 0) return;
-    chain.keepAlive();
-    const output = chain.take();
-    if (output) controller.enqueue(output);
-  }
-
-  function stop({ target }: Pick<Event, "target">): void {
-    const { reason } = target as AbortSignal;
-    const shuttingDown = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
-    if (clientGone.aborted) end("client-gone");
-    else breakOff(reason instanceof ProxyError ? reason : shuttingDown);
+    if (!pump.#isReading || now - pump.#sentAt < pump.#options.keepAliveMs) return;
+    pump.#sentAt = now;
+    pump.#begin();
+    if ((pump.#controller.desiredSize ?? 0) <= 0) return;
+    pump.#chain.keepAlive();
+    const output = pump.#chain.take();
+    if (output) pump.#controller.enqueue(output);
   }
 }
 

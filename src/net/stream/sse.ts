@@ -26,34 +26,67 @@ const frameLimit = 16 * 1024 * 1024;
  * A tail without a blank line is a frame only if its data is whole JSON; otherwise the stream was cut inside it.
  * @throws ProxyError `upstream` when a frame grows past {@link frameLimit}.
  */
-export function readSse(next: Sink<SseFrame>): Sink<Uint8Array> {
-  const decoder = new TextDecoder(); // it also drops a byte order mark
-  const held = heldBytes();
-  return {
-    push(chunk) {
-      const buffer = held.with(chunk);
-      // A large frame is not searched again with each of its chunks.
-      if (buffer !== chunk && !mayEnd(buffer, chunk)) return held.keep(buffer, 0);
-      // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
-      const text = latin1(buffer);
-      const ascii = isAscii(buffer);
-      const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
-      let start = 0;
-      while (start < text.length) {
-        const end = frameEnd(text, start);
-        if (end === -1) break;
-        const bytes = part(buffer, start, end);
-        next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
-        start = end;
-      }
-      held.keep(buffer, start);
-    },
-    end() {
-      const tail = readFrame(decoder.decode(held.rest()), undefined);
-      if (tail.data === "[DONE]" || jsonOf(tail) !== undefined) next.push(tail);
-      next.end();
-    },
-  };
+export const readSse = (next: Sink<SseFrame>): Sink<Uint8Array> => new SseReader(next);
+
+const noBytes = new Uint8Array(0);
+const decoder = new TextDecoder(); // it also drops a byte order mark
+
+class SseReader implements Sink<Uint8Array> {
+  readonly #next: Sink<SseFrame>;
+  /** The bytes of an incomplete frame are at its beginning; it doubles, so that a large frame is not copied with each chunk. */
+  #buffer = noBytes;
+  #held = 0;
+
+  constructor(next: Sink<SseFrame>) {
+    this.#next = next;
+  }
+
+  push(chunk: Uint8Array): void {
+    const buffer = this.#held === 0 ? chunk : this.#heldWith(chunk);
+    // A large frame is not searched again with each of its chunks.
+    if (buffer !== chunk && !mayEnd(buffer, chunk)) return void this.#keep(buffer, 0);
+    // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
+    const text = latin1(buffer);
+    const ascii = isAscii(buffer);
+    const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
+    let start = 0;
+    while (start < text.length) {
+      const end = frameEnd(text, start);
+      if (end === -1) break;
+      const bytes = part(buffer, start, end);
+      this.#next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
+      start = end;
+    }
+    this.#keep(buffer, start);
+  }
+
+  end(): void {
+    const tail = readFrame(decoder.decode(this.#buffer.subarray(0, this.#held)), undefined);
+    if (tail.data === "[DONE]" || jsonOf(tail) !== undefined) this.#next.push(tail);
+    this.#next.end();
+  }
+
+  #heldWith(chunk: Uint8Array): Uint8Array {
+    const length = this.#held + chunk.length;
+    if (length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, Math.min(2 * this.#held, frameLimit)));
+      larger.set(this.#buffer.subarray(0, this.#held));
+      this.#buffer = larger;
+    }
+    this.#buffer.set(chunk, this.#held);
+    this.#held = length;
+    return this.#buffer.subarray(0, length);
+  }
+
+  /** Keeps the bytes from `start` on. */
+  #keep(whole: Uint8Array, start: number): void {
+    const length = whole.length - start;
+    if (length > frameLimit) throw new ProxyError("upstream", "The upstream sent an event of over 16 MiB.");
+    if (start === 0 && this.#held > 0) return;
+    // A new buffer, because frames that were already pushed may still refer to the old one.
+    if (length > 0) this.#buffer = new Uint8Array(whole.subarray(start));
+    this.#held = length;
+  }
 }
 
 /** Whether the frame at the buffer's start may end in its last chunk, that is, whether one line end follows another. */
@@ -67,7 +100,7 @@ const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(
 const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
   start === 0 && end === buffer.length ? buffer : buffer.subarray(start, end);
 
-/** The frame's data as JSON, parsed once and cached; undefined when it is not JSON. */
+/** The frame's data as JSON, parsed at the first call; undefined when it is not JSON, which is found out with each call. */
 export function jsonOf(frame: SseFrame): unknown {
   frame.json ??= frame.data === undefined ? undefined : parseWithSource(frame.data);
   return frame.json;
@@ -84,57 +117,51 @@ export const rawFrame = (text: string): SseFrame => ({ bytes: encoder.encode(tex
 /** A comment frame: it keeps a connection alive, and clients ignore it. */
 export const commentFrame = (text: string): SseFrame => rawFrame(`: ${text}\n\n`);
 
-/** Adjacent pieces in the same memory. */
-interface Run {
-  first: Uint8Array;
-  length: number;
-}
-
 /** Frames to bytes, batched: `take` returns all that was pushed since the last call as one piece; adjacent unchanged frames are not copied. */
-export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefined } {
-  let pieces: Uint8Array[] = [];
-  let text = "";
-  let run: Run | undefined;
+export const gatherFrames = (): Sink<SseFrame> & { take(): Uint8Array | undefined } => new FrameGatherer();
 
-  const flushText = () => {
-    if (text) pieces.push(encoder.encode(text));
-    text = "";
-  };
-  const flushRun = () => {
-    if (run) {
-      const { first, length } = run;
-      pieces.push(length === first.length ? first : new Uint8Array(first.buffer, first.byteOffset, length));
+class FrameGatherer implements Sink<SseFrame> {
+  #pieces: Uint8Array[] = [];
+  /** After the pieces: either a text, or adjacent frames in the same memory. */
+  #text = "";
+  #first: Uint8Array | undefined;
+  #length = 0;
+
+  push(frame: SseFrame): void {
+    const { bytes } = frame;
+    const first = this.#first;
+    if (first && bytes && isNext(bytes, first, this.#length)) {
+      this.#length += bytes.length;
+      return;
     }
-    run = undefined;
-  };
+    if (first || (bytes && this.#text)) this.#pieces.push(this.#takeLast()!);
+    if (bytes) {
+      this.#first = bytes;
+      this.#length = bytes.length;
+    } else this.#text += frameText(frame);
+  }
 
-  return {
-    push(frame) {
-      const { bytes } = frame;
-      if (!bytes) {
-        flushRun();
-        text += frameText(frame);
-      } else if (run && isNext(bytes, run)) {
-        run.length += bytes.length;
-      } else {
-        flushText();
-        flushRun();
-        run = { first: bytes, length: bytes.length };
-      }
-    },
-    end() {},
-    take() {
-      flushText();
-      flushRun();
-      const taken = pieces;
-      pieces = [];
-      return taken.length < 2 ? taken[0] : Buffer.concat(taken);
-    },
-  };
+  end(): void {}
+
+  take(): Uint8Array | undefined {
+    const last = this.#takeLast();
+    const pieces = this.#pieces;
+    if (pieces.length === 0) return last;
+    this.#pieces = [];
+    return Buffer.concat(last ? [...pieces, last] : pieces);
+  }
+
+  #takeLast(): Uint8Array | undefined {
+    const [text, first, length] = [this.#text, this.#first, this.#length];
+    this.#text = "";
+    this.#first = undefined;
+    if (!first) return text ? encoder.encode(text) : undefined;
+    return length === first.length ? first : new Uint8Array(first.buffer, first.byteOffset, length);
+  }
 }
 
 /** Called from the second piece on only: the first access to an array's `buffer` costs more than the rest of a frame's work. */
-const isNext = (bytes: Uint8Array, { first, length }: Run): boolean =>
+const isNext = (bytes: Uint8Array, first: Uint8Array, length: number): boolean =>
   first.buffer === bytes.buffer && first.byteOffset + length === bytes.byteOffset;
 
 const encoder = new TextEncoder();
@@ -143,40 +170,6 @@ function frameText(frame: SseFrame): string {
   const event = frame.event === undefined ? "" : `event: ${frame.event}\n`;
   const data = frame.data === undefined ? "" : `data: ${frame.data.replaceAll("\n", "\ndata: ")}\n`;
   return `${event}${data}\n`;
-}
-
-/** The bytes of an incomplete frame, in a buffer that doubles, so that a large frame is not copied with each chunk. */
-function heldBytes() {
-  let buffer: Uint8Array = new Uint8Array(0);
-  let length = 0;
-  return {
-    /** The held bytes followed by the chunk. */
-    with(chunk: Uint8Array): Uint8Array {
-      if (length === 0) return chunk;
-      if (length + chunk.length > buffer.length) {
-        const larger = Buffer.allocUnsafe(Math.max(length + chunk.length, Math.min(2 * length, frameLimit)));
-        larger.set(buffer.subarray(0, length));
-        buffer = larger;
-      }
-      buffer.set(chunk, length);
-      length += chunk.length;
-      return buffer.subarray(0, length);
-    },
-    /** Keeps the bytes from `start` on. */
-    keep(whole: Uint8Array, start: number) {
-      if (whole.length - start > frameLimit)
-        throw new ProxyError("upstream", "The upstream sent an event of over 16 MiB.");
-      if (start === 0 && length > 0) return;
-      if (start === whole.length) {
-        length = 0;
-        return;
-      }
-      // A new buffer, because frames that were already pushed may still refer to the old one.
-      length = whole.length - start;
-      buffer = new Uint8Array(whole.subarray(start));
-    },
-    rest: () => buffer.subarray(0, length),
-  };
 }
 
 function lineFeedFrameEnd(text: string, start: number): number {
