@@ -19,15 +19,17 @@ const sceneSeconds = 6;
 const { browser, why } = await openBrowser();
 if (!browser) throw new Error(why);
 const home = mkdtempSync(join(tmpdir(), "dragoman-"));
-const colours = { FORCE_COLOR: "1" };
-await using demo = atTerminal(["start", "--demo"], colours, home, columns);
+// It is five in the afternoon somewhere: by then the past of the demo has something of everything.
+const west = ((new Date().getUTCHours() - 17 + 36) % 24) - 12;
+const shell = { FORCE_COLOR: "1", TZ: `Etc/GMT${west < 0 ? "" : "+"}${west}` };
+await using demo = atTerminal(["start", "--demo"], shell, home, columns);
 await demo.shows("shows what happens.");
 const banner = demo.written();
 await demo.shows("plus-demo is cooling down");
 const url = /Address\s+(\S+)/.exec(demo.screen())![1]!;
 for (const [name, path, height] of [
   ["overview", "/admin", 1_430],
-  ["requests", "/admin/requests?limit=25", 1_010],
+  ["requests", "/admin/requests", 1_010],
 ] as const) {
   const page = await browser.newPage({ viewport: { width: 1_280, height } });
   await page.goto(url + path, { waitUntil: "load" });
@@ -38,7 +40,7 @@ await browser.close();
 
 const scenes: [command: string, written: string][] = [["start --demo", banner]];
 for (const command of ["connect claude-code --write", "status"]) {
-  await using said = atTerminal(command.split(" "), colours, home, columns);
+  await using said = atTerminal(command.split(" "), shell, home, columns);
   await said.exited;
   scenes.push([command, said.written()]);
 }
