@@ -128,6 +128,7 @@ test("of 200,000 rows of two weeks, each page and each sum that the admin pages 
       entry({
         ...{ request_id: `row-${at}`, started_at_ms: now - Math.floor((1 - at / count) * days * dayMs), ...failed },
         ...{ account_id: at % 3 ? "ada" : "bob", client_name: `client-${at % 4}`, upstream_model: `model-${at % 5}` },
+        ...{ key_name: `key-${at % 3}`, project: `project-${at % 2}`, prompt: `prompt-${Math.floor(at / 8)}` },
         ...{ session: `session-${Math.floor(at / 30)}`, cached_tokens: at % 7, duration_ms: (at * 37) % 60_000 },
       }),
     );
@@ -138,9 +139,20 @@ test("of 200,000 rows of two weeks, each page and each sum that the admin pages 
   await history.prune();
   const week = { from_ms: now - 7 * dayMs };
   const questions: [string, () => unknown][] = [
-    ...([{}, { path: "/rare" }, { has_error: true }, { client_name: "nobody" }] as const).map(
-      (filters): [string, () => unknown] => [`page of ${JSON.stringify(filters)}`, () => history.list(filters, 50)],
-    ),
+    ...(
+      [
+        {},
+        { path: "/rare" },
+        { has_error: true },
+        { client_name: "nobody" },
+        { key_name: "key-1", project: "project-1" },
+        { prompt: "prompt-777" },
+      ] as const
+    ).map((filters): [string, () => unknown] => [
+      `page of ${JSON.stringify(filters)}`,
+      () => history.list(filters, 50),
+    ]),
+    ["prompts", () => history.prompts({ project: "project-1" }, 25)],
     ["totals", () => history.totals({})],
     ["totals of failures", () => history.totals({ has_error: true, client_name: "client-1" })],
     ["by day and model", () => history.statistics({}, ["day", "upstream_model"])],
