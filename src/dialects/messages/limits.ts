@@ -48,6 +48,7 @@ export function cacheLimit(body: JsonObject): JsonObject | undefined {
     marks++;
     return holder;
   });
+  if (marks <= maxCacheMarks) return undefined;
   return eachMark(body, (holder) => (marks-- > maxCacheMarks ? without(holder, ["cache_control"]) : holder));
 }
 

@@ -131,9 +131,28 @@ export function toolIds(body: JsonObject): JsonObject | undefined {
   );
 }
 
+/**
+ * Whether each call has one result at the beginning of the message after it, and no result is without a call: as in nearly
+ * all histories, which the three rules below leave as they are.
+ */
+function arePaired(messages: JsonObject[]): boolean {
+  const open = new Set<unknown>();
+  for (const { role, content } of messages) {
+    let mayAnswer = role !== "assistant";
+    for (const { type, id, tool_use_id } of objectsIn(content))
+      if (type === "tool_result") {
+        if (!mayAnswer || !open.delete(tool_use_id)) return false;
+      } else if (role === "assistant" && type === "tool_use") open.add(id);
+      else mayAnswer = false;
+    if (role !== "assistant" && open.size > 0) return false;
+  }
+  return open.size === 0;
+}
+
 /** Results must come first in the message after their calls: late results are moved there. */
 export function toolResultOrder(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
+  if (arePaired(messages)) return undefined;
   const resultOf = resultFinder(messages);
   const moved = new Set<JsonObject>();
   const brought = new Map<number, JsonObject[]>();
@@ -218,6 +237,7 @@ function historiesOf(messages: JsonObject[]): Map<unknown, CallHistory> {
 /** A call without a result, for example after an interruption, gets a result that says so. */
 export function missingToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
+  if (arePaired(messages)) return undefined;
   const missing = (index: number) => {
     const calls = callsBefore(messages, index);
     if (calls.length === 0) return [];
@@ -246,6 +266,7 @@ const placeholder = (id: unknown): JsonObject => ({
  */
 export function orphanToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
+  if (arePaired(messages)) return undefined;
   const after = mapped(messages, (message, index) => {
     const content = objectsIn(message.content);
     if (!content.some((block) => block.type === "tool_result")) return message;

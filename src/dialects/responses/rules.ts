@@ -47,10 +47,7 @@ export const rules: Record<string, RuleRow> = {
   "repeated-call-ids": ["function_call", "custom_tool_call", onList("input", repeatedCallIds)],
   "own-searches": ["web_search_call", onList("input", ownSearches)],
   "call-pairs": [...Object.keys(pairs), onList("input", callPairs)],
-  "call-namespace": [
-    ...["function_call", "custom_tool_call"],
-    onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools)),
-  ],
+  "call-namespace": ["namespace", onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools))],
   "item-ids": ["id", (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item))],
   "repeated-item-ids": ["id", onList("input", repeatedItemIds)],
   "message-metadata": [clientMetadata, (body) => eachItem(body, (item) => without(item, clientMetadata))],
