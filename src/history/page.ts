@@ -3,7 +3,7 @@ import type { Row } from "./entry";
 import type { Filters } from "./filters";
 import { hourOf, piecesOf } from "./pieces";
 import { nearestView } from "./rollup";
-import { and, boundsOf, conditionsOf, Parameters, rowConditions, type Source } from "./sql";
+import { and, boundsOf, conditionsOf, Parameters, rowConditions, type Source, where } from "./sql";
 
 /** The newest first. */
 export interface HistoryPage {
@@ -45,8 +45,10 @@ async function newestRows(
   wanted: number,
   cursor: number,
 ): Promise<Row[]> {
-  // Without filters each row passes.
-  if (Object.values(filters).every((value) => value === undefined)) return allBefore(source, selected, cursor, wanted);
+  // Without filters each row passes, and with most filters many do.
+  const isAny = Object.values(filters).every((value) => value === undefined);
+  const newest = await among(source, selected, filters, { cursor, count: isAny ? wanted : firstLook, wanted });
+  if (isAny || newest.length === wanted) return newest;
   const ranges = (await rangesOf(source, filters)).filter(({ first }) => first < cursor);
   ranges.sort((one, other) => other.last - one.last);
   for (let enough = wanted; ; enough *= 4) {
@@ -61,11 +63,21 @@ async function newestRows(
   }
 }
 
-async function allBefore({ dialect, rows }: Source, selected: string, cursor: number, limit: number): Promise<Row[]> {
+/** Rows that are read before it is asked where others may be. */
+const firstLook = 1_000;
+
+/** Of so many rows before the cursor those that pass. */
+async function among(
+  { dialect, rows }: Source,
+  selected: string,
+  filters: Filters,
+  { cursor, count, wanted }: { cursor: number; count: number; wanted: number },
+): Promise<Row[]> {
   const parameters = new Parameters(dialect);
   return rows<Row>(
-    `SELECT ${selected} FROM ${dialect.tables.requests} AS each WHERE id < ${parameters.number(cursor)}
-      ORDER BY each.id DESC LIMIT ${limit}`,
+    `SELECT ${selected} FROM (SELECT * FROM ${dialect.tables.requests} WHERE id < ${parameters.number(cursor)}
+        ORDER BY id DESC LIMIT ${count}) AS each
+      ${where(rowConditions(filters, parameters))} ORDER BY each.id DESC LIMIT ${wanted}`,
     parameters.values,
   );
 }
@@ -106,14 +118,14 @@ async function rangesOf(source: Source, filters: Filters): Promise<Range[]> {
   const parameters = new Parameters(dialect);
   const [first, last, requests] = ["min(first_id)", "max(last_id)", "sum(requests)"].map(dialect.number);
   const [firstRow, lastRow] = ["min(id)", "max(id)"].map(dialect.number);
+  const named = and(conditionsOf(filters, parameters, "cells", names));
+  const cells = `hour BETWEEN first_ms AND last_ms AND each.length = 1 AND view = ${view}${named}`;
   return await source.rows<Range>(
     `SELECT ${first} AS first, ${last} AS last, ${requests} AS requests
-        FROM ${dialect.pieces(parameters.json(pieces.periods))} AS piece CROSS JOIN ${dialect.tables.rollup} AS each
-        WHERE hour BETWEEN first_ms AND last_ms AND each.length = 1 AND view = ${view}${and(conditionsOf(filters, parameters, "cells", names))}
-        GROUP BY hour
+        ${dialect.within(parameters.pieces(pieces.periods), dialect.tables.rollup, cells)} GROUP BY hour
       UNION ALL SELECT ${firstRow} AS first, ${lastRow} AS last, 0 AS requests
-        FROM ${dialect.pieces(parameters.json(pieces.times))} AS piece CROSS JOIN ${dialect.tables.requests} AS each
-        WHERE started_at_ms BETWEEN first_ms AND last_ms GROUP BY first_ms`,
+        ${dialect.within(parameters.pieces(pieces.times), dialect.tables.requests, "started_at_ms BETWEEN first_ms AND last_ms")}
+        GROUP BY first_ms`,
     parameters.values,
   );
 }
@@ -126,10 +138,10 @@ async function rowsIn(
   limit: number,
 ): Promise<Row[]> {
   const parameters = new Parameters(dialect);
-  const list = dialect.pieces(parameters.json(ids.map(([first, last]) => [first, last, 0])));
+  const list = parameters.pieces(ids.map(([first, last]) => [first, last, 0]));
+  const conditions = `id BETWEEN first_ms AND last_ms${and(rowConditions(filters, parameters))}`;
   return rows<Row>(
-    `SELECT ${selected} FROM ${list} AS piece CROSS JOIN ${dialect.tables.requests} AS each
-      WHERE id BETWEEN first_ms AND last_ms${and(rowConditions(filters, parameters))} ORDER BY each.id DESC LIMIT ${limit}`,
+    `SELECT ${selected} ${dialect.within(list, dialect.tables.requests, conditions, limit)} ORDER BY each.id DESC LIMIT ${limit}`,
     parameters.values,
   );
 }

@@ -122,8 +122,7 @@ async function hoursWithRows(
   const parameters = new Parameters(dialect);
   const found = await rows<{ hour: number }>(
     `SELECT DISTINCT ${dialect.number(`started_at_ms / ${hourMs}`)} AS hour
-      FROM ${dialect.pieces(parameters.json(gaps.times))} AS piece
-      CROSS JOIN ${dialect.tables.requests} AS requests WHERE started_at_ms BETWEEN first_ms AND last_ms`,
+      ${dialect.within(parameters.pieces(gaps.times), dialect.tables.requests, "started_at_ms BETWEEN first_ms AND last_ms")}`,
     parameters.values,
   );
   const hours = complete.filter(({ length }) => length === 1);

@@ -13,8 +13,13 @@ export interface Dialect {
   text(value: string): string;
   /** The values of a parameter that is a JSON array of texts. */
   texts(parameter: string): string;
-  /** A table of a parameter that is a JSON array of arrays: columns `first_ms`, `last_ms`, `span` and `length`. */
-  pieces(parameter: string): string;
+  /**
+   * The end of a SELECT, from `FROM` on: the rows `each` of a table for each `piece` of a list, whose members are the columns
+   * `first_ms`, `last_ms`, `span` and `length`. The table is read for one piece after the other.
+   * @param conditions Between `each` and `piece`, and others.
+   * @param most Of the newest rows that are needed, for each piece: all without it.
+   */
+  within(list: Pieces, table: string, conditions: string, most?: number): string;
   /** The character of `durations.ts` for the bucket of a duration; null if it is null. */
   mark(column: string): string;
   join(texts: string): string;
@@ -32,6 +37,12 @@ export interface Source {
   rows<Row>(sql: string, values: readonly unknown[]): Row[] | Promise<Row[]>;
 }
 
+interface Pieces {
+  /** A parameter that is a JSON array of arrays. */
+  parameter: string;
+  count: number;
+}
+
 /** The values of a statement, numbered as they are added. */
 export class Parameters {
   readonly values: (string | number)[] = [];
@@ -47,6 +58,10 @@ export class Parameters {
 
   text(value: string): string {
     return this.dialect.parameter(this.values.push(this.dialect.text(value)), "text");
+  }
+
+  pieces(list: readonly (readonly unknown[])[]): Pieces {
+    return { parameter: this.json(list), count: list.length };
   }
 
   json(value: unknown): string {

@@ -20,8 +20,9 @@ export const sqlite: Dialect = {
   parameter: (place) => `?${place}`,
   text: (value) => value,
   texts: (parameter) => `value FROM json_each(${parameter})`,
-  pieces: (parameter) =>
-    `(SELECT ${["first_ms", "last_ms", "span", "length"].map((name, at) => `json_extract(value, '$[${at}]') AS ${name}`)} FROM json_each(${parameter}))`,
+  within: ({ parameter }, table, conditions) =>
+    `FROM (SELECT ${["first_ms", "last_ms", "span", "length"].map((name, at) => `json_extract(value, '$[${at}]') AS ${name}`)}
+      FROM json_each(${parameter})) AS piece CROSS JOIN ${table} AS each WHERE ${conditions}`,
   // A table, because the SQLite of macOS computes no logarithms.
   mark: (column) => `(SELECT mark FROM duration_marks WHERE from_ms <= ${column} ORDER BY from_ms DESC LIMIT 1)`,
   join: (texts) => `group_concat(${texts}, '')`,

@@ -105,8 +105,8 @@ export function sumsBy(question: Question, parameters: Parameters, columns = sum
   const chosen = sessions ? [`session IN (SELECT ${dialect.texts(parameters.json(sessions))})`] : [];
   const groups = ["span", ...by.map((_, at) => `key_${at}`)].join(", ");
   const select = (from: string, list: readonly Piece[], column: string, conditions: string[], sums: string) =>
-    `SELECT ${["span", ...keys, sums].join(", ")} FROM ${dialect.pieces(parameters.json(list))} AS piece
-      CROSS JOIN ${from} AS each WHERE ${column} BETWEEN first_ms AND last_ms${and([...conditions, ...chosen])}
+    `SELECT ${["span", ...keys, sums].join(", ")}
+      ${dialect.within(parameters.pieces(list), from, `${column} BETWEEN first_ms AND last_ms${and([...conditions, ...chosen])}`)}
       GROUP BY ${groups}`;
   const parts = [
     select(

@@ -25,9 +25,18 @@ export const dialect: Dialect = {
   // Postgres stores no NUL.
   text: (value) => value.replaceAll("\0", "\ufffd"),
   texts: (parameter) => `jsonb_array_elements_text(${parameter}::jsonb)`,
-  pieces: (parameter) =>
-    `(SELECT ${["first_ms", "last_ms", "span", "length"].map((name, at) => `(value->>${at})::bigint AS ${name}`)}
-      FROM jsonb_array_elements(${parameter}::jsonb))`,
+  within({ parameter, count }, table, conditions, most) {
+    // Of one piece the times are constants, so that the best index is known.
+    const [piece, from] =
+      count === 1 ? [`${parameter}::jsonb->0`, ""] : ["value", `FROM jsonb_array_elements(${parameter}::jsonb)`];
+    const columns = ["first_ms", "last_ms", "span", "length"].map(
+      (name, at) => `(${piece}->>${at})::bigint AS ${name}`,
+    );
+    // Without a limit Postgres would read the whole table and compare each row with each piece.
+    const limit = most === undefined ? "OFFSET 0" : `ORDER BY each.id DESC LIMIT ${most}`;
+    return `FROM (SELECT ${columns} ${from}) AS piece
+      CROSS JOIN LATERAL (SELECT * FROM ${table} AS each WHERE ${conditions} ${limit}) AS each`;
+  },
   mark: (column) => `CASE WHEN ${column} IS NULL THEN NULL
     WHEN ${column} < ${exactBelow} THEN chr((${firstMark + 1} + greatest(${column}, 0))::int)
     ELSE chr(least(${firstMark + bucketCount - 1}, ${firstMark + 1 + exactBelow}

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dayMs, hourMs } from "../../src/format";
 import type { Dimension } from "../../src/history/dimensions";
 import type { Filters } from "../../src/history/filters";
+import { pageOf } from "../../src/history/page";
+import type { Source } from "../../src/history/sql";
 import { type Group, largestSessionsOf, type Statistics, statisticsOf } from "../../src/history/statistics";
 import { connectPostgres, type Postgres } from "../../src/team/connection";
 import { insertRows, removeOldDays } from "../../src/team/requests";
@@ -277,4 +279,64 @@ describeWithDatabases("statistics in Postgres", (server) => {
     await lock.unsafe("ROLLBACK");
     lock.release();
   });
+
+  test("a page of rare requests, a member's sums and those by hour read few rows, each hour by an index", async () => {
+    await empty();
+    const count = 8_000;
+    const stepMs = minuteMs / 2;
+    const rows = Array.from({ length: count }, (_, at) => ({
+      ...rowAt(noon - at * stepMs, at),
+      member: `member ${at % 40}`,
+      session: `session ${Math.floor(at / 15)}`,
+    }));
+    for (let at = 0; at < count; at += 2_000) await insertRows(servers[0]!, rows.slice(at, at + 2_000), noon);
+    await addUpPeriods(servers[0]!, noon, () => true);
+    await servers[0]!.sql.unsafe("ANALYZE dragoman.requests; ANALYZE dragoman.rollup").simple();
+    const read = (ask: (source: Source) => Promise<unknown>) => rowsReadBy(servers[0]!, ask);
+
+    const page = await read((source) => pageOf(source, "each.*", { session: "session 400" }, 50));
+    // The newest 1,000, those that are not added up yet, and the session's hours.
+    expect(page.requests).toBeLessThan(2_000);
+    const common = await read((source) => pageOf(source, "each.*", { member: "member 1" }, 20));
+    expect([common.requests <= 1_000, common.rollup]).toEqual([true, 0]);
+    const byHour = await read((source) => statisticsOf(source, {}, ["hour", "upstream_model"]));
+    expect([byHour.compared, byHour.requests < 500]).toEqual([0, true]);
+    const member = await read((source) => statisticsOf(source, { member: "member 1" }, ["client_name"]));
+    expect(member.rollup).toBeLessThan(byHour.rollup);
+    expect(member.rollup).toBeLessThan(500);
+  });
 });
+
+/** What Postgres reads for an answer: rows of the two tables, and rows that it compares with pieces of time in vain. */
+async function rowsReadBy(postgres: Postgres, ask: (source: Source) => Promise<unknown>) {
+  const read = { requests: 0, rollup: 0, compared: 0 };
+  const count = (node: PlanNode) => {
+    const loops = node["Actual Loops"];
+    const name = node["Relation Name"];
+    const table = name === "rollup" ? "rollup" : name && /^requests_2/.test(name) ? "requests" : undefined;
+    if (table) read[table] += (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * loops;
+    read.compared += (node["Rows Removed by Join Filter"] ?? 0) * loops;
+    for (const inner of node.Plans ?? []) count(inner);
+  };
+  await atOneMoment(postgres, (source) =>
+    ask({
+      ...source,
+      rows: async <Row>(text: string, values: readonly unknown[]) => {
+        type Explained = { "QUERY PLAN": [{ Plan: PlanNode }] };
+        const [plan] = await source.rows<Explained>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+        count(plan!["QUERY PLAN"][0].Plan);
+        return source.rows<Row>(text, values);
+      },
+    }),
+  );
+  return read;
+}
+
+interface PlanNode {
+  "Relation Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Join Filter"?: number;
+  Plans?: PlanNode[];
+}

@@ -16,6 +16,7 @@ CREATE TABLE dragoman.rollup (
   /* the columns of history/rollup.ts */
 );
 CREATE INDEX rollup_period ON dragoman.rollup (length, view, hour);
+CREATE INDEX rollup_member ON dragoman.rollup (member, length, view, hour) WHERE member IS NOT NULL;
 CREATE TABLE dragoman.rollup_periods (
   length smallint NOT NULL,
   hour bigint NOT NULL,
