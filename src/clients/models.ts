@@ -84,7 +84,7 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
   if (!any) return undefined;
   const light = (models: readonly ClientModel[]) => models.filter((model) => model.light).toSorted(newestFirst)[0];
   const free = shown.filter(({ premium }) => !premium);
-  const small = light(free) ?? free.toSorted(newestFirst)[0] ?? light(shown) ?? any;
+  const small = light(free) ?? free.toSorted(newestFirst)[0] ?? light(shown) ?? claudeOf("haiku") ?? any;
   return {
     claude: claude ?? any,
     opus: claudeOf("opus") ?? claude ?? any,

@@ -63,6 +63,8 @@ describe("the choice", () => {
     expect(chooseModels([like(gpt, "x; rm -rf /")])).toBeUndefined();
     const only = chooseModels([gemini])!;
     expect([only.claude, only.gpt, only.small, only.opus]).toEqual(Array(4).fill(gemini));
+    const haiku = like(claude, "claude-haiku-4.5");
+    expect(chooseModels([claude, haiku])!.small).toBe(haiku);
   });
 
   test("the choice of a tool's models names a model of another provider only if there is no other, and offers it last", () => {
