@@ -1,6 +1,6 @@
 /** How this copy of dragoman was installed, and the command that starts it again. */
 import { realpathSync } from "node:fs";
-import { delimiter, dirname, relative, resolve, sep } from "node:path";
+import { delimiter, relative, sep } from "node:path";
 import { homeFolder } from "../config/environment";
 
 /** `source`: a clone of the repository. `bunx`: a copy that is only kept for a while. */
@@ -76,9 +76,7 @@ export function typedName(running: Process = thisProcess()): string {
   if (kind === "npm") return "npx dragoman";
   if (kind === "bunx") return /[\\/]_npx[\\/]/.test(isExecutable ? execPath : main) ? "npx dragoman" : "bunx dragoman";
   if (isExecutable) return shortPath(execPath, cwd);
-  const root = resolve(dirname(main), "..");
-  const bun = find("bun") ? "bun" : `npx --yes --allow-scripts=bun bun@${Bun.version}`;
-  return cwd === root ? `${bun} run dragoman` : `${bun} ${shortPath(main, cwd)}`;
+  return `${find("bun") ? "bun" : `npx --yes --allow-scripts=bun bun@${Bun.version}`} ${shortPath(main, cwd)}`;
 }
 
 /** The shortest path that a shell takes. */

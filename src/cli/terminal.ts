@@ -40,7 +40,7 @@ const shown = (text: string): string => escapeBetween(text, kept);
 /** The same for a part of a line: line breaks and tabs are escaped too. */
 export const styledOnly = (text: string): string => escapeBetween(text, styles);
 
-/** A command in backticks as it can be typed here: `dragoman auth` is `bun run dragoman auth` in a clone. */
+/** A command in backticks as it can be typed here: `dragoman auth` is `bun ./src/main.ts auth` in a clone. */
 const typed = (text: string): string =>
   text.includes("`dragoman ") ? text.replaceAll("`dragoman ", () => `\`${typedName()} `) : text;
 

@@ -34,13 +34,13 @@ const nameOf = (path: string[], running: Partial<Parameters<typeof typedName>[0]
 describe.skipIf(process.platform === "win32")("a command is named", () => {
   test.each([
     ["dragoman, where the PATH has it", [withDragoman], inClone, "dragoman"],
-    ["by the script of a clone", [withBun], inClone, "bun run dragoman"],
+    ["by the file of a clone", [withBun], inClone, "bun ./src/main.ts"],
     ["by the file of a clone, from another folder", [withBun], { main: inClone.main }, "bun ./clone/src/main.ts"],
     [
       "by npx in a clone without Bun",
       [passing],
       inClone,
-      `npx --yes --allow-scripts=bun bun@${Bun.version} run dragoman`,
+      `npx --yes --allow-scripts=bun bun@${Bun.version} ./src/main.ts`,
     ],
     ["by bunx", [passing], { main: "/tmp/bunx-0-dragoman/node_modules/dragoman/dist/main.js" }, "bunx dragoman"],
     [
