@@ -158,9 +158,14 @@ export class DemoState {
     if (this.journal.length > this.#keep) this.journal.shift();
   }
 
+  /** Adds up a day of UTC, as the report of it does. */
   charge(charge: Charge): void {
-    this.charges.push(charge);
-    if (this.charges.length > this.#keep) this.charges.shift();
+    const dayOf = (at: number) => Math.floor(at / 86_400_000);
+    const same = this.charges.find(
+      ({ login, model, at }) => login === charge.login && model === charge.model && dayOf(at) === dayOf(charge.at),
+    );
+    if (same) same.credits += charge.credits;
+    else this.charges.push({ ...charge });
   }
 
   /** The next `times` requests with a matching path get this answer, or the normal one if it returns `undefined`. */

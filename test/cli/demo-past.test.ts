@@ -45,9 +45,13 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
     config: { retentionDays: 365 },
     clock: { now: () => now, monotonic: () => performance.now() },
   });
-  await givePast(proxy.app);
+  await givePast(proxy.app, (charge) => proxy.demo.charge(charge));
   const count = proxy.history.count();
   expect(count).toBe(pastOf(now).length);
+  // What the history says, GitHub reports.
+  const spent = pastOf(now).filter(({ account_id }) => account_id !== "work-demo");
+  const billed = proxy.demo.charges.reduce((sum, { credits }) => sum + credits, 0);
+  expect(billed).toBeCloseTo(spent.reduce((sum, { nano_credits }) => sum + (nano_credits ?? 0), 0) / 1e9, 3);
   const [state] = await proxy.app.budgets.overview();
   expect(state!.used / state!.budget.limit).toBeCloseTo(0.8, 2);
   expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([

@@ -315,9 +315,26 @@ function troubleAt(chance: number): Trouble | undefined {
 /**
  * Gives the demo its past, a budget of which four fifths are used, and an account that cools down. A demo that has a history
  * already keeps what it has.
+ * @param bill Lets the simulated GitHub report the past.
  */
-export async function givePast(app: App): Promise<void> {
-  if ((await app.history.count()) > 0) return;
+export async function givePast(app: App, bill?: Bill): Promise<void> {
+  if ((await app.history.count()) === 0) await writePast(app);
+  if (bill) await billPast(app, bill);
+}
+
+type Bill = (charge: { login: string; at: number; model: string; credits: number }) => void;
+
+/** GitHub's report knows what the history does: the simulated one forgets when it stops. */
+async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
+  for (const { id: login, key: account_key } of accounts) {
+    const { groups } = await history.statistics({ account_key }, ["hour", "upstream_model"]);
+    for (const { key, nano_credits } of groups)
+      if (nano_credits)
+        bill({ login, at: Date.parse(key.hour!), model: key.upstream_model!, credits: nano_credits / 1e9 });
+  }
+}
+
+async function writePast(app: App): Promise<void> {
   const now = app.now();
   const rows = pastOf(now);
   for (const row of rows) app.history.add(row);

@@ -103,7 +103,8 @@ export async function start(options: StartOptions): Promise<number> {
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
     // A demo that an editor or a script starts has its history to itself.
-    if (demo && !isChild(options)) void import("./demo-past").then(({ givePast }) => givePast(app));
+    if (demo && !isChild(options))
+      void import("./demo-past").then(({ givePast }) => givePast(app, (charge) => demo.charge(charge)));
     if (app.team) void import("./upkeep").then(({ keepAccountsKnown }) => keepAccountsKnown(app));
     void followUpdates(app, options);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
