@@ -2,7 +2,7 @@
 import type { Row } from "./entry";
 import type { Filters } from "./filters";
 import { hourOf, piecesOf } from "./pieces";
-import { nearestView } from "./rollup";
+import { nearestView, views } from "./rollup";
 import { and, boundsOf, conditionsOf, Parameters, rowConditions, type Source, where } from "./sql";
 
 /** The newest first. */
@@ -45,11 +45,16 @@ async function newestRows(
   wanted: number,
   cursor: number,
 ): Promise<Row[]> {
-  // Without filters each row passes, and with most filters many do.
+  // Without filters each row passes.
   const isAny = Object.values(filters).every((value) => value === undefined);
-  const newest = await among(source, selected, filters, { cursor, count: isAny ? wanted : firstLook, wanted });
-  if (isAny || newest.length === wanted) return newest;
-  const ranges = (await rangesOf(source, filters)).filter(({ first }) => first < cursor);
+  if (isAny) return among(source, selected, filters, { cursor, count: wanted, wanted });
+  const place = nearestView(filters);
+  // The largest view has about as many cells as there are rows.
+  if (place.view === views.length - 1) {
+    const newest = await among(source, selected, filters, { cursor, count: firstLook, wanted });
+    if (newest.length === wanted) return newest;
+  }
+  const ranges = (await rangesOf(source, filters, place)).filter(({ first }) => first < cursor);
   ranges.sort((one, other) => other.last - one.last);
   for (let enough = wanted; ; enough *= 4) {
     const floor = floorOf(ranges, enough);
@@ -64,7 +69,7 @@ async function newestRows(
 }
 
 /** Rows that are read before it is asked where others may be. */
-const firstLook = 1_000;
+const firstLook = 500;
 
 /** Of so many rows before the cursor those that pass. */
 async function among(
@@ -105,9 +110,12 @@ function merged(ranges: readonly (readonly [number, number])[]): [number, number
   return found;
 }
 
-async function rangesOf(source: Source, filters: Filters): Promise<Range[]> {
+async function rangesOf(
+  source: Source,
+  filters: Filters,
+  { view, names }: ReturnType<typeof nearestView>,
+): Promise<Range[]> {
   const { dialect } = source;
-  const { view, names } = nearestView(filters);
   const { from, to } = boundsOf(filters);
   // Whole hours: the rows themselves are asked for their times.
   const hours = {
