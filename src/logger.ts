@@ -124,8 +124,8 @@ const secretShapes: [RegExp, string][] = [
     /\b([Tt]oken|TOKEN)\s+(?!(?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})(?:[-/](?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})){0,6}[.:;]?(?![\w.~+/=;:-]))[\w.~+/=;:-]{12,}/g,
     "$1 [secret]",
   ],
-  // `x-api-key: <key>` is a placeholder.
-  [/(x-(?:goog-)?api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
+  // `x-api-key: <key>` is a placeholder, `unused` and `…wner` are no secrets.
+  [/(x-(?:goog-)?api-key["':=\s]+)(?![<…"':=\s]|unused\b)[^\s"',]+/gi, "$1[secret]"],
   [/([?&]key=)[^\s&"'#]+/gi, "$1[secret]"],
   [/:\/\/[^/@\s:]*:[^/@\s]+@/g, "://[secret]@"],
 ];

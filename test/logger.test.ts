@@ -47,6 +47,9 @@ describe("secrets never reach a line", () => {
     "token 0123456789abcdef",
     "token abcdefGHIJKLmnop",
     "token: token a1b2c3d4e5f6g7",
+    "x-api-key: abcdefGHIJKLmnop",
+    "x-api-key = abcdefGHIJKLmnop",
+    "x-goog-api-key=abcdefGHIJKLmnop",
     "Bearer abcdefghijklmnop",
   ])("a secret behind a word becomes [secret] in the log: %s", (words) =>
     expect(logger().log.scrub(words)).toEndWith("[secret]"),

@@ -10,6 +10,7 @@ test("secrets are cut down to their end; counts and switches are not", () => {
   expect(shown("authorization: Bearer abcdefghijklmnopqrst")).toBe("authorization: Bearer …qrst");
   expect(shown('"Authorization": "Basic dXNlcjpwYXNzd29yZA=="')).toBe('"Authorization": "Basic …ZA=="');
   expect(shown('password = "two words, and more" # mine')).toBe('password = "…more" # mine');
+  expect(shown('http_headers = { x-api-key = "a-client-key-of-mine" }')).toBe('http_headers = { x-api-key = "…mine" }');
   expect(shown("passphrase: 'it is ours alone'")).toBe("passphrase: '…lone'");
   expect(shown('{ "GITHUB_PAT": "ghp_0123456789abcdef" }')).toBe('{ "GITHUB_PAT": "…cdef" }');
   expect(shown('args = ["--header", "ghp_0123456789abcdef"]')).toBe('args = ["--header", "[github token]"]');
@@ -22,6 +23,7 @@ test("secrets are cut down to their end; counts and switches are not", () => {
     '"prompt_cache_key": false',
     '"ANTHROPIC_AUTH_TOKEN": "unused"',
     "key = true",
+    'http_headers = { x-api-key = "unused" }',
     '"tokenSource": "manual"',
     '"envKey": "DRAGOMAN_API_KEY",',
   ])
