@@ -46,6 +46,23 @@ describe("without a script", () => {
     expect(textOf(row)).toMatch(/1 request · \S+ (?:cr|pr)/);
   });
 
+  test("Connect makes a key for a tool and shows it this once, where keys are needed", async () => {
+    await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
+    const shown = await (await fetch(`${proxy.url}/admin/connect`)).text();
+    expect(textOf(shown)).toContain("Create a key for Codex");
+    for (const name of ["codex", "codex-2"]) {
+      const body = new URLSearchParams({ form_token: formTokenIn(shown), tool: "codex" });
+      const made = await (await fetch(`${proxy.url}/admin/connect`, { method: "POST", body })).text();
+      expect(textOf(made)).toContain(`The key “${name}” was created`);
+      const [guide] = /<details[^>]* id="guide-codex" open>[\s\S]*?<\/pre>/.exec(made)!;
+      expect(guide).not.toContain("YOUR_CLIENT_KEY");
+      await ask(proxy, /drg_[\w-]{43}/.exec(guide)![0]);
+      expect(proxy.rows().map(({ key_name }) => key_name)).toContain(name);
+    }
+    await using open = await startProxy();
+    expect(await (await fetch(`${open.url}/admin/connect`)).text()).not.toContain("Create a key for");
+  });
+
   test("clients are called as people call them, and the versions of one tool share a row of the overview", async () => {
     await using proxy = await startProxy();
     for (const client_name of ["claude-cli/2.1.330", "claude-cli/2.1.330", "claude-cli/2.1.329", "my-script"])

@@ -12,7 +12,7 @@ import { answerAsset } from "./assets";
 import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPage } from "./budgets/page";
 import { cachePage } from "./cache/page";
 import { configPage, confirmConfig, saveConfig } from "./config/page";
-import { connectPage } from "./connect/page";
+import { connectPage, keyFromPage } from "./connect/page";
 import { healthPage } from "./health/page";
 import { createFromPage, keysPage, revokeFromPage } from "./keys/page";
 import { decideFromPage, devicePage } from "./members/device";
@@ -84,7 +84,8 @@ export const pageRoutes: PageRoute[] = [
   { method: "POST", path: "/admin/notices/test", role: "owner", show: testNoticeFromPage },
   { method: "GET", path: "/admin/reconcile", role: "owner", title: "Reconcile", show: reconcilePage },
   { method: "POST", path: "/admin/reconcile", role: "owner", show: reconcileFromPage },
-  { method: "GET", path: "/admin/connect", role: "member", title: "Connect", show: connectPage },
+  { method: "GET", path: "/admin/connect", role: "member", title: "Connect", show: (context) => connectPage(context) },
+  { method: "POST", path: "/admin/connect", role: "member", show: keyFromPage },
   { method: "GET", path: "/admin/try", role: "member", title: "Try", show: tryPage },
   { method: "POST", path: "/admin/try", role: "member", show: curlFromPage },
   { method: "POST", path: "/admin/try/send", role: "member", show: sendFromPage },

@@ -4,26 +4,53 @@ import type { Scope } from "../../../app";
 import type { Client, Connection, Snippet } from "../../../clients/client";
 import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
 import { type Choice, chooseModels, unknownModels, withoutOthers } from "../../../clients/models";
+import { asProxyError, ProxyError } from "../../../errors";
 import type { Group } from "../../../history/history";
 import { matchesAny } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
 import { allModels } from "../../../upstream/models/all-models";
 import type { Model } from "../../../upstream/models/model";
 import { clientModels, listedModel } from "../../../upstream/models/model-view";
+import { createClientKey } from "../../api/keys";
 import { modelsAllowed } from "../../api/models";
 import { Ago, Sentence, Value } from "../../ui/format";
+import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
-import { Page } from "../../ui/layout";
+import { type Frame, Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Picker } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { keyOfVisitor } from "../try/send";
 
-export function connectPage({ app, frame, url }: PageContext): StreamedPage {
-  const { owner, membership } = app;
-  const isOwner = owner !== undefined;
+/** A key that was just made for a tool. It is shown this once. */
+interface MadeKey {
+  tool: ClientId;
+  name: string;
+  key: string;
+}
+
+/** Makes a key for the tool of the form, and shows the tool's instructions with it. */
+export async function keyFromPage(context: PageContext): Promise<StreamedPage> {
+  const tool = clientIds.find((id) => id === context.form.get("tool"));
+  if (!tool) throw new ProxyError("not_found", "There are no instructions for such a tool.");
+  return connectPage(context, { tool, ...(await createFor(tool, context)) });
+}
+
+/** A key with the tool's name, or with the first number behind it that is free. */
+async function createFor(tool: ClientId, context: PageContext, number = 1): Promise<{ name: string; key: string }> {
+  const name = number === 1 ? tool : `${tool}-${number}`;
+  try {
+    return await createClientKey(context.app, { name }, keyOfVisitor(context));
+  } catch (thrown) {
+    if (asProxyError(thrown).kind !== "conflict" || number > 50) throw thrown;
+    return createFor(tool, context, number + 1);
+  }
+}
+
+export function connectPage({ app, frame, url }: PageContext, made?: MadeKey): StreamedPage {
+  const isOwner = app.owner !== undefined;
   const needsKey = needsKeyIn(app);
-  const keyCount = (owner?.clientKeys ?? membership!.clientKeys()).length;
   return {
     page: (
       <Page frame={frame} title="Connect" current="/admin/connect">
@@ -32,14 +59,7 @@ export function connectPage({ app, frame, url }: PageContext): StreamedPage {
           {needsKey ? (
             <>
               {" "}
-              and replace <code>{keyPlaceholder}</code> with{" "}
-              {keyCount === 1 ? "your client key" : "one of your client keys"}.
-              {(!isOwner || keyCount === 0) && (
-                <>
-                  {" "}
-                  The page <a href="/admin/keys">Keys</a> makes one for each tool or machine.
-                </>
-              )}
+              and replace <code>{keyPlaceholder}</code> with one of your client keys, or create one for the tool.
             </>
           ) : (
             <>. No API key is required. If your client asks for one, enter any text.</>
@@ -58,7 +78,7 @@ export function connectPage({ app, frame, url }: PageContext): StreamedPage {
         {slot}
       </Page>
     ),
-    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined)],
+    parts: [() => cards({ app, frame }, { url: url.origin, key: needsKey ? keyPlaceholder : undefined }, made)],
   };
 }
 
@@ -68,7 +88,11 @@ export const needsKeyIn = ({ owner }: Scope): boolean => owner?.requiresKey ?? t
 const keyPlaceholder = "YOUR_CLIENT_KEY";
 
 /** Only the owner may run the command, on the machine where dragoman runs; it knows no other address. */
-async function cards(app: Scope, url: string, key: string | undefined): Promise<Markup> {
+async function cards(
+  { app, frame }: Pick<PageContext, "app" | "frame">,
+  { url, key }: Pick<Connection, "url" | "key">,
+  made: MadeKey | undefined,
+): Promise<Markup> {
   const now = app.now();
   const [choice, { groups }] = await Promise.all([choiceSoon(app), app.history.statistics({}, ["client_name"])]);
   const tools = clientIds.map((id) => {
@@ -90,13 +114,16 @@ async function cards(app: Scope, url: string, key: string | undefined): Promise<
           <Guide
             id={id}
             client={clientOf(id)}
+            frame={key !== undefined && made?.tool !== id ? frame : undefined}
+            made={made?.tool === id ? made : undefined}
             place={{
-              ...{ url, key, models: choice ? withoutOthers(choice) : unknownModels },
+              ...{ url, key: made?.tool === id ? made.key : key },
+              ...{ models: choice ? withoutOthers(choice) : unknownModels },
               judges: app.config.current.autoModeModel !== "off",
             }}
             hasCommand={app.owner !== undefined}
             seen={seen}
-            open={at === 0}
+            open={made ? made.tool === id : at === 0}
             now={now}
           />
         ))}
@@ -117,6 +144,9 @@ async function choiceSoon(app: Scope): Promise<Choice | undefined> {
 }
 
 interface GuideProps {
+  /** For the button that makes a key; missing where there is none to make. */
+  frame: Frame | undefined;
+  made: MadeKey | undefined;
   id: ClientId;
   client: Client;
   place: Connection;
@@ -127,7 +157,7 @@ interface GuideProps {
   now: number;
 }
 
-function Guide({ id, client, place, hasCommand, seen, open, now }: GuideProps): Markup {
+function Guide({ id, frame, made, client, place, hasCommand, seen, open, now }: GuideProps): Markup {
   const { name, speaks } = client;
   const { note } = client.setUp(place);
   const last = Math.max(...seen.map(({ last_at_ms }) => last_at_ms ?? 0), 0);
@@ -167,6 +197,17 @@ function Guide({ id, client, place, hasCommand, seen, open, now }: GuideProps): 
             </>
           )}
         </p>
+      )}
+      {made && (
+        <section class="note good" role="status">
+          <h3>The key “{made.name}” was created</h3>
+          <p>It stands below. Copy it now: only its hash is stored, so it cannot be shown again.</p>
+        </section>
+      )}
+      {frame && (
+        <ActionButton frame={frame} to="/admin/connect" fields={{ tool: id }}>
+          Create a key for {name}
+        </ActionButton>
       )}
       {snippetsOf(id, place).map((snippet, at) => (
         <SnippetBlock
