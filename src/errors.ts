@@ -52,6 +52,11 @@ export type ErrorKind = keyof typeof kinds;
 interface ErrorDetails {
   /** For the logger only; it never reaches a client. */
   cause?: unknown;
+  /**
+   * What history, log and the states of accounts keep in place of the message. Every error has it whose message repeats
+   * words of an upstream that was sent a prompt, or words of the client.
+   */
+  kept?: string;
   /** A stable code for programs, for example `model_not_found`. */
   code?: string;
   /** The request field that is at fault. */
@@ -85,6 +90,11 @@ export class ProxyError extends Error {
     readonly details: ErrorDetails = {},
   ) {
     super(message, { cause: details.cause });
+  }
+
+  /** The message as it may be written down: without words that may repeat a prompt. */
+  get kept(): string {
+    return this.details.kept ?? this.message;
   }
 
   get status(): number {

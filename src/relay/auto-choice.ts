@@ -71,11 +71,11 @@ export async function serveByAuto(
         if (retry && !retried.has(retry)) {
           retried.add(retry);
           if (retry === "choice") auto.forget(account, conversation);
-          running.passOver({ model: target!.model.id, status, why: error.message });
+          running.passOver({ model: target!.model.id, status, why: error.kept });
           continue;
         }
         if (!target && !mayTryAnotherAccount(error)) throw thrown;
-        if (target) running.passOver({ model: target.model.id, status, why: error.message });
+        if (target) running.passOver({ model: target.model.id, status, why: error.kept });
         break;
       }
     }

@@ -23,9 +23,9 @@ export function withDenial({ catalogue }: Pick<Scope, "catalogue">, account: Acc
  * Organizations allow or deny each client by itself, and the answer is the same as for a single model (oh-my-pi, 2026-09).
  * The name of another product is never sent unasked.
  */
-const clientNotAllowed = ({ id }: Account, models: string[], { message }: ProxyError) =>
-  new ProxyError(
-    "no_account",
-    `GitHub refused ${id} every model that it was asked for (${models.slice(0, 5).join(", ")}), the last one with: ${message.slice(0, 300)} Its organization may not allow this client: ask its admin to allow it. If you may use the account as another client, \`upstreamHeaders\` in config.json can name that client's \`copilot-integration-id\`.`,
-    { code: "client_not_allowed", headers: { "x-should-retry": "false" } },
-  );
+function clientNotAllowed({ id }: Account, models: string[], { message, kept }: ProxyError): ProxyError {
+  const told = (words: string) =>
+    `GitHub refused ${id} every model that it was asked for (${models.slice(0, 5).join(", ")}), the last one with: ${words.slice(0, 300)} Its organization may not allow this client: ask its admin to allow it. If you may use the account as another client, \`upstreamHeaders\` in config.json can name that client's \`copilot-integration-id\`.`;
+  const headers = { "x-should-retry": "false" };
+  return new ProxyError("no_account", told(message), { kept: told(kept), code: "client_not_allowed", headers });
+}

@@ -55,7 +55,7 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
       const result = onlyAccount ? outcome : withDenial(parts, account, model, outcome);
       failures ??= new Map();
       failures.set(account, result);
-      markAccount(account, result, target, running.record);
+      markAccount(account, result, target);
       if (!result.account && account.stateFor(model).name === "ready") {
         refusing ??= new Set();
         refusing.add(account);
@@ -86,10 +86,10 @@ function preferredFirst(candidates: Account[], preferred: Account | undefined): 
 }
 
 /** Keeps what the failure says about the account. */
-function markAccount(account: Account, failure: Failure, { model }: Target, record: RequestRecord): void {
+function markAccount(account: Account, failure: Failure, { model }: Target): void {
   if (!failure.account) return;
   const { premium } = model.price;
-  const state = { ...failure.account, reason: failure.account.reason && record.redact(failure.account.reason) };
+  const state = { ...failure.account };
   // Where a model that costs no quota was refused without a reason, the other models may still work.
   const isModelOnly = failure.scope === "model" || (failure.scope === "premium" && !premium);
   if (state.name === "exhausted") state.alsoFree = !premium;
@@ -255,7 +255,7 @@ export function requireOwnAccount({ id, member }: Account, running: RunningReque
     "internal",
     "This request was not sent: the account that was chosen belongs to another person.",
     {
-      cause: new Error(`The account ${id} of member ${member} was chosen for a request of member ${running.member}.`),
+      cause: `The account ${id} of member ${member} was chosen for a request of member ${running.member}.`,
     },
   );
 }
@@ -292,7 +292,7 @@ async function attempt<Answer>(
   } catch (thrown) {
     const error = asProxyError(thrown);
     current.ended(error);
-    if (!running.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.message);
+    if (!running.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.kept);
     throw thrown;
   }
   const { status, headers } = response;
@@ -330,7 +330,7 @@ function noted({ drift }: Scope, failure: Failure): Failure {
 function afterRemedies(failure: Failure): Failure {
   if (failure.remedy === "renew-session") return { ...failure, remedy: "next-account" };
   if (failure.remedy !== "refresh-session") return failure;
-  return { ...failure, remedy: "next-account", account: { name: "failed", reason: failure.error.message } };
+  return { ...failure, remedy: "next-account", account: { name: "failed", reason: failure.error.kept } };
 }
 
 /** What `work` gives; or, when the account cannot get a session, the failure after which the next account is asked. */
@@ -355,5 +355,7 @@ function throwSlowSession(): never {
 }
 
 /** A client would take GitHub's 401 or 403 for an answer to its own key. */
-const asUnavailable = (error: ProxyError) =>
-  error.status === 401 || error.status === 403 ? new ProxyError("no_account", error.message, { cause: error }) : error;
+function asUnavailable(error: ProxyError): ProxyError {
+  if (error.status !== 401 && error.status !== 403) return error;
+  return new ProxyError("no_account", error.message, { kept: error.details.kept, cause: error });
+}

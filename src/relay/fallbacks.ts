@@ -57,7 +57,7 @@ async function serveByChain(
   };
   let target = first;
   let failure = unlisted;
-  if (failure) chain.passedOver.push(running.passOver({ model: name, status: null, why: failure.message }));
+  if (failure) chain.passedOver.push(running.passOver({ model: name, status: null, why: failure.kept }));
   if (failure || (first && waitsForOthers(first, chain, running))) target = await nextTarget(parts, exchange, chain);
   while (target !== undefined) {
     const calls = record.attemptCount;
@@ -79,7 +79,7 @@ async function serveByChain(
       failure ??= error;
       chain.isCopilotOut ||= ofEveryModel.test(error.details.code ?? "");
       const status = record.attemptCount === calls ? null : error.status;
-      chain.passedOver.push(running.passOver({ model: target.model.id, status, why: error.message }));
+      chain.passedOver.push(running.passOver({ model: target.model.id, status, why: error.kept }));
     }
     target = await nextTarget(parts, exchange, chain);
   }
@@ -159,7 +159,7 @@ async function nextTarget(parts: Scope, exchange: Exchange, chain: Chain): Promi
       target = await chooseTarget(parts, name, dialect, key);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      chain.passedOver.push(running.passOver({ model: name, status: null, why: thrown.message }));
+      chain.passedOver.push(running.passOver({ model: name, status: null, why: thrown.kept }));
       continue;
     }
     const { model, provider } = target;
@@ -185,6 +185,7 @@ function unserved(failure: ProxyError, { passedOver, wanted }: Chain): ProxyErro
   const others = passedOver.filter(({ model }) => model !== wanted);
   if (others.length === 0) return failure;
   const reasons = others.map(({ model, why }) => `${model}: ${why.replace(/\.$/, "")}`).join("; ");
-  const message = /[.!?…]$/.test(failure.message) ? failure.message : `${failure.message}.`;
-  return new ProxyError(failure.kind, `${message} None of its fallbacks could serve: ${reasons}.`, failure.details);
+  const told = (words: string) =>
+    `${/[.!?…]$/.test(words) ? words : `${words}.`} None of its fallbacks could serve: ${reasons}.`;
+  return new ProxyError(failure.kind, told(failure.message), { ...failure.details, kept: told(failure.kept) });
 }

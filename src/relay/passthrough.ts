@@ -1,7 +1,7 @@
 /** Same dialect: the client's bytes go up and the upstream's bytes come down, changed by the named fixups only, or not at all. */
 
 import { type Codec, codecs, type ReplyContext, type TranslationOptions } from "../dialects/codecs";
-import { cutReply } from "../dialects/hub/block-lifecycle";
+import { cutReply, invalidEventOf } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
@@ -157,11 +157,9 @@ export class PassedReply implements UpstreamReply {
  */
 class VerbatimReply implements UpstreamReply {
   readonly #passed: PassedReply;
-  readonly #who: string;
 
   constructor(exchange: Exchange, target: PassedTarget) {
     this.#passed = new PassedReply(exchange, target);
-    this.#who = whoOf(target);
   }
 
   full(text: string, json: JsonObject): string {
@@ -188,10 +186,9 @@ class VerbatimReply implements UpstreamReply {
       client.fail(event);
       running.addEvent(event);
     };
-    const notJson = { code: "upstream_invalid", message: `${this.#who} sent an event that is not JSON.` };
     const bytes = readFrames(answer, {
       push(frame) {
-        if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(notJson);
+        if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(invalidEventOf("JSON"));
         end = codec.endIn?.(frame);
         reader.push(frame);
         // The record gets the end of the stream also if the decoder could not follow it.

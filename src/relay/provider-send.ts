@@ -7,6 +7,7 @@ import { isObject, parseJson } from "../json";
 import { type CallResponse, readStart } from "../net/out/body";
 import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/copilot/failure";
 import { statusOf } from "../upstream/copilot/failure-match";
+import { keptWords } from "../upstream/copilot/known-sentences";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { bodyRemedies, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
 import type { RequestRecord } from "./request-record";
@@ -75,7 +76,7 @@ async function resultOf<Answer>(
     return { answer: await accept(response) };
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
-    const error = errorOfBroken(thrown);
+    const error = errorOfBroken(provider, thrown);
     // A reply that had begun was generated and billed: the request is not sent again.
     if (thrown.hasBegun) throw error;
     record.replyFailed(thrown.error.code);
@@ -84,11 +85,12 @@ async function resultOf<Answer>(
 }
 
 /** The error that a provider sent in place of a reply, with the status that its code stands for. */
-function errorOfBroken({ error: { code, message } }: BrokenReply): ProxyError {
+function errorOfBroken({ who }: Provider, { error: { code, message } }: BrokenReply): ProxyError {
   const status = statusOf(code);
+  const kept = keptWords(message, { who });
   // A client would take a 401 or 403 for an answer to its own key.
-  if (status === 401 || status === 403) return new ProxyError("upstream", message, { code });
-  return new ProxyError(kindOf(status), message, { code, status });
+  if (status === 401 || status === 403) return new ProxyError("upstream", message, { kept, code });
+  return new ProxyError(kindOf(status), message, { kept, code, status });
 }
 
 /** One call, with an attempt in the record. @throws ProxyError */
@@ -148,16 +150,19 @@ export async function readProviderError(
   const { status } = response;
   const text = provider.withoutKey(await readStart(response, maxErrorBytes));
   const { ownMessage, isJson } = readErrorBody(text);
+  const kept = ownMessage && keptWords(ownMessage, { who: provider.who, status });
   const headers = Object.fromEntries(passedDown(provider, response.headers));
   if (status === 401 || status === 403) {
-    const reason = ownMessage === undefined ? "" : `, and says: ${ownMessage}`;
-    const message = `${provider.who} refused the configured credential (status ${status})${reason}`;
-    const details = { code: "provider_refused", headers: doNotRetry };
-    return { error: new ProxyError("upstream", withFullStop(message), details), text };
+    const told = (reason: string | undefined) => {
+      const says = reason === undefined ? "" : `, and says: ${reason}`;
+      return withFullStop(`${provider.who} refused the configured credential (status ${status})${says}`);
+    };
+    const details = { kept: told(kept), code: "provider_refused", headers: doNotRetry };
+    return { error: new ProxyError("upstream", told(ownMessage), details), text };
   }
   const message = ownMessage ?? `${provider.who} answered with status ${status}.`;
   const body = passesJson && isJson ? text : undefined;
-  return { error: new ProxyError(kindOf(status), message, { status, headers, body }), text };
+  return { error: new ProxyError(kindOf(status), message, { kept, status, headers, body }), text };
 }
 
 const maxErrorBytes = 64 * 1024;

@@ -34,5 +34,9 @@ const lost = ({ id, param }: ItemReference): ProxyError =>
   new ProxyError(
     "invalid_request",
     `\`${param}\` names the item \`${id.slice(0, 64)}\` in place of its content, and nothing is stored here. Send the items themselves: clients do so with \`store: false\` (AI SDK: \`providerOptions: { openai: { store: false } }\`).`,
-    { param, code: "item_not_found" },
+    {
+      kept: `\`${param}\` names an item in place of its content, and nothing is stored here.`,
+      param,
+      code: "item_not_found",
+    },
   );

@@ -133,7 +133,7 @@ function byModelOrAuto(
   return answerBy(target).catch((thrown: unknown) => {
     const isAutoOnly = thrown instanceof ProxyError && thrown.details.code === autoOnlyCode;
     if (!parts.config.current.autoWhenOnly || !isAutoOnly) throw thrown;
-    exchange.running.passOver({ model: target.model.id, status: thrown.status, why: thrown.message });
+    exchange.running.passOver({ model: target.model.id, status: thrown.status, why: thrown.kept });
     return serveByAuto(parts, exchange, undefined, answerBy);
   });
 }

@@ -4,13 +4,13 @@ import type { ClientDialect } from "../dialects/hub/conversation";
 import { believable, type Usage } from "../dialects/hub/reply";
 import type { PromptHead } from "../dialects/overview";
 import type { Entry, InFlightRequest } from "../history/entry";
+import { plainName } from "../json-shape";
 import type { CacheAddress, CachedTurn, JudgedMiss } from "../upstream/cache-watch";
 import type { Losses } from "../upstream/changes/losses";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type Cost, costOf } from "../upstream/models/price";
 import type { Hints } from "./hints";
-import { type Facts, fullBody, type Incoming } from "./incoming";
-import { redact } from "./redact";
+import type { Facts, Incoming } from "./incoming";
 import { shortHash } from "./session-id";
 import type { KnownTarget } from "./target";
 
@@ -71,7 +71,8 @@ export interface RequestState {
   fixups?: Set<string>;
   dropped?: Set<string>;
   stopReason?: string;
-  error?: { type: string; message: string };
+  /** `kept` is what may be written down of the message. */
+  error?: { type: string; message: string; kept: string };
 }
 
 /** A model that did not serve the request, so that the next one of its chain was considered. */
@@ -79,6 +80,7 @@ export interface PassedOver {
   model: string;
   /** Null if the model was not asked. */
   status: number | null;
+  /** Without words that may repeat the prompt. */
   why: string;
 }
 
@@ -91,7 +93,7 @@ export function forgetModel(
   { model, status, why }: PassedOver,
   scrub: (text: string, max?: number) => string,
 ): PassedOver {
-  const passedOver = { model, status, why: scrub(withoutContent(state, why), maxReason) };
+  const passedOver = { model, status, why: scrub(why, maxReason) };
   state.passedOver ??= [];
   state.passedOver.push(passedOver);
   state.usage = {};
@@ -181,8 +183,8 @@ export function finishedRow(
     http_status: status,
     stop_reason: state.stopReason ?? null,
     waited_ms: state.wait ? Math.round(state.wait.ms) : null,
-    error_type: error ? nameWithoutContent(state, error.type, scrub) : null,
-    error_message: error ? withoutSecrets(state, error.message, scrub) : null,
+    error_type: error ? errorName(error.type, scrub) : null,
+    error_message: error ? scrub(error.kept) : null,
     input_tokens: usage.input ?? refused ?? state.estimatedInput ?? null,
     output_tokens: usage.output ?? refused ?? state.estimatedOutput ?? null,
     cached_tokens: usage.cachedInput ?? null,
@@ -196,7 +198,7 @@ export function finishedRow(
     premium_units: refused ?? (isServed ? (cost?.premiumUnits ?? null) : null),
     fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",
     auto: target?.choice ? JSON.stringify(shownChoice(target.choice)) : null,
-    dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name, scrub)) : dropped),
+    dropped: JSON.stringify(dropped),
   };
 }
 
@@ -306,14 +308,5 @@ export const logFields = (row: Entry): Record<string, unknown> => ({
   ),
 });
 
-/** A text that may repeat parts of the request, without them. */
-export const withoutContent = ({ incoming, target }: RequestState, text: string): string =>
-  incoming ? redact(text, fullBody(incoming), [incoming.model, target?.model.id ?? ""]) : text;
-
-/** An error code or a field's name is kept as it is; anything else may repeat the request or a secret. */
-export const nameWithoutContent = (state: RequestState, name: string, scrub: (text: string) => string): string =>
-  /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(name) && scrub(name) === name ? name : withoutSecrets(state, name, scrub);
-
-/** Secrets go first: without the words that the request has too, they would not be recognized. */
-const withoutSecrets = (state: RequestState, text: string, scrub: (text: string) => string): string =>
-  scrub(withoutContent(state, scrub(text)));
+/** An error's code; nothing of one that is no name, as it may be anybody's text. */
+export const errorName = (code: string, scrub: (text: string) => string): string => plainName(scrub(code));

@@ -2,19 +2,20 @@
 import type { Changes } from "../dialects/hub/changes";
 import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
 import type { ProxyError } from "../errors";
+import { plainName } from "../json-shape";
 import type { Logger } from "../logger";
+import { keptWords } from "../upstream/copilot/known-sentences";
 import type { Hints } from "./hints";
 import type { Facts, Incoming } from "./incoming";
 import {
   type AttemptedAccount,
+  errorName,
   forgetModel,
   namedTarget,
-  nameWithoutContent,
   type PassedOver,
   type RecordedPrompt,
   type RequestState,
   recordUsage,
-  withoutContent,
 } from "./request-log";
 import type { RequestTrace } from "./request-trace";
 import type { KnownTarget } from "./target";
@@ -120,13 +121,18 @@ export class RequestRecord {
         break;
       case "finish":
         this.#isOver = true;
-        this.#state.stopReason = event.raw ?? event.reason;
+        this.#state.stopReason = plainName(event.raw ?? event.reason);
         break;
       case "error":
         this.#isOver = true;
-        this.#state.error ??= { type: event.code, message: event.message };
+        this.#state.error ??= { type: event.code, message: event.message, kept: this.kept(event.message) };
         break;
     }
+  }
+
+  /** An error of dragoman's own ends the reply. Its event follows. */
+  failed({ kind, message, kept, details }: ProxyError): void {
+    this.#state.error ??= { type: details.code ?? kind, message, kept };
   }
 
   /** @returns It without counts that no window could hold: a placeholder would use up every budget. */
@@ -148,11 +154,12 @@ export class RequestRecord {
 
   /**
    * The request waits for a limit to end.
+   * @param why Without words that may repeat the prompt.
    * @param until Timestamp, ms: when it probably ends.
    */
   beginWait(why: string, until: number): void {
     const state = this.#state;
-    state.wait = { why: this.#with.logger.scrub(this.redact(why)), until, ms: state.wait?.ms ?? 0 };
+    state.wait = { why: this.#with.logger.scrub(why), until, ms: state.wait?.ms ?? 0 };
     // Models that could not serve before are asked anew.
     state.passedOver = undefined;
     this.#waitBegan ??= performance.now();
@@ -187,7 +194,7 @@ export class RequestRecord {
   replyFailed(code: string): void {
     const attempt = this.#state.attempts.at(-1);
     if (attempt) {
-      attempt.error = nameWithoutContent(this.#state, code, this.#with.logger.scrub);
+      attempt.error = errorName(code, this.#with.logger.scrub);
       this.trace.failed(attempt.error);
     }
     this.#state.error = undefined;
@@ -217,8 +224,10 @@ export class RequestRecord {
   /** A text of the upstream without credentials. */
   readonly conceal = (text: string): string => this.#with.logger.withoutSecrets(text);
 
-  /** An error's message without the parts of the request it repeats. */
-  readonly redact = (message: string): string => withoutContent(this.#state, message);
+  /** What may be written down of an error within a reply. */
+  kept(message: string): string {
+    return keptWords(message, { who: this.#state.target?.provider?.who ?? "GitHub Copilot" });
+  }
 
   markFirstByte(): void {
     if (this.#state.firstByteMs !== undefined) return;

@@ -129,6 +129,7 @@ export async function respondStream(
       keepAlive: () => client.keepAlive(),
       fail(error) {
         failure ??= error;
+        record.failed(error);
         const event = { type: "error" as const, code: error.details.code ?? error.kind, message: error.message };
         client.fail(event);
         running.addEvent(event);

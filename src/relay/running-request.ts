@@ -6,11 +6,11 @@ import type { Scope } from "../app";
 import { beginningOf } from "../beginning";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
-import { asProxyError, ProxyError } from "../errors";
+import { asProxyError, codeOf, ProxyError } from "../errors";
 import { type InFlightRequest, maxText, type RequestKind } from "../history/entry";
+import { plainName } from "../json-shape";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { InFlightHandle } from "../live/in-flight";
-import { describeCause } from "../logger";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { pathOfUrl } from "../net/in/params";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
@@ -180,7 +180,7 @@ export class RunningRequest implements InFlightHandle {
     const account = this.#account;
     if (!account) return;
     if (event.type === "error" && isSuspensionEvent(event.code, event.message))
-      account.setState({ name: "failed", reason: suspensionReason(event.message), suspended: true });
+      account.setState({ name: "failed", reason: suspensionReason(this.record.kept(event.message)), suspended: true });
     if (event.type === "block-end" && event.signature) rememberMaker(this.#parts.affinity, event.signature, account);
   }
 
@@ -230,7 +230,8 @@ export class RunningRequest implements InFlightHandle {
   /** Writes the row of a request whose client hung up. */
   hungUp(): void {
     const { isOver } = this.record;
-    if (!isOver) this.#state.error ??= { type: "client_closed", message: clientClosed.message };
+    if (!isOver)
+      this.#state.error ??= { type: "client_closed", message: clientClosed.message, kept: clientClosed.message };
     this.end(isOver ? 200 : 499);
   }
 
@@ -244,11 +245,11 @@ export class RunningRequest implements InFlightHandle {
       return clientClosed;
     }
     const error = asProxyError(this.#isStopped ? this.#controller.signal.reason : thrown);
-    this.#state.error = { type: error.details.code ?? error.kind, message: error.message };
+    this.#state.error = { type: error.details.code ?? error.kind, message: error.message, kept: error.kept };
     const forClient = errorForClient(error, this.#errors, this.#request.headers.get("user-agent"));
     this.end(sent ?? forClient.status);
     if (error.kind !== "internal") return forClient;
-    const cause = this.record.redact(describeCause(error.details.cause));
+    const cause = faultOf(error.details.cause);
     this.#parts.logger.error("A request failed unexpectedly; please report this.", cause);
     return new ProxyError("internal", error.message, { ...error.details, cause });
   }
@@ -256,4 +257,17 @@ export class RunningRequest implements InFlightHandle {
   #elapsedMs(): number {
     return Math.round(performance.now() - this.#openedAt);
   }
+}
+
+/**
+ * A fault of dragoman's own as a report needs it: its class, and where it came from. Its message is left out, because an
+ * engine's or a library's may repeat what was read. @param thrown A sentence of ours is kept.
+ */
+function faultOf(thrown: unknown): string {
+  if (typeof thrown === "string") return thrown;
+  if (!(thrown instanceof Error)) return typeof thrown;
+  const { message, name, stack = "" } = thrown;
+  const calls = stack.slice(stack.indexOf(message) + message.length).match(/^\s+at .+:\d+:\d+\)?$/gm) ?? [];
+  const from = calls.slice(0, 3).map((call) => call.trim());
+  return [plainName(name), codeOf(thrown), ...from].filter((part) => part !== "").join(" ");
 }

@@ -60,7 +60,9 @@ describe("the quota ends", () => {
   test("a quota that ends for all is a 429 that names every account and its reset, with the earliest as retry-after, and SDKs are told not to wait", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "plus-demo"] });
     proxy.demo.intercept(chat, () => refuse(402, "quota_exceeded", "You have no quota", { "retry-after": "7200" }));
-    proxy.demo.intercept(chat, () => refuse(402, "overage_limit_reached", "Spent.", { "retry-after": "3600" }));
+    proxy.demo.intercept(chat, () =>
+      refuse(402, "overage_limit_reached", "You have reached your overage limit.", { "retry-after": "3600" }),
+    );
     for (let turn = 0; turn < 2; turn++) {
       const { status, headers, error } = await post(proxy);
       expect([status, error.code, error.type]).toEqual([429, "quota_exceeded", "insufficient_quota"]);
@@ -68,7 +70,9 @@ describe("the quota ends", () => {
       expect(headers.get("x-should-retry")).toBe("false");
       expect(error.message).toContain("octo-demo: You have no quota. This account's quota is used up (until ");
       expect(error.message.split("Models that cost no quota may still work.")).toHaveLength(2);
-      expect(error.message).toContain("plus-demo: Spent. The budget for use beyond the plan is spent; it is set at");
+      expect(error.message).toContain(
+        "plus-demo: You have reached your overage limit. The budget for use beyond the plan is spent; it is set at",
+      );
       expect(error.message.match(/\(until [^)]+\)/g)!.length).toBe(2);
     }
     expect(asked(proxy)).toEqual(["octo", "plus"]);
@@ -211,7 +215,7 @@ describe("a limit is hit", () => {
 
   test("a limit of one model rests that model with this account, and its others go on", async () => {
     await using proxy = await timed({ accounts: ["octo-demo", "plus-demo"] });
-    const limited = () => refuse(429, "user_model_rate_limited:pro", "Too much of it.", { "retry-after": "60" });
+    const limited = () => refuse(429, "user_model_rate_limited:pro", "Too many requests.", { "retry-after": "60" });
     proxy.demo.intercept(chat, limited);
     expect((await post(proxy)).status).toBe(200);
     await post(proxy);
@@ -223,7 +227,7 @@ describe("a limit is hit", () => {
     proxy.demo.intercept(chat, limited);
     const { status, error } = await post(proxy);
     expect(status).toBe(429);
-    expect(error.message).toContain("octo-demo: Too much of it. This limit holds for this model only; another one");
+    expect(error.message).toContain("octo-demo: Too many requests. This limit holds for this model only; another one");
     proxy.pass(61_000);
     await post(proxy);
     expect(asked(proxy).at(-1)).toBe("octo");

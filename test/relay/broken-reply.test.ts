@@ -38,7 +38,7 @@ const ask = (proxy: RunningProxy, client: Dialect, upstream: Dialect, stream: bo
 
 /** The error as the first event of the dialect's stream, or as its full reply. */
 const told = (upstream: Dialect, code: string, stream: boolean): Response => {
-  const error = upstream === "messages" ? { type: code, message: "Told." } : { code, message: "Told." };
+  const error = upstream === "messages" ? { type: code, message: "Overloaded." } : { code, message: "Overloaded." };
   const body = JSON.stringify(upstream === "chat" ? { error } : { type: "error", error });
   if (!stream) return new Response(body, { headers: { "content-type": "application/json" } });
   const name = upstream === "chat" ? "" : "event: error\n";
@@ -61,7 +61,7 @@ describe.each(pairs)("a client of %s and an upstream of %s", (client, upstream) 
       const { error } = (await response.json()) as { error: { type: string; message: string } };
       expect([stream, response.status]).toEqual([stream, status]);
       // A rate limit that both accounts have hit is told of both.
-      expect(error.message).toContain("Told.");
+      expect(error.message).toContain("Overloaded.");
       if (client === "messages") expect(error.type).toBe(anthropic);
       else if (openai) expect(error.type).toBe(openai);
       expect(proxy.rows()[0]).toMatchObject({ http_status: status, error_type: expect.any(String) });
@@ -73,7 +73,7 @@ describe.each(pairs)("a client of %s and an upstream of %s", (client, upstream) 
       await using proxy = await start();
       proxy.demo.intercept(upstreams[upstream][1], () => told(upstream, "quota_exceeded", stream), 1);
       const response = await ask(proxy, client, upstream, stream);
-      expect([response.status, (await response.text()).includes("Told.")]).toEqual([200, false]);
+      expect([response.status, (await response.text()).includes("Overloaded.")]).toEqual([200, false]);
       expect(proxy.app.accounts.map(({ state }) => state.name)).toEqual(["exhausted", "ready"]);
       const [row] = proxy.rows();
       expect(row).toMatchObject({ http_status: 200, error_type: null, account_id: "work-demo" });
@@ -90,8 +90,8 @@ describe.each(pairs)("a client of %s and an upstream of %s", (client, upstream) 
     proxy.demo.intercept(upstreams[upstream][1], () => told(upstream, "overloaded_error", false), 1);
     const response = await ask(proxy, client, upstream, true);
     expect(response.status).toBe(529);
-    expect(await response.json()).toMatchObject({ error: { message: "Told." } });
-    expect(proxy.rows()[0]).toMatchObject({ error_type: "overloaded_error", error_message: "Told." });
+    expect(await response.json()).toMatchObject({ error: { message: "Overloaded." } });
+    expect(proxy.rows()[0]).toMatchObject({ error_type: "overloaded_error", error_message: "Overloaded." });
   });
 
   test("JSON or a page that is no error is a portal's", async () => {
@@ -127,13 +127,13 @@ test("a reply that had begun is not asked for again, whatever it says then", asy
     "/v1/messages",
     () => {
       asked++;
-      const error = `event: error\ndata: {"type":"error","error":{"type":"quota_exceeded","message":"Told."}}\n\n`;
+      const error = `event: error\ndata: {"type":"error","error":{"type":"quota_exceeded","message":"Overloaded."}}\n\n`;
       return new Response(begun + error, { headers: { "content-type": "text/event-stream" } });
     },
     2,
   );
   const response = await ask(proxy, "messages", "messages", true);
-  expect([response.status, (await response.text()).includes("Told."), asked]).toEqual([200, true, 1]);
+  expect([response.status, (await response.text()).includes("Overloaded."), asked]).toEqual([200, true, 1]);
 });
 
 test.each([false, true])(
@@ -161,7 +161,7 @@ test.each([false, true])(
     expect([answer.status, row]).toMatchObject([502, { upstream_model: "local/small" }]);
     for (const text of [await answer.text(), JSON.stringify(row), await metrics.text(), proxy.lines.join("")]) {
       expect(text).not.toContain("key-0123456789");
-      expect(text).toContain("refused");
+      expect(text).toMatch(/refused|no plain name/);
     }
   },
 );

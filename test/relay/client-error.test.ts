@@ -148,7 +148,11 @@ describe("a rest", () => {
   test.each(paths)("%s: of an hour is 429 with its end, but at once to who would sleep through it", async (path) => {
     await using proxy = await startProxy();
     for (const upstream of ["/v1/messages", "/responses", "/chat/completions"])
-      proxy.demo.intercept(upstream, limited(402, "quota_exceeded", "Used up.", "3600"), Number.POSITIVE_INFINITY);
+      proxy.demo.intercept(
+        upstream,
+        limited(402, "quota_exceeded", "You have no quota.", "3600"),
+        Number.POSITIVE_INFINITY,
+      );
     for (let turn = 0; turn < 2; turn++) {
       const patient = await ask(proxy, path);
       expect([patient.status, patient.retry]).toEqual([429, "false"]);
@@ -156,7 +160,7 @@ describe("a rest", () => {
       for (const sleeper of [codex, opencode, qwenCode]) {
         const told = await ask(proxy, path, claude, sleeper);
         expect(told).toMatchObject({ status: atOnce[path], retry: "false", after: null });
-        expect(told.message).toContain("Used up.");
+        expect(told.message).toContain("You have no quota.");
         // opencode repeats whatever speaks of these, with any status.
         expect(told.type).not.toMatch(/rate_limit|server_error/);
         expect(proxy.rows()[0]!.http_status).toBe(told.status);

@@ -48,7 +48,8 @@ const faults: Record<string, () => Response> = {
       { error: { message: "Slow down.", code: "user_model_rate_limited:pro" } },
       { status: 429, headers: { "retry-after": "60" } },
     ),
-  "429 (overloaded)": () => Response.json({ error: { message: "Busy.", code: "model_overloaded" } }, { status: 429 }),
+  "429 (overloaded)": () =>
+    Response.json({ error: { message: "Overloaded.", code: "model_overloaded" } }, { status: 429 }),
   503: () => new Response("upstream provider rate limit", { status: 503 }),
   529: () =>
     Response.json({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, { status: 529 }),
@@ -171,13 +172,13 @@ test("where no model serves, the error is that of the model that was asked for, 
   await using proxy = await start();
   proxy.demo.intercept(claudePath, faults["429 (this model)"]!);
   proxy.demo.intercept(gptPath, faults["503"]!);
-  mock.failNext(429, "The provider is busy.");
+  mock.failNext(429, "The model is overloaded.");
   const response = await proxy.post("/v1/messages", hello(claude));
   expect([response.status, response.headers.get("retry-after")]).toEqual([429, "60"]);
   const { error } = (await response.json()) as { error: { message: string } };
   expect(error.message).toStartWith("Slow down.");
   expect(error.message).toContain(`None of its fallbacks could serve: ${gpt}: upstream provider rate limit`);
-  expect(error.message).toContain(`; ${local}: The provider is busy.`);
+  expect(error.message).toContain(`; ${local}: The model is overloaded.`);
   expect([callsTo(proxy, claudePath), callsTo(proxy, gptPath), mock.calls().length]).toEqual([1, 1, 1]);
   const [row] = proxy.rows();
   expect(row).toMatchObject({ upstream_model: claude, http_status: 429 });
@@ -338,7 +339,7 @@ describe("no other model is asked", () => {
       },
     });
     for (const path of [claudePath, gptPath, "/chat/completions"]) proxy.demo.intercept(path, faults["503"]!);
-    mock.failNext(503, "Busy.");
+    mock.failNext(503, "Overloaded.");
     expect((await proxy.post("/v1/messages", hello(claude))).status).toBe(503);
     expect([callsTo(proxy, claudePath), callsTo(proxy, gptPath), callsTo(proxy, "/chat/completions")]).toEqual([
       1, 1, 1,
@@ -387,7 +388,7 @@ test("the chain of a name serves without an account, and while GitHub lists no m
     { model: gpt, status: null, why: expect.stringContaining("No GitHub account is signed in") },
   ]);
   expect((await proxy.post("/v1/messages", hello("claude-opus-4.6"))).status).toBe(424);
-  mock.failNext(503, "Busy.");
+  mock.failNext(503, "Overloaded.");
   const failed = await proxy.post("/v1/messages", hello(claude));
-  expect([failed.status, await failed.text()]).toEqual([424, expect.stringContaining(`; ${local}: Busy.`)]);
+  expect([failed.status, await failed.text()]).toEqual([424, expect.stringContaining(`; ${local}: Overloaded.`)]);
 });

@@ -66,7 +66,7 @@ test.each(combinations)(
     expect(response.status).toBe(400);
     expect(await response.text()).toContain(secret);
     const { error_message } = proxy.rows()[0]!;
-    expect(error_message).toContain("We do not like");
+    expect(error_message).toContain("Its words are withheld");
     expect(error_message).not.toContain("wombats");
   },
 );

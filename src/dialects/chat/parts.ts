@@ -147,8 +147,10 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
   }
   if (part.kind === "file") {
     const { file: unread, ...others } = extras;
-    if (!isOpenAi(model))
-      refuse("messages", `${model.id} reads no files; send the text of ${part.name ?? "the file"} instead.`);
+    if (!isOpenAi(model)) {
+      const told = (file: string) => `${model.id} reads no files; send the text of ${file} instead.`;
+      refuse("messages", told(part.name ?? "the file"), undefined, told("the file"));
+    }
     const file_data = dataUrl(part);
     return {
       ...others,

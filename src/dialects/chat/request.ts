@@ -88,7 +88,8 @@ function decodeMessage(message: Fields): Turn {
   const role = Object.hasOwn(roles, word) ? roles[word] : undefined;
   if (!role) {
     const param = message.pathOf("role");
-    refuse(param, `\`${param}\` is \`${word}\`, which no message can have.`);
+    const kept = `\`${param}\` is a word that no message can have.`;
+    refuse(param, `\`${param}\` is \`${word}\`, which no message can have.`, undefined, kept);
   }
   const parts = decodeContent(message);
   if (role === "assistant") {

@@ -124,5 +124,6 @@ function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): un
 }
 
 function refuseChoice(what: string): never {
-  refuse("tool_choice", `\`tool_choice\` asks for ${what} that this model does not have.`);
+  const told = (tool: string) => `\`tool_choice\` asks for ${tool} that this model does not have.`;
+  refuse("tool_choice", told(what), undefined, told("a tool"));
 }

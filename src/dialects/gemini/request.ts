@@ -139,11 +139,11 @@ function decodeFormat(config: GoogleFields): ResponseFormat | undefined {
     };
   if (type === jsonType) return {};
   if (!type || type === "text/plain") return undefined;
-  const sentence =
-    type === enumType
-      ? `\`generationConfig.responseMimeType\` is \`${enumType}\`: \`responseSchema\` must list the values.`
-      : `\`generationConfig.responseMimeType\` must be \`text/plain\`, \`${jsonType}\` or \`${enumType}\`, not \`${type.slice(0, 100)}\`.`;
-  refuse("generationConfig.responseMimeType", sentence, "unsupported_value");
+  const param = "generationConfig.responseMimeType";
+  if (type === enumType)
+    refuse(param, `\`${param}\` is \`${enumType}\`: \`responseSchema\` must list the values.`, "unsupported_value");
+  const kept = `\`${param}\` must be \`text/plain\`, \`${jsonType}\` or \`${enumType}\``;
+  refuse(param, `${kept}, not \`${type.slice(0, 100)}\`.`, "unsupported_value", `${kept}.`);
 }
 
 const jsonType = "application/json";

@@ -87,7 +87,8 @@ function refuseTooMany({ tools }: Conversation, target: Dialect): void {
   if (countTools(tools, target) <= limit) return;
   const names = namesOf(tools);
   const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${largestGroups(names, 3)}. With \`toolSearch\` set to \`auto\` in dragoman's config, the model searches for those that it needs.`;
-  refuse("tools", sentence, "too_many_tools");
+  const kept = `This request has ${names.length} tools, but this model accepts at most ${limit}.`;
+  refuse("tools", sentence, "too_many_tools", kept);
 }
 
 /** The names that upstreams refuse, with their replacements. A name gets the same replacement in every request. */

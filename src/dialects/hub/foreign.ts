@@ -1,5 +1,6 @@
 /** Replaces dialect-specific parts for an upstream of another dialect. */
 
+import { plainName } from "../../json-shape";
 import { beginningOf } from "../../net/json/json-skeleton";
 import type { Dialect, ForeignPart, JsonObject, Part, Turn } from "./conversation";
 import { refuse } from "./json";
@@ -83,4 +84,4 @@ export function replaceForeign(
 
 /** The `type` of a foreign part or tool, or a general name if it has none. */
 export const nameOf = ({ value }: { value: JsonObject }): string =>
-  typeof value.type === "string" ? value.type : "an unknown part";
+  typeof value.type === "string" ? plainName(value.type) : "an unknown part";

@@ -15,9 +15,9 @@ export function textAt(value: unknown, path: string): string {
   return typeof value === "string" ? value : refuseType(path, "a string", value);
 }
 
-/** Refuses the request for the field `param`. @throws ProxyError `invalid_request` */
-export function refuse(param: string, sentence: string, code?: string): never {
-  throw new ProxyError("invalid_request", sentence, code === undefined ? { param } : { param, code });
+/** Refuses the request for the field `param`. @param kept What is written down of a sentence that quotes the client. @throws ProxyError `invalid_request` */
+export function refuse(param: string, sentence: string, code?: string, kept?: string): never {
+  throw new ProxyError("invalid_request", sentence, { param, code, kept });
 }
 
 /** A non-empty array. */

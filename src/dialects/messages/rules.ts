@@ -4,6 +4,7 @@
  */
 
 import { isObject } from "../../json";
+import { plainName } from "../../json-shape";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined, refuse } from "../hub/json";
@@ -209,14 +210,14 @@ function serverTools(body: JsonObject): JsonObject | undefined {
   const choice = isObject(body.tool_choice) ? body.tool_choice : {};
   const needed = all.find((tool) => isServerTool(tool) && (kept.length === 0 || choice.name === tool.name));
   if (!needed) return kept.length === all.length ? undefined : { tools: kept };
-  const sentence = `The tool \`${needed.type}\` is built into Anthropic's own API; GitHub Copilot does not offer it. Leave it out, or bring a tool of your own.`;
+  const sentence = `The tool \`${nameOfTool(needed)}\` is built into Anthropic's own API; GitHub Copilot does not offer it. Leave it out, or bring a tool of your own.`;
   refuse("tools", sentence, "unsupported_value");
 }
 
 const isServerTool = ({ type }: JsonObject): boolean =>
   typeof type === "string" && type !== "custom" && !type.startsWith("tool_search_tool_");
 
-const nameOfTool = ({ type }: JsonObject): string => String(type);
+const nameOfTool = ({ type }: JsonObject): string => plainName(String(type));
 
 /** "stop_sequences: each stop sequence must contain non-whitespace" (BerriAI/litellm#3286) */
 function blankStop({ stop_sequences: all }: JsonObject): JsonObject | undefined {

@@ -122,8 +122,8 @@ function withoutTools(body: JsonObject, isUnwanted: (tool: JsonObject) => boolea
 
 /** Throws because a tool that must be called is not available. */
 export function refuseForced(tool: string): never {
-  const sentence = `\`tool_choice\` asks for a tool that is not available here: ${tool}.`;
-  refuse("tool_choice", sentence, "unsupported_value");
+  const kept = "`tool_choice` asks for a tool that is not available here";
+  refuse("tool_choice", `${kept}: ${tool}.`, "unsupported_value", `${kept}.`);
 }
 
 const isToolless = (body: JsonObject, changes: JsonObject): boolean => {

@@ -26,12 +26,12 @@ const renewals: Partial<Record<Failure["remedy"], "refresh" | "renew" | "refresh
 export async function askAccount(
   account: Account,
   ask: (session: Session) => Promise<CallResponse>,
-  { maxBytes, now }: { maxBytes: number; now(): number },
+  { maxBytes, now, hasPrompt = false }: { maxBytes: number; now(): number; hasPrompt?: boolean },
 ): Promise<AccountAnswer> {
   const answer = async (response: CallResponse): Promise<AccountAnswer> => {
     const { status, ok, headers } = response;
     const text = await readText(response, maxBytes);
-    return { status, text, failure: ok ? undefined : readFailure(status, headers, text, now()) };
+    return { status, text, failure: ok ? undefined : readFailure(status, headers, text, now(), hasPrompt) };
   };
   const session = await account.session();
   const first = await answer(await ask(session));

@@ -147,7 +147,7 @@ export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto
           controller: controller(),
           limits: singleLimit(left),
         }),
-      { maxBytes, now },
+      { maxBytes, now, hasPrompt: true },
     );
     if (!failure) {
       const json = parseJson(text);
@@ -242,7 +242,7 @@ export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto
           throw thrown;
         if (!(thrown instanceof ProxyError) || !mayOmitAfter(thrown)) throw thrown;
         failure = thrown;
-        logger.debug(`Auto's choice failed for ${account.id}. ${thrown.message}`);
+        logger.debug(`Auto's choice failed for ${account.id}. ${thrown.kept}`);
       }
     }
     if (failure) throw asUnavailable(failure);
@@ -335,12 +335,17 @@ const mayOmitAfter = ({ kind, details }: ProxyError): boolean =>
 
 const unavailableCode = "auto_unavailable";
 
-const unavailable = (why: string, kind: "no_account" | "permission" = "no_account"): ProxyError =>
-  new ProxyError(kind, `Auto could not choose a model now: ${why}. Try again in a moment, or name a model.`, {
+const unavailable = (why: string, kind: "no_account" | "permission" = "no_account", kept = why): ProxyError =>
+  new ProxyError(kind, notChosen(why), {
+    kept: notChosen(kept),
     code: unavailableCode,
     headers: kind === "permission" ? {} : retryHeaders(10),
   });
 
+const notChosen = (why: string) => `Auto could not choose a model now: ${why}. Try again in a moment, or name a model.`;
+
 /** A call that timed out or broke. */
 const asUnavailable = (failure: ProxyError): ProxyError =>
-  failure.details.code === unavailableCode ? failure : unavailable(failure.message.replace(/\.$/, ""));
+  failure.details.code === unavailableCode
+    ? failure
+    : unavailable(failure.message.replace(/\.$/, ""), "no_account", failure.kept.replace(/\.$/, ""));

@@ -9,6 +9,7 @@ import { readRetryAfter } from "../../net/out/retry-after";
 import { isKnownCode, rowOf, statusOf } from "./failure-match";
 import type { FailureRow, UpstreamError } from "./failure-row";
 import { daySeconds } from "./failure-rows";
+import { keptWords } from "./known-sentences";
 import { patternOf, refusedParam } from "./unsupported-params";
 
 export interface Failure {
@@ -16,7 +17,7 @@ export interface Failure {
   remedy: NonNullable<FailureRow["remedy"]> | "drop-param" | "none";
   /** With `drop-param`: the pattern of the refused parameter. */
   param?: string;
-  /** The new state of the account that was used, with the upstream's message as reason; undefined if it keeps its state. */
+  /** The new state of the account that was used, with what is kept of the message as reason; undefined if it keeps its state. */
   account?: NewTrouble;
   /** The upstream's code, if it is not known here. */
   newCode?: string;
@@ -33,12 +34,13 @@ export interface Failure {
 /**
  * @param body The beginning of the answer's body: JSON in any of its forms, plain text, HTML or nothing.
  * @param now Milliseconds.
+ * @param hasPrompt Whether the request had one, which the answer may repeat.
  */
-export function readFailure(status: number, headers: Headers, body: string, now: number): Failure {
+export function readFailure(status: number, headers: Headers, body: string, now: number, hasPrompt = true): Failure {
   const error = readErrorBody(body);
   // Plain text has no code; the header names the limit then.
   if (status === 429 && error.code === "") error.code = limitIn(headers);
-  return judge(status, headers, error, now);
+  return judge(status, headers, error, now, hasPrompt);
 }
 
 function limitIn(headers: Headers): string {
@@ -48,7 +50,7 @@ function limitIn(headers: Headers): string {
 
 /** An error in the body of a 200, before anything was sent to the client: handled like an error answer. */
 export function readBrokenReply(error: { code: string; message: string }, headers: Headers, now: number): Failure {
-  return judge(statusOf(error.code), headers, error, now);
+  return judge(statusOf(error.code), headers, error, now, true);
 }
 
 /**
@@ -60,7 +62,7 @@ export function upstreamErrorIn(body: string): { code: string; message: string }
   return isObject(json) && (json.error || json.type === "error") ? readErrorBody(body) : undefined;
 }
 
-function judge(status: number, headers: Headers, upstream: UpstreamError, now: number): Failure {
+function judge(status: number, headers: Headers, upstream: UpstreamError, now: number, hasPrompt: boolean): Failure {
   const row = rowOf(status, upstream);
   const refused = row || status !== 400 ? undefined : refusedParam(upstream);
   const param = refused === undefined ? undefined : patternOf(refused);
@@ -69,22 +71,24 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
   const wait = retryAfter === undefined ? undefined : Math.min(retryAfter, maxWait);
   const until = wait === undefined ? undefined : now + wait * 1000;
   const message = upstream.message || `GitHub Copilot answered with status ${status}.`;
+  const { param: field } = upstream;
+  const isWithheld = hasPrompt && upstream.message !== "";
+  const kept = isWithheld ? keptWords(message, { who: "GitHub Copilot", status, param: field }) : message;
   const reason = (end: string) => row?.sentence?.replace("{until}", end);
-  const error = new ProxyError(
-    row?.kind ?? kindOf(status),
-    joinSentences(message, reason(until === undefined ? "" : ` until ${zonedTime(until, now)}`), row?.hint),
-    {
-      status: row?.clientStatus ?? status,
-      code: row?.clientCode ?? (upstream.code || undefined),
-      param: upstream.param,
-      headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
-    },
-  );
+  const told = (words: string) =>
+    joinSentences(words, reason(until === undefined ? "" : ` until ${zonedTime(until, now)}`), row?.hint);
+  const error = new ProxyError(row?.kind ?? kindOf(status), told(message), {
+    kept: told(kept),
+    status: row?.clientStatus ?? status,
+    code: row?.clientCode ?? (upstream.code || undefined),
+    param: field,
+    headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
+  });
   return {
     remedy: row?.remedy ?? (param === undefined ? "none" : "drop-param"),
     param,
     // Without the time in its reason: the state has it.
-    account: row && troubleOf(row, until, joinSentences(message, reason("")), (retryAfter ?? 0) > maxWait),
+    account: row && troubleOf(row, until, joinSentences(kept, reason("")), (retryAfter ?? 0) > maxWait),
     newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
     scope: row?.scope,
     denies: row?.denies,

@@ -8,10 +8,10 @@ import { matchesPattern } from "../../../src/keys/client-keys";
 import { createLogger } from "../../../src/logger";
 import { editMembers } from "../../../src/net/json/json-edit";
 import { skeletonOf } from "../../../src/net/json/json-skeleton";
-import { redact } from "../../../src/relay/redact";
 import { citationsIn, quotesIn } from "../../../src/server-tools/citations";
 import { isAllowedPage } from "../../../src/server-tools/web-search";
 import { imageTokens } from "../../../src/tokens/image-size";
+import { keptWords } from "../../../src/upstream/copilot/known-sentences";
 import { refusedParam } from "../../../src/upstream/copilot/unsupported-params";
 import { hostileTexts, mostHeldMs, workOf } from "../../support/held";
 
@@ -22,8 +22,8 @@ const texts = Object.entries(hostileTexts).map(([name, make]) => [name, make(meb
 const places: Record<string, (text: string) => unknown> = {
   "a line of the log": (text) => quiet.info(text),
   "an error without secrets": (text) => quiet.withoutSecrets(text),
-  "an error without what it repeats": (text) =>
-    redact(text, { messages: [text.slice(0, 100_000)] }, [text.slice(0, 512)]),
+  "what is kept of an error": (text) =>
+    keptWords(`Invalid schema for function '${text}`, { who: "It", param: text }) + keptWords(text, { who: "It" }),
   "the parameter that an error names": (text) => refusedParam({ code: text, message: text, param: text }),
   "a citation of pages": (text) => citationsIn(text, [{ url: "http://x", title: "X" }]),
   "a quotation of a page": (text) =>

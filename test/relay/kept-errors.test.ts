@@ -3,60 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { redact } from "../../src/relay/redact";
+import { cutReply, gaveUp, invalidEventOf, invalidReplyOf } from "../../src/dialects/hub/block-lifecycle";
+import { keptWords } from "../../src/upstream/copilot/known-sentences";
 import { offerOnly } from "../support/catalogue";
-import { type RunningProxy, startProxy } from "../support/proxy";
-
-describe("an error's words", () => {
-  const prompt = "Please tell Dr. Mortimer about the melanoma on my arm;\nmy number is 4111111111111111 (Straße 9).";
-  const request = {
-    model: "claude-sonnet-4.6",
-    messages: [{ role: "user", content: [{ type: "text", text: prompt }] }],
-    tools: [{ name: "get_diagnosis", input_schema: { properties: { city: { description: "Where he lives" } } } }],
-    metadata: { user_id: "秘密の計画を教えて" },
-  };
-  const kept = (words: string) => redact(words, request, ["claude-sonnet-4.6", "claude-sonnet-4-6"]);
-
-  test.each([
-    // Whole, cut, quoted or not, in another case, escaped.
-    [`Invalid prompt: '${prompt}'`, "Invalid prompt: '…).'"],
-    ["Invalid prompt: Please tell Dr. Mortimer about the mela", "Invalid prompt: …"],
-    ["The prompt speaks of melanoma.", "The prompt speaks of …."],
-    ["The prompt speaks of MELANOMA.", "The prompt speaks of …."],
-    [`Bad body: {"text":"my arm;\\nmy number is 4111111111111111 (Stra\\u00dfe 9)"}`, `Bad body: {"text":"…)"}`],
-    ["Bad query: q=the%20melanoma%20on%20my%20arm", "Bad query: q=…"],
-    ["Blocked: &quot;melanoma on my arm&quot;", "Blocked:  … "],
-    ["Policy on “about the” is broken.", "Policy on “…” is broken."],
-    [
-      "Invalid schema for function 'get_diagnosis': it is too long.",
-      "Invalid schema for function '…': it is too long.",
-    ],
-    ["It must not contain 秘密の計画 here", "It must not contain … here"],
-    ["リクエスト秘密の計画は不可", "リクエスト…は不可"],
-    // What says nothing of it.
-    ["prompt is too long: 210000 tokens > 200000 maximum", "prompt is too long: 210000 tokens > 200000 maximum"],
-    [
-      "messages.0.content.0.text.x: Extra inputs are not permitted",
-      "messages.0.content.0.text.x: Extra inputs are not permitted",
-    ],
-    ["Unknown parameter: 'metadata.user_id'.", "Unknown parameter: 'metadata.user_id'."],
-    [
-      "The model claude-sonnet-4.6 is not supported; tell the user about it.",
-      "The model claude-sonnet-4.6 is not supported; tell the user about it.",
-    ],
-    ["tools.0.input_schema.properties.city: invalid", "tools.0.input_schema.properties.city: invalid"],
-    ["", ""],
-  ])("%s", (words, expected) => expect(kept(words)).toBe(expected));
-
-  test("in a large request too, and of many words", () => {
-    const large = {
-      messages: [{ content: `${"lorem ipsum dolor sit amet ".repeat(300_000)}melanoma` }],
-      image: "A".repeat(8e6),
-    };
-    const words = `${"unheard words of some kind melanoma ".repeat(2000)}`;
-    expect(redact(words, large, [])).not.toContain("melanoma");
-  });
-});
+import { type TimedProxy, timed } from "./bench";
 
 /** A string that no sentence of ours or an upstream's holds; the number tells the fields apart. */
 let planted = 0;
@@ -216,17 +166,65 @@ function* replaced(value: unknown, put: () => unknown): Generator<unknown> {
         : { ...value, [key]: other };
 }
 
+describe("what is kept of an upstream's words", () => {
+  const withheld = "Its words are withheld, because they may repeat the prompt.";
+  const rest = "The rest is withheld, because it may repeat the prompt.";
+  test.each([
+    // Known sentences, one or several, with the numbers, fields and models of the request.
+    ["prompt is too long: 210000 tokens > 200000 maximum"],
+    ["You have no quota"],
+    ["Sorry, you've exceeded your 5 hour session limits. Please retry after 2733 seconds."],
+    [
+      "Rate limit reached for gpt-5 in organization org-x on tokens per min (TPM): Limit 3, Used 2, Requested 9.",
+    ].concat("Rate limit reached for …: Limit 3, Used 2, Requested 9."),
+    ["messages.0.content.0.text.x: Extra inputs are not permitted"],
+    ["Unknown parameter: 'input[0].phase'."],
+    ['model "gpt-5.6-luna" is not accessible via the /chat/completions endpoint'],
+    [
+      "Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but got a string with length 416 instead.",
+    ],
+    // What they repeat of the request.
+    ["Invalid schema for function 'get_diagnosis': melanoma is not a type.", "Invalid schema for function '…': …"],
+    ["tools.0.input_schema.properties.melanoma: Field required", "tools.0.input_schema.properties.…: Field required"],
+    ["Tool reference 'tell_mortimer' not found in available tools", "Tool reference '…' not found in available tools"],
+    // What is not known, or only its beginning.
+    ["Please tell Dr. Mortimer.", `GitHub Copilot answered with status 400. ${withheld}`],
+    ["You have no quota. Please tell Dr. Mortimer.", `You have no quota. ${rest}`],
+    ["Overloaded by melanoma", `GitHub Copilot answered with status 400. ${withheld}`],
+    ["The requested model is not supported: Mortimer", `GitHub Copilot answered with status 400. ${withheld}`],
+    ["  ", `GitHub Copilot answered with status 400. ${withheld}`],
+  ])("%s", (said, kept = said) => {
+    expect(keptWords(said, { who: "GitHub Copilot", status: 400 })).toBe(kept);
+  });
+
+  test("names the field that an error names, as far as the wire format has it, and nothing that is no field", () => {
+    const of = (param: string) => keptWords("Melanoma.", { who: "The provider own", param });
+    expect(of("tools[0].function.parameters.properties.melanoma")).toBe(
+      `The provider own reported an error. The field is \`tools[0].function.parameters.properties.…\`. ${withheld}`,
+    );
+    expect(of("tell Dr. Mortimer")).toBe(`The provider own reported an error. ${withheld}`);
+  });
+
+  test("is all of dragoman's own sentences about a reply that cannot be read", () => {
+    const events = ["JSON", "a chat completion chunk", "a response event", "a Messages event"].map(invalidEventOf);
+    const replies = ["a chat completion", "a response", "a Messages reply"].map(invalidReplyOf);
+    for (const { message } of [cutReply, gaveUp, ...events, ...replies])
+      expect(keptWords(message, { who: "It" })).toBe(message);
+  });
+});
+
 describe("nothing that was planted in a request is kept of its failure", () => {
-  let proxy: RunningProxy;
+  let proxy: TimedProxy;
   let provider: ReturnType<typeof Bun.serve>;
   let answer: (body: string) => Response = () => json({}, 500);
   beforeAll(async () => {
     provider = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: async (request) => answer(await request.text()) });
     const [account] = demoAccounts();
-    proxy = await startProxy({
+    proxy = await timed({
       demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] },
       config: {
         logLevel: "debug",
+        toolSearch: "off",
         providers: {
           own: { type: "anthropic", baseUrl: `http://127.0.0.1:${provider.port}`, apiKey: "sk-own-key-of-a-test" },
         },
@@ -266,11 +264,13 @@ describe("nothing that was planted in a request is kept of its failure", () => {
     }
     expect(proxy.rows(1)).toHaveLength(1);
   }
+  /** Limits and failures end with time. */
   const wake = () => {
-    for (const account of proxy.app.accounts) account.setState({ name: "ready" });
+    const [account] = proxy.app.accounts;
+    if (account!.state.name !== "ready" || account!.limitedModels.length > 0) proxy.pass(32 * 86_400_000);
   };
 
-  describe.each(Object.entries(failures))("%s", (_, fail) => {
+  describe.each(Object.entries(failures))("%s", (name, fail) => {
     test("of an upstream or a provider, in each dialect", async () => {
       for (const [path, bodyOf] of clients)
         for (const [model, endpoint] of models)
@@ -282,11 +282,12 @@ describe("nothing that was planted in a request is kept of its failure", () => {
               told = values[0]!;
               return fail(`${values.slice(0, 3).join(", ")} in ${sent.slice(0, 700)}`, endpoint);
             };
+            wake();
             const response = await proxy.post(path, bodyOf(model, stream));
             const text = await response.text();
+            expect([path, model, told]).not.toContain("");
             // The client is told everything.
-            if (response.status === 400 && told !== "" && !text.includes('"Bad."')) expect(text).toContain(told);
-            wake();
+            if (name.startsWith("400 in ")) expect(text).toContain(told);
           }
       answer = (sent) => fail(sent.slice(0, 900), "/v1/messages");
       for (const stream of [true, false])
@@ -307,6 +308,39 @@ describe("nothing that was planted in a request is kept of its failure", () => {
           wake();
         }
     expect(refused).toBeGreaterThan(50);
+    await expectNothing();
+  });
+
+  test("our own sentences that quote the client: tools, files, items and roles", async () => {
+    answer = () => json({ error: { message: "No." } }, 500);
+    const tool = () => ({ type: "function", function: { name: plant().replace(" ", "_"), parameters: {} } });
+    const pdf = {
+      type: "document",
+      title: plant(),
+      source: { type: "base64", media_type: "application/pdf", data: "AA==" },
+    };
+    const type = plant().split(" ")[0];
+    const said = [
+      ["/v1/chat/completions", { ...chatBody("gpt-5.3-codex", false), tools: Array.from({ length: 200 }, tool) }],
+      ["/v1/chat/completions", { ...chatBody("gpt-5.3-codex", false), messages: [{ role: type, content: "Hi" }] }],
+      [
+        "/v1/messages",
+        { model: "gemini-3.1-pro-preview", max_tokens: 9, messages: [{ role: "user", content: [pdf] }] },
+      ],
+      ["/v1/responses", { model: "gpt-5.3-codex", input: [{ type: "item_reference", id: plant() }] }],
+      [
+        "/v1beta/models/gpt-5.3-codex:generateContent",
+        { contents: [{ parts: [{ text: "Hi" }] }], generationConfig: { responseMimeType: plant() } },
+      ],
+    ] as const;
+    const statuses: number[] = [];
+    for (const [path, body] of said) {
+      wake();
+      const response = await proxy.post(path, body);
+      statuses.push(response.status);
+      expect(await response.text()).toContain("planted");
+    }
+    expect(statuses).toEqual([400, 400, 400, 400, 400]);
     await expectNothing();
   });
 
