@@ -1,9 +1,9 @@
 /** Formats quota and state for people, the same way in every command. */
 import { isCounted } from "../accounts/quota";
 import type { UsageItem } from "../api/usage";
-import { percent, planNames, span, unitNames, zonedTime } from "../format";
+import { day, dayMs, percent, planNames, span, unitNames, zonedTime } from "../format";
 import { entryOf } from "../json";
-import { tableRows, wrapped } from "./layout";
+import { columns, tableRows, wrapped } from "./layout";
 import { styled } from "./terminal";
 
 /**
@@ -11,6 +11,7 @@ import { styled } from "./terminal";
  * @param first The number of the first account; without it, accounts are not numbered.
  */
 export function usageLines(usages: UsageItem[], first?: number): string[] {
+  const now = Date.now();
   const counted = first !== undefined;
   const rows = usages.map((usage, at) => [
     ...(counted ? [String(first + at)] : []),
@@ -19,8 +20,8 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
     usage.unit === "unknown" ? "unknown" : unitNames[usage.unit],
     remainingInWords(usage),
     quotaBar(usage),
-    resetInWords(usage),
-    stateOf(usage),
+    resetInWords(usage, now, columns() < 100),
+    stateOf(usage, now),
   ]);
   const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "remaining", "left", "resets", "state"];
   const [title = [], ...lines] = tableRows([head, ...rows], { spare: ["plan", "unit"] });
@@ -56,8 +57,12 @@ export function remainingInWords(usage: UsageItem, now = Date.now()): string {
   return `${amount(remaining)}${entitlement === null ? "" : ` of ${amount(entitlement)}`}${paid}${aged}`;
 }
 
-export const resetInWords = ({ reset_at }: UsageItem, now = Date.now()): string =>
-  reset_at === null ? "unknown" : zonedTime(Date.parse(reset_at), now);
+/** @param brief The day alone, where it is not today or tomorrow. */
+export function resetInWords({ reset_at }: Pick<UsageItem, "reset_at">, now = Date.now(), brief = false): string {
+  if (reset_at === null) return "unknown";
+  const at = Date.parse(reset_at);
+  return brief && at - now > 2 * dayMs ? day(at, now) : zonedTime(at, now);
+}
 
 /** Bold, as a yellow word cannot be read on white: 1.7 to 1 with the colours of xterm (computed, 2026-11). */
 const stateTones = { ready: "green", cooling: "bold", exhausted: "bold", failed: "red", paused: "dim" } as const;

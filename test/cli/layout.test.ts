@@ -1,5 +1,7 @@
 /** How tables and sentences fit a terminal: nothing is lost, no word is split, and colours follow NO_COLOR and FORCE_COLOR. */
 import { describe, expect, test } from "bun:test";
+import type { UsageItem } from "../../src/api/usage";
+import { usageLines } from "../../src/cli/format-usage";
 import { table } from "../../src/cli/layout";
 import { styled } from "../../src/cli/terminal";
 import { asProcess } from "../support/in-process";
@@ -67,6 +69,17 @@ describe("a table", () => {
       "id                 state",
       "claude-sonnet-4.6  ready",
     ]);
+  });
+
+  test("an account is one line at 80 columns, also while it cools down", () => {
+    const [now, later] = [Date.now(), (days: number) => new Date(now + days * 86_400_000).toISOString()];
+    const account = {
+      ...{ id: "mine", plan: "individual", unit: "credits", state: "cooling", until: later(0), reason: null },
+      ...{ remaining: 5, entitlement: 7, unlimited: false, overage: false, overage_count: null, stale: false },
+      ...{ reset_at: later(9), quota_error: null, limited_models: [] },
+    } as unknown as UsageItem;
+    const [, ...lines] = onTerminal(80, () => usageLines([account]));
+    expect(lines).toEqual([expect.stringMatching(/^mine +5 of 7 .+ until \d/)]);
   });
 
   test("a table has lines of any length where there is no terminal", () => {
