@@ -2,8 +2,10 @@
 import type { Scope } from "../app";
 import type { CacheHints } from "../dialects/codecs";
 import { type Dialect, familyOf } from "../dialects/hub/conversation";
+import { type PromptHead, promptHeadOf } from "../dialects/overview";
 import type { CacheAddress } from "../upstream/cache-watch";
 import type { Exchange } from "./exchange";
+import type { RecordedPrompt } from "./request-log";
 import { sessionIn } from "./session-id";
 import type { Target } from "./target";
 
@@ -44,3 +46,13 @@ const maxKey = 64;
 
 const cacheKey = (session: string): string =>
   session.length <= maxKey ? session : new Bun.CryptoHasher("sha256").update(session).digest("hex");
+
+/** Hashes the parts of the prompt's beginning, by which its way through the upstream's cache is followed. */
+export function headHashes({ codec, incoming }: Exchange): RecordedPrompt["hash"] {
+  let head: PromptHead | undefined;
+  return (part) => {
+    head ??= promptHeadOf(codec.outline(incoming.body));
+    const json = JSON.stringify(head[part]) ?? "";
+    return Bun.hash(incoming.skeleton?.fill(json) ?? json);
+  };
+}

@@ -4,7 +4,6 @@ import { callLimits, type Scope } from "../app";
 import type { Awaitable } from "../awaitable";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import { promptHeadOf } from "../dialects/overview";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/out/body";
@@ -14,7 +13,7 @@ import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
-import { cacheUseOf } from "./cache-hints";
+import { cacheUseOf, headHashes } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
 import type { AddressMembers } from "./incoming";
@@ -186,7 +185,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   await checkPromptLimit(parts, prompt, target.model, incoming.bytes.length);
   running.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
   const cache = cacheUseOf(parts, exchange, target);
-  record.setPrompt({ address: cache.address, head: () => promptHeadOf(codec.outline(incoming.body)) });
+  record.setPrompt({ address: cache.address, hash: headHashes(exchange) });
   const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
   const options: TranslationOptions = {
     webSearch,

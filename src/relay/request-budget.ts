@@ -109,8 +109,8 @@ export class RequestBudget {
 }
 
 /** The cost of a request by the model's prices, if nothing of it is cached. */
-function expectedCost({ target, incoming, facts }: RequestState): Amounts {
-  const usage = { input: Math.ceil((incoming?.bytes.length ?? 0) / bytesPerToken), output: expectedOutput };
+function expectedCost({ target, asked, facts }: RequestState): Amounts {
+  const usage = { input: Math.ceil((asked?.bytes ?? 0) / bytesPerToken), output: expectedOutput };
   const cost = costOf(target!.model.price, usage, facts?.initiator !== "agent");
   // A provider uses none of GitHub's premium requests.
   return target?.provider ? { ...cost, premiumUnits: 0 } : cost;
@@ -125,12 +125,12 @@ const withExpected = (cost: Amounts, expected: Amounts): Amounts => ({
 /** Counts what was sent of a reply that broke off: a client that hangs up just before the end has nearly all of it. */
 function atLeastSent(
   cost: Amounts,
-  { target, incoming, usage, clientDialect, sentBytes = 0, facts }: RequestState,
+  { target, asked, usage, clientDialect, sentBytes = 0, facts }: RequestState,
 ): Amounts {
   if (clientDialect === "embeddings") return cost;
   const sent = {
     ...usage,
-    input: usage.input ?? Math.ceil((incoming?.bytes.length ?? 0) / bytesPerToken),
+    input: usage.input ?? Math.ceil((asked?.bytes ?? 0) / bytesPerToken),
     output: Math.max(usage.output ?? 0, Math.floor(sentBytes / codecs[clientDialect].facts.streamBytesPerToken)),
   };
   const { nanoCredits } = costOf(target!.model.price, sent, facts?.initiator !== "agent");

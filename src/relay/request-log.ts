@@ -2,7 +2,6 @@
 import type { Account } from "../accounts/account";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { believable, type Usage } from "../dialects/hub/reply";
-import type { PromptHead } from "../dialects/overview";
 import type { Entry, InFlightRequest } from "../history/entry";
 import { plainName } from "../json-shape";
 import type { CacheAddress, CachedTurn, JudgedMiss } from "../upstream/cache-watch";
@@ -10,14 +9,23 @@ import type { Losses } from "../upstream/changes/losses";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type Cost, costOf } from "../upstream/models/price";
 import type { Hints } from "./hints";
-import type { Facts, Incoming } from "./incoming";
+import type { Facts } from "./incoming";
 import { shortHash } from "./session-id";
 import type { KnownTarget } from "./target";
+
+/** What the client asks for. */
+export interface Asked {
+  /** The model id as the client wrote it. */
+  model: string;
+  stream: boolean;
+  /** The length of the body. */
+  bytes: number;
+}
 
 /** The parts of an account that are recorded. */
 export type AttemptedAccount = Pick<Account, "id" | "key">;
 
-/** Everything that is known of a request so far. Never its content, but for `incoming`, which is not written down. */
+/** Everything that is known of a request so far; never its content. */
 export interface RequestState {
   readonly requestId: string;
   readonly method: string;
@@ -41,7 +49,7 @@ export interface RequestState {
   firstByteMs?: number;
   /** The upstream answered over a WebSocket. */
   overSocket?: boolean;
-  incoming?: Incoming;
+  asked?: Asked;
   target?: KnownTarget;
   facts?: Facts;
   prompt?: RecordedPrompt;
@@ -114,12 +122,12 @@ export function forgetModel(
 /** What the upstream's cache knows a prompt by. */
 export interface RecordedPrompt {
   address: CacheAddress;
-  head(): PromptHead;
+  hash: CachedTurn["hash"];
 }
 
 /** The row as far as it is known while the request runs. */
 export function inFlightRow(state: RequestState): InFlightRequest {
-  const { incoming, target, facts, account } = state;
+  const { asked, target, facts, account } = state;
   return {
     request_id: state.requestId,
     started_at_ms: state.startedAtMs,
@@ -130,9 +138,9 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     upstream_endpoint: target ? `${state.overSocket ? "ws:" : ""}${target.endpoint}` : null,
     account_id: account?.id ?? null,
     account_key: account?.key ?? null,
-    client_model: incoming?.model ?? null,
+    client_model: asked?.model ?? null,
     upstream_model: target?.model.id ?? null,
-    stream: incoming?.stream ? 1 : 0,
+    stream: asked?.stream ? 1 : 0,
     initiator: facts?.initiator ?? null,
     initiator_reason: facts?.reason ?? null,
     attempts: JSON.stringify(state.attempts.map((attempt) => shownAttempt(attempt, state.passedOver !== undefined))),
@@ -260,9 +268,8 @@ function mostTokens(target: KnownTarget | undefined): number {
 
 /** What is known of the prompt's way through the upstream's cache; undefined if the usage is not known. */
 export function cachedTurn(state: RequestState, durationMs: number): CachedTurn | undefined {
-  const { prompt, usage, target, account, incoming } = state;
+  const { prompt, usage, target, account } = state;
   if (!prompt || !target || !account || usage.input === undefined || usage.cachedInput === undefined) return undefined;
-  let head: PromptHead | undefined;
   return {
     // Nobody learns that somebody else has sent the same prompt.
     client: `${state.member ?? ""} ${state.session ?? state.clientName ?? ""}`,
@@ -274,11 +281,7 @@ export function cachedTurn(state: RequestState, durationMs: number): CachedTurn 
     cached: usage.cachedInput,
     written: usage.cacheWrite ?? 0,
     writtenHour: usage.cacheWriteHour ?? 0,
-    hash(part) {
-      head ??= prompt.head();
-      const json = JSON.stringify(head[part]) ?? "";
-      return Bun.hash(incoming?.skeleton?.fill(json) ?? json);
-    },
+    hash: prompt.hash,
   };
 }
 

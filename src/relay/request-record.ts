@@ -8,6 +8,7 @@ import { keptWords } from "../upstream/copilot/known-sentences";
 import type { Hints } from "./hints";
 import type { Facts, Incoming } from "./incoming";
 import {
+  type Asked,
   type AttemptedAccount,
   errorName,
   forgetModel,
@@ -45,8 +46,8 @@ export class RequestRecord {
     this.trace = options.trace;
   }
 
-  setRequest(incoming: Incoming): void {
-    this.#state.incoming = incoming;
+  setRequest({ model, stream, bytes }: Pick<Incoming, keyof Asked>): void {
+    this.#state.asked = { model, stream, bytes: bytes.length };
   }
 
   /** @param said What the body says. A prompt that a header names takes precedence. */

@@ -19,13 +19,13 @@ export class RequestTrace {
   /** An attempt is about to be sent. @param baseUrl Where to; null if nothing can be sent. */
   begin(account: AttemptedAccount | null, baseUrl: string | null): void {
     if (!this.exchange) return;
-    const { target, incoming } = this.#state;
+    const { target, asked } = this.#state;
     this.#isTrying = true;
     this.exchange.beginAttempt({
       account: account?.key ?? null,
       endpoint: target?.endpoint ?? null,
       model: target?.model.id ?? null,
-      stream: incoming?.stream ?? false,
+      stream: asked?.stream ?? false,
       baseUrl,
     });
   }

@@ -27,7 +27,7 @@ export async function search(parts: Scope, request: Request, caller: KeyedCaller
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
     record.setSession(clientSession(request.headers, undefined), { kind: "search" });
-    record.setRequest({ bytes, body, model: beginningOf(textIn(body.model), longestModelName), stream: false });
+    record.setRequest({ bytes, model: beginningOf(textIn(body.model), longestModelName), stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
     if (!parts.searchEngine() && !parts.catalogue.presentModels()) await parts.catalogue.models();

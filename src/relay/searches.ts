@@ -42,7 +42,7 @@ class RequestSearches implements Searches {
     const text = JSON.stringify(body);
     const own = this.#open();
     const target: Target = { model, upstreamModel: model, dialect: "responses", endpoint: upstreamPaths.responses };
-    own.record.setRequest({ bytes: Buffer.from(text), body, model: model.id, stream: false });
+    own.record.setRequest({ bytes: Buffer.from(text), model: model.id, stream: false });
     own.record.setTarget(target, facts);
     try {
       const found = await sendWithFailover(this.parts, {
