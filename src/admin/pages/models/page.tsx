@@ -5,10 +5,10 @@ import { compact, moment, plural, priceInWords, shorten, significant } from "../
 import { haveOnlyAuto } from "../../../relay/target";
 import { forgetField, type ModelItem, modelItems, modelsAllowed } from "../../api/models";
 import { Sentence, Unknown, Value } from "../../ui/format";
-import type { Markup } from "../../ui/jsx/jsx-runtime";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestsPath, withQuery } from "../../ui/links";
-import { Head, Picker, Tabs } from "../../ui/lists";
+import { Picker, Table, Tabs } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
@@ -169,112 +169,99 @@ interface TableProps {
   now: number;
 }
 
-const ModelTable = ({ vendor, models, ...rest }: TableProps) => (
-  <table class="rows labelled models">
-    <caption class="hidden">Models of {vendor}</caption>
-    <Head
-      columns={[
-        "Model",
-        "Context, output",
-        "Upstream endpoints",
-        "Capabilities",
-        "Price",
-        ...(rest.all > 1 ? ["Accounts"] : []),
-      ]}
-    />
-    <tbody>
-      {models.map((model) => (
-        <ModelRow model={model} {...rest} />
-      ))}
-    </tbody>
-  </table>
+const ModelTable = ({ vendor, models, all, ...rest }: TableProps) => (
+  <Table
+    class="rows labelled models"
+    caption={`Models of ${vendor}`}
+    rows={models}
+    isOff={({ enabled }) => !enabled}
+    columns={[
+      ["Model", (model) => <ModelName model={model} {...rest} />],
+      ["Context, output", (model) => <LimitsOf model={model} />],
+      [
+        "Endpoints",
+        ({ endpoints }) =>
+          endpoints.length === 0 ? <Unknown /> : endpoints.map((endpoint) => <code class="endpoint">{endpoint}</code>),
+      ],
+      ["Capabilities", (model) => <AbilitiesOf model={model} />],
+      ["Price", (model) => <PriceOf model={model} now={rest.now} />],
+      all > 1 && ["Accounts", (model) => accountsOf(model, all)],
+    ]}
+  />
 );
 
-interface RowProps extends Omit<TableProps, "vendor" | "models"> {
+interface ModelProps extends Pick<TableProps, "frame" | "isOwner" | "now"> {
   model: ModelItem;
 }
 
-function ModelRow({ frame, model, all, isOwner, now }: RowProps): Markup {
-  const { limits, accounts, endpoints, supports } = model;
+const ModelName = ({ model, ...rest }: ModelProps) => (
+  <>
+    <a href={requestsPath({ upstream_model: model.id })} title="Requests for this model">
+      <code>{shorten(model.id, 80)}</code>
+    </a>{" "}
+    {model.preview && <span class="badge idle">preview</span>}
+    {model.absent && (
+      <span class="badge idle" title="An earlier list of the last 24 hours had it; it may serve.">
+        not in the last list
+      </span>
+    )}
+    {model.name !== model.id && (
+      <small>
+        <Value of={model.name} max={60} />
+      </small>
+    )}
+    {model.aliases.length > 0 && <small>aliases: {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>}
+    {!model.enabled && <NotEnabled />}
+    <UnsupportedFields model={model} {...rest} />
+  </>
+);
+
+function LimitsOf({ model }: { model: ModelItem }): Markup {
+  const { kind, limits } = model;
+  if (kind === "embeddings")
+    return (
+      <>
+        <Limit of={limits.inputs} /> <span class="soft">texts per request</span>
+      </>
+    );
   return (
-    <tr class={[!model.enabled && "off"]}>
-      <th scope="row">
-        <a href={requestsPath({ upstream_model: model.id })} title="Requests for this model">
-          <code>{shorten(model.id, 80)}</code>
-        </a>{" "}
-        {model.preview && <span class="badge idle">preview</span>}
-        {model.absent && (
-          <span class="badge idle" title="An earlier list of the last 24 hours had it; it may serve.">
-            not in the last list
-          </span>
-        )}
-        {model.name !== model.id && (
-          <small>
-            <Value of={model.name} max={60} />
-          </small>
-        )}
-        {model.aliases.length > 0 && (
-          <small>aliases: {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>
-        )}
-        {!model.enabled && <NotEnabled />}
-        <UnsupportedFields {...{ frame, model, isOwner, now }} />
-      </th>
-      <td data-label="Context, output">
-        {model.kind === "embeddings" ? (
-          <>
-            <Limit of={limits.inputs} /> <span class="soft">texts per request</span>
-          </>
-        ) : (
-          <>
-            <Limit of={limits.context} />
-            <span class="soft">, </span>
-            <Limit of={limits.output} />
-            {limits.prompt !== limits.upstream_prompt && (
-              <small>
-                prompt up to <Limit of={limits.prompt} />
-                {limits.upstream_prompt !== null && (
-                  <>
-                    {" "}
-                    of <Limit of={limits.upstream_prompt} />
-                  </>
-                )}
-                , by <code>maxPromptTokens</code>
-              </small>
-            )}
-            <TokenCountOf model={model} />
-          </>
-        )}
-      </td>
-      <td data-label="Endpoints">
-        {endpoints.length === 0 ? <Unknown /> : endpoints.map((endpoint) => <code class="endpoint">{endpoint}</code>)}
-      </td>
-      <td data-label="Capabilities">
-        {abilities(model)}
-        {model.kind === "chat" && model.assumed.length > 0 && (
-          <small>not stated: {model.assumed.map((ability) => abilityNames[ability] ?? ability).join(", ")}</small>
-        )}
-        {supports.reasoning_efforts.length > 0 && (
-          <small>effort: {shorten(supports.reasoning_efforts.join(", "), 80)}</small>
-        )}
-      </td>
-      <td data-label="Price">
-        <PriceOf model={model} now={now} />
-      </td>
-      {all > 1 && (
-        <td data-label="Accounts">
-          {model.provider !== null ? (
-            <span class="soft">none needed</span>
-          ) : accounts.length === all ? (
-            "all"
-          ) : accounts.length === 0 ? (
-            "none"
-          ) : (
-            shorten(accounts.join(", "), 120)
+    <>
+      <Limit of={limits.context} />
+      <span class="soft">, </span>
+      <Limit of={limits.output} />
+      {limits.prompt !== limits.upstream_prompt && (
+        <small>
+          prompt up to <Limit of={limits.prompt} />
+          {limits.upstream_prompt !== null && (
+            <>
+              {" "}
+              of <Limit of={limits.upstream_prompt} />
+            </>
           )}
-        </td>
+          , by <code>maxPromptTokens</code>
+        </small>
       )}
-    </tr>
+      <TokenCountOf model={model} />
+    </>
   );
+}
+
+const AbilitiesOf = ({ model }: { model: ModelItem }) => (
+  <>
+    {abilities(model)}
+    {model.kind === "chat" && model.assumed.length > 0 && (
+      <small>not stated: {model.assumed.map((ability) => abilityNames[ability] ?? ability).join(", ")}</small>
+    )}
+    {model.supports.reasoning_efforts.length > 0 && (
+      <small>effort: {shorten(model.supports.reasoning_efforts.join(", "), 80)}</small>
+    )}
+  </>
+);
+
+function accountsOf({ provider, accounts }: ModelItem, all: number): Child {
+  if (provider !== null) return <span class="soft">none needed</span>;
+  if (accounts.length === all) return "all";
+  return accounts.length === 0 ? "none" : shorten(accounts.join(", "), 120);
 }
 
 const NotEnabled = () => (
@@ -288,7 +275,7 @@ const NotEnabled = () => (
 );
 
 /** Fields the model rejected; for the owner, each with a button that sends it again. */
-const UnsupportedFields = ({ frame, model, isOwner, now }: Omit<RowProps, "all">) => (
+const UnsupportedFields = ({ frame, model, isOwner, now }: ModelProps) => (
   <>
     {model.refused_fields.map(({ field, until_ms }) => {
       const text = (
