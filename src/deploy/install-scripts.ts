@@ -42,8 +42,12 @@ main() {
     *) fail "there is no executable for $(uname -m)." ;;
   esac
   target="$system-$processor"
-  # Alpine and others have the C library musl.
-  if [ "$system" = linux ] && ls /lib/ld-musl-* >/dev/null 2>&1; then target="$target-musl"; fi
+  # The own programs of Alpine and others use the C library musl. Elsewhere it may be installed beside the system's.
+  if [ "$system" = linux ]; then
+    case "$(ldd /bin/sh 2>&1)" in
+      *musl*) target="$target-musl" ;;
+    esac
+  fi
   case "$target" in
 ${rows.map((row) => `  ${row}`).join("\n")}
     *) fail "there is no executable for $target." ;;

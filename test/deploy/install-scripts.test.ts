@@ -18,14 +18,23 @@ import { targets } from "../../src/deploy/targets";
 
 const program = "#!/bin/sh\necho 1.2.3\n";
 let served = program;
+let asked: string[] = [];
 let host: Bun.Server<undefined>;
 let folder: string;
 beforeAll(() => {
-  host = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(served) });
+  host = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      asked.push(new URL(request.url).pathname);
+      return new Response(served);
+    },
+  });
 });
 afterAll(() => host.stop(true));
 beforeEach(() => {
   served = program;
+  asked = [];
   folder = mkdtempSync(join(tmpdir(), "dragoman-"));
   return () => rmSync(folder, { recursive: true, force: true });
 });
@@ -69,6 +78,17 @@ describe.skipIf(process.platform === "win32")("install.sh", () => {
     expect(readdirSync(join(folder, ".local/bin"))).toEqual(["dragoman"]);
     for (const part of ["checksum is right", "attestation was not verified", installed(), "PATH", "dragoman auth"])
       expect(stdout).toContain(part);
+  });
+
+  test.skipIf(process.platform !== "linux").each([
+    ["musl", "/lib/ld-musl-x86_64.so.1 (0x7f0000000000)"],
+    ["glibc", "libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6"],
+  ])("takes the file for the C library of the system's own programs: %s", async (library, linked) => {
+    const ldd = `#!/bin/sh\ncat <<'END'\n\t${linked}\nEND\n`;
+    const { code, stderr } = await install(shellInstaller(facts(), filesOf(facts())), { ...noGh, ldd });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]!.endsWith("-musl")).toBe(library === "musl");
   });
 
   test("leaves nothing behind if the checksum is wrong, or the script ends too early", async () => {
