@@ -131,8 +131,9 @@ async function measureStart(): Promise<void> {
   add(kinds.idle, idle);
 }
 
-const present = (commands: typeof subjects) =>
-  Object.entries(commands).filter((each): each is [keyof typeof subjects, string[]] => each[1] !== undefined);
+function present(commands: typeof subjects) {
+  return Object.entries(commands).filter((each): each is [keyof typeof subjects, string[]] => each[1] !== undefined);
+}
 
 /** The first window after a start, and those when the compiler is done: turn by turn, so that the machine is the same to all. */
 async function measureSmall(): Promise<void> {
