@@ -80,7 +80,7 @@ interface KeyListOptions {
   /** Timestamp in milliseconds of the newest request with the key of this name; unknown where it is missing. */
   lastUsed?(name: string): number | null;
   /** Whose keys they are; missing for the owner. */
-  member?: MemberLimits | undefined;
+  member?: Pick<MemberLimits, "models" | "key_days"> | undefined;
 }
 
 export function keyList(

@@ -29,6 +29,7 @@ import {
 } from "../../src/keys/member-list";
 import { type Member, maxMemberKeys, memberNotFound } from "../../src/keys/members";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
+import { noLimits } from "../support/members";
 import { quickest } from "../support/quickest";
 
 const now = Date.UTC(2026, 10, 11, 12);
@@ -178,7 +179,7 @@ describe("the list of keys", () => {
 
 describe("the list of members", () => {
   const [anna, ben, cleo] = ["Anna", "ben", "cleo"].map((name, at) => ({
-    ...{ name, id: `m${at}`, createdAt: at, models: null, key_days: null },
+    ...{ name, id: `m${at}`, createdAt: at, ...noLimits },
   })) as [Member, Member, Member];
   const used = (requests: number, nanoCredits: number | null, premiumUnits: number | null, lastAt: number) => ({
     ...{ requests, nanoCredits, premiumUnits, lastAt },
@@ -243,7 +244,7 @@ describe("the list of members", () => {
 
 describe("a member", () => {
   const item = (given: Partial<MemberItem>): MemberItem => ({
-    ...{ name: "anna", id: "m1", created_at_ms: 0, models: null, key_days: null, keys: 1, request_count: 0 },
+    ...{ name: "anna", id: "m1", created_at_ms: 0, ...noLimits, keys: 1, request_count: 0 },
     ...{ nano_credits: 0, premium_units: 0, last_request_at_ms: null, invitation_expires_at_ms: null },
     accounts: [{ account_key: "github.com/anna", state: "ready" }],
     ...given,

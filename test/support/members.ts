@@ -1,9 +1,14 @@
 /** Members of a team, made as an invitation and a sign-in make them. */
+
 import { readEnvironment } from "../../src/config/environment";
 import type { DemoAccount } from "../../src/demo/accounts";
+import { type MemberLimits, memberFieldNames } from "../../src/keys/member-fields";
 import type { Member } from "../../src/keys/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import type { Team } from "./teams";
+
+/** What the owner may set of a member, none of it set. */
+export const noLimits = Object.fromEntries(memberFieldNames.map((name) => [name, null])) as unknown as MemberLimits;
 
 export interface TestMember extends Member {
   key: string;
