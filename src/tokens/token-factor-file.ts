@@ -1,4 +1,5 @@
 /** Keeps the learnt token factors across restarts: model ids and numbers, never content. Several processes may share the file. */
+import { renameSync } from "node:fs";
 import { z } from "zod";
 import { readPrivate, writePrivate } from "../config/files";
 import { lazy } from "../lazy";
@@ -54,10 +55,13 @@ export function mergeFactors(factors: TokenFactors, path: string): void {
 
 const textOf = (factors: TokenFactors): string => `${JSON.stringify({ models: Object.fromEntries(factors) })}\n`;
 
-/** Replaces the file as a whole, without waiting for the disk. @throws The system's own error. */
-export async function saveFactors(path: string, factors: TokenFactors): Promise<void> {
+/**
+ * Replaces the file as a whole, without waiting for the disk.
+ * @param isOld Whether newer factors were saved meanwhile, so that the file stays. @throws The system's own error.
+ */
+export async function saveFactors(path: string, factors: TokenFactors, isOld = () => false): Promise<void> {
   // `removeLeftovers` knows the name, should the process end here.
-  const { open, rename, rm } = await import("node:fs/promises");
+  const { open, rm } = await import("node:fs/promises");
   const temporary = `${path}.tmp-${process.pid}-${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}`;
   try {
     const file = await open(temporary, "wx", 0o600);
@@ -67,7 +71,9 @@ export async function saveFactors(path: string, factors: TokenFactors): Promise<
     } finally {
       await file.close();
     }
-    await rename(temporary, path);
+    if (isOld()) await rm(temporary);
+    // Between the question and a rename on another thread, the newer ones could be saved.
+    else renameSync(temporary, path);
   } catch (thrown) {
     await rm(temporary, { force: true });
     throw thrown;
@@ -95,8 +101,11 @@ export class FactorFile {
   #timer: Timer | undefined;
   #writtenAt = Number.NEGATIVE_INFINITY;
   #isChanged = false;
+  #isSaving = false;
   #hasFailed = false;
   #isClosed = false;
+  /** The last factors are in the file. */
+  #hasLast = false;
 
   constructor(factors: TokenFactors, options: FactorFileOptions) {
     this.#factors = factors;
@@ -112,12 +121,14 @@ export class FactorFile {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    if (!this.#isChanged) return;
+    // The process may end before what is being saved is there.
+    if (!this.#isChanged && !this.#isSaving) return;
     this.#isChanged = false;
     const { path } = this.#options;
     try {
       mergeFactors(this.#factors, path);
       saveFactorsNow(path, this.#factors);
+      this.#hasLast = true;
     } catch (thrown) {
       this.#failed(thrown);
     }
@@ -134,7 +145,9 @@ export class FactorFile {
     this.#isChanged = false;
     this.#writtenAt = monotonic();
     mergeFactors(this.#factors, path);
-    await saveFactors(path, this.#factors).catch((thrown) => this.#failed(thrown));
+    this.#isSaving = true;
+    await saveFactors(path, this.#factors, () => this.#hasLast).catch((thrown) => this.#failed(thrown));
+    this.#isSaving = false;
     this.#timer = undefined;
     if (this.#isChanged && !this.#isClosed) this.#schedule();
   }

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { enoughExchanges } from "../../src/tokens/token-factor";
+import { saveFactors, saveFactorsNow, type TokenFactors } from "../../src/tokens/token-factor-file";
 import { pieces } from "../support/corpus";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -205,6 +206,20 @@ test("two processes that write the same file leave it whole, with what each has 
   expect(Object.keys(models).sort()).toEqual(["one", "two"]);
   expect(Math.max(models.one.exchanges, models.two.exchanges)).toBe(60);
   expect(readdirSync(home)).toEqual(["token-factors.json"]);
+});
+
+test("what was saved last stays in the file when an older save ends after it", async () => {
+  const path = join(newHome(), "token-factors.json");
+  const factor = { texts: 1.2, tools: 1, variance: [0, 0, 0], exchanges: 9, error: 0.01, updatedAtMs: 1 } as const;
+  const factorsOf = (...models: string[]) =>
+    new Map(models.map((model) => [model, { ...factor, variance: [0, 0, 0] }]));
+  let isOld = false;
+  const older = saveFactors(path, factorsOf("one") as TokenFactors, () => isOld);
+  saveFactorsNow(path, factorsOf("one", "two") as TokenFactors);
+  isOld = true;
+  await older;
+  expect(Object.keys(JSON.parse(readFileSync(path, "utf8")).models)).toEqual(["one", "two"]);
+  expect(readdirSync(dirname(path))).toEqual(["token-factors.json"]);
 });
 
 /** Requests wait for a count for a few seconds at most: on a busy machine, the first one would be sent without it. */
