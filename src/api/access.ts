@@ -1,5 +1,6 @@
 /** Who may call a model route: callers with a client key; without configured keys, everyone except pages of other origins. */
 import type { Server } from "../app";
+import { type Awaitable, whenKnown } from "../awaitable";
 import { ProxyError } from "../errors";
 import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
 import { networkOf } from "../net/address";
@@ -8,37 +9,36 @@ import { refuseStrangers } from "../net/in/guard";
 import { refuseKeyInAddress } from "./google-paths";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
-export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): void {
+export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   requireContact(app);
-  if (app.requiresKey) requireKey(app, request, caller);
-  else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
+  if (app.requiresKey) return requireKey(app, request, caller);
+  refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
 }
 
 /** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */
-export function requireGoogleKey(app: Server, request: Request, caller: KeyedCaller): void {
+export function requireGoogleKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   refuseKeyInAddress(request.url);
-  requireClientKey(app, request, caller);
+  return requireClientKey(app, request, caller);
 }
 
 /**
  * The upstream token is given to callers with a client key. Without configured keys it is given to this machine only, and
  * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
-export function requireTokenAccess(app: Server, request: Request, caller: KeyedCaller): void {
+export function requireTokenAccess(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   requireContact(app);
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
-  if (app.requiresKey) {
-    requireKey(app, request, caller);
-    if (caller.key && (caller.key.limited || app.budgets.limits(caller.key)))
-      throw new ProxyError(
-        "permission",
-        "A client key that has models or budgets may not read the token, to which they do not apply.",
-        {
-          code: "token_not_allowed",
-        },
-      );
-  } else if (app.adminAuth === "always")
+  if (app.requiresKey)
+    return whenKnown(requireKey(app, request, caller), () => {
+      if (caller.key && (caller.key.limited || app.budgets.limits(caller.key)))
+        throw new ProxyError(
+          "permission",
+          "A client key that has models or budgets may not read the token, to which they do not apply.",
+          { code: "token_not_allowed" },
+        );
+    });
+  if (app.adminAuth === "always")
     throw new ProxyError(
       "permission",
       "With --admin-auth=always the token is shown to a caller with a client key only, and no key is configured.",
@@ -88,9 +88,22 @@ function requireContact({ isolation }: Server): void {
 }
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
-function requireKey(app: Server, request: Request, caller: KeyedCaller): void {
+function requireKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   const sent = sentSecrets(request.headers, keyHeaders);
-  caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
+  const find = () => {
+    caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
+  };
+  find();
+  // A tool may use its token at another server than the one that gave it, sooner than that one hears of it.
+  const heard = caller.key ? undefined : app.members?.hearOf(sent);
+  if (!heard) return admit(app, sent, caller);
+  return heard.then(() => {
+    find();
+    admit(app, sent, caller);
+  });
+}
+
+function admit(app: Server, sent: readonly string[], caller: KeyedCaller): void {
   if (caller.key) {
     requireUnexpired(caller.key, app.now());
     return;

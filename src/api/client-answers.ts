@@ -1,7 +1,7 @@
 /** Answers the requests of clients: finds the row of a path in any of its spellings, and what a path without a row comes closest to. */
 import { geminiAlphaPath, geminiPath, modelsPath, telemetryPaths } from "../api-paths";
 import type { Server } from "../app";
-import type { Awaitable } from "../awaitable";
+import { type Awaitable, whenKnown } from "../awaitable";
 import type { KeyedCaller } from "../keys/client-keys";
 import { lazy } from "../lazy";
 import { type Answers, matcherOf, methodsOf, type Route } from "../matcher";
@@ -44,9 +44,10 @@ const spelledRoutes = (answerMcp: McpAnswer): SpelledRoute[] => [
           method,
           path: spelling,
           answer(request, caller, server, params) {
-            access.authorize(server, request, caller);
-            const app = scopeOf(server, caller);
-            return run({ server, app, request, caller, answerMcp, params: decodedParams(params) });
+            return whenKnown(access.authorize(server, request, caller), () => {
+              const app = scopeOf(server, caller);
+              return run({ server, app, request, caller, answerMcp, params: decodedParams(params) });
+            });
           },
         }),
       ),
@@ -64,9 +65,10 @@ const spelledRoutes = (answerMcp: McpAnswer): SpelledRoute[] => [
       method,
       path: `${base}/*`,
       answer(request, caller, server, params) {
-        requireGoogleKey(server, request, caller);
-        const { row, model } = findGoogleRow(googleRows(), method, params["*"] ?? "");
-        return row.run({ server, app: scopeOf(server, caller), request, caller, answerMcp, params: { model } });
+        return whenKnown(requireGoogleKey(server, request, caller), () => {
+          const { row, model } = findGoogleRow(googleRows(), method, params["*"] ?? "");
+          return row.run({ server, app: scopeOf(server, caller), request, caller, answerMcp, params: { model } });
+        });
       },
     }),
   ),

@@ -13,6 +13,7 @@ import {
   telemetryPaths,
 } from "../api-paths";
 import type { Scope, Server } from "../app";
+import type { Awaitable } from "../awaitable";
 import { openaiEmbeddings } from "../dialects/embeddings";
 import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
 import type { ClientDialect } from "../dialects/hub/conversation";
@@ -90,7 +91,7 @@ interface ServerContext {
 
 interface Access {
   /** @throws ProxyError when the caller may not use the path. */
-  authorize(server: Server, request: Request, caller: KeyedCaller): void;
+  authorize(server: Server, request: Request, caller: KeyedCaller): Awaitable<void>;
   /** Pages of the config's `allowedOrigins` may use it. */
   forPages?: boolean;
   /** Answered while running requests end, too. */

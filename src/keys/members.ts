@@ -73,6 +73,8 @@ export interface Members {
   clientKeysOf(id: string): ClientKey[];
   /** The key that one of the sent values is. Its name begins with the member's: `anna/laptop`. */
   findKey(sent: readonly string[]): ClientKey | undefined;
+  /** Reads the newest keys where a sent value is a token that a server of the team has just given for a key unknown here. */
+  hearOf(sent: readonly string[]): Promise<void> | undefined;
   /** The key with this SHA-256. */
   keyWith(digest: Uint8Array): ClientKey | undefined;
   /** Calls back after members or keys were changed, by whichever server. */

@@ -126,6 +126,13 @@ export class TeamMembers implements Members {
     return undefined;
   }
 
+  hearOf(sent: readonly string[]): Promise<void> | undefined {
+    const isNew = ({ digest, until }: { digest: Uint8Array; until: number }) =>
+      until > Date.now() && !this.#keys.has(digest.toHex()) && !this.#revoked.has(digest.toHex());
+    const tokens = sent.map((text) => this.#tokens.read(text));
+    return tokens.some((token) => token && isNew(token)) ? this.#changes.catchUp("keys") : undefined;
+  }
+
   keyWith(digest: Uint8Array): ClientKey | undefined {
     const hash = digest.toHex();
     const key = this.#keys.get(hash);

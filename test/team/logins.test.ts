@@ -67,6 +67,19 @@ describeWithDatabases("sign-ins of tools", (postgres) => {
     ).toBe(401);
   });
 
+  test("a token serves at a server that has not heard of it yet", async () => {
+    const dan = await server.addMember("dan", "dan-octo");
+    // Nobody hears of changes until it has connected again.
+    await postgres.administer(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ILIKE 'listen%' AND datname = current_database()",
+      server.env.DRAGOMAN_DATABASE_URL,
+    );
+    const { access_token } = await signedInTool(other, dan.key);
+    expect((await toolAt(server).ask(access_token)).status).toBe(200);
+    const unsigned = access_token.slice(0, -4) + (access_token.endsWith("AAAA") ? "BBBB" : "AAAA");
+    expect((await toolAt(server).ask(unsigned)).status).toBe(401);
+  });
+
   test("a refresh gives other tokens; who leaves gets invalid_grant, and no request is served", async () => {
     const ben = await server.addMember("ben", "ben-octo");
     const tool = toolAt(server);
