@@ -22,18 +22,21 @@ function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.slice(at * size, (at + 1) * size));
 }
 
-/** What clients go by: the name of the event, or the type in its data where the upstream sent no name and it is passed on. */
+/**
+ * What clients go by: the name of the event, or the type in its data where the upstream sent no name and it is passed on. An
+ * empty line of data before it (`SEED=1994254402`) is white space of its JSON.
+ */
 function typeOf({ event, data = "" }: SseFrame): string {
-  return event ?? /^\{"type": ?"([\w.]+)"/.exec(data)?.[1] ?? "";
+  return event ?? /^\s*\{"type": ?"([\w.]+)"/.exec(data)?.[1] ?? "";
 }
 
 /** The frames end in the dialect's last word or in its error, and in one of them only. */
 function expectEndOf(dialect: ClientDialect, frames: SseFrame[]): void {
   const isEnd = {
-    chat: ({ data = "" }: SseFrame) => data === "[DONE]" || data.startsWith('{"error"'),
+    chat: ({ data = "" }: SseFrame) => data === "[DONE]" || data.trimStart().startsWith('{"error"'),
     responses: (frame: SseFrame) => /^(?:response\.(?:completed|incomplete|failed)|error)$/.test(typeOf(frame)),
     messages: (frame: SseFrame) => /^(?:message_stop|error)$/.test(typeOf(frame)),
-    gemini: ({ data = "" }: SseFrame) => data.includes('"finishReason":') || data.startsWith('{"error"'),
+    gemini: ({ data = "" }: SseFrame) => data.includes('"finishReason":') || data.trimStart().startsWith('{"error"'),
   }[dialect];
   expect(frames.filter(isEnd)).toHaveLength(1);
   expect(isEnd(frames.at(-1)!)).toBe(true);

@@ -187,6 +187,8 @@ test("two processes that write the same file leave it whole, with what each has 
       factors.set(${JSON.stringify(model)}, { texts: 1.2, tools: 1, variance: [0, 0, 0], exchanges, error: 0.01, updatedAtMs: 1 });
       mergeFactors(factors, ${JSON.stringify(path)});
       await saveFactors(${JSON.stringify(path)}, factors);
+      // In step, each would read only what it had just written itself. In use, a minute lies between two saves.
+      await Bun.sleep(3 * Math.random());
     }`;
   const runs = ["one", "two"].map((model) => Bun.spawn([process.execPath, "-e", script(model)], { stderr: "pipe" }));
   let readings = 0;
