@@ -48,7 +48,7 @@ function memberIn({ app: { membership } }: PageContext): Membership {
   if (membership) return membership;
   throw new ProxyError(
     "permission",
-    "A tool signs in as a member, and you are here as the owner. Sign in with the key of a member; you can invite yourself on the page Members.",
+    "A tool signs in as a member of a team, and you are here as the owner. Where dragoman serves a team, sign in with the key of a member; on the page Members you can invite yourself.",
   );
 }
 
