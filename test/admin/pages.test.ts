@@ -90,6 +90,10 @@ const wordsOf = (html: string) =>
 const send = (proxy: RunningProxy, path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
   fetch(proxy.url + path, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" });
 
+/** The random name of a folder of the test may contain `NaN`. */
+const withoutFolders = (words: string) => words.replaceAll(/dragoman-\w+/g, "");
+const noValue = /undefined|NaN|\[object|Infinity/;
+
 /** Everything in a page that could run, load or style something, as a browser reads it. */
 async function activeIn(html: string): Promise<string[]> {
   const found: string[] = [];
@@ -123,7 +127,7 @@ describe("every page", () => {
     expect(wordsOf(html)).toContain("DEMO");
     expect(html.match(/<h1/g)).toHaveLength(1);
     expect(html).not.toContain("<!--part-->");
-    expect(wordsOf(html)).not.toMatch(/undefined|NaN|\[object|Infinity/);
+    expect(withoutFolders(wordsOf(html))).not.toMatch(noValue);
     expect(await activeIn(html)).toEqual([]);
   });
 
@@ -131,7 +135,7 @@ describe("every page", () => {
     const response = await get(empty, path);
     const words = wordsOf(await response.text());
     expect(response.status).toBe(200);
-    expect(words).not.toMatch(/undefined|NaN|\[object|Infinity/);
+    expect(withoutFolders(words)).not.toMatch(noValue);
   });
 
   test("says what to do where there is nothing", async () => {
