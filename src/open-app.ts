@@ -10,7 +10,7 @@ import { SignIns } from "./accounts/sign-ins";
 import { WaitingRoom } from "./accounts/waiting-room";
 import { type AdminAuth, type App, type Limits, limitsFor, listLimits, type Scope } from "./app";
 import { BoundedMap } from "./bounded-map";
-import { openBudgetGuard } from "./budgets/guard";
+import { BudgetGuard } from "./budgets/guard";
 import { type Environment, secretsOfEnvironment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
 import { MemberConfig } from "./config/scoped-config";
@@ -146,7 +146,7 @@ class RunningApp extends Foundation implements App {
     maxRows: () => this.config.current.maxRows,
     warn: this.warn,
   });
-  readonly budgets = openBudgetGuard({
+  readonly budgets = new BudgetGuard({
     config: this.config,
     openLedger: () => this.stores.openLedger({ now: this.now, warn: this.warn }),
     isWaiting: (this.team?.waiting().settlements ?? 0) > 0,

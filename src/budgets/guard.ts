@@ -1,49 +1,26 @@
-/** Holds requests to the budgets: what the relay asks before it sends a request, and tells when the request ends. */
-import { type Awaitable, whenKnown } from "../awaitable";
+/** Holds requests to the budgets, and says what is used of them. */
+import { type Awaitable, orElse, whenKnown } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
 import type { ClientKey } from "../keys/client-keys";
 import type { Member, Members } from "../keys/members";
-import { type Budget, binds, budgetsOf, type Subject } from "./budgets";
-import { type Amounts, type BudgetState, isSameAmount, type LedgerEntry, type Reservation } from "./entries";
-import { isOwnAmount } from "./holders";
-import type { Ledger, ReserveResult } from "./ledger";
+import { type Budget, type BudgetedMember, binds, budgetsOf, type Subject } from "./budgets";
+import {
+  type Amounts,
+  type BudgetState,
+  entriesOfMember,
+  entryFor,
+  isSameAmount,
+  type LedgerEntry,
+  type Reservation,
+  stateOf,
+  storedAmount,
+} from "./entries";
+import { holderFrom, holderKindOf, holderNamed, isOwnAmount } from "./holders";
+import type { HolderQuery, Ledger, ReserveResult } from "./ledger";
 import { exceededError, remainingOf } from "./sentences";
-import { orUnable, patiently, recovered, sentenceOf } from "./unable";
-import { type BudgetViews, openBudgetViews } from "./views";
-
-export interface BudgetGuard extends BudgetViews {
-  /** All budgets of the config. */
-  readonly budgets: readonly Budget[];
-  /** An estimate by list prices, corrected by what earlier requests of the model really cost. */
-  expect(model: string, estimate: Amounts): Amounts;
-  /**
-   * Reserves what a request is expected to use.
-   * @param stop Ends the request, for a budget that cuts running streams.
-   * @returns Undefined if no budget applies; the error if only a budget of this account has too little left.
-   * @throws ProxyError `quota` if a budget has too little left; `unable` if the ledger cannot be written.
-   */
-  reserve(
-    subject: Subject,
-    expected: Amounts,
-    stop?: (why: ProxyError) => void,
-  ): Awaitable<Reservation | ProxyError | undefined>;
-  /** Replaces a reservation by the real amounts, and learns from them what to expect of the model. */
-  settle(reservation: Reservation, request: SettledRequest): void;
-  /** Drops a reservation: nothing was charged. */
-  release(reservation: Reservation): Awaitable<void>;
-  /**
-   * What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded. A member
-   * is told only what is theirs alone. Undefined if that is nothing, or if the ledger cannot be reached now.
-   */
-  remaining(subject: Subject): Awaitable<string | undefined>;
-  /** Whether a budget that stops requests names a key or its member, or has an amount for each. */
-  limits(key: Pick<ClientKey, "name" | "member">): boolean;
-  /** The member of an id; null for the owner. The name of a member who was removed meanwhile is empty. */
-  memberOf(id: string | null): Pick<Member, "id" | "name"> | null;
-  close(): void;
-}
+import { orUnable, patiently, sentenceOf } from "./unable";
 
 interface SettledRequest {
   model: string;
@@ -70,9 +47,8 @@ interface Options {
   warn(sentence: string): void;
 }
 
-export const openBudgetGuard = (options: Options): BudgetGuard => new Guard(options);
-
-class Guard implements BudgetGuard {
+/** What the relay asks before it sends a request, and tells when the request ends; and what pages, the API and notices show. */
+export class BudgetGuard {
   readonly #options: Options;
   #opened: Ledger | undefined;
   #known: { of: object; budgets: readonly Budget[] } | undefined;
@@ -80,33 +56,31 @@ class Guard implements BudgetGuard {
   readonly #ratios = new BoundedMap<string, number>(maxModels);
   /** The running requests that a budget with `cut` may end. */
   readonly #running = new Map<Reservation, { subject: Subject; stop: (why: ProxyError) => void }>();
-  readonly overview: BudgetViews["overview"];
-  readonly holders: BudgetViews["holders"];
-  readonly statesOfMember: BudgetViews["statesOfMember"];
-  readonly emptyState: BudgetViews["emptyState"];
 
   constructor(options: Options) {
     this.#options = options;
-    const { members, now } = options;
-    const views = openBudgetViews({ budgets: () => this.budgets, ledger: () => this.#ledger(), members, now });
-    this.overview = views.overview;
-    this.holders = views.holders;
-    this.statesOfMember = views.statesOfMember;
-    this.emptyState = views.emptyState;
     if (options.isWaiting) this.#ledger();
   }
 
+  /** All budgets of the config. */
   get budgets(): readonly Budget[] {
     const { current } = this.#options.config;
     if (this.#known?.of !== current) this.#known = { of: current, budgets: budgetsOf(current) };
     return this.#known.budgets;
   }
 
+  /** An estimate by list prices, corrected by what earlier requests of the model really cost. */
   expect(model: string, { nanoCredits, premiumUnits }: Amounts): Amounts {
     const ratio = this.#ratios.get(model) ?? 1;
     return { nanoCredits: nanoCredits === null ? null : Math.ceil(nanoCredits * ratio), premiumUnits };
   }
 
+  /**
+   * Reserves what a request is expected to use.
+   * @param stop Ends the request, for a budget that cuts running streams.
+   * @returns Undefined if no budget applies; the error if only a budget of this account has too little left.
+   * @throws ProxyError `quota` if a budget has too little left; `unable` if the ledger cannot be written.
+   */
   reserve(
     subject: Subject,
     expected: Amounts,
@@ -117,6 +91,7 @@ class Guard implements BudgetGuard {
     return whenKnown(result, (known) => this.#granted(known, subject, stop));
   }
 
+  /** Replaces a reservation by the real amounts, and learns from them what to expect of the model. */
   settle(reservation: Reservation, { model, expected, real }: SettledRequest): void {
     this.#running.delete(reservation);
     this.#learn(model, expected, real);
@@ -128,27 +103,78 @@ class Guard implements BudgetGuard {
     );
   }
 
+  /** Drops a reservation: nothing was charged. */
   release(reservation: Reservation): Awaitable<void> {
     this.#running.delete(reservation);
     return this.#afterwards(() => patiently(() => this.#ledger().release(reservation)));
   }
 
+  /**
+   * What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded. A member
+   * is told only what is theirs alone. Undefined if that is nothing, or if the ledger cannot be reached now.
+   */
   remaining(subject: Subject): Awaitable<string | undefined> {
     const shown = (states: BudgetState[]) =>
       remainingOf(states.filter((state) => mayKnow(state, subject))) || undefined;
     // The answer to the request is there already, and is given without the header while the ledger is away.
-    return recovered(
+    return orElse<string | undefined>(
       () => whenKnown(this.#ledger().states(this.budgets, subject), shown),
       () => undefined,
     );
   }
 
+  /** Whether a budget that stops requests names a key or its member, or has an amount for each. */
   limits(key: Pick<ClientKey, "name" | "member">): boolean {
     return this.budgets.some((budget) => binds(budget, key, this.memberOf(key.member)));
   }
 
+  /** The member of an id; null for the owner. The name of a member who was removed meanwhile is empty. */
   memberOf(id: string | null): Pick<Member, "id" | "name"> | null {
     return id === null ? null : { id, name: this.#options.members?.find(id)?.name ?? "" };
+  }
+
+  /** The states of all budgets, or of some; of one with holders, that of the one who has used the largest share. */
+  async overview(of = this.budgets): Promise<BudgetState[]> {
+    const shared = of.filter((budget) => holderKindOf(budget) === null);
+    const states = await this.#read(shared.map((budget) => this.#entryOf(budget)));
+    return Promise.all(
+      of.map(async (budget) => {
+        if (holderKindOf(budget) === null) return states[shared.indexOf(budget)]!;
+        const [highest] = (await this.holders(budget, { limit: 1 })).states;
+        return highest ?? this.emptyState(budget);
+      }),
+    );
+  }
+
+  /** A budget's holders, the largest share of their limit first. @param budget One with holders. */
+  async holders(
+    budget: Budget,
+    query: Omit<HolderQuery, "limits">,
+  ): Promise<{ count: number; states: BudgetState[] }> {
+    const { members, now } = this.#options;
+    const kind = holderKindOf(budget)!;
+    const ids = budget.limits && new Map(members?.list().map(({ id, name }) => [name.toLowerCase(), id]));
+    const limits = Object.entries(budget.limits ?? {}).flatMap(([name, limit]) => {
+      const holder = holderNamed(kind, name, (member) => ids?.get(member.toLowerCase()));
+      return holder ? [[`${holder.member}/${holder.item}`.toLowerCase(), storedAmount(budget, limit)] as const] : [];
+    });
+    const asked = { ...query, limits: Object.fromEntries(limits) };
+    const page = await orUnable(() => this.#ledger().holders(budget, asked));
+    const states = page.rows.map((stored) => {
+      const holder = holderFrom(kind, stored, (member) => members?.find(member)?.name);
+      return stateOf(entryFor(budget, holder, now()), stored, now());
+    });
+    return { count: page.count, states };
+  }
+
+  /** The states of what a person's requests with these keys may count for. */
+  statesOfMember(person: BudgetedMember): Awaitable<BudgetState[]> {
+    return this.#read(entriesOfMember(this.budgets, person, this.#options.now()));
+  }
+
+  /** The state of a budget of which nothing is used. */
+  emptyState(budget: Budget): BudgetState {
+    return stateOf(this.#entryOf(budget), undefined, this.#options.now());
   }
 
   close(): void {
@@ -166,9 +192,18 @@ class Guard implements BudgetGuard {
     return this.#opened;
   }
 
+  /** The amount that all share. */
+  #entryOf(budget: Budget): LedgerEntry {
+    return entryFor(budget, null, this.#options.now());
+  }
+
+  #read(entries: readonly LedgerEntry[]): Awaitable<BudgetState[]> {
+    return entries.length === 0 ? [] : orUnable(() => this.#ledger().read(entries));
+  }
+
   /** A failure after a request has ended must not fail the request. */
   #afterwards(write: () => Awaitable<void>): Awaitable<void> {
-    return recovered(write, (thrown) =>
+    return orElse(write, (thrown) =>
       this.#options.warn(
         `The budget ledger could not be written, so a request is missing in it: ${sentenceOf(thrown)}`,
       ),

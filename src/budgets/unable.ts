@@ -18,7 +18,7 @@ export const patiently = <T>(work: () => Awaitable<T>, until = performance.now()
 
 /** A budget that cannot be checked is not taken for one that has something left. */
 export const orUnable = <T>(work: () => Awaitable<T>): Awaitable<T> =>
-  recovered(
+  orElse(
     () => patiently(work),
     (thrown) => {
       if (thrown instanceof ProxyError && thrown.kind === "unable") throw thrown;
@@ -37,16 +37,6 @@ export const orUnable = <T>(work: () => Awaitable<T>): Awaitable<T> =>
       );
     },
   );
-
-/** The result of `work`, or of `recover` if it fails, at once or later. */
-export function recovered<T>(work: () => Awaitable<T>, recover: (thrown: unknown) => T): Awaitable<T> {
-  try {
-    const result = work();
-    return result instanceof Promise ? result.catch(recover) : result;
-  } catch (thrown) {
-    return recover(thrown);
-  }
-}
 
 export const sentenceOf = (thrown: unknown) =>
   `${thrown instanceof Error ? thrown.message.replace(/\.$/, "") : String(thrown)}.`;

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type BudgetGuard, openBudgetGuard } from "../../src/budgets/guard";
+import { BudgetGuard } from "../../src/budgets/guard";
 import { openLedger } from "../../src/budgets/ledger";
 import { addStoredBudget, removeStoredBudget } from "../../src/budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
@@ -35,7 +35,7 @@ function newOptions() {
 async function guardOf(...budgets: object[]): Promise<BudgetGuard> {
   const options = newOptions();
   for (const budget of budgets) await addStoredBudget(options.config, budgetOf(budget), now);
-  return openBudgetGuard(options);
+  return new BudgetGuard(options);
 }
 
 async function refused(guard: BudgetGuard, amount: number): Promise<ProxyError> {
@@ -99,7 +99,7 @@ test("a session's budget never says when it is free again", async () => {
 test("a member is known by name, one who was removed by none, and the owner is nobody", async () => {
   const anna = { id: "m1", name: "anna" } as Member;
   const members = { find: (id: string) => (id === anna.id ? anna : undefined), list: () => [anna] };
-  const team = openBudgetGuard({ ...newOptions(), members });
+  const team = new BudgetGuard({ ...newOptions(), members });
   expect([team.memberOf("m1"), team.memberOf("m2"), team.memberOf(null)]).toEqual([
     { id: "m1", name: "anna" },
     { id: "m2", name: "" },

@@ -60,9 +60,9 @@ export const unnoticed: readonly Unnoticed[] = [
     "const maxEnded = 100_000; → const maxEnded = 100001;",
   ),
   ...notice(
-    "src/budgets/views.ts",
+    "src/budgets/guard.ts",
     "Only the first holder is used.",
-    "const [highest] = (await holders(entry.budget, { limit: 1 })).states; → const [highest] = (await holders(entry.budget, { limit: 2 })).states;",
+    "const [highest] = (await this.holders(budget, { limit: 1 })).states; → const [highest] = (await this.holders(budget, { limit: 2 })).states;",
   ),
   ...notice(
     "src/keys/client-keys.ts",
