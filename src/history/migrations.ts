@@ -11,30 +11,22 @@ export const migrations: Migration[] = [
     database.run(`CREATE TABLE requests (id INTEGER PRIMARY KEY, ${typed.join(", ")})`);
     database.run("CREATE INDEX requests_started_at_ms ON requests (started_at_ms)");
   },
-  // Steps 2 to 5 were of versions before the first release.
-  ...Array.from({ length: 4 }, () => () => {}),
-  (database) => {
-    for (const table of ["rollups", "rollup_names", "rollup_layout"]) database.run(`DROP TABLE IF EXISTS ${table}`);
-    for (const change of ["delete", "update"]) database.run(`DROP TRIGGER IF EXISTS rollup_after_${change}`);
-  },
+  // Steps 2 to 6 were of versions before the first release.
+  ...Array.from({ length: 5 }, () => () => {}),
 ];
 
 /** Adds the columns that the file lacks, and the tables of the rollup. */
 export function prepareHistory(database: Database): void {
   const sql = "SELECT name FROM pragma_table_info('requests')";
-  const known = () =>
-    new Set(
-      database
-        .query<{ name: string }, []>(sql)
-        .all()
-        .map(({ name }) => name),
-    );
-  if (!columnNames.every((name) => known().has(name)))
+  const missing = () => {
+    const present = database.query<{ name: string }, []>(sql).all();
+    return columnNames.filter((name) => !present.some((column) => column.name === name));
+  };
+  if (missing().length > 0)
     database
       .transaction(() => {
-        const present = known();
-        for (const name of columnNames)
-          if (!present.has(name)) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name].sql}`);
+        for (const name of missing())
+          database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name].sql}`);
       })
       .immediate();
   for (const columns of promptIndexes)

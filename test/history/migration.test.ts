@@ -61,9 +61,6 @@ test("a history from before accounts had keys goes on with all its rows, their k
 
 test("a history from before the rollup answers from its rows, and is added up in the background", async () => {
   database.run("ALTER TABLE requests DROP COLUMN premium_units; PRAGMA user_version = 5");
-  database.run("CREATE TABLE rollups (block INTEGER PRIMARY KEY)");
-  database.run(`CREATE TRIGGER rollup_after_delete AFTER DELETE ON requests
-    BEGIN DELETE FROM rollups WHERE block = OLD.id / 1024; END`);
   const at = (index: number) => noon - Math.floor(index / 100) * 3_600_000;
   insert(
     ...Array.from({ length: 3_000 }, (_, index) =>
