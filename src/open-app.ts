@@ -21,7 +21,7 @@ import type { History } from "./history/history";
 import { historyOf } from "./history/member-history";
 import { type ClientKey, currentClientKeys } from "./keys/client-keys";
 import { Membership } from "./keys/membership";
-import { openInFlight } from "./live/in-flight";
+import { InFlight } from "./live/in-flight";
 import { runningOf } from "./live/running-requests";
 import { openLocalStores } from "./local-stores";
 import type { Logger } from "./logger";
@@ -194,7 +194,7 @@ class RunningApp extends Foundation implements App {
     account: (key) => this.allAccounts.find((account) => account.key === key),
   });
   readonly ownAccounts = this.#ownAccountsOf(null);
-  readonly inFlight = openInFlight();
+  readonly inFlight = new InFlight();
   readonly waitingRoom = new WaitingRoom({ shared: this.stores.lines, now: this.now, warn: this.warn });
   readonly running = this.stores.openRunning(this.inFlight);
   readonly pageState = this.stores.openPageState(this.now);

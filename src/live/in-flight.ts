@@ -16,84 +16,83 @@ export type InFlightEvent = { type: "running"; running: InFlightRequest } | { ty
 /** Must not throw or block. */
 type Watcher = (event: InFlightEvent) => void;
 
-export interface InFlight {
-  begin(requestId: string, exchange: InFlightHandle): void;
+export class InFlight {
+  readonly #exchanges = new Map<string, InFlightHandle>();
+  readonly #counts = new Map<string, number>();
+  readonly #watchers = new Set<Watcher>();
+  #idle: PromiseWithResolvers<void> | undefined;
+
+  begin(requestId: string, exchange: InFlightHandle): void {
+    this.#exchanges.set(requestId, exchange);
+    this.#count(exchange.member, 1);
+    this.notify(requestId);
+  }
+
   /** Reports that more is known of the request. */
-  notify(requestId: string): void;
-  end(entry: Entry): void;
+  notify(requestId: string): void {
+    if (this.#watchers.size === 0) return;
+    const running = this.find(requestId);
+    if (running) this.#emit({ type: "running", running });
+  }
+
+  end(entry: Entry): void {
+    this.#count(this.#exchanges.get(entry.request_id)?.member, -1);
+    this.#exchanges.delete(entry.request_id);
+    if (this.#exchanges.size === 0) this.#idle?.resolve();
+    if (this.#watchers.size > 0) this.#emit({ type: "finished", entry: cut(entry) });
+  }
+
   /** How many requests are in flight. */
-  readonly count: number;
+  get count(): number {
+    return this.#exchanges.size;
+  }
+
   /** How many of them are a member's. */
-  countOf(member: string): number;
+  countOf(member: string): number {
+    return this.#counts.get(member) ?? 0;
+  }
+
   /** Settles when no request is in flight. */
-  idle(): Promise<void>;
+  async idle(): Promise<void> {
+    while (this.#exchanges.size > 0) {
+      this.#idle = Promise.withResolvers();
+      await this.#idle.promise;
+    }
+  }
+
   /** The requests in flight, the oldest first. */
-  running(): InFlightRequest[];
-  find(requestId: string): InFlightRequest | undefined;
+  running(): InFlightRequest[] {
+    return [...this.#exchanges.values()].map((exchange) => cut(exchange.tell()));
+  }
+
+  find(requestId: string): InFlightRequest | undefined {
+    const exchange = this.#exchanges.get(requestId);
+    return exchange && cut(exchange.tell());
+  }
+
   /** Cancels the request for the owner, or for the member whose key it uses; false when no such request is in flight. */
-  cancel(requestId: string, by?: "owner" | "member"): boolean;
+  cancel(requestId: string, by: "owner" | "member" = "owner"): boolean {
+    const exchange = this.#exchanges.get(requestId);
+    exchange?.stop(cancelled(by));
+    return exchange !== undefined;
+  }
+
   /** @returns A function that ends the watch. */
-  watch(watcher: Watcher): () => void;
-}
+  watch(watcher: Watcher): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
 
-export function openInFlight(): InFlight {
-  const exchanges = new Map<string, InFlightHandle>();
-  const counts = new Map<string, number>();
-  const watchers = new Set<Watcher>();
-  let idle: PromiseWithResolvers<void> | undefined;
-
-  const count = (member: string | null | undefined, more: number) => {
+  #count(member: string | null | undefined, more: number): void {
     if (member == null) return;
-    const sum = (counts.get(member) ?? 0) + more;
-    if (sum > 0) counts.set(member, sum);
-    else counts.delete(member);
-  };
-  const emit = (event: InFlightEvent) => {
-    for (const watcher of [...watchers]) watcher(event);
-  };
-  const emitRunning = (requestId: string) => {
-    const exchange = exchanges.get(requestId);
-    if (exchange && watchers.size > 0) emit({ type: "running", running: cut(exchange.tell()) });
-  };
+    const sum = this.countOf(member) + more;
+    if (sum > 0) this.#counts.set(member, sum);
+    else this.#counts.delete(member);
+  }
 
-  return {
-    begin(requestId, exchange) {
-      exchanges.set(requestId, exchange);
-      count(exchange.member, 1);
-      emitRunning(requestId);
-    },
-    notify: emitRunning,
-    end(entry) {
-      count(exchanges.get(entry.request_id)?.member, -1);
-      exchanges.delete(entry.request_id);
-      if (exchanges.size === 0) idle?.resolve();
-      if (watchers.size > 0) emit({ type: "finished", entry: cut(entry) });
-    },
-    get count() {
-      return exchanges.size;
-    },
-    countOf: (member) => counts.get(member) ?? 0,
-    async idle() {
-      while (exchanges.size > 0) {
-        idle = Promise.withResolvers();
-        await idle.promise;
-      }
-    },
-    running: () => [...exchanges.values()].map((exchange) => cut(exchange.tell())),
-    find(requestId) {
-      const exchange = exchanges.get(requestId);
-      return exchange && cut(exchange.tell());
-    },
-    cancel(requestId, by = "owner") {
-      const exchange = exchanges.get(requestId);
-      exchange?.stop(cancelled(by));
-      return exchange !== undefined;
-    },
-    watch(watcher) {
-      watchers.add(watcher);
-      return () => void watchers.delete(watcher);
-    },
-  };
+  #emit(event: InFlightEvent): void {
+    for (const watcher of [...this.#watchers]) watcher(event);
+  }
 }
 
 /** `x-should-retry` keeps clients from sending the request again. */

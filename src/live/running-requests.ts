@@ -3,24 +3,19 @@ import { ProxyError } from "../errors";
 import type { InFlightRequest } from "../history/entry";
 import type { InFlight, InFlightEvent } from "./in-flight";
 
-export interface RunningCount {
+export interface RunningList {
+  /** The oldest first. */
+  running: InFlightRequest[];
   /** How many run, also those that are not listed. */
   count: number;
   /** A sentence that says of which servers it is unknown what they run; missing if it is known of all. */
   gap?: string;
 }
 
-export interface RunningList extends RunningCount {
-  /** The oldest first. */
-  running: InFlightRequest[];
-}
-
 export type RunningEvent =
   | InFlightEvent
   /** The list is to be read again. */
   | { type: "renewed" }
-  /** The same, and more has happened than was reported. */
-  | { type: "missed" }
   /** The last event. */
   | { type: "closed" };
 
@@ -31,8 +26,6 @@ export type RunningWatcher = (event: RunningEvent) => void;
 export interface RunningRequests {
   /** Asks the other servers, which takes a second at most. Never throws. */
   list(member?: string): Promise<RunningList>;
-  /** The same, without the requests. */
-  count(member?: string): Promise<RunningCount>;
   /** What is known without asking; it is current while somebody watches. */
   known(member?: string): RunningList;
   /** Without asking. */
@@ -53,27 +46,25 @@ export interface RunningRequests {
 
 /** Those of this server. */
 export function runningHere(inFlight: InFlight): RunningRequests {
-  const watchers = openWatchers(inFlight);
+  const watchers = new Watchers(inFlight);
   const known = (member?: string): RunningList => {
     const running = inFlight.running().filter(isOf(member));
     return { running, count: running.length };
   };
   return {
     list: async (member) => known(member),
-    count: async (member) => ({ count: known(member).count }),
     known,
     findKnown: (requestId, member) => findHere(inFlight, requestId, member),
     find: async (requestId, member) => findHere(inFlight, requestId, member),
     cancel: async (requestId, member) => cancelHere(inFlight, requestId, member),
-    watch: watchers.add,
-    close: watchers.close,
+    watch: (watcher, member) => watchers.add(watcher, member),
+    close: () => watchers.close(),
   };
 }
 
 /** What one member sees of them. */
 export const runningOf = (running: RunningRequests, member: string): RunningRequests => ({
   list: () => running.list(member),
-  count: () => running.count(member),
   known: () => running.known(member),
   findKnown: (requestId) => running.findKnown(requestId, member),
   find: (requestId) => running.find(requestId, member),
@@ -115,50 +106,48 @@ export const cancelHere = (inFlight: InFlight, requestId: string, member?: strin
 /** Of the owner, of one member, and of all members together. */
 const maxWatchers = { owner: 50, member: 10, members: 500 };
 
-export interface Watchers {
-  /** @returns A function that removes it. @throws ProxyError `rate_limit` */
-  add(watcher: RunningWatcher, member?: string): () => void;
-  /** Calls those whom the event concerns. @param isMeant By the member who watches. */
-  emit(event: RunningEvent, isMeant?: (member: string | undefined) => boolean): void;
-  close(): void;
-}
-
 /** They get the events of this server's requests, while there are any. */
-export function openWatchers(inFlight: InFlight): Watchers {
-  const watchers = new Map<RunningWatcher, string | undefined>();
-  let unwatch: (() => void) | undefined;
-  let isClosed = false;
-  const watching = (isMeant: (member: string | undefined) => boolean) => [...watchers.values()].filter(isMeant).length;
-  const emit: Watchers["emit"] = (event, isMeant = () => true) => {
+export class Watchers {
+  readonly #inFlight: InFlight;
+  readonly #watchers = new Map<RunningWatcher, string | undefined>();
+  #unwatch: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(inFlight: InFlight) {
+    this.#inFlight = inFlight;
+  }
+
+  /** @returns A function that removes it. @throws ProxyError `rate_limit` */
+  add(watcher: RunningWatcher, member?: string): () => void {
+    const members = [...this.#watchers.values()];
+    const limit = member === undefined ? maxWatchers.owner : maxWatchers.member;
+    if (members.filter((other) => other === member).length >= limit) throw tooMany(limit);
+    if (member !== undefined && members.filter((other) => other !== undefined).length >= maxWatchers.members)
+      throw tooMany(maxWatchers.members);
+    if (this.#isClosed) {
+      watcher({ type: "closed" });
+      return () => {};
+    }
+    this.#watchers.set(watcher, member);
+    this.#unwatch ??= this.#inFlight.watch((event) => this.emit(event));
+    return () => {
+      this.#watchers.delete(watcher);
+      if (this.#watchers.size > 0) return;
+      this.#unwatch?.();
+      this.#unwatch = undefined;
+    };
+  }
+
+  /** Calls those whom the event concerns. */
+  emit(event: RunningEvent): void {
     const request = event.type === "running" ? event.running : event.type === "finished" ? event.entry : undefined;
-    for (const [watcher, member] of [...watchers])
-      if (isMeant(member) && (!request || isOf(member)(request))) watcher(event);
-  };
-  return {
-    add(watcher, member) {
-      const limit = member === undefined ? maxWatchers.owner : maxWatchers.member;
-      if (watching((other) => other === member) >= limit) throw tooMany(limit);
-      if (member !== undefined && watching((other) => other !== undefined) >= maxWatchers.members)
-        throw tooMany(maxWatchers.members);
-      if (isClosed) {
-        watcher({ type: "closed" });
-        return () => {};
-      }
-      watchers.set(watcher, member);
-      unwatch ??= inFlight.watch(emit);
-      return () => {
-        watchers.delete(watcher);
-        if (watchers.size > 0) return;
-        unwatch?.();
-        unwatch = undefined;
-      };
-    },
-    emit,
-    close() {
-      isClosed = true;
-      emit({ type: "closed" });
-    },
-  };
+    for (const [watcher, member] of [...this.#watchers]) if (!request || isOf(member)(request)) watcher(event);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.emit({ type: "closed" });
+  }
 }
 
 const tooMany = (limit: number) =>

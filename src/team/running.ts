@@ -10,12 +10,10 @@ import {
   fairShare,
   findHere,
   isOf,
-  openWatchers,
-  type RunningCount,
   type RunningList,
   type RunningRequests,
   type RunningWatcher,
-  type Watchers,
+  Watchers,
 } from "../live/running-requests";
 import { isAwayError, orAway } from "./away";
 import { notification } from "./changes";
@@ -81,7 +79,7 @@ export class TeamRunning implements RunningRequests {
   constructor(parts: RunningParts) {
     this.#parts = parts;
     this.#publisher = new RunningPublisher(parts);
-    this.#watchers = openWatchers(parts.inFlight);
+    this.#watchers = new Watchers(parts.inFlight);
     // A database that crashed has emptied the table.
     parts.postgres.whenBack(() => this.#forgetAll(notAnswered));
   }
@@ -90,11 +88,6 @@ export class TeamRunning implements RunningRequests {
     if (performance.now() - this.#readAt > 2 * writeEvery || this.#gap !== undefined) await this.#tryLook();
     this.#stayCurrent();
     return this.known(member);
-  }
-
-  async count(member?: string): Promise<RunningCount> {
-    const { count, gap } = await this.list(member);
-    return { count, gap };
   }
 
   known(member?: string): RunningList {

@@ -1,6 +1,6 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
-import { openInFlight } from "../../src/live/in-flight";
+import { InFlight } from "../../src/live/in-flight";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
@@ -186,7 +186,7 @@ describe("the feed", () => {
   });
 
   test("the live feed does not read requests while there are no watchers", () => {
-    const inFlight = openInFlight();
+    const inFlight = new InFlight();
     let told = 0;
     inFlight.begin("a", { member: null, tell: () => ({ ...sample, told: told++ }) as never, stop() {} });
     inFlight.notify("a");

@@ -103,7 +103,6 @@ class LiveReader {
     else if (event.type === "finished")
       this.#wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
     else {
-      if (event.type === "missed") this.#missed = true;
       this.#renewed = true;
       this.#gather();
     }

@@ -21,7 +21,7 @@ export async function describeInstance(app: App): Promise<Meta> {
   const [row_count, oldest_row_at_ms, running] = await Promise.all([
     orNull(() => app.history.count()),
     orNull(() => app.history.oldest()),
-    app.running.count(),
+    app.running.list(),
   ]);
   return {
     dbPath: databaseUrl === undefined ? historyFile : databaseName(databaseUrl),

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
 import { hourMs, plural } from "../../../format";
-import type { RunningCount } from "../../../live/running-requests";
+import type { RunningList } from "../../../live/running-requests";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -53,7 +53,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
     return pending;
   };
   return [
-    async () => <RunningNow {...(await app.running.count())} />,
+    async () => <RunningNow {...(await app.running.list())} />,
     async () => {
       const [recent, ofBudgets] = await Promise.all([
         app.history.totals({ from_ms: now - hourMs }),
@@ -69,7 +69,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
   ];
 }
 
-function RunningNow({ count: running, gap }: RunningCount): Markup {
+function RunningNow({ count: running, gap }: RunningList): Markup {
   if (running === 0)
     return (
       <span class="soft" title={gap}>
