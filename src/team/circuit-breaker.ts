@@ -4,7 +4,7 @@
  */
 import type { SQL } from "bun";
 import { databaseAway, isAwayError, isUnanswered, isUnreachable, NotAsked, SlowDatabase, sqlState } from "./away";
-import { openTurns, type Turns } from "./turns";
+import { Turns } from "./turns";
 
 interface CircuitBreakerOptions {
   open(): SQL;
@@ -49,7 +49,7 @@ export class CircuitBreaker {
   constructor(options: CircuitBreakerOptions) {
     this.#options = options;
     this.#sql = options.open();
-    this.#turns = openTurns(options.connections);
+    this.#turns = new Turns(options.connections);
   }
 
   /** The present connections. All are replaced when one does not answer, because a dead connection reports no error. */
@@ -103,7 +103,7 @@ export class CircuitBreaker {
     const old = this.#sql;
     this.#sql = open();
     this.#turns.end();
-    this.#turns = openTurns(connections);
+    this.#turns = new Turns(connections);
     replaced?.(this.#sql);
     this.#finishing.add(old);
     void old.close({ timeout: finishSeconds }).finally(() => this.#finishing.delete(old));

@@ -3,39 +3,6 @@ import { SQL, type TransactionSQL } from "bun";
 import { databaseAway, isAwayError } from "./away";
 import { CircuitBreaker } from "./circuit-breaker";
 
-export interface Postgres {
-  /** The pool, which may lead through PgBouncer. */
-  readonly sql: SQL;
-  /** The last question found no database. */
-  readonly isAway: boolean;
-  /** Milliseconds since the database answered. */
-  readonly silence: number;
-  /**
-   * Asks the database.
-   * @throws ProxyError `unable` with the code `database_away` if it cannot be used; otherwise Postgres' own error.
-   */
-  ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
-  /** Asks by one connection of its own, for session locks, which belong to a connection. */
-  askDirect<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
-  /**
-   * Asks in a transaction, which is rolled back if `work` throws.
-   * @param isChange Whether something is to be changed: for the sentence of the error.
-   */
-  transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs?: number, isChange?: boolean): Promise<T>;
-  /**
-   * Listens by another connection of its own, also after that was lost.
-   * @param listening Called each time that it begins: what was announced before is lost.
-   * @returns A function that ends it.
-   * @throws ProxyError as `ask` does.
-   */
-  listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<() => void>;
-  /** Calls back each time that the database answers again. */
-  whenBack(listener: () => void): void;
-  /** Opens the connections anew that belong to `askDirect` and `listen`. */
-  replaceDirect(): void;
-  close(): Promise<void>;
-}
-
 export interface PostgresOptions {
   /** `postgres://…` */
   url: string;
@@ -55,9 +22,7 @@ const defaultTimeoutMs = 5_000;
 const listenEvery = 500;
 
 /** Connects with the first question. */
-export const connectPostgres = (options: PostgresOptions): Postgres => new Connections(options);
-
-class Connections implements Postgres {
+export class Postgres {
   readonly #pool: CircuitBreaker;
   readonly #direct: CircuitBreaker;
   readonly #backListeners: (() => void)[] = [];
@@ -89,31 +54,49 @@ class Connections implements Postgres {
     });
   }
 
+  /** The pool, which may lead through PgBouncer. */
   get sql(): SQL {
     return this.#pool.sql;
   }
 
+  /** The last question found no database. */
   get isAway(): boolean {
     return this.#pool.isAway;
   }
 
+  /** Milliseconds since the database answered. */
   get silence(): number {
     return this.#pool.silence;
   }
 
+  /**
+   * Asks the database.
+   * @throws ProxyError `unable` with the code `database_away` if it cannot be used; otherwise Postgres' own error.
+   */
   ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs): Promise<T> {
     return this.#pool.ask(question, timeoutMs);
   }
 
+  /** Asks by one connection of its own, for session locks, which belong to a connection. */
   askDirect<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs): Promise<T> {
     return this.#direct.ask(question, timeoutMs);
   }
 
+  /**
+   * Asks in a transaction, which is rolled back if `work` throws.
+   * @param isChange Whether something is to be changed: for the sentence of the error.
+   */
   transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs = defaultTimeoutMs, isChange = true): Promise<T> {
     const question = (sql: SQL) => sql.begin((transaction) => work(transaction)) as Promise<never>;
     return this.#pool.ask(question, timeoutMs, isChange);
   }
 
+  /**
+   * Listens by another connection of its own, also after that was lost.
+   * @param listening Called each time that it begins: what was announced before is lost.
+   * @returns A function that ends it.
+   * @throws ProxyError as `ask` does.
+   */
   async listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<() => void> {
     const subscription: Subscription = { channel, heard, listening };
     this.#subscriptions.add(subscription);
@@ -130,10 +113,12 @@ class Connections implements Postgres {
     return end;
   }
 
+  /** Calls back each time that the database answers again. */
   whenBack(listener: () => void): void {
     this.#backListeners.push(listener);
   }
 
+  /** Opens the connections anew that belong to `askDirect` and `listen`. */
   replaceDirect(): void {
     this.#direct.replace();
   }

@@ -1,7 +1,7 @@
 /** Looks at the database without changing anything in it. */
 import type { Environment } from "../config/environment";
 import type { KnownServer } from "../keys/team";
-import { connectPostgres } from "./connection";
+import { Postgres } from "./connection";
 import { aliveServers } from "./replica";
 import { schemaVersion } from "./schema";
 import { keyIdOf } from "./seal";
@@ -35,7 +35,7 @@ export async function inspectDatabase({
   sealKey,
   sealKeyNext,
 }: Environment): Promise<DatabaseReport> {
-  const postgres = connectPostgres({ url: url!, directUrl });
+  const postgres = new Postgres({ url: url!, directUrl });
   try {
     return await postgres.ask(async (sql) => {
       const [found] = await sql<Pick<DatabaseReport, "server" | "isNew">[]>`SELECT

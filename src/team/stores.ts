@@ -28,7 +28,7 @@ import { TeamAffinity } from "./affinity";
 import { isAwayError } from "./away";
 import { Changes } from "./changes";
 import { TeamConfig } from "./config";
-import { connectPostgres, type Postgres } from "./connection";
+import { Postgres } from "./connection";
 import { type DiskQueues, diskQueueName, openDiskQueues } from "./disk-queue";
 import { openEndedSessions } from "./ended-sessions";
 import { TeamHistory } from "./history";
@@ -42,7 +42,7 @@ import { requireOwnConnection } from "./pooler";
 import { Replica } from "./replica";
 import { TeamRunning } from "./running";
 import { migrate } from "./schema";
-import { openSeals, type Seals } from "./seal";
+import { Seals } from "./seal";
 import { agreeOnKey } from "./seal-rotation";
 import { postgresSentNotices } from "./sent-notices";
 import { TeamSignIns } from "./sign-ins";
@@ -96,7 +96,7 @@ async function tryOpening(
   const { databaseUrl: url, databaseDirectUrl: directUrl } = environment;
   const seals = sealsOf(environment);
   let replica: Replica | undefined;
-  const postgres = connectPostgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
+  const postgres = new Postgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
   const changes = new Changes(postgres, logger);
   const parts: StoreParts = { postgres, seals, changes, logger };
   try {
@@ -278,7 +278,7 @@ const isolated = (graceMs: number) =>
   );
 
 function sealsOf({ sealKey, sealKeyNext }: Environment): Seals {
-  if (sealKey) return openSeals(sealKeyNext ? [sealKey, sealKeyNext] : [sealKey]);
+  if (sealKey) return new Seals(sealKeyNext ? [sealKey, sealKeyNext] : [sealKey]);
   throw new ProxyError(
     "invalid_request",
     "DRAGOMAN_DATABASE_URL needs a key that seals the tokens in the database: set DRAGOMAN_SEAL_KEY to 32 random bytes as base64, such as `openssl rand -base64 32` prints, and keep it apart from the database.",

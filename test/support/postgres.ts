@@ -283,10 +283,10 @@ export async function dataWithTables(identity: Identity | undefined): Promise<st
   const server = spawn(program!, args, { ...identity, cwd: folder, stdio: "ignore", env: {} });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   await untilAgrees(addressAt(port));
-  const { connectPostgres } = await import("../../src/team/connection");
+  const { Postgres } = await import("../../src/team/connection");
   const { migrate } = await import("../../src/team/schema");
   await administerAt(addressAt(port), `CREATE DATABASE ${withTables}`);
-  const postgres = connectPostgres({ url: addressAt(port, withTables) });
+  const postgres = new Postgres({ url: addressAt(port, withTables) });
   await migrate(postgres);
   await postgres.close();
   // It writes everything to its folder before it ends.

@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { createLogger } from "../../src/logger";
 import { Changes } from "../../src/team/changes";
-import { connectPostgres } from "../../src/team/connection";
+import { Postgres } from "../../src/team/connection";
 import { until } from "../support/until";
 
 test("whoever asks for the newest changes gets them, however often others ask", async () => {
   // Nothing here asks the database.
-  const postgres = connectPostgres({ url: "postgres://nobody@127.0.0.1:1/none" });
+  const postgres = new Postgres({ url: "postgres://nobody@127.0.0.1:1/none" });
   const changes = new Changes(
     postgres,
     createLogger(() => "error"),
@@ -50,7 +50,7 @@ test("whoever asks for the newest changes gets them, however often others ask", 
 });
 
 test("a read that fails fails for those who asked for it, and the next one is made all the same", async () => {
-  const postgres = connectPostgres({ url: "postgres://nobody@127.0.0.1:1/none" });
+  const postgres = new Postgres({ url: "postgres://nobody@127.0.0.1:1/none" });
   const changes = new Changes(
     postgres,
     createLogger(() => "error"),

@@ -1,7 +1,7 @@
 /** Rows of the history in Postgres: when pages wait for them, and whose clock decides what they change. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { hourMs } from "../../src/format";
-import { connectPostgres } from "../../src/team/connection";
+import { Postgres } from "../../src/team/connection";
 import { insertRows } from "../../src/team/requests";
 import { addUpPeriods } from "../../src/team/statistics";
 import { entry } from "../support/history-rows";
@@ -54,7 +54,7 @@ describeWithOwnPostgres("the history in Postgres", (postgres) => {
   });
 
   test("rows of a server whose clock is late are in the sums of others, whose clock is early or late", async () => {
-    const other = connectPostgres({ url: url() });
+    const other = new Postgres({ url: url() });
     const realNow = Date.now;
     const ago = Math.floor((Date.now() - 4 * hourMs) / hourMs) * hourMs;
     const sum = async () => {

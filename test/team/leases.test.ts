@@ -4,7 +4,7 @@ import type { Subject } from "../../src/budgets/budgets";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { createLogger } from "../../src/logger";
 import { Changes } from "../../src/team/changes";
-import { connectPostgres, type Postgres } from "../../src/team/connection";
+import { Postgres } from "../../src/team/connection";
 import { Leases } from "../../src/team/leases";
 import { TeamLedger } from "../../src/team/ledger";
 import { Replica } from "../../src/team/replica";
@@ -21,7 +21,7 @@ describeWithDatabases("a lease of a budget", (server) => {
   let postgres: Postgres;
   beforeEach(async () => {
     await postgres?.close();
-    postgres = connectPostgres({ url: await server.database() });
+    postgres = new Postgres({ url: await server.database() });
     await migrate(postgres);
   });
   afterAll(async () => {

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
 import { readEnvironment } from "../../src/config/environment";
 import { columnNames } from "../../src/history/entry";
-import { connectPostgres, type Postgres } from "../../src/team/connection";
+import { Postgres } from "../../src/team/connection";
 import { migrate, schemaVersion } from "../../src/team/schema";
 import { openPostgresStores } from "../../src/team/stores";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
@@ -16,7 +16,7 @@ describeWithOwnPostgres("the schema", (server) => {
     for (const postgres of opened) await postgres.close();
   });
   const connected = (url: string) => {
-    const postgres = connectPostgres({ url });
+    const postgres = new Postgres({ url });
     opened.push(postgres);
     return postgres;
   };

@@ -6,7 +6,7 @@ import type { Filters } from "../../src/history/filters";
 import { pageOf } from "../../src/history/page";
 import type { Source } from "../../src/history/sql";
 import { type Group, largestSessionsOf, type Statistics, statisticsOf } from "../../src/history/statistics";
-import { connectPostgres, type Postgres } from "../../src/team/connection";
+import { Postgres } from "../../src/team/connection";
 import { insertRows, removeOldDays } from "../../src/team/requests";
 import { migrate } from "../../src/team/schema";
 import { addUpPeriods, atOneMoment, dialect } from "../../src/team/statistics";
@@ -22,7 +22,7 @@ describeWithDatabases("statistics in Postgres", (server) => {
   let url: string;
   beforeAll(async () => {
     url = await server.database();
-    for (let at = 0; at < 2; at += 1) servers.push(connectPostgres({ url }));
+    for (let at = 0; at < 2; at += 1) servers.push(new Postgres({ url }));
     await migrate(servers[0]!);
   });
   afterAll(async () => {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { columnNames } from "../../../src/history/entry";
 import { statisticsOf } from "../../../src/history/statistics";
-import { connectPostgres } from "../../../src/team/connection";
+import { Postgres } from "../../../src/team/connection";
 import { insertRows } from "../../../src/team/requests";
 import { migrate } from "../../../src/team/schema";
 import { atOneMoment } from "../../../src/team/statistics";
@@ -15,7 +15,7 @@ import { until } from "../../support/until";
 
 describeWithOwnPostgres("memory of a server of a team", (server) => {
   test("the statistics of 20,000 sessions take less than 80 MB of the server that is asked", async () => {
-    const postgres = connectPostgres({ url: await server.database() });
+    const postgres = new Postgres({ url: await server.database() });
     await migrate(postgres);
     await insertRows(postgres, [entry({ started_at_ms: noon })], noon);
     const columns = columnNames.filter((name) => !["request_id", "session", "duration_ms"].includes(name)).join(", ");

@@ -9,7 +9,7 @@ import type { Ledger } from "../../../src/budgets/ledger";
 import { budgetSchema } from "../../../src/config/budget-schema";
 import { readEnvironment } from "../../../src/config/environment";
 import type { History } from "../../../src/history/history";
-import { connectPostgres } from "../../../src/team/connection";
+import { Postgres } from "../../../src/team/connection";
 import { openPostgresStores } from "../../../src/team/stores";
 import { entry } from "../../support/history-rows";
 import {
@@ -259,7 +259,7 @@ describeWithPostgres("a database is away, because", () => {
     await using postgres = await startPostgres();
     const url = await postgres.database();
     process.env.PGDATABASE = "postgres";
-    const connected = connectPostgres({ url });
+    const connected = new Postgres({ url });
     try {
       const [row] = await connected.ask((sql) => sql`SELECT current_database() AS name`);
       expect(row.name).toBe(database(url));
