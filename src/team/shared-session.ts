@@ -21,43 +21,10 @@ export async function sharedSession(
   refused: string | undefined,
   exchange: () => Promise<FreshSession | Unavailable>,
 ): Promise<FreshSession | Unavailable> {
-  const deadline = performance.now() + waitMs;
+  const found = await sessionOrLock(parts, account, refused);
+  if (found === "alone") return exchange();
+  if (found !== "locked") return found;
   try {
-    for (let pause = firstPause; performance.now() < deadline; pause = Math.min(pause * 2, longestPause)) {
-      const stored = await readSession(parts, account, refused);
-      if (stored) return stored;
-      if (await tryLock(parts, account)) return await exchangeLocked(parts, account, refused, exchange);
-      await Bun.sleep(pause);
-    }
-  } catch (thrown) {
-    if (!(thrown instanceof ShareFailure)) throw thrown;
-    if (!isAwayError(thrown.cause))
-      parts.logger.error(`The session of ${account.key} could not be shared.`, thrown.cause);
-  }
-  return exchange();
-}
-
-/** An error of the database, as opposed to one of the exchange. */
-class ShareFailure extends Error {}
-
-const sharing = async <T>(work: Promise<T>): Promise<T> => {
-  try {
-    return await work;
-  } catch (cause) {
-    throw new ShareFailure("", { cause });
-  }
-};
-
-async function exchangeLocked(
-  parts: StoreParts,
-  account: SharedSignIn,
-  refused: string | undefined,
-  exchange: () => Promise<FreshSession | Unavailable>,
-): Promise<FreshSession | Unavailable> {
-  try {
-    // Another server may have stored it before it released the lock.
-    const stored = await readSession(parts, account, refused);
-    if (stored) return stored;
     const fresh = await exchange();
     if ("session" in fresh && fresh.session.mode === "exchange") await storeSession(parts, account, fresh);
     return fresh;
@@ -66,13 +33,35 @@ async function exchangeLocked(
   }
 }
 
+/** @returns What another server has stored; `locked` if this one makes the exchange for all, `alone` if it does for itself. */
+async function sessionOrLock(
+  parts: StoreParts,
+  account: SharedSignIn,
+  refused: string | undefined,
+): Promise<FreshSession | "locked" | "alone"> {
+  const deadline = performance.now() + waitMs;
+  let isLocked = false;
+  try {
+    for (let pause = firstPause; performance.now() < deadline; pause = Math.min(pause * 2, longestPause)) {
+      const stored = await readSession(parts, account, refused);
+      // Another server may have stored it just before it released the lock.
+      if (stored && isLocked) await unlock(parts, account);
+      if (stored || isLocked) return stored ?? "locked";
+      isLocked = await tryLock(parts, account);
+      if (!isLocked) await Bun.sleep(pause);
+    }
+  } catch (thrown) {
+    if (!isAwayError(thrown)) parts.logger.error(`The session of ${account.key} could not be shared.`, thrown);
+  }
+  if (isLocked) await unlock(parts, account);
+  return "alone";
+}
+
 const lockOf = ({ key, signIn }: SharedSignIn) => `session ${key} ${signIn}`;
 
 async function tryLock({ postgres }: StoreParts, account: SharedSignIn): Promise<boolean> {
-  const [row] = await sharing(
-    postgres.askDirect(
-      (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${lockOf(account)}, 1)) AS held`,
-    ),
+  const [row] = await postgres.askDirect(
+    (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${lockOf(account)}, 1)) AS held`,
   );
   return row!.held;
 }
@@ -100,14 +89,12 @@ async function readSession(
   refused: string | undefined,
 ): Promise<FreshSession | undefined> {
   // Times are by the clock of the database, as those of servers may differ.
-  const [row] = await sharing(
-    postgres.ask(
-      (sql) => sql<SessionRow[]>`SELECT sessions.sealed_token, base_url,
-        (extract(epoch FROM fresh_until - now()) * 1000)::float8 AS fresh_for,
-        (extract(epoch FROM expires_at - now()) * 1000)::float8 AS lifetime,
-        stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.sessions
-        JOIN dragoman.accounts ON key = account AND sign_in = ${signIn} WHERE account = ${key}`,
-    ),
+  const [row] = await postgres.ask(
+    (sql) => sql<SessionRow[]>`SELECT sessions.sealed_token, base_url,
+      (extract(epoch FROM fresh_until - now()) * 1000)::float8 AS fresh_for,
+      (extract(epoch FROM expires_at - now()) * 1000)::float8 AS lifetime,
+      stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.sessions
+      JOIN dragoman.accounts ON key = account AND sign_in = ${signIn} WHERE account = ${key}`,
   );
   if (!row || row.fresh_for <= renewBefore) return undefined;
   let token: string;
