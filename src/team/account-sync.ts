@@ -11,20 +11,15 @@ const quotaGatherMs = 10_000;
 /** Milliseconds of pause for each quota that was read: a server of a large team reads a hundred a second. */
 const pausePerQuota = 10;
 
-/** A state that was announced and has not been read back yet. The revision is known when it is written. */
-interface Announced {
-  found: AccountUpdate;
-  revision: number;
-}
-
 export class TeamAccountSync implements AccountSync {
   readonly #parts: ServerParts;
   /** The keys are those of accounts. */
   readonly #states = new Map<string, AccountUpdate & { signIn: string; revision: number }>();
   readonly #listeners: ((account: SharedSignIn, found: AccountUpdate) => void)[] = [];
-  /** The keys of this map, and of `#announced`, name an account and its sign-in. */
-  readonly #pending = new Map<string, Pending>();
-  readonly #announced = new Map<string, Announced>();
+  /** What is to be written, and what is being written. The keys name an account and its sign-in. */
+  #pending = new Map<string, Pending>();
+  #writing = new Map<string, Pending>();
+  #flushed = Promise.resolve();
   #closed = false;
   #soon: Timer | undefined;
   #later: Timer | undefined;
@@ -50,7 +45,7 @@ export class TeamAccountSync implements AccountSync {
 
   publish(account: SharedSignIn, found: AccountUpdate): void {
     const name = nameOf(account);
-    const before = { ...this.cached(account), ...this.#announced.get(name)?.found, ...this.#pending.get(name) };
+    const before = { ...this.cached(account), ...this.#writing.get(name), ...this.#pending.get(name) };
     const isUrgent = found.state !== undefined || changesUse(before, found);
     this.#add({ ...account, ...found, isUrgent });
     if (isUrgent) this.#soon ??= setTimeout(() => void this.flush(), 0).unref();
@@ -69,27 +64,9 @@ export class TeamAccountSync implements AccountSync {
   }
 
   /** Writes what was published. */
-  async flush(): Promise<void> {
-    for (const timer of [this.#soon, this.#later]) clearTimeout(timer);
-    [this.#soon, this.#later] = [undefined, undefined];
-    if (this.#pending.size === 0) return;
-    const found = [...this.#pending.values()];
-    this.#pending.clear();
-    const announced = found.filter(({ isUrgent }) => isUrgent).map((each) => this.#announce(each));
-    try {
-      const revision = await store(this.#parts, found);
-      for (const each of announced) each.revision = revision;
-      for (const [name, each] of this.#announced)
-        if (announced.includes(each) && (this.#states.get(name.slice(0, name.indexOf(" ")))?.revision ?? 0) >= revision)
-          this.#announced.delete(name);
-    } catch (thrown) {
-      for (const [name, each] of this.#announced) if (announced.includes(each)) this.#announced.delete(name);
-      this.#report("The states of accounts could not be shared.", thrown);
-      // It is tried again with what is found out next, and with the next quota at the latest.
-      const newer = [...this.#pending.values()];
-      for (const each of [...found, ...newer]) this.#add(each);
-      this.#later ??= setTimeout(() => void this.flush(), quotaGatherMs).unref();
-    }
+  flush(): Promise<void> {
+    this.#flushed = this.#flushed.then(() => this.#write());
+    return this.#flushed;
   }
 
   /** Reads the quotas that were stored since. @returns How many. */
@@ -107,14 +84,29 @@ export class TeamAccountSync implements AccountSync {
     this.#pending.set(nameOf(each), { ...before, ...each, isUrgent: each.isUrgent || before?.isUrgent === true });
   }
 
-  #announce({ isUrgent: _, key, signIn, ...found }: Pending): Announced {
-    const name = nameOf({ key, signIn });
-    const announced = {
-      found: { ...this.#announced.get(name)?.found, ...found },
-      revision: Number.POSITIVE_INFINITY,
-    };
-    this.#announced.set(name, announced);
-    return announced;
+  async #write(): Promise<void> {
+    for (const timer of [this.#soon, this.#later]) clearTimeout(timer);
+    [this.#soon, this.#later] = [undefined, undefined];
+    if (this.#pending.size === 0) return;
+    [this.#writing, this.#pending] = [this.#pending, new Map()];
+    try {
+      const revision = await store(this.#parts, [...this.#writing.values()]);
+      for (const { isUrgent, ...own } of this.#writing.values()) if (isUrgent) this.#keepOwn(own, revision);
+    } catch (thrown) {
+      this.#report("The states of accounts could not be shared.", thrown);
+      // It is tried again with what is found out next, and with the next quota at the latest.
+      const newer = this.#pending;
+      this.#pending = this.#writing;
+      for (const each of newer.values()) this.#add(each);
+      this.#later ??= setTimeout(() => void this.flush(), quotaGatherMs).unref();
+    }
+    this.#writing = new Map();
+  }
+
+  /** It counts before it is read back, unless another server has announced something newer. */
+  #keepOwn({ key, signIn, ...found }: AccountUpdate & SharedSignIn, revision: number): void {
+    if ((this.#states.get(key)?.revision ?? 0) < revision)
+      this.#states.set(key, { ...this.cached({ key, signIn }), ...found, signIn, revision });
   }
 
   #report(sentence: string, thrown: unknown): void {
@@ -122,8 +114,6 @@ export class TeamAccountSync implements AccountSync {
   }
 
   #keep({ account: key, sign_in: signIn, state, quota, replica: author, revision }: StateRow): void {
-    const name = nameOf({ key, signIn });
-    if (revision >= (this.#announced.get(name)?.revision ?? Number.POSITIVE_INFINITY)) this.#announced.delete(name);
     const found = { ...(state && { state }), ...(quota && { quota }) };
     this.#states.set(key, { ...found, signIn, revision });
     if (author === this.#parts.replica) return;
