@@ -15,3 +15,39 @@ export function orElse<T>(work: () => Awaitable<T>, failed: (thrown: unknown) =>
     return failed(thrown);
   }
 }
+
+/** Work of which one run is under way at a time. Whoever asks gets a run that begins from now on, and shares it with who asks meanwhile. */
+export class FreshRuns<T> {
+  readonly #work: () => Promise<T>;
+  #running: Promise<T> | undefined;
+  #next: Promise<T> | undefined;
+
+  constructor(work: () => Promise<T>) {
+    this.#work = work;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Somebody waits for the run after the one that is under way. */
+  get hasNext(): boolean {
+    return this.#next !== undefined;
+  }
+
+  run(): Promise<T> {
+    if (!this.#running && !this.#next) return this.#begin();
+    this.#next ??= this.#running!.catch(() => {}).then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  #begin(): Promise<T> {
+    this.#running = this.#work().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+}

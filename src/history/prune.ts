@@ -3,6 +3,7 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
+import { FreshRuns } from "../awaitable";
 import { hourMs } from "../format";
 import { isBusy, reasonOf, type SqliteFile } from "../sqlite";
 
@@ -41,9 +42,9 @@ const maxBusy = 100;
 export function openPruning(parts: PruneParts): Pruning {
   const { connection, warn, addUp } = parts;
   let written = 0;
-  let running: Promise<void> | undefined;
 
   const pruneAll = async () => {
+    written = 0;
     try {
       await removeRows(parts);
       if (!connection.isClosed) await addUp();
@@ -52,26 +53,17 @@ export function openPruning(parts: PruneParts): Pruning {
       if (!connection.isClosed && !isBusy(error)) warn(`The request history could not be pruned (${reasonOf(error)}).`);
     }
   };
-  const begin = () => {
-    written = 0;
-    running ??= pruneAll().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-  /** One that is under way may have begun with other limits. */
-  const run = async () => {
-    await running;
-    await begin();
-  };
-  const soon = setTimeout(begin, pruneAfterMs).unref();
-  const hourly = setInterval(begin, pruneEveryMs).unref();
+  // One that is under way may have begun with other limits.
+  const runs = new FreshRuns(pruneAll);
+  const run = () => runs.run();
+  const soon = setTimeout(run, pruneAfterMs).unref();
+  const hourly = setInterval(run, pruneEveryMs).unref();
 
   return {
     run,
     count(rows) {
       written += rows;
-      if (written >= pruneEveryRows) void begin();
+      if (written >= pruneEveryRows && !runs.isRunning) void run();
     },
     close() {
       clearTimeout(soon);

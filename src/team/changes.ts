@@ -5,6 +5,7 @@
  * their numbers to others: tables are read from their beginning then, and whenever a number has another mark.
  */
 import type { SQL, TransactionSQL } from "bun";
+import { FreshRuns } from "../awaitable";
 import { isObject, parseJson } from "../json";
 import type { Logger } from "../logger";
 import { isAwayError } from "./away";
@@ -18,9 +19,8 @@ interface Follower {
   /** What is known may be of a database that has lost its last changes. */
   isDoubtful: boolean;
   read(since: number): Promise<number>;
-  reading?: Promise<void>;
-  /** Begins after that: what is being read may have been asked for before the newest change. */
-  next?: Promise<void>;
+  /** What is being read may have been asked for before the newest change. */
+  reads: FreshRuns<void>;
 }
 
 type Listener = (message: Record<string, unknown>) => void;
@@ -52,21 +52,14 @@ export class Changes {
    * newest revision read.
    */
   follow(table: FollowedTable, known: number, read: (since: number) => Promise<number>): void {
-    this.#followers.set(table, { known, read, isDoubtful: false });
+    const reads = new FreshRuns(() => readNewer(follower));
+    const follower: Follower = { known, read, reads, isDoubtful: false };
+    this.#followers.set(table, follower);
   }
 
   /** Reads what is newer, now. Whoever asks waits for two reads at most, however many others ask. */
   async catchUp(table: FollowedTable): Promise<void> {
-    const follower = this.#followers.get(table);
-    if (!follower || this.#closed) return;
-    if (!follower.reading && !follower.next) return begin(follower);
-    follower.next ??= follower
-      .reading!.catch(() => {})
-      .then(() => {
-        follower.next = undefined;
-        return begin(follower);
-      });
-    return follower.next;
+    if (!this.#closed) await this.#followers.get(table)?.reads.run();
   }
 
   /** Calls back with each message on the topic. @returns A function that ends it. */
@@ -173,14 +166,7 @@ export class Changes {
   }
 }
 
-function begin(follower: Follower): Promise<void> {
-  follower.reading = read(follower).finally(() => {
-    follower.reading = undefined;
-  });
-  return follower.reading;
-}
-
-async function read(follower: Follower): Promise<void> {
+async function readNewer(follower: Follower): Promise<void> {
   const { isDoubtful } = follower;
   follower.isDoubtful = false;
   try {

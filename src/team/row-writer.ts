@@ -2,6 +2,7 @@
  * Writes the rows of the history to Postgres. Rows are gathered for a moment and inserted together. What the database cannot take
  * goes to a file of this machine, and follows when the database is back; a row that arrives twice is stored once.
  */
+import { FreshRuns } from "../awaitable";
 import { ProxyError } from "../errors";
 import { cut, type Entry } from "../history/entry";
 import { isAwayError } from "./away";
@@ -31,19 +32,15 @@ const reportEvery = 60_000;
 /** Never throws: what cannot be kept is reported, and a queue that cannot be opened leaves the rows in memory. */
 export class RowWriter {
   readonly #options: RowWriterOptions;
-  readonly #queued: Entry[] = [];
+  #queued: Entry[] = [];
   #onDisk: DiskQueue<Entry> | undefined;
   #timer: Timer | undefined;
   #diskTimer: Timer | undefined;
-  #writing: Promise<void> | undefined;
+  /** Each writes what is queued at its beginning, and some of what waits on the disk. */
+  readonly #runs = new FreshRuns(() => this.#write());
   #failing = false;
   #closed = false;
   #lost = 0;
-  /** How many entries ever came and left the queue, in their order. */
-  #come = 0;
-  #left = 0;
-  /** Those who ask: what came before them has to be written first. */
-  #askers: { before: number; go(): void }[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RowWriterOptions) {
@@ -58,12 +55,10 @@ export class RowWriter {
 
   add(entry: Entry): void {
     if (this.#closed) return;
-    if (this.#queued.length < maxQueued) {
-      this.#queued.push(cut(entry));
-      this.#come += 1;
-    } else this.#lost += 1;
+    if (this.#queued.length < maxQueued) this.#queued.push(cut(entry));
+    else this.#lost += 1;
     if (this.#failing) this.#toDiskSoon();
-    if (this.#queued.length >= maxRowsAtOnce && !this.#failing) void this.#write();
+    if (this.#queued.length >= maxRowsAtOnce && !this.#failing) void this.#runs.run();
     else this.#schedule(this.#failing ? retryMs : gatherMs);
   }
 
@@ -83,18 +78,14 @@ export class RowWriter {
 
   /** Waits for the entries that are queued now, however many come meanwhile, or until the database does not take them. */
   async written(): Promise<void> {
-    if (this.#queued.length === 0) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#askers.push({ before: this.#come, go: resolve });
-    await Promise.race([promise, this.#write()]);
+    if (this.#queued.length > 0) await this.#runs.run();
   }
 
   /** @returns False if some of the rows that had come are not in the database. */
   async flush(): Promise<boolean> {
-    const last = this.#come;
-    await this.written();
-    if (this.#hasOnDisk) await this.#write();
-    return this.#left >= last && !this.#hasOnDisk;
+    if (this.waiting > 0) await this.#runs.run();
+    await this.#writeFromDisk();
+    return !this.#failing && !this.#hasOnDisk;
   }
 
   close(): void {
@@ -107,8 +98,12 @@ export class RowWriter {
 
   /** After `close`: writes to the database what waits on the disk, as far as that is possible. */
   async finish(): Promise<void> {
-    while (this.#hasOnDisk && !this.#failing) await this.#write();
+    await this.#writeFromDisk();
     this.#onDisk = undefined;
+  }
+
+  async #writeFromDisk(): Promise<void> {
+    while (this.#hasOnDisk && !this.#failing) await this.#runs.run();
   }
 
   get #hasOnDisk(): boolean {
@@ -124,27 +119,17 @@ export class RowWriter {
     if (this.#closed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#write();
+      void this.#runs.run();
     }, ms).unref();
   }
 
-  /** Writes what is queued and what waits on the disk. Only one write is under way at any time. */
-  #write(): Promise<void> {
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
-      if (this.waiting > 0) this.#schedule(this.#failing ? retryMs : gatherMs);
-    });
-    return this.#writing;
-  }
-
-  async #writeAll(): Promise<void> {
+  async #write(): Promise<void> {
     try {
       await this.#writeQueued();
-      while (this.#hasOnDisk) {
-        const rows = this.#onDisk!.take(maxRowsAtOnce);
-        await this.#store(rows.map(([, entry]) => entry));
-        this.#onDisk?.remove(rows.map(([id]) => id));
-      }
+      // Whoever asks waits for what is queued, but not for all that is on the disk.
+      const rows = this.#onDisk?.take(maxRowsAtOnce) ?? [];
+      if (rows.length > 0) await this.#store(rows.map(([, entry]) => entry));
+      this.#onDisk?.remove(rows.map(([id]) => id));
       if (this.#failing) this.#options.warn("The database takes the request history again.");
       this.#failing = false;
     } catch (thrown) {
@@ -156,25 +141,18 @@ export class RowWriter {
         `The request history cannot be written to the database (${reasonOf(thrown)}); ${waiting} entries wait${lost}. Requests are not affected.`,
       );
     }
+    if (this.waiting > 0) this.#schedule(this.#failing ? retryMs : this.#hasOnDisk ? 0 : gatherMs);
   }
 
   async #writeQueued(): Promise<void> {
-    while (this.#queued.length > 0) {
-      const entries = this.#queued.slice(0, maxRowsAtOnce);
+    for (let left = this.#queued.length; left > 0 && this.#queued.length > 0; ) {
+      const entries = this.#queued.slice(0, Math.min(left, maxRowsAtOnce));
+      left -= entries.length;
       await this.#store(entries);
       // Some may have gone to the disk meanwhile, and others may have come: only what was stored leaves.
       const stored = new Set(entries);
-      const others = this.#queued.filter((entry) => !stored.has(entry));
-      const count = this.#queued.length - others.length;
-      this.#queued.splice(0, this.#queued.length, ...others);
-      this.#leave(count);
+      this.#queued = this.#queued.filter((entry) => !stored.has(entry));
     }
-  }
-
-  #leave(count: number): void {
-    this.#left += count;
-    for (const { before, go } of this.#askers) if (this.#left >= before) go();
-    this.#askers = this.#askers.filter(({ before }) => this.#left < before);
   }
 
   /** A row that the database rejects would hold up all others, so it is reported and left out. */
@@ -201,8 +179,7 @@ export class RowWriter {
     if (this.#queued.length === 0) return;
     try {
       this.#openedQueue().add(this.#queued.map((entry) => [entry.request_id, entry]));
-      this.#left += this.#queued.length;
-      this.#queued.length = 0;
+      this.#queued = [];
     } catch (thrown) {
       this.#report(`The request history cannot be kept on this machine's disk either (${reasonOf(thrown)}).`);
     }

@@ -1,4 +1,5 @@
 /** Writes what runs here to the table that pages of other servers read, for as long as somebody looks there. */
+import { FreshRuns } from "../awaitable";
 import type { Entry } from "../history/entry";
 import type { InFlight, InFlightEvent } from "../live/in-flight";
 import { isAwayError } from "./away";
@@ -29,8 +30,8 @@ export class RunningPublisher {
   readonly #changed = new Map<string, Entry | undefined>();
   #unwatch: (() => void) | undefined;
   #timer: Timer | undefined;
-  #writing: Promise<void> | undefined;
-  #isWanted = false;
+  /** The write that is under way may have begun before a hint came. */
+  readonly #writes = new FreshRuns(() => this.#write());
   readonly #unfollow: () => void;
 
   constructor(parts: RunningParts) {
@@ -45,7 +46,7 @@ export class RunningPublisher {
     this.#unfollow();
     const wasWatched = this.#unwatch !== undefined;
     this.#stop();
-    await this.#writing;
+    if (this.#writes.isRunning) await this.#writes.run();
     const { postgres, replica } = this.#parts;
     // Without the database, others notice by its silence that this server is gone.
     if (wasWatched)
@@ -78,16 +79,7 @@ export class RunningPublisher {
 
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      // The write that is under way may have begun before the hint came, so another one follows.
-      if (this.#writing) this.#isWanted = true;
-      else
-        this.#writing = this.#write().finally(() => {
-          this.#writing = undefined;
-          if (this.#isWanted) this.#schedule(0);
-          this.#isWanted = false;
-        });
-    }, ms).unref();
+    this.#timer = setTimeout(() => void this.#writes.run(), ms).unref();
   }
 
   async #write(): Promise<void> {
@@ -103,7 +95,7 @@ export class RunningPublisher {
       for (const { id, by } of cancelled) inFlight.cancel(id, by);
       if (!this.#unwatch) return;
       if (isWatched) this.#schedule(cancelled.length > 0 ? cancelledAfter : writeEvery);
-      else if (!this.#isWanted) this.#stop();
+      else if (!this.#writes.hasNext) this.#stop();
     } catch (thrown) {
       if (!isAwayError(thrown)) logger.error("Other servers could not be shown what runs here.", thrown);
       for (const [id, entry] of changed) if (!this.#changed.has(id)) this.#changed.set(id, entry);

@@ -2,6 +2,7 @@
  * The running requests of all servers of a team. While somebody looks, each server writes what runs there to a table
  * (`RunningPublisher`), and the server whose page is open reads what the others wrote.
  */
+import { FreshRuns } from "../awaitable";
 import { ProxyError } from "../errors";
 import { plural } from "../format";
 import type { Entry, InFlightRequest } from "../history/entry";
@@ -67,9 +68,7 @@ export class TeamRunning implements RunningRequests {
   #currentUntil = 0;
   #timer: Timer | undefined;
   #looking: Promise<void> | undefined;
-  #reading: Promise<ReadRow> | undefined;
-  /** The read after that. */
-  #next: Promise<ReadRow> | undefined;
+  readonly #reads = new FreshRuns(() => this.#read());
   #isHinting = false;
   /** When the others were read last, by the monotonic clock, ms. */
   #readAt = Number.NEGATIVE_INFINITY;
@@ -180,7 +179,7 @@ export class TeamRunning implements RunningRequests {
     const deadline = performance.now() + lookMs;
     this.#isHinting = true;
     for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
-      if (isEnough(await this.#read()) || performance.now() > deadline) return;
+      if (isEnough(await this.#reads.run()) || performance.now() > deadline) return;
       await Bun.sleep(pause);
     }
   }
@@ -196,11 +195,11 @@ export class TeamRunning implements RunningRequests {
       this.#timer = undefined;
       return this.#forgetAll(notAnswered);
     }
-    if (this.#looking || this.#reading) return;
+    if (this.#looking || this.#reads.isRunning) return;
     // A server that is silent may not have heard that somebody looks.
     this.#isHinting = this.#silent > 0 || this.#since === 0;
     try {
-      const row = await this.#read();
+      const row = await this.#reads.run();
       this.#countSilent(row, row.now - silentAfter);
     } catch (thrown) {
       this.#report(thrown);
@@ -232,21 +231,7 @@ export class TeamRunning implements RunningRequests {
     this.#setGap(gap);
   }
 
-  /** A read that begins from now on: those who ask meanwhile share one. */
-  #read(): Promise<ReadRow> {
-    this.#next ??= (this.#reading ?? Promise.resolve())
-      .catch(() => {})
-      .then(() => {
-        this.#next = undefined;
-        this.#reading = this.#readNow().finally(() => {
-          this.#reading = undefined;
-        });
-        return this.#reading;
-      });
-    return this.#next;
-  }
-
-  async #readNow(): Promise<ReadRow> {
+  async #read(): Promise<ReadRow> {
     const { postgres, replica } = this.#parts;
     const hint = this.#isHinting;
     this.#isHinting = false;
