@@ -147,10 +147,7 @@ export class BudgetGuard {
   }
 
   /** A budget's holders, the largest share of their limit first. @param budget One with holders. */
-  async holders(
-    budget: Budget,
-    query: Omit<HolderQuery, "limits">,
-  ): Promise<{ count: number; states: BudgetState[] }> {
+  async holders(budget: Budget, query: Omit<HolderQuery, "limits">): Promise<{ count: number; states: BudgetState[] }> {
     const { members, now } = this.#options;
     const kind = holderKindOf(budget)!;
     const ids = budget.limits && new Map(members?.list().map(({ id, name }) => [name.toLowerCase(), id]));

@@ -309,7 +309,8 @@ function readHolders(
   return { count: rows[0]?.count ?? 0, rows: rows.map(({ count: _, ...row }) => row) };
 }
 
-const key = "budget TEXT NOT NULL, kind TEXT NOT NULL, member TEXT NOT NULL, item TEXT NOT NULL, start INTEGER NOT NULL";
+const key =
+  "budget TEXT NOT NULL, kind TEXT NOT NULL, member TEXT NOT NULL, item TEXT NOT NULL, start INTEGER NOT NULL";
 
 const migrations: Migration[] = [
   // Steps 1 and 2 were of versions before the first release.

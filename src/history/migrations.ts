@@ -25,8 +25,7 @@ export function prepareHistory(database: Database): void {
   if (missing().length > 0)
     database
       .transaction(() => {
-        for (const name of missing())
-          database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name].sql}`);
+        for (const name of missing()) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name].sql}`);
       })
       .immediate();
   for (const columns of promptIndexes)

@@ -14,6 +14,7 @@ import {
 import { signInOf } from "../accounts/account-sync";
 import { ProxyError } from "../errors";
 import { announceChange } from "./changes";
+import { HeldTable } from "./held-table";
 import type { StoreParts } from "./parts";
 import { aboutToken, type Seals } from "./seal";
 import { holdSealKey } from "./seal-rotation";
@@ -22,6 +23,10 @@ import { holdSealKey } from "./seal-rotation";
 interface ChosenColumns {
   paused: boolean;
   place: number | null;
+}
+
+interface HeldAccount extends ChosenColumns {
+  account: SavedAccount;
 }
 
 interface AccountRow extends ChosenColumns {
@@ -33,16 +38,14 @@ interface AccountRow extends ChosenColumns {
   mode: SavedAccount["mode"];
   sealed_token: Uint8Array | null;
   added_at_ms: number;
-  revision: number;
 }
 
-const columns =
-  "key, host, login, member, app, mode, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms, revision::float8 AS revision";
+const columns = "key, host, login, member, app, mode, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms";
 
 export class TeamAccounts implements AccountStore {
   readonly choices: AccountChoices = {
-    isPaused: (key) => this.#chosen.get(key)?.paused ?? false,
-    placeOf: (key) => this.#chosen.get(key)?.place ?? undefined,
+    isPaused: (key) => this.#accounts.get(key)?.paused ?? false,
+    placeOf: (key) => this.#accounts.get(key)?.place ?? undefined,
     pause: (member, key, paused) =>
       this.#change(async (sql, revision) => {
         const changed = await sql`UPDATE dragoman.accounts SET paused = ${paused}, revision = ${revision}
@@ -57,14 +60,11 @@ export class TeamAccounts implements AccountStore {
       ),
   };
   readonly #parts: StoreParts;
-  readonly #accounts = new Map<string, SavedAccount>();
-  readonly #chosen = new Map<string, ChosenColumns>();
+  readonly #accounts = new HeldTable<AccountRow, HeldAccount>();
   readonly #listeners: (() => void)[] = [];
   #sorted: SavedAccount[] | undefined;
-  /** The newest revision that was read. */
-  #known = 0;
-  /** Keys and times of all that were ever removed: a failover may have lost it, and then it is done again. */
-  readonly #removed = new Set<string>();
+  /** How often accounts were changed, as far as this server knows. */
+  #changes = 0;
 
   private constructor(parts: StoreParts) {
     this.#parts = parts;
@@ -73,13 +73,17 @@ export class TeamAccounts implements AccountStore {
   /** Reads all accounts, and follows them from now on. @throws ProxyError */
   static async open(parts: StoreParts): Promise<TeamAccounts> {
     const opened = new TeamAccounts(parts);
-    const read = (since: number) => opened.#read(since);
-    parts.changes.follow("accounts", await read(0), read);
+    await opened.#accounts.hold(parts, {
+      ...{ table: "accounts", columns, isRemoved: "removed_at_ms IS NOT NULL", keyOf: ({ key }) => key, nameOf },
+      read: (row) => opened.#heldOf(row),
+      changed: () => opened.#changed(),
+      removeAgain: (rows) => parts.postgres.transact((sql) => removeAgain(sql, rows)),
+    });
     return opened;
   }
 
   load(): SavedAccount[] {
-    this.#sorted ??= inRegistrationOrder([...this.#accounts.values()]);
+    this.#sorted ??= inRegistrationOrder([...this.#accounts.values()].map(({ account }) => account));
     return this.#sorted;
   }
 
@@ -109,7 +113,7 @@ export class TeamAccounts implements AccountStore {
   }
 
   stamp(): string {
-    return String(this.#known);
+    return String(this.#changes);
   }
 
   follow(changed: () => void): void {
@@ -121,39 +125,21 @@ export class TeamAccounts implements AccountStore {
     await this.reload();
   }
 
-  async #read(since: number): Promise<number> {
-    const { postgres } = this.#parts;
-    const rows = (await postgres.ask((sql) =>
-      sql.unsafe(`SELECT ${columns} FROM dragoman.accounts WHERE revision > $1 ORDER BY revision`, [since]),
-    )) as AccountRow[];
-    if (since === 0) {
-      for (const map of [this.#accounts, this.#chosen]) map.clear();
-      [this.#sorted, this.#known] = [undefined, 0];
-    }
-    for (const row of rows) this.#keep(row);
-    if (rows.length > 0 || since === 0) for (const changed of this.#listeners) changed();
-    const returned = rows.filter((row) => row.sealed_token !== null && this.#removed.has(nameOf(row)));
-    if (returned.length > 0) await postgres.transact((sql) => removeAgain(sql, returned));
-    return this.#known;
+  #changed(): void {
+    this.#sorted = undefined;
+    this.#changes += 1;
+    for (const changed of this.#listeners) changed();
   }
 
-  #keep(row: AccountRow): void {
-    this.#sorted = undefined;
-    this.#known = Math.max(this.#known, row.revision);
-    if (row.sealed_token === null) this.#removed.add(nameOf(row));
-    if (row.sealed_token === null || this.#removed.has(nameOf(row))) {
-      this.#accounts.delete(row.key);
-      this.#chosen.delete(row.key);
-      return;
-    }
-    this.#chosen.set(row.key, { paused: row.paused, place: row.place });
+  #heldOf({ paused, place, ...row }: AccountRow): HeldAccount | undefined {
     try {
       const { host, login, member, app, mode, added_at_ms: addedAt } = row;
-      const githubToken = this.#parts.seals.open(row.sealed_token, aboutToken(row.key));
-      this.#accounts.set(row.key, { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) });
+      const githubToken = this.#parts.seals.open(row.sealed_token!, aboutToken(row.key));
+      const account = { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) };
+      return { account, paused, place };
     } catch (thrown) {
-      this.#accounts.delete(row.key);
       this.#parts.logger.error(`The account ${row.key} cannot be used.`, thrown);
+      return undefined;
     }
   }
 }

@@ -11,10 +11,12 @@ import {
   type Stored,
 } from "../config/store";
 import { asProxyError } from "../errors";
-import { announceChange, type Changes } from "./changes";
-import type { Postgres } from "./connection";
-import { aboutConfig, type Seals } from "./seal";
+import { announceChange } from "./changes";
+import type { StoreParts } from "./parts";
+import { aboutConfig } from "./seal";
 import { holdSealKey } from "./seal-rotation";
+
+type Parts = Omit<StoreParts, "logger">;
 
 interface ConfigRow {
   sealed_body: Uint8Array;
@@ -27,9 +29,7 @@ const select = async (sql: SQL) =>
 const lock = (sql: TransactionSQL) => sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman config', 0))`;
 
 export class TeamConfig implements ConfigStore {
-  readonly #postgres: Postgres;
-  readonly #seals: Seals;
-  readonly #changes: Changes;
+  readonly #parts: Parts;
   #stored: Stored = {};
   #current = parseConfig({});
   #revision = 0;
@@ -38,16 +38,14 @@ export class TeamConfig implements ConfigStore {
   readonly waiting = [];
 
   /** Reads the config, which is empty at first, and follows it from now on. @throws ProxyError */
-  static async open(postgres: Postgres, seals: Seals, changes: Changes): Promise<TeamConfig> {
-    const config = new TeamConfig(postgres, seals, changes);
-    changes.follow("config", await config.#read(0), (since) => config.#read(since));
+  static async open(parts: Parts): Promise<TeamConfig> {
+    const config = new TeamConfig(parts);
+    parts.changes.follow("config", await config.#read(0), (since) => config.#read(since));
     return config;
   }
 
-  private constructor(postgres: Postgres, seals: Seals, changes: Changes) {
-    this.#postgres = postgres;
-    this.#seals = seals;
-    this.#changes = changes;
+  private constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
   get current(): Config {
@@ -67,7 +65,7 @@ export class TeamConfig implements ConfigStore {
   }
 
   async change(patch: Stored, { revision: expected, check }: ChangeOptions = {}): Promise<void> {
-    const next = await this.#postgres.transact(async (sql) => {
+    const next = await this.#parts.postgres.transact(async (sql) => {
       await lock(sql);
       const present = this.#open(await select(sql));
       if (expected !== undefined && expected !== String(present.revision)) throw changedMeanwhile();
@@ -80,7 +78,7 @@ export class TeamConfig implements ConfigStore {
   }
 
   reload(): Awaitable<void> {
-    return this.#changes.catchUp("config");
+    return this.#parts.changes.catchUp("config");
   }
 
   follow(listener: Listener): void {
@@ -91,7 +89,7 @@ export class TeamConfig implements ConfigStore {
 
   #open(row: ConfigRow | undefined): { revision: number; stored: Stored } {
     if (!row) return { revision: 0, stored: {} };
-    return { revision: row.revision, stored: JSON.parse(this.#seals.open(row.sealed_body, aboutConfig)) };
+    return { revision: row.revision, stored: JSON.parse(this.#parts.seals.open(row.sealed_body, aboutConfig)) };
   }
 
   #hold(next: { revision: number; stored: Stored }, config: Config): void {
@@ -107,10 +105,10 @@ export class TeamConfig implements ConfigStore {
   }
 
   async #read(since: number): Promise<number> {
-    let next = this.#open(await this.#postgres.ask(select));
+    let next = this.#open(await this.#parts.postgres.ask(select));
     if (since === 0 && next.revision < this.#revision) {
       await this.#writeAgain();
-      next = this.#open(await this.#postgres.ask(select));
+      next = this.#open(await this.#parts.postgres.ask(select));
     } else if (since > 0 && next.revision <= this.#revision) return this.#revision;
     try {
       this.#hold(next, parseConfig(next.stored));
@@ -124,7 +122,7 @@ export class TeamConfig implements ConfigStore {
 
   /** A failover has lost what this server knows, such as that a key was revoked, and nobody has changed the config since. */
   #writeAgain(): Promise<void> {
-    return this.#postgres.transact(async (sql) => {
+    return this.#parts.postgres.transact(async (sql) => {
       await lock(sql);
       const present = this.#open(await select(sql));
       if (present.revision < this.#revision) await this.#write(sql, this.#stored);
@@ -132,10 +130,10 @@ export class TeamConfig implements ConfigStore {
   }
 
   async #write(sql: TransactionSQL, body: Stored): Promise<number> {
-    await holdSealKey(sql, this.#seals);
-    const sealed = this.#seals.seal(JSON.stringify(body), aboutConfig);
+    await holdSealKey(sql, this.#parts.seals);
+    const sealed = this.#parts.seals.seal(JSON.stringify(body), aboutConfig);
     const next = await announceChange(sql, "config");
-    await sql`INSERT INTO dragoman.config (sealed_body, seal_key_id, revision) VALUES (${sealed}, ${this.#seals.keyId}, ${next})
+    await sql`INSERT INTO dragoman.config (sealed_body, seal_key_id, revision) VALUES (${sealed}, ${this.#parts.seals.keyId}, ${next})
       ON CONFLICT (singleton) DO UPDATE SET sealed_body = excluded.sealed_body, seal_key_id = excluded.seal_key_id,
       revision = excluded.revision`;
     return next;

@@ -2,42 +2,34 @@
 import type { EndedSessions } from "../keys/page-sessions";
 import { orAway } from "./away";
 import { announceChange } from "./changes";
+import { followRows } from "./held-table";
 import type { StoreParts } from "./parts";
 
 /** Reads all, and follows them from now on. @throws ProxyError */
-export async function openEndedSessions({
-  postgres,
-  changes,
-}: Pick<StoreParts, "postgres" | "changes">): Promise<EndedSessions> {
+export async function openEndedSessions(parts: StoreParts): Promise<EndedSessions> {
   /** Digest in hexadecimal → when the session would have expired, Unix ms. */
   const ended = new Map<string, number>();
   const write = (sessions: Iterable<readonly [digest: string, until: number]>) =>
-    postgres.transact(async (sql) => {
+    parts.postgres.transact(async (sql) => {
       const revision = await announceChange(sql, "ended_sessions");
       for (const [digest, until] of sessions)
         await sql`INSERT INTO dragoman.ended_sessions (sha256, until_ms, revision)
           VALUES (${Buffer.from(digest, "hex")}, ${until}, ${revision}) ON CONFLICT DO NOTHING`;
     });
-  const read = async (since: number): Promise<number> => {
-    const rows = await postgres.ask(
-      (sql) => sql<{ sha256: Uint8Array; until: number; revision: number }[]>`SELECT sha256,
-        until_ms::float8 AS until, revision::float8 AS revision
-        FROM dragoman.ended_sessions WHERE revision > ${since} ORDER BY revision`,
-    );
+  const columns = "sha256, until_ms::float8 AS until";
+  await followRows<{ sha256: Uint8Array; until: number }>(parts, "ended_sessions", columns, async (rows, areAll) => {
     const found = new Set(rows.map(({ sha256 }) => sha256.toHex()));
     for (const [digest, until] of ended) if (until < Date.now()) ended.delete(digest);
     // A failover may have lost that a session was ended.
-    const lost = since === 0 ? [...ended].filter(([digest]) => !found.has(digest)) : [];
+    const lost = areAll ? [...ended].filter(([digest]) => !found.has(digest)) : [];
     for (const { sha256, until } of rows) ended.set(sha256.toHex(), until);
     if (lost.length > 0) await write(lost);
-    return rows.at(-1)?.revision ?? since;
-  };
-  changes.follow("ended_sessions", await read(0), read);
+  });
   return {
     has: (digest) => ended.has(digest),
     async add(digest, until) {
       await orAway(write([[digest, until]]), "You could not be signed out everywhere.");
-      await changes.catchUp("ended_sessions");
+      await parts.changes.catchUp("ended_sessions");
     },
   };
 }

@@ -14,9 +14,8 @@ import {
   type WaitingLogin,
 } from "../keys/logins";
 import { sha256 } from "../net/in/credentials";
-import { announceChange, type Changes } from "./changes";
-import type { Postgres } from "./connection";
-import { addKey, loginIsOver, nowMs } from "./member-changes";
+import { addKey, loginIsOver, revokeKeys } from "./member-changes";
+import type { StoreParts } from "./parts";
 
 /** Sign-ins that wait, of everybody and of one network. */
 const [maxWaiting, maxOfNetwork] = [2_000, 30];
@@ -42,19 +41,17 @@ interface LoginRow {
 }
 
 export class TeamLogins implements Logins {
-  readonly #postgres: Postgres;
-  readonly #changes: Changes;
+  readonly #parts: StoreParts;
   readonly #tokens: AccessTokens;
 
-  constructor(postgres: Postgres, changes: Changes, tokens: AccessTokens) {
-    this.#postgres = postgres;
-    this.#changes = changes;
+  constructor(parts: StoreParts, tokens: AccessTokens) {
+    this.#parts = parts;
     this.#tokens = tokens;
   }
 
   async begin(tool: string, network: string | null): Promise<BegunLogin> {
     const [deviceCode, userCode] = [newToken("drd"), newUserCode()];
-    await this.#postgres.transact(async (sql) => {
+    await this.#parts.postgres.transact(async (sql) => {
       // Those that count wait for one another.
       await sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman device logins', 0))`;
       await sql`DELETE FROM dragoman.device_logins WHERE expires_at < now() - interval '10 minutes'`;
@@ -69,7 +66,7 @@ export class TeamLogins implements Logins {
   }
 
   async waiting(userCode: string): Promise<WaitingLogin | undefined> {
-    const [row] = await this.#postgres.ask(
+    const [row] = await this.#parts.postgres.ask(
       (sql) => sql<WaitingLogin[]>`SELECT tool, network,
         floor(extract(epoch FROM began_at) * 1000)::float8 AS "beganAt",
         floor(extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt"
@@ -81,7 +78,7 @@ export class TeamLogins implements Logins {
   async decide(userCode: string, approved: { member: string; key: Uint8Array } | undefined): Promise<boolean> {
     const state = approved ? "approved" : "denied";
     const key = approved ? Buffer.from(approved.key) : null;
-    const decided = await this.#postgres.ask(
+    const decided = await this.#parts.postgres.ask(
       (
         sql,
       ) => sql`UPDATE dragoman.device_logins SET state = ${state}, member = ${approved?.member ?? null}, key = ${key}
@@ -92,7 +89,7 @@ export class TeamLogins implements Logins {
 
   async poll(deviceCode: string): Promise<LoginTokens | LoginRefusal> {
     const digest = sha256(deviceCode);
-    const polled = await this.#postgres.transact(async (sql): Promise<Issued | LoginRefusal> => {
+    const polled = await this.#parts.postgres.transact(async (sql): Promise<Issued | LoginRefusal> => {
       const [row] = await sql<DeviceRow[]>`SELECT state, tool, member, key, expires_at <= now() AS "isLate",
         coalesce(polled_at > now() - make_interval(secs => poll_seconds - 1), false) AS "isFast"
         FROM dragoman.device_logins WHERE device_sha256 = ${digest} FOR UPDATE`;
@@ -113,12 +110,12 @@ export class TeamLogins implements Logins {
 
   async refresh(refreshToken: string): Promise<LoginTokens | undefined> {
     const digest = sha256(refreshToken);
-    const issued = await this.#postgres.transact(async (sql): Promise<Issued | undefined> => {
+    const issued = await this.#parts.postgres.transact(async (sql): Promise<Issued | undefined> => {
       const row = await findLogin(sql, digest);
       if (!row || row.isGone) return undefined;
       // It was used before, and somebody has the tokens that were given for it.
       if (!row.isCurrent && row.isStale) {
-        await revoke(sql, row.key);
+        await revokeKeys(sql, sql`sha256 = ${Buffer.from(row.key)}`);
         return undefined;
       }
       const next = newToken("drr");
@@ -126,21 +123,21 @@ export class TeamLogins implements Logins {
         WHERE key = ${Buffer.from(row.key)}`;
       return { digest: row.key, refreshToken: next, member: row.name };
     });
-    await this.#changes.catchUp("keys");
+    await this.#parts.changes.catchUp("keys");
     return issued && this.#issue(issued);
   }
 
   async end(token: string): Promise<void> {
     const access = this.#tokens.read(token);
-    await this.#postgres.transact(async (sql) => {
+    await this.#parts.postgres.transact(async (sql) => {
       const key = access?.digest ?? (await findLogin(sql, sha256(token)))?.key;
-      if (key) await revoke(sql, key);
+      if (key) await revokeKeys(sql, sql`sha256 = ${Buffer.from(key)}`);
     });
-    await this.#changes.catchUp("keys");
+    await this.#parts.changes.catchUp("keys");
   }
 
   async #issue({ digest, refreshToken, member }: Issued): Promise<LoginTokens> {
-    await this.#changes.catchUp("keys");
+    await this.#parts.changes.catchUp("keys");
     const accessToken = this.#tokens.make(digest, Date.now() + loginTimes.access * 1_000);
     return { accessToken, refreshToken, expiresIn: loginTimes.access, member };
   }
@@ -188,12 +185,6 @@ async function findLogin(sql: TransactionSQL, digest: Buffer): Promise<LoginRow 
     FROM dragoman.logins JOIN dragoman.keys ON keys.sha256 = logins.key JOIN dragoman.members ON members.id = keys.member
     WHERE refresh_sha256 = ${digest} OR previous_sha256 = ${digest} FOR UPDATE OF logins`;
   return row;
-}
-
-async function revoke(sql: TransactionSQL, key: Uint8Array): Promise<void> {
-  const revision = await announceChange(sql, "keys");
-  await sql`UPDATE dragoman.keys SET revoked_at_ms = ${nowMs(sql)}, revision = ${revision}
-    WHERE sha256 = ${Buffer.from(key)} AND revoked_at_ms IS NULL`;
 }
 
 const tooMany = () =>

@@ -35,9 +35,9 @@ export const memberOf = (row: MemberRow): Member => ({
 const limitColumns = memberFieldNames.join(", ");
 
 /** The columns of `dragoman.members` that make a `MemberRow`. */
-export const memberColumns = (sql: SQL) =>
-  sql`members.id, members.name, members.created_at_ms::float8 AS created_at_ms,
-    ${sql.unsafe(memberFieldNames.map((name) => `members.${name}`).join(", "))}`;
+export const memberColumns = ["id", "name", "created_at_ms::float8 AS created_at_ms", ...memberFieldNames]
+  .map((column) => `members.${column}`)
+  .join(", ");
 
 /** Milliseconds for which an invitation can be used. */
 const invitationMs = 7 * dayMs;
@@ -79,7 +79,7 @@ export async function cancelSignIns(sql: TransactionSQL, member: string): Promis
 export async function findInvitation(sql: SQL, digest: Buffer): Promise<InvitationState | undefined> {
   const [row] = await sql<
     (MemberRow & { state: InvitationState["name"]; at: number })[]
-  >`SELECT ${memberColumns(sql)}, floor(extract(epoch FROM coalesce(used_at, withdrawn_at, expires_at)) * 1000)::float8 AS at,
+  >`SELECT ${sql.unsafe(memberColumns)}, floor(extract(epoch FROM coalesce(used_at, withdrawn_at, expires_at)) * 1000)::float8 AS at,
       CASE WHEN used_at IS NOT NULL THEN 'used' WHEN withdrawn_at IS NOT NULL THEN 'withdrawn'
         WHEN expires_at <= now() THEN 'expired' ELSE 'open' END AS state
     FROM dragoman.invitations JOIN dragoman.members ON id = member
@@ -96,7 +96,7 @@ export async function acceptInvitation(
   const revision = await announceChange(sql, "keys");
   const [row] = await sql<MemberRow[]>`UPDATE dragoman.invitations SET used_at = now() FROM dragoman.members
     WHERE sha256 = ${digest} AND used_at IS NULL AND expires_at > now() AND id = member AND removed_at_ms IS NULL
-    RETURNING ${memberColumns(sql)}`;
+    RETURNING ${sql.unsafe(memberColumns)}`;
   if (!row) return undefined;
   const { ever } = await requireRoom(sql, row.id, revision);
   const name = `key-${ever + 1}`;
@@ -113,7 +113,7 @@ export async function changeLimits(sql: TransactionSQL, name: string, limits: Ch
   const columns = sql.unsafe(limitColumns);
   const [row] = await sql<MemberRow[]>`UPDATE dragoman.members SET revision = ${revision}, (${columns}) =
       (SELECT ${columns} FROM jsonb_populate_record(members, ${JSON.stringify(limits)}::text::jsonb))
-    WHERE id = ${member.id} RETURNING ${memberColumns(sql)}`;
+    WHERE id = ${member.id} RETURNING ${sql.unsafe(memberColumns)}`;
   return memberOf(row!);
 }
 
@@ -125,7 +125,7 @@ export async function addKey(
 ): Promise<void> {
   // Other changes of keys wait from here on, so that what is counted does not change.
   const revision = await announceChange(sql, "keys");
-  const [row] = await sql<(MemberRow & AskingKey)[]>`SELECT ${memberColumns(sql)}, ${nowMs(sql)}::float8 AS now,
+  const [row] = await sql<(MemberRow & AskingKey)[]>`SELECT ${sql.unsafe(memberColumns)}, ${nowMs(sql)}::float8 AS now,
       keys.models AS own_models, keys.expires_at_ms::float8 AS own_expiry
     FROM dragoman.members JOIN dragoman.keys ON keys.member = members.id
     WHERE members.id = ${id} AND removed_at_ms IS NULL AND sha256 = ${Buffer.from(by)} AND revoked_at_ms IS NULL`;
@@ -217,6 +217,14 @@ async function requireRoom(sql: TransactionSQL, member: string, revision: number
   return { ever };
 }
 
+/** @param which A condition on the rows of `dragoman.keys`. @returns How many were revoked. */
+export async function revokeKeys(sql: TransactionSQL, which: SQL.Query<unknown>, announced?: number): Promise<number> {
+  const revision = announced ?? (await announceChange(sql, "keys"));
+  const revoked = await sql`UPDATE dragoman.keys SET revoked_at_ms = ${nowMs(sql)}, revision = ${revision}
+    WHERE ${which} AND revoked_at_ms IS NULL RETURNING 1`;
+  return revoked.length;
+}
+
 /** All in one transaction: from then on no key of the member is accepted, and no token of theirs is kept. */
 export async function removeMember(sql: TransactionSQL, name: string): Promise<Member> {
   const [accounts, keys, members] = [
@@ -227,8 +235,7 @@ export async function removeMember(sql: TransactionSQL, name: string): Promise<M
   const member = await requireMember(sql, name);
   const { id } = member;
   await sql`UPDATE dragoman.members SET removed_at_ms = ${nowMs(sql)}, revision = ${members} WHERE id = ${id}`;
-  await sql`UPDATE dragoman.keys SET revoked_at_ms = ${nowMs(sql)}, revision = ${keys}
-    WHERE member = ${id} AND revoked_at_ms IS NULL`;
+  await revokeKeys(sql, sql`member = ${id}`, keys);
   await signOutAccounts(sql, sql`member = ${id} AND removed_at_ms IS NULL`, accounts);
   await sql`DELETE FROM dragoman.invitations WHERE member = ${id}`;
   await cancelSignIns(sql, id);
@@ -246,7 +253,7 @@ export async function requireMember(sql: SQL, name: string): Promise<Member> {
 }
 
 async function findByName(sql: SQL, name: string): Promise<Member | undefined> {
-  const [row] = await sql<MemberRow[]>`SELECT ${memberColumns(sql)} FROM dragoman.members
+  const [row] = await sql<MemberRow[]>`SELECT ${sql.unsafe(memberColumns)} FROM dragoman.members
     WHERE lower(name) = lower(${name}) AND removed_at_ms IS NULL`;
   return row && memberOf(row);
 }
@@ -257,6 +264,6 @@ async function addMember(sql: TransactionSQL, name: string): Promise<Member> {
   const known = await findByName(sql, name);
   if (known) return known;
   const [row] = await sql<MemberRow[]>`INSERT INTO dragoman.members (name, created_at_ms, revision)
-    VALUES (${name}, ${nowMs(sql)}, ${revision}) RETURNING ${memberColumns(sql)}`;
+    VALUES (${name}, ${nowMs(sql)}, ${revision}) RETURNING ${sql.unsafe(memberColumns)}`;
   return memberOf(row!);
 }

@@ -1,6 +1,6 @@
 /** Members, their keys and invitations in Postgres. Each server holds members and hashes of keys in memory, and follows their changes. */
 import { randomBytes } from "node:crypto";
-import type { TransactionSQL } from "bun";
+import type { SQL, TransactionSQL } from "bun";
 import type { SharedState } from "../accounts/account-sync";
 import { keyName } from "../config/key-schema";
 import { ProxyError } from "../errors";
@@ -10,8 +10,7 @@ import { type ClientKey, keyNotFound, newClientKey } from "../keys/client-keys";
 import type { ChangedLimits } from "../keys/member-fields";
 import type { Invitation, InvitationState, Member, MemberAccount, Members, WantedKey } from "../keys/members";
 import { sha256 } from "../net/in/credentials";
-import { announceChange, type Changes } from "./changes";
-import type { Postgres } from "./connection";
+import { HeldTable } from "./held-table";
 import {
   acceptInvitation,
   addInvitation,
@@ -22,13 +21,16 @@ import {
   type MemberRow,
   memberColumns,
   memberOf,
-  nowMs,
   removeMember,
   requireMember,
+  revokeKeys,
   withdrawOpen,
 } from "./member-changes";
+import type { StoreParts } from "./parts";
 import type { FollowedTable } from "./schema";
 import { lastRequestsOf, memberUsageIn } from "./statistics";
+
+type Parts = Pick<StoreParts, "postgres" | "changes">;
 
 interface KeyRow {
   sha256: Uint8Array;
@@ -37,8 +39,6 @@ interface KeyRow {
   models: string[] | null;
   created_at_ms: number;
   expires_at_ms: number | null;
-  revoked: boolean;
-  revision: number;
 }
 
 interface MemberAccountRow {
@@ -49,41 +49,43 @@ interface MemberAccountRow {
 }
 
 export class TeamMembers implements Members {
-  readonly #postgres: Postgres;
-  readonly #changes: Changes;
+  readonly #parts: Parts;
   readonly #tokens: AccessTokens;
-  readonly #members = new Map<string, Member>();
-  /** The keys of this map are hashes in hexadecimal. */
-  readonly #keys = new Map<string, KeyRow>();
-  /** The keys of each member, by their hashes too. */
-  readonly #byMember = new Map<string, Map<string, KeyRow>>();
+  readonly #members = new HeldTable<MemberRow, Member>();
+  /** By their hashes in hexadecimal. */
+  readonly #keys = new HeldTable<KeyRow, KeyRow>();
   readonly #listeners: (() => void)[] = [];
-  #needKeys = false;
-  /** The members by name, until one is added, changed or removed. */
+  /** The members by name, and the keys of each, until one is added, changed or removed. */
   #sorted: Member[] | undefined;
-  /** The ids of all that were ever removed: a failover may have lost it, and then it is done again. */
-  readonly #removed = new Set<string>();
-  /** The hashes of all keys that were ever revoked, for the same reason. */
-  readonly #revoked = new Set<string>();
+  #byMember: Map<string, KeyRow[]> | undefined;
 
-  private constructor(postgres: Postgres, changes: Changes, tokens: AccessTokens) {
-    this.#postgres = postgres;
-    this.#changes = changes;
+  private constructor(parts: Parts, tokens: AccessTokens) {
+    this.#parts = parts;
     this.#tokens = tokens;
   }
 
   /** Reads all members and keys, and follows them from now on. @throws ProxyError */
-  static async open(postgres: Postgres, changes: Changes, tokens: AccessTokens): Promise<TeamMembers> {
-    const opened = new TeamMembers(postgres, changes, tokens);
-    const readMembers = (since: number) => opened.#readMembers(since);
-    const readKeys = (since: number) => opened.#readKeys(since);
-    changes.follow("members", await readMembers(0), readMembers);
-    changes.follow("keys", await readKeys(0), readKeys);
+  static async open(parts: Parts, tokens: AccessTokens): Promise<TeamMembers> {
+    const opened = new TeamMembers(parts, tokens);
+    const changed = () => opened.#changed();
+    await opened.#members.hold(parts, {
+      ...{ table: "members", columns: memberColumns, isRemoved: "removed_at_ms IS NOT NULL" },
+      ...{ keyOf: ({ id }) => id, read: memberOf, changed },
+      async removeAgain(members) {
+        for (const { name } of members)
+          await parts.postgres.transact((sql) => removeMember(sql, name)).catch(ignoreRemoved);
+      },
+    });
+    await opened.#keys.hold(parts, {
+      ...{ table: "keys", columns: keyColumns, isRemoved: "revoked_at_ms IS NOT NULL" },
+      ...{ keyOf: hashOf, read: (key) => key, changed },
+      removeAgain: (keys) => parts.postgres.transact((sql) => revokeKeys(sql, isAmong(sql, keys.map(hashOf)))),
+    });
     return opened;
   }
 
   get needKeys(): boolean {
-    return this.#needKeys;
+    return this.#members.wasUsed;
   }
 
   list(): readonly Member[] {
@@ -128,9 +130,9 @@ export class TeamMembers implements Members {
 
   hearOf(sent: readonly string[]): Promise<void> | undefined {
     const isNew = ({ digest, until }: { digest: Uint8Array; until: number }) =>
-      until > Date.now() && !this.#keys.has(digest.toHex()) && !this.#revoked.has(digest.toHex());
+      until > Date.now() && !this.#keys.has(digest.toHex()) && !this.#keys.wasRemoved(digest.toHex());
     const tokens = sent.map((text) => this.#tokens.read(text));
-    return tokens.some((token) => token && isNew(token)) ? this.#changes.catchUp("keys") : undefined;
+    return tokens.some((token) => token && isNew(token)) ? this.#parts.changes.catchUp("keys") : undefined;
   }
 
   keyWith(digest: Uint8Array): ClientKey | undefined {
@@ -157,11 +159,11 @@ export class TeamMembers implements Members {
   }
 
   invitationWith(code: string): Promise<InvitationState | undefined> {
-    return this.#postgres.ask((sql) => findInvitation(sql, sha256(code)));
+    return this.#parts.postgres.ask((sql) => findInvitation(sql, sha256(code)));
   }
 
   openInvitations(): Promise<{ member: string; expiresAt: number }[]> {
-    return this.#postgres.ask(async (sql) => [
+    return this.#parts.postgres.ask(async (sql) => [
       ...(await sql<{ member: string; expiresAt: number }[]>`SELECT member,
         floor(extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt"
         FROM dragoman.invitations WHERE used_at IS NULL AND expires_at > now() ORDER BY expires_at`),
@@ -169,7 +171,7 @@ export class TeamMembers implements Members {
   }
 
   async accountsOf(ids: readonly string[]): Promise<Map<string, MemberAccount[]>> {
-    const rows = await this.#postgres.ask(
+    const rows = await this.#parts.postgres.ask(
       (sql) => sql<MemberAccountRow[]>`SELECT member, key, paused, state FROM dragoman.accounts
         LEFT JOIN dragoman.account_states AS known ON account = key AND known.sign_in = accounts.sign_in
         WHERE member IN (SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb)::uuid)
@@ -180,15 +182,15 @@ export class TeamMembers implements Members {
   }
 
   usage(since: number): ReturnType<Members["usage"]> {
-    return memberUsageIn(this.#postgres, since);
+    return memberUsageIn(this.#parts.postgres, since);
   }
 
   lastRequests(ids: readonly string[]): Promise<Map<string, number>> {
-    return lastRequestsOf(this.#postgres, ids);
+    return lastRequestsOf(this.#parts.postgres, ids);
   }
 
   withdrawInvitations(name: string): Promise<number> {
-    return this.#postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id));
+    return this.#parts.postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id));
   }
 
   async accept(code: string): Promise<{ member: Member; name: string; key: string } | undefined> {
@@ -209,10 +211,8 @@ export class TeamMembers implements Members {
 
   revokeKey(id: string, name: string): Promise<void> {
     return this.#transact(async (sql) => {
-      const revision = await announceChange(sql, "keys");
-      const revoked = await sql`UPDATE dragoman.keys SET revision = ${revision}, revoked_at_ms = ${nowMs(sql)}
-        WHERE member = ${id} AND lower(name) = lower(${name}) AND revoked_at_ms IS NULL RETURNING name`;
-      if (revoked.length === 0) throw keyNotFound(name);
+      const which = sql`member = ${id} AND lower(name) = lower(${name})`;
+      if ((await revokeKeys(sql, which)) === 0) throw keyNotFound(name);
       await cancelSignIns(sql, id);
     }, "keys");
   }
@@ -223,67 +223,29 @@ export class TeamMembers implements Members {
 
   /** @param changed The tables of which this server is to know the change when it settles. */
   async #transact<T>(work: (sql: TransactionSQL) => Promise<T>, ...changed: FollowedTable[]): Promise<T> {
-    const result = await this.#postgres.transact(work);
-    await Promise.all(changed.map((table) => this.#changes.catchUp(table)));
+    const result = await this.#parts.postgres.transact(work);
+    await Promise.all(changed.map((table) => this.#parts.changes.catchUp(table)));
     return result;
   }
 
   #keysOf(id: string): KeyRow[] {
-    return [...(this.#byMember.get(id)?.values() ?? [])];
+    this.#byMember ??= Map.groupBy(this.#keys.values(), ({ member }) => member);
+    return this.#byMember.get(id) ?? [];
   }
 
-  async #readMembers(since: number): Promise<number> {
-    const rows = await this.#postgres.ask(
-      (sql) => sql<(MemberRow & { removed: boolean; revision: number })[]>`SELECT ${memberColumns(sql)},
-        removed_at_ms IS NOT NULL AS removed, revision::float8 AS revision
-        FROM dragoman.members WHERE revision > ${since} ORDER BY revision`,
-    );
-    if (rows.length > 0) this.#needKeys = true;
-    this.#sorted = undefined;
-    if (since === 0) this.#members.clear();
-    const returned = rows.filter((row) => !row.removed && this.#removed.has(row.id));
-    for (const row of rows)
-      if (row.removed || this.#removed.has(row.id)) {
-        this.#members.delete(row.id);
-        this.#removed.add(row.id);
-      } else this.#members.set(row.id, memberOf(row));
-    if (rows.length > 0 || since === 0) for (const changed of this.#listeners) changed();
-    for (const { name } of returned)
-      await this.#postgres.transact((sql) => removeMember(sql, name)).catch(ignoreRemoved);
-    return rows.at(-1)?.revision ?? since;
-  }
-
-  async #readKeys(since: number): Promise<number> {
-    const rows = await this.#postgres.ask(
-      (sql) => sql<KeyRow[]>`SELECT sha256, member, name, models, created_at_ms::float8 AS created_at_ms,
-        expires_at_ms::float8 AS expires_at_ms, revoked_at_ms IS NOT NULL AS revoked, revision::float8 AS revision
-        FROM dragoman.keys WHERE revision > ${since} ORDER BY revision`,
-    );
-    if (since === 0) for (const map of [this.#keys, this.#byMember]) map.clear();
-    const returned: Uint8Array[] = [];
-    for (const row of rows) {
-      const digest = row.sha256.toHex();
-      if (row.revoked) this.#revoked.add(digest);
-      else if (this.#revoked.has(digest)) returned.push(row.sha256);
-      const ofMember = this.#byMember.get(row.member) ?? new Map<string, KeyRow>();
-      this.#byMember.set(row.member, ofMember);
-      for (const map of [this.#keys, ofMember])
-        if (this.#revoked.has(digest)) map.delete(digest);
-        else map.set(digest, row);
-      if (ofMember.size === 0) this.#byMember.delete(row.member);
-    }
-    if (rows.length > 0 || since === 0) for (const changed of this.#listeners) changed();
-    if (returned.length > 0) await this.#postgres.transact((sql) => revokeAgain(sql, returned));
-    return rows.at(-1)?.revision ?? since;
+  #changed(): void {
+    [this.#sorted, this.#byMember] = [undefined, undefined];
+    for (const changed of this.#listeners) changed();
   }
 }
 
-async function revokeAgain(sql: TransactionSQL, digests: readonly Uint8Array[]): Promise<void> {
-  const revision = await announceChange(sql, "keys");
-  for (const digest of digests)
-    await sql`UPDATE dragoman.keys SET revision = ${revision}, revoked_at_ms = ${nowMs(sql)}
-      WHERE sha256 = ${Buffer.from(digest)} AND revoked_at_ms IS NULL`;
-}
+const keyColumns =
+  "sha256, member, name, models, created_at_ms::float8 AS created_at_ms, expires_at_ms::float8 AS expires_at_ms";
+
+const isAmong = (sql: SQL, hashes: readonly string[]) =>
+  sql`encode(sha256, 'hex') IN (SELECT jsonb_array_elements_text(${JSON.stringify(hashes)}::text::jsonb))`;
+
+const hashOf = ({ sha256 }: KeyRow) => sha256.toHex();
 
 /** Another server may have been faster. */
 function ignoreRemoved(thrown: unknown): void {

@@ -17,6 +17,7 @@ import { ProxyError } from "../errors";
 import { sha256 } from "../net/in/credentials";
 import { isAwayError, orAway } from "./away";
 import { announceChange } from "./changes";
+import { followRows } from "./held-table";
 import type { StoreParts } from "./parts";
 import { aboutSignIn, type Seals } from "./seal";
 import { holdSealKey } from "./seal-rotation";
@@ -46,7 +47,6 @@ interface SignInRow {
   state: SignInState;
   expires_at_ms: number;
   kept_for: number;
-  revision: number;
 }
 
 interface HeldSignIn {
@@ -78,8 +78,10 @@ export class TeamSignIns implements SignInStore {
   /** Reads all sign-ins, and follows them from now on. @throws ProxyError */
   static async open(parts: SignInParts): Promise<TeamSignIns> {
     const opened = new TeamSignIns(parts);
-    const read = (since: number) => opened.#read(since);
-    parts.changes.follow("sign_ins", await read(0), read);
+    const columns = `sha256, host, app, member, sealed_body, state,
+      (extract(epoch FROM expires_at) * 1000)::float8 AS expires_at_ms,
+      (extract(epoch FROM kept_until - now()) * 1000)::float8 AS kept_for`;
+    await followRows<SignInRow>(parts, "sign_ins", columns, (rows, areAll) => opened.#take(rows, areAll));
     return opened;
   }
 
@@ -164,14 +166,8 @@ export class TeamSignIns implements SignInStore {
     return this.#held.get(keyOf(id));
   }
 
-  async #read(since: number): Promise<number> {
-    const rows = await this.#parts.postgres.ask(
-      (sql) => sql<SignInRow[]>`SELECT sha256, host, app, member, sealed_body, state,
-        (extract(epoch FROM expires_at) * 1000)::float8 AS expires_at_ms,
-        (extract(epoch FROM kept_until - now()) * 1000)::float8 AS kept_for, revision::float8 AS revision
-        FROM dragoman.sign_ins WHERE revision > ${since} ORDER BY revision`,
-    );
-    if (since === 0) this.#held.clear();
+  #take(rows: readonly SignInRow[], areAll: boolean): void {
+    if (areAll) this.#held.clear();
     for (const row of rows)
       try {
         this.#hold(row);
@@ -179,7 +175,6 @@ export class TeamSignIns implements SignInStore {
         this.#parts.logger.error("A sign-in that waits cannot be shown here.", thrown);
       }
     this.#assign();
-    return rows.at(-1)?.revision ?? since;
   }
 
   #hold(row: SignInRow): void {

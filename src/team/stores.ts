@@ -103,12 +103,12 @@ async function tryOpening(
     if (follow) await requireOwnConnection(postgres);
     await migrate(postgres);
     await agreeOnKey(postgres, seals);
-    const config = await TeamConfig.open(postgres, seals, changes);
+    const config = await TeamConfig.open(parts);
     configRead(config);
     const accounts = await TeamAccounts.open(parts);
     const tokens = openAccessTokens(() => seals.derived("access tokens"));
-    const members = await TeamMembers.open(postgres, changes, tokens);
-    const logins = follow ? new TeamLogins(postgres, changes, tokens) : undefined;
+    const members = await TeamMembers.open(parts, tokens);
+    const logins = follow ? new TeamLogins(parts, tokens) : undefined;
     if (follow) replica = await Replica.join({ ...parts, version, sealKeys: seals.keyIds });
     const sync = replica && (await TeamAccountSync.open({ ...parts, replica: replica.id }));
     const ended = follow ? await openEndedSessions(parts) : undefined;

@@ -130,8 +130,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   const before = process.memoryUsage().rss;
   const begun = performance.now();
   const members = await TeamMembers.open(
-    postgres,
-    noChanges,
+    parts,
     openAccessTokens(() => []),
   );
   const sync = await TeamAccountSync.open({ ...parts, replica: crypto.randomUUID() });
