@@ -1,6 +1,7 @@
 /** The history as one member sees it: rows of this member only. */
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
+import { Turns } from "../turns";
 import type { Filters, History, Row } from "./history";
 
 /** Reads at once: the others' requests need the server and the database too. */
@@ -15,7 +16,13 @@ export function historyOf(history: History, member: string): History {
   const refuse = (): never => {
     throw new ProxyError("permission", "Only the owner of this dragoman may read the whole history.");
   };
-  const inTurn = openTurns();
+  const turns = new Turns(maxAtOnce);
+  const inTurn = async <T>(read: () => Awaitable<T>): Promise<T> => {
+    if (turns.waiting < maxWaiting) return turns.run(read);
+    throw new ProxyError("rate_limit", "Too many of your questions to the history wait. Ask again in a moment.", {
+      headers: { "retry-after": "5" },
+    });
+  };
   return {
     add: (entry) => history.add(entry),
     flush: () => history.flush(),
@@ -37,28 +44,5 @@ export function historyOf(history: History, member: string): History {
       return history.queued;
     },
     close() {},
-  };
-}
-
-/** @returns Runs a read as soon as fewer than `maxAtOnce` run. @throws ProxyError `rate_limit` if too many wait. */
-function openTurns() {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async <T>(read: () => Awaitable<T>): Promise<T> => {
-    if (running >= maxAtOnce) {
-      if (waiting.length >= maxWaiting)
-        throw new ProxyError("rate_limit", "Too many of your questions to the history wait. Ask again in a moment.", {
-          headers: { "retry-after": "5" },
-        });
-      // Whoever ends leaves the turn to the next.
-      await new Promise<void>((resolve) => void waiting.push(resolve));
-    } else running += 1;
-    try {
-      return await read();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
-    }
   };
 }

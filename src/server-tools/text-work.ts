@@ -2,6 +2,7 @@
  * Runs work whose length a stranger's text or pattern decides. Worker threads do it, so that it holds up no other request,
  * and give it up after a time limit. The threads know no request: all apps of a process share them.
  */
+import { Turns } from "../turns";
 import type { TaskAnswer, TextTasks } from "./text-tasks";
 
 export class TextWorkError extends Error {}
@@ -19,29 +20,17 @@ interface Thread {
 }
 
 const free: Thread[] = [];
-let running = 0;
-const waiting: (() => void)[] = [];
+const turns = new Turns(mostThreads);
 
 type Input<Task extends keyof TextTasks> = Parameters<TextTasks[Task]>[0];
 type Output<Task extends keyof TextTasks> = Awaited<ReturnType<TextTasks[Task]>>;
 
 /** @throws TextWorkError if the task took too long or failed. */
-export async function runTextTask<Task extends keyof TextTasks>(
+export const runTextTask = <Task extends keyof TextTasks>(
   task: Task,
   input: Input<Task>,
   limitMs = defaultLimit,
-): Promise<Output<Task>> {
-  if (running === mostThreads) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running++;
-  try {
-    return (await runOnThread({ task, input }, limitMs)) as Output<Task>;
-  } finally {
-    // The next task in the line takes the place.
-    const next = waiting.shift();
-    if (next) next();
-    else running--;
-  }
-}
+): Promise<Output<Task>> => turns.run(() => runOnThread({ task, input }, limitMs)) as Promise<Output<Task>>;
 
 async function runOnThread(message: object, limitMs: number): Promise<unknown> {
   const thread = free.pop() ?? { worker: new Worker(new URL("./text-worker.js", import.meta.url).href) };

@@ -3,8 +3,8 @@
  * asks.
  */
 import type { SQL } from "bun";
+import { Turns } from "../turns";
 import { databaseAway, isAwayError, isUnanswered, isUnreachable, NotAsked, SlowDatabase, sqlState } from "./away";
-import { Turns } from "./turns";
 
 interface CircuitBreakerOptions {
   open(): SQL;
@@ -37,6 +37,7 @@ interface Outage {
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
   #sql: SQL;
+  /** A question that waits for its turn takes none of the database's time. */
   #turns: Turns;
   /** Missing while questions are asked. */
   #outage: Outage | undefined;

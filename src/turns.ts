@@ -1,4 +1,6 @@
-/** Turns at a number of connections, in the order of who asked. A question that waits here takes none of the database's time. */
+import type { Awaitable } from "./awaitable";
+
+/** Turns of which only some can be taken at a time, in the order of who asked. */
 export class Turns {
   #free: number;
   readonly #waiting = new Set<(outcome: "turn" | "ended") => void>();
@@ -9,29 +11,43 @@ export class Turns {
 
   /**
    * Waits for a turn.
-   * @param left Milliseconds that this may still take, as of now: more when the database has answered somebody meanwhile.
+   * @param left Milliseconds that this may still take, as of now; without it, as long as it takes.
    * @returns `silent` if nothing is left, `ended` after `end`.
    */
-  async take(left: () => number): Promise<"turn" | "silent" | "ended"> {
+  async take(left?: () => number): Promise<"turn" | "silent" | "ended"> {
     if (this.#free > 0) {
       this.#free -= 1;
       return "turn";
     }
     const { promise, resolve } = Promise.withResolvers<"turn" | "ended" | "silent">();
-    let timer: Timer;
-    const look = () => {
-      const ms = left();
-      if (ms > 0) timer = setTimeout(look, ms);
+    let timer: Timer | undefined;
+    const look = (ms: number) => {
+      if (ms > 0) timer = setTimeout(() => look(left!()), ms);
       else resolve("silent");
     };
     this.#waiting.add(resolve);
-    look();
+    if (left) look(left());
     try {
       return await promise;
     } finally {
       this.#waiting.delete(resolve);
-      clearTimeout(timer!);
+      clearTimeout(timer);
     }
+  }
+
+  /** Works as soon as it has a turn. */
+  async run<T>(work: () => Awaitable<T>): Promise<T> {
+    await this.take();
+    try {
+      return await work();
+    } finally {
+      this.give();
+    }
+  }
+
+  /** How many wait for a turn. */
+  get waiting(): number {
+    return this.#waiting.size;
   }
 
   /** The turn is over. */
