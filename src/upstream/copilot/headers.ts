@@ -26,7 +26,8 @@ interface Row {
    * - `request`: over a socket it is not sent; what a message needs of it is in the message.
    * - `first request`: a socket begins with that of its first request, and serves others too.
    *
-   * Headers without a row, such as the config's, belong to the connection.
+   * What differs between two requests of one session is never `connection`: each would need a socket of its own. Headers without
+   * a row, such as the config's, belong to the connection.
    */
   belongsTo: "connection" | "request" | "first request";
   /** Without a value it is not sent. */
