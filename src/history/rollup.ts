@@ -84,16 +84,21 @@ export const addedSums = (dialect: Dialect, columns: readonly SumColumn[] = sumC
 export const sumsOfRows = (dialect: Dialect, columns: readonly SumColumn[] = sumColumns): string =>
   columns.map(({ name, ofRows }) => `${ofRows(dialect)} AS ${name}`).join(", ");
 
+/** What every cell has beside its names and sums. */
+const cellKeys = {
+  length: "smallint",
+  hour: "bigint",
+  view: "smallint",
+  stream: "smallint",
+  http_status: "bigint",
+  failed: "smallint",
+  prompted: "smallint",
+};
+
 /** The columns of the table, with types that both databases know. */
-export const rollupColumns = (names: readonly NameColumn[]): string[] => [
-  "length smallint NOT NULL",
-  "hour bigint NOT NULL",
-  "view smallint NOT NULL",
-  "stream smallint NOT NULL",
-  "http_status bigint NOT NULL",
-  "failed smallint NOT NULL",
-  "prompted smallint NOT NULL",
-  ...names.map((name) => `${name} text`),
+export const rollupColumns = (): string[] => [
+  ...Object.entries(cellKeys).map(([name, type]) => `${name} ${type} NOT NULL`),
+  ...nameColumns.map((name) => `${name} text`),
   ...sumColumns.map(({ name, added }) => `${name} ${added === "join" ? "text" : "bigint NOT NULL"}`),
 ];
 
@@ -125,17 +130,7 @@ function cellsOf(dialect: Dialect, view: number, hour: number, length: PeriodLen
 
 /** The columns that `cellsOf` fills, in its order. */
 const cellColumns = (view: number): string =>
-  [
-    "length",
-    "hour",
-    "view",
-    "stream",
-    "http_status",
-    "failed",
-    "prompted",
-    ...views[view]!,
-    ...sumColumns.map(({ name }) => name),
-  ].join(", ");
+  [...Object.keys(cellKeys), ...views[view]!, ...sumColumns.map(({ name }) => name)].join(", ");
 
 /**
  * The periods that have rows, ended before a time (Unix ms) and are not added up, the newest first; of days, those without

@@ -2,7 +2,6 @@
 import type { Database } from "bun:sqlite";
 import { hourMs } from "../format";
 import { bucketStarts, firstMark } from "./durations";
-import { nameColumns } from "./entry";
 import {
   cellInserts,
   hasWholeHours,
@@ -46,7 +45,7 @@ export async function atOneMoment<T>(database: Database, work: (source: Source) 
   }
 }
 
-const columns = rollupColumns(nameColumns).join(", ");
+const columns = rollupColumns().join(", ");
 /** Its text says how its sums are made. If it is not that of the file, they are made anew. */
 const rollupTable = `CREATE TABLE rollup (${columns}, place integer NOT NULL, PRIMARY KEY (length, view, hour, place)) WITHOUT ROWID
   /* ${JSON.stringify([views, bucketStarts().length])} */`;

@@ -65,39 +65,14 @@ export function currentClientKeys(
 }
 
 function clientKeyOf(stored: StoredKey): ClientKey {
-  if (typeof stored === "string")
-    return {
-      name: null,
-      member: null,
-      digest: sha256(stored),
-      models: null,
-      memberModels: null,
-      modelAliases: {},
-      expiresAt: null,
-      limited: false,
-    };
-  const {
-    name,
-    key,
-    sha256: hash,
-    models,
-    modelAliases = {},
-    expiresAt,
-    whenLimited,
-    longestWaitMinutes,
-    budgets = [],
-  } = stored;
+  const given: Partial<Exclude<StoredKey, string>> = typeof stored === "string" ? { key: stored } : stored;
+  const { name = null, key, models = null, modelAliases = {}, expiresAt, budgets = [] } = given;
+  const { whenLimited, longestWaitMinutes } = given;
   return {
-    name,
-    member: null,
-    digest: key === undefined ? Buffer.from(hash!, "hex") : sha256(key),
-    models: models ?? null,
-    memberModels: null,
-    modelAliases,
+    ...{ name, member: null, models, memberModels: null, modelAliases, whenLimited, longestWaitMinutes },
+    digest: key === undefined ? Buffer.from(given.sha256!, "hex") : sha256(key),
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
-    whenLimited,
-    longestWaitMinutes,
-    limited: models !== undefined || budgets.length > 0,
+    limited: models !== null || budgets.length > 0,
   };
 }
 

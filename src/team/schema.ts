@@ -1,7 +1,7 @@
 /** The steps that lead to the present schema of the database, which the files of `schema/` describe. */
 import type { TransactionSQL } from "bun";
 import { ProxyError } from "../errors";
-import { columnNames, entryColumns, nameColumns, promptIndexes } from "../history/entry";
+import { columnNames, entryColumns, promptIndexes } from "../history/entry";
 import { rollupColumns } from "../history/rollup";
 import { memberFieldNames, memberFields } from "../keys/member-fields";
 import type { Postgres } from "./connection";
@@ -53,7 +53,7 @@ const tablesWithColumns = tables.replace(
 
 const requestsWithColumns = requests
   .replace("/* the columns of history/entry.ts */", requestColumns)
-  .replace("/* the columns of history/rollup.ts */", rollupColumns(nameColumns).join(", "));
+  .replace("/* the columns of history/rollup.ts */", rollupColumns().join(", "));
 
 /** The first step may change until a version is released; then no step does, and new ones are added at the end. */
 const steps: readonly Step[] = [
@@ -132,7 +132,7 @@ async function addColumns(sql: TransactionSQL): Promise<void> {
   for (const columns of promptIndexes)
     await sql.unsafe(`CREATE INDEX IF NOT EXISTS requests_${columns.replace(", ", "_")}
       ON dragoman.requests (${columns}) WHERE prompt IS NOT NULL`);
-  const definitions = new Map(rollupColumns(nameColumns).map((column) => [column.split(" ", 1)[0]!, column]));
+  const definitions = new Map(rollupColumns().map((column) => [column.split(" ", 1)[0]!, column]));
   for (const name of await missingOf("rollup", [...definitions.keys()])) {
     await sql.unsafe("DELETE FROM dragoman.rollup_periods; DELETE FROM dragoman.rollup");
     await sql.unsafe(`ALTER TABLE dragoman.rollup ADD COLUMN ${definitions.get(name)}`);

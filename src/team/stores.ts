@@ -48,13 +48,6 @@ import { postgresSentNotices } from "./sent-notices";
 import { TeamSignIns } from "./sign-ins";
 import { postgresLines } from "./waiting";
 
-/** The stores, and what commands need beside them. */
-export interface PostgresStores extends Stores {
-  readonly members: Members;
-  readonly postgres: Postgres;
-  readonly seals: Seals;
-}
-
 /** Milliseconds that a server which starts waits for the database. */
 const startTimeoutMs = 30_000;
 /** Milliseconds that requests are served without the database. */
@@ -116,7 +109,7 @@ async function tryOpening(
     const signIns = follow ? await TeamSignIns.open({ ...parts, isLeader }) : undefined;
     if (follow) await changes.start();
     if (follow) warnOfFolder(environment, { config, accounts, logger });
-    return new TeamStores(environment, parts, { config, accounts, members, logins, replica, sync, ended, signIns });
+    return new PostgresStores(environment, parts, { config, accounts, members, logins, replica, sync, ended, signIns });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -136,7 +129,8 @@ interface Opened {
   signIns: SignInStore | undefined;
 }
 
-class TeamStores implements PostgresStores {
+/** The stores, and what commands need beside them. */
+export class PostgresStores implements Stores {
   readonly postgres: Postgres;
   readonly seals: Seals;
   readonly logger: Logger;
