@@ -15,9 +15,14 @@ import {
 
 export const Unknown = () => <span class="unknown">unknown</span>;
 
+/** A number in words. */
+const known =
+  (words: (value: number) => string) =>
+  ({ of }: { of: number | null | undefined }) =>
+    of === null || of === undefined ? <Unknown /> : <span class="num">{words(of)}</span>;
+
 /** Whole numbers: `12,345`. */
-export const Count = ({ of }: { of: number | null | undefined }) =>
-  of === null || of === undefined ? <Unknown /> : <span class="num">{formatCount(of)}</span>;
+export const Count = known(formatCount);
 
 /** Tokens, with the exact number behind it: `12.3k`. */
 export const Tokens = ({ of }: { of: number | null | undefined }) =>
@@ -30,18 +35,15 @@ export const Tokens = ({ of }: { of: number | null | undefined }) =>
   );
 
 /** Billionths of an AI credit, as credits. */
-export const Credits = ({ of }: { of: number | null | undefined }) =>
-  of === null || of === undefined ? <Unknown /> : <span class="num">{formatCredits(of)}</span>;
+export const Credits = known(formatCredits);
 
-export const Premium = ({ of }: { of: number | null | undefined }) =>
-  of === null || of === undefined ? <Unknown /> : <span class="num">{formatUnits(of)}</span>;
+export const Premium = known(formatUnits);
 
-export const Duration = ({ of }: { of: number | null | undefined }) =>
-  of === null || of === undefined ? <Unknown /> : <span class="num">{duration(of)}</span>;
+/** Milliseconds. */
+export const Duration = known((ms) => duration(ms));
 
 /** 0 … 1 */
-export const Percent = ({ of }: { of: number | null | undefined }) =>
-  of === null || of === undefined ? <Unknown /> : <span class="num">{percent(of)}</span>;
+export const Percent = known(percent);
 
 /** A time in this machine's time zone, without the date if it is today. */
 export const Moment = ({ at, now, seconds }: { at: number | null | undefined; now: number; seconds?: boolean }) =>

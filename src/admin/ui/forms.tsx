@@ -25,6 +25,28 @@ export const ActionButton = ({ frame, to, fields = {}, label, children }: Action
   </form>
 );
 
+interface ConfirmButtonProps extends Omit<ActionButtonProps, "label"> {
+  /** The words on both buttons. */
+  words: string;
+  /** Other words on the first one. */
+  ask?: string;
+  /** What it is about, for screen readers; left out where the page has one such button. */
+  name?: string;
+  /** What follows from it. */
+  children?: Child;
+}
+
+/** Says what follows before it does anything. */
+export const ConfirmButton = ({ words, ask = words, name, children, ...action }: ConfirmButtonProps) => (
+  <details class="confirm">
+    <summary aria-label={name !== undefined && ask === words ? `${words} ${name}…` : undefined}>{ask}…</summary>
+    <p>{children}</p>
+    <ActionButton {...action} label={name === undefined ? undefined : `${words} ${name}`}>
+      {words}
+    </ActionButton>
+  </details>
+);
+
 interface CardFormProps {
   frame: Frame;
   /** The path that it posts to. */

@@ -2,14 +2,17 @@
 import type { Filters } from "../../history/history";
 import { writeFilters } from "../api/query";
 
+/** A path with filters and other parameters. */
+export const filteredPath = (path: string, filters: Filters, more: Record<string, string | undefined> = {}): string =>
+  withQuery(path, { ...Object.fromEntries(writeFilters(filters)), ...more });
+
 /** The requests page with filters. */
-export function requestsPath(filters: Filters = {}, more: Record<string, string | undefined> = {}): string {
-  return withQuery("/admin/requests", { ...Object.fromEntries(writeFilters(filters)), ...more });
-}
+export const requestsPath = (filters: Filters = {}, more: Record<string, string | undefined> = {}): string =>
+  filteredPath("/admin/requests", filters, more);
 
 /** The page of prompts with filters. */
-export const promptsPath = (filters: Filters = {}): string =>
-  withQuery("/admin/prompts", Object.fromEntries(writeFilters(filters)));
+export const promptsPath = (filters: Filters = {}, more: Record<string, string | undefined> = {}): string =>
+  filteredPath("/admin/prompts", filters, more);
 
 export const promptPath = (prompt: string) => `/admin/prompts/${encodeURIComponent(prompt)}`;
 

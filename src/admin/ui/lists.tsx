@@ -11,6 +11,68 @@ export const Pair = ({ name, children }: { name: string; children?: Child }) => 
   </div>
 );
 
+interface SectionProps {
+  id: string;
+  title: Child;
+  card?: boolean;
+  children?: Child;
+}
+
+/** A part of a page under its own heading. */
+export const Section = ({ id, title, card, children }: SectionProps) => (
+  <section class={[card && "card"]} aria-labelledby={id}>
+    <h2 id={id}>{title}</h2>
+    {children}
+  </section>
+);
+
+interface EmptyProps {
+  title: string;
+  /** Where to go on, and the words for it. */
+  link?: readonly [path: string, words: string];
+  /** It is what a newcomer does next. */
+  primary?: boolean;
+  /** A sentence or two. */
+  children?: Child;
+}
+
+/** In place of a list that has nothing. */
+export const Empty = ({ title, link, primary, children }: EmptyProps) => (
+  <section class="empty">
+    <h2>{title}</h2>
+    {children !== undefined && <p>{children}</p>}
+    {link && (
+      <p>
+        <a class={["button", primary && "primary"]} href={link[0]}>
+          {link[1]}
+        </a>
+      </p>
+    )}
+  </section>
+);
+
+interface FigureProps {
+  name: string;
+  value: Child;
+  unit?: string;
+  /** What it is made of. */
+  children?: Child;
+}
+
+/** A number that says most, as an item of a list of cards. */
+export const Figure = ({ name, value, unit, children }: FigureProps) => (
+  <li>
+    <article class="card period">
+      <h2>{name}</h2>
+      <p class="big">
+        {value}
+        {unit && <span class="unit"> {unit}</span>}
+      </p>
+      <p class="soft">{children}</p>
+    </article>
+  </li>
+);
+
 interface TabsProps {
   /** What they choose. */
   label: string;
@@ -104,6 +166,34 @@ export function Table<Row>({ class: look, caption, rows, columns, numbers = [], 
     </table>
   );
 }
+
+interface CursorPagerProps {
+  /** Of the newest rows; undefined on their page. */
+  newest: string | undefined;
+  /** Of the next older ones; undefined if there are none. */
+  older: string | undefined;
+  /** Below the links. */
+  children?: Child;
+}
+
+/** The links of a list that is read from the newest row on. */
+export const CursorPager = ({ newest, older, children }: CursorPagerProps) => (
+  <div class="pager">
+    <nav aria-label="Pages of the table">
+      {newest !== undefined && (
+        <a class="button" href={newest} rel="first">
+          Newest
+        </a>
+      )}
+      {older !== undefined && (
+        <a class="button" href={older} rel="next">
+          Older
+        </a>
+      )}
+    </nav>
+    {children}
+  </div>
+);
 
 interface OffsetPagerProps {
   offset: number;

@@ -1,5 +1,6 @@
 /** What a page gets to render itself, and the responses it can give. */
 import type { App, Scope } from "../../app";
+import { asProxyError } from "../../errors";
 import type { AdminSession } from "../../keys/page-sessions";
 import type { Visitor } from "../../net/in/guard";
 import type { PendingChanges } from "../pages/config/pending-changes";
@@ -35,6 +36,23 @@ export function html(page: Markup, status = 200, headers: Record<string, string>
 
 export const htmlInParts = (page: StreamedPage, instead: (sentence: string) => Markup) =>
   asHtml(streamPage(page, instead), 200);
+
+/**
+ * Does what a form asks for. If that is refused, the page is shown again.
+ * @param again The page with what was entered, and why it was refused.
+ */
+export async function orShownAgain<Done>(
+  work: () => Promise<Done>,
+  again: (why: string) => Promise<Markup> | Markup,
+): Promise<Done | Response> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    if (error.kind === "internal") throw error;
+    return html(await again(error.message), error.status);
+  }
+}
 
 export const redirect = (path: string, headers: Record<string, string> = {}) =>
   withSecurityHeaders(new Response(null, { status: 303, headers: { ...headers, location: path } }));

@@ -8,7 +8,7 @@ import type { AccountItem } from "../../api/accounts";
 import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
-import { Table } from "../../ui/lists";
+import { Section, Table } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
 import { remainingText, StateBadge } from "./card";
 
@@ -42,8 +42,7 @@ export function memberAccounts({ allAccounts }: App, { members }: MemberNames): 
 
 export function MemberAccounts({ items, more, now }: MemberAccountList & { now: number }): Markup {
   return (
-    <section aria-labelledby="of-members">
-      <h2 id="of-members">Accounts of members</h2>
+    <Section id="of-members" title="Accounts of members">
       <p class="soft">Each member's requests use only the accounts that this member signed in.</p>
       {items.length === 0 ? (
         <p class="calm">No member has signed in an account.</p>
@@ -68,6 +67,6 @@ export function MemberAccounts({ items, more, now }: MemberAccountList & { now: 
         />
       )}
       {more > 0 && <p class="soft">{plural(more, "more account")} not shown</p>}
-    </section>
+    </Section>
   );
 }

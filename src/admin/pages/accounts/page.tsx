@@ -7,7 +7,7 @@ import { Ago, Duration, Moment, Sentence, Tokens } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
-import { Pair } from "../../ui/lists";
+import { Empty, Pair } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { memberNamesFor } from "../member-names";
@@ -76,12 +76,7 @@ interface AccountsProps {
 
 function Accounts({ accounts, snapshots, frame, now }: AccountsProps): Markup {
   if (accounts.length === 0)
-    return (
-      <section class="empty">
-        <h2>No account is signed in</h2>
-        <p>Your requests are refused until you sign in.</p>
-      </section>
-    );
+    return <Empty title="No account is signed in">Your requests are refused until you sign in.</Empty>;
   return (
     <section aria-labelledby="signed-in">
       <h2 id="signed-in" class="hidden">

@@ -10,6 +10,7 @@ import { Moment, Sentence, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { Section } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 
 const pathOf = (id: string) => `/admin/accounts/sign-in/${encodeURIComponent(id)}`;
@@ -121,8 +122,7 @@ const Done = ({ signIn: { account_id, renewed, reason } }: { signIn: SignInItem 
 
 /** The form for another account, and the sign-ins that wait for the person. */
 export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
-  <section aria-labelledby="add">
-    <h2 id="add">Add an account</h2>
+  <Section id="add" title="Add an account">
     {app.ownAccounts.waitingSignIns().map((begun) => (
       <p class="note info">
         A sign-in at {begun.host} waits for you: <a href={pathOf(begun.id)}>show its code</a>. It began{" "}
@@ -159,7 +159,7 @@ export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
         In a terminal, <code>dragoman auth add</code> does the same; no restart is needed.
       </p>
     )}
-  </section>
+  </Section>
 );
 
 const appNames: Record<string, string> = { vscode: "GitHub Copilot plugin (usual)", opencode: "opencode" };

@@ -7,7 +7,7 @@ import { moment, percent, plural, significant, zonedTime } from "../../../format
 import { matchesPattern } from "../../../keys/client-keys";
 import { Meter } from "../../ui/chart";
 import { Value } from "../../ui/format";
-import { ActionButton } from "../../ui/forms";
+import { ConfirmButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
@@ -141,13 +141,9 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
           </a>
         )}
         {change === "remove" && (
-          <details class="confirm">
-            <summary aria-label={`Remove ${name}…`}>Remove…</summary>
-            <p>Nothing limits its requests then. One of the same name, unit and period continues with what was used.</p>
-            <ActionButton frame={frame} to="/admin/budgets/remove" fields={{ name }} label={`Remove ${name}`}>
-              Remove
-            </ActionButton>
-          </details>
+          <ConfirmButton frame={frame} to="/admin/budgets/remove" fields={{ name }} words="Remove" name={name}>
+            Nothing limits its requests then. One of the same name, unit and period continues with what was used.
+          </ConfirmButton>
         )}
         {change === "edit-key" && <a href="/admin/config">Edit the key in the config</a>}
       </footer>

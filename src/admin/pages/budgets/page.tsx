@@ -4,14 +4,15 @@
 import type { App } from "../../../app";
 import type { BudgetItem } from "../../../budgets/budget-list";
 import { namedMembers } from "../../../budgets/holders";
-import { asProxyError, ProxyError } from "../../../errors";
+import { ProxyError } from "../../../errors";
 import { addBudget, listBudgets, removeBudget } from "../../api/budgets";
 import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { withQuery } from "../../ui/links";
+import { Empty, Section } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
-import { html, type OwnerContext, type PageContext, redirect } from "../../ui/page-context";
+import { type OwnerContext, orShownAgain, type PageContext, redirect } from "../../ui/page-context";
 import { BudgetCard, usersOf } from "./card";
 import { NewBudgetForm, readBudget } from "./form";
 import { briefHolders, HolderPages, HolderTable, pageHolders } from "./holders";
@@ -22,24 +23,16 @@ export function budgetsPage(context: PageContext): Promise<Markup> {
 }
 
 /** Adds the budget of the form. */
-export async function addBudgetFromPage(context: OwnerContext): Promise<Response> {
+export function addBudgetFromPage(context: OwnerContext): Promise<Response> {
   const { app, form } = context;
-  try {
-    const budget = readBudget(form);
-    await addBudget(app, budget);
-    return redirect(withQuery("/admin/budgets", { added: budget.name }));
-  } catch (thrown) {
-    const error = asProxyError(thrown);
-    if (error.kind === "internal") throw error;
-    return html(
-      await budgetsMarkup({
-        context,
-        form,
-        children: <FailureNote what="The budget was not added." why={error.message} />,
-      }),
-      error.status,
-    );
-  }
+  return orShownAgain(
+    async () => {
+      const budget = readBudget(form);
+      await addBudget(app, budget);
+      return redirect(withQuery("/admin/budgets", { added: budget.name }));
+    },
+    (why) => budgetsMarkup({ context, form, children: <FailureNote what="The budget was not added." why={why} /> }),
+  );
 }
 
 /** Handles the "Remove" button. */
@@ -107,10 +100,7 @@ async function budgetsMarkup({ context, form = context.url.searchParams, childre
         </div>
       )}
       {items.length === 0 ? (
-        <section class="empty">
-          <h2>No budgets</h2>
-          <p>Requests are limited only by the quota of your accounts.</p>
-        </section>
+        <Empty title="No budgets">Requests are limited only by the quota of your accounts.</Empty>
       ) : (
         <section class="cards" aria-label="Budgets">
           {items.map((item, at) => (
@@ -164,8 +154,7 @@ function NoticeTest({ frame, app }: { frame: Frame; app: App }): Markup {
   const { webhookUrl, desktop } = app.config.current.notices;
   const channels = [webhookUrl && "the webhook", desktop && "the desktop"].filter(Boolean);
   return (
-    <section class="card" aria-labelledby="notices">
-      <h2 id="notices">Notices</h2>
+    <Section id="notices" title="Notices" card>
       <p>
         dragoman sends a notice, once in each period, when a budget or the quota of an account reaches a threshold, when
         a budget will not last, when an account fails, and when every request fails for minutes.
@@ -182,6 +171,6 @@ function NoticeTest({ frame, app }: { frame: Frame; app: App }): Markup {
           <button type="submit">Send test notice</button>
         </form>
       )}
-    </section>
+    </Section>
   );
 }

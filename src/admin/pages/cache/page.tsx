@@ -8,10 +8,10 @@ import { type CacheGroup, type CacheReport, cacheReport } from "../../api/cache"
 import { cacheAdvice } from "../../api/cache-advice";
 import { startOfDay } from "../../ui/days";
 import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/format";
-import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
-import { Table, Tabs } from "../../ui/lists";
+import { Empty, Figure, Section, Table, Tabs } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
@@ -60,10 +60,9 @@ function Report({ report, filters, now }: ReportProps): Markup {
   const hasPrices = models.some(({ saved_nano_credits }) => saved_nano_credits !== null);
   if (totals.request_count === 0)
     return (
-      <section class="empty">
-        <h2>No usage in this time</h2>
-        <p>The cached part of prompts appears here after clients have sent requests.</p>
-      </section>
+      <Empty title="No usage in this time">
+        The cached part of prompts appears here after clients have sent requests.
+      </Empty>
     );
   return (
     <>
@@ -85,56 +84,31 @@ function Report({ report, filters, now }: ReportProps): Markup {
 
 const Totals = ({ report: { totals, misses } }: { report: CacheReport }) => (
   <ul class="cards few">
-    <li>
-      <Figure name="Input read from the cache" value={<Percent of={totals.cached_share} />}>
-        <Tokens of={totals.cached_tokens} /> of <Tokens of={totals.input_tokens} /> tokens in{" "}
-        {plural(totals.request_count, "request")}
-      </Figure>
-    </li>
-    <li>
-      <Figure name="Saved" value={<Credits of={totals.saved_nano_credits} />} unit="AI credits">
-        compared with plain input, after what writing to the cache cost
-      </Figure>
-    </li>
-    <li>
-      <Figure
-        name="Lost"
-        value={misses.length === 0 ? <span class="num">0</span> : <Credits of={totals.lost_nano_credits} />}
-        unit="AI credits"
-      >
-        at most, in{" "}
-        {plural(
-          misses.reduce((sum, miss) => sum + miss.request_count, 0),
-          "turn",
-        )}{" "}
-        that missed the cache
-      </Figure>
-    </li>
+    <Figure name="Input read from the cache" value={<Percent of={totals.cached_share} />}>
+      <Tokens of={totals.cached_tokens} /> of <Tokens of={totals.input_tokens} /> tokens in{" "}
+      {plural(totals.request_count, "request")}
+    </Figure>
+    <Figure name="Saved" value={<Credits of={totals.saved_nano_credits} />} unit="AI credits">
+      compared with plain input, after what writing to the cache cost
+    </Figure>
+    <Figure
+      name="Lost"
+      value={misses.length === 0 ? <span class="num">0</span> : <Credits of={totals.lost_nano_credits} />}
+      unit="AI credits"
+    >
+      at most, in{" "}
+      {plural(
+        misses.reduce((sum, miss) => sum + miss.request_count, 0),
+        "turn",
+      )}{" "}
+      that missed the cache
+    </Figure>
   </ul>
-);
-
-interface FigureProps {
-  name: string;
-  value: Child;
-  unit?: string;
-  children?: Child;
-}
-
-const Figure = ({ name, value, unit, children }: FigureProps) => (
-  <article class="card period">
-    <h2>{name}</h2>
-    <p class="big">
-      {value}
-      {unit && <span class="unit"> {unit}</span>}
-    </p>
-    <p class="soft">{children}</p>
-  </article>
 );
 
 function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportProps): Markup {
   return (
-    <section aria-labelledby="misses">
-      <h2 id="misses">Cache misses</h2>
+    <Section id="misses" title="Cache misses">
       {misses.length === 0 ? (
         <p class="calm">{noMisses(groups)}</p>
       ) : (
@@ -163,22 +137,21 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
           <Turns turns={turns} now={now} />
         </>
       )}
-    </section>
+    </Section>
   );
 }
 
 /** What the hour of Claude's cache would have changed. */
 const Hour = ({ hour: { late_count, saved_nano_credits, cost_nano_credits } }: Pick<CacheReport, "hour">) =>
   late_count > 0 && (
-    <section aria-labelledby="hour">
-      <h2 id="hour">Too late by less than an hour</h2>
+    <Section id="hour" title="Too late by less than an hour">
       <p>
         {plural(late_count, "turn")} of Claude came after the cache had dropped the prompt, but within an hour. Keeping
         prompts for an hour would have saved at most <Credits of={saved_nano_credits} /> credits, and cost{" "}
         <Credits of={cost_nano_credits} /> more for writing.{" "}
         <Sentence of={'`promptCache` at `"1h"` in the config does so.'} />
       </p>
-    </section>
+    </Section>
   );
 
 /** Whether there was anything to miss. */
@@ -252,8 +225,7 @@ interface GroupsProps {
 function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps): Markup {
   const id = `by-${column.replace("_", "-")}`;
   return (
-    <section aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
+    <Section id={id} title={title}>
       {note && <p class="soft">{note}</p>}
       {groups.length === 0 ? (
         <p class="soft">None.</p>
@@ -287,6 +259,6 @@ function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps
           ]}
         />
       )}
-    </section>
+    </Section>
   );
 }

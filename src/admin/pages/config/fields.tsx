@@ -68,7 +68,7 @@ function defaultOf({ schema: { default: value, secret } }: Field): string {
 }
 
 interface InputProps {
-  field: Field;
+  field: Pick<Field, "kind" | "schema">;
   attributes: FieldAttributes;
   text: string;
 }
@@ -80,8 +80,9 @@ function Input({ field: { kind, schema }, attributes, text }: InputProps): Marku
     case "choice":
       return (
         <select {...attributes}>
+          {schema.default === undefined && <option value="">(by default)</option>}
           {schema.enum!.map((value) => (
-            <option value={value} selected={value === text}>
+            <option value={value} selected={value === (text || schema.default)}>
               {value}
             </option>
           ))}
@@ -190,24 +191,7 @@ function EntryField({ field, form, at, member, schema }: EntryFieldProps): Marku
       name={name}
       label={<KeyLabel title={schema.title} name={member} />}
       about={about}
-      field={(attributes) =>
-        schema.enum ? (
-          <select {...attributes}>
-            {schema.default === undefined && <option value="">(by default)</option>}
-            {schema.enum.map((value) => (
-              <option value={value} selected={value === (text || schema.default)}>
-                {value}
-              </option>
-            ))}
-          </select>
-        ) : kind === "lines" ? (
-          <textarea {...attributes} rows={rowsFor(text)} spellcheck="false">
-            {text}
-          </textarea>
-        ) : (
-          <input {...attributes} value={text} spellcheck="false" />
-        )
-      }
+      field={(attributes) => <Input field={{ kind, schema }} attributes={attributes} text={text} />}
     />
   );
 }

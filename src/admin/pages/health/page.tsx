@@ -12,7 +12,7 @@ import { Ago, Moment, Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
-import { Pair, Table } from "../../ui/lists";
+import { Pair, Section, Table } from "../../ui/lists";
 import type { OwnerContext } from "../../ui/page-context";
 
 export async function healthPage(context: OwnerContext): Promise<Markup> {
@@ -46,8 +46,7 @@ export async function healthPage(context: OwnerContext): Promise<Markup> {
 const stateNames: Record<Fact["state"], string> = { good: "OK", warn: "Warning", bad: "Failed", idle: "Note" };
 
 const Checks = ({ facts }: { facts: Fact[] }) => (
-  <section class="card" aria-labelledby="checks">
-    <h2 id="checks">Checks</h2>
+  <Section id="checks" title="Checks" card>
     <ul class="checks">
       {facts.map((fact) => (
         <li>
@@ -59,12 +58,11 @@ const Checks = ({ facts }: { facts: Fact[] }) => (
         </li>
       ))}
     </ul>
-  </section>
+  </Section>
 );
 
 const Program = ({ context: { app, url, caller }, meta }: { context: OwnerContext; meta: Meta }) => (
-  <section class="card" aria-labelledby="program">
-    <h2 id="program">Program</h2>
+  <Section id="program" title="Program" card>
     <dl class="pairs">
       <Pair name="Version">
         {app.version}
@@ -89,12 +87,11 @@ const Program = ({ context: { app, url, caller }, meta }: { context: OwnerContex
       </Pair>
       <Pair name="Time zone">{meta.time_zone}</Pair>
     </dl>
-  </section>
+  </Section>
 );
 
 const HistoryFacts = ({ app, meta }: { app: App; meta: Meta }) => (
-  <section class="card" aria-labelledby="history">
-    <h2 id="history">History</h2>
+  <Section id="history" title="History" card>
     <dl class="pairs">
       <Pair name={app.environment.databaseUrl === undefined ? "File" : "Database"}>
         <code class="path">{meta.dbPath}</code>
@@ -121,12 +118,11 @@ const HistoryFacts = ({ app, meta }: { app: App; meta: Meta }) => (
         <a href="/admin/config">{app.config.current.logLevel}</a>
       </Pair>
     </dl>
-  </section>
+  </Section>
 );
 
 const TeamServers = ({ team: { servers, waiting } }: { team: Team }) => (
-  <section class="card" aria-labelledby="team">
-    <h2 id="team">Servers of the team</h2>
+  <Section id="team" title="Servers of the team" card>
     {servers === undefined ? (
       <p>The database is away, so the other servers are unknown.</p>
     ) : (
@@ -153,7 +149,7 @@ const TeamServers = ({ team: { servers, waiting } }: { team: Team }) => (
       The leader removes old rows, sends notices and keeps quotas current. On this server, {waitingWords(waiting())} for
       the database.
     </p>
-  </section>
+  </Section>
 );
 
 const waitingWords = ({ requests, settlements }: ReturnType<Team["waiting"]>) =>
@@ -162,8 +158,7 @@ const waitingWords = ({ requests, settlements }: ReturnType<Team["waiting"]>) =>
     : `${plural(requests, "request")} and ${plural(settlements, "settlement")} of budgets wait`;
 
 const MissingInUpstream = ({ losses, now }: { losses: readonly Loss[]; now: number }) => (
-  <section class="card" aria-labelledby="missing">
-    <h2 id="missing">Missing in the upstream</h2>
+  <Section id="missing" title="Missing in the upstream" card>
     <p>
       Copilot no longer sends what this version reads. The numbers that follow from it are shown as unknown. Look for an
       update, or attach what <code>dragoman doctor --deep --report</code> writes to an issue.
@@ -180,7 +175,7 @@ const MissingInUpstream = ({ losses, now }: { losses: readonly Loss[]; now: numb
         ]}
       />
     </div>
-  </section>
+  </Section>
 );
 
 const NewInUpstream = ({
@@ -188,8 +183,7 @@ const NewInUpstream = ({
   overflow,
   now,
 }: Pick<ReturnType<typeof driftList>, "items" | "overflow"> & { now: number }) => (
-  <section class="card" aria-labelledby="new">
-    <h2 id="new">New in the upstream</h2>
+  <Section id="new" title="New in the upstream" card>
     <p>
       Copilot has sent names that this version does not know. Requests may work all the same. Look for an update, or
       attach what <code>dragoman doctor --report</code> writes to an issue.
@@ -209,12 +203,11 @@ const NewInUpstream = ({
       />
     </div>
     {overflow > 0 && <p class="soft">Further names were left out {plural(overflow, "time")}.</p>}
-  </section>
+  </Section>
 );
 
 const Endpoints = () => (
-  <section class="card" aria-labelledby="machines">
-    <h2 id="machines">Endpoints for scripts</h2>
+  <Section id="machines" title="Endpoints for scripts" card>
     <ul class="plain-list">
       <li>
         <a href="/health">/health</a> <span class="soft">returns 200 while the server accepts requests</span>
@@ -233,7 +226,7 @@ const Endpoints = () => (
         <a href="/usage">/usage</a> <span class="soft">the remaining quota of each account</span>
       </li>
     </ul>
-  </section>
+  </Section>
 );
 
 /** In a database only a limit that somebody has set counts. */

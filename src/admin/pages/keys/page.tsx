@@ -1,53 +1,52 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The client keys: who may call, with a form that creates a key and a button that revokes one. */
 import { parseInput } from "../../../endpoint";
-import { asProxyError } from "../../../errors";
 import { plural } from "../../../format";
 import { type KeyItem, type KeyList, meaningOfLastKey } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
 import { createClientKey, listKeys, revokeClientKey } from "../../api/keys";
 import { TextField, wordsIn } from "../../ui/form-fields";
 import { Value } from "../../ui/format";
-import { ActionButton, CardForm } from "../../ui/forms";
+import { CardForm, ConfirmButton } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
 import { withQuery } from "../../ui/links";
+import { Empty } from "../../ui/lists";
 import { FailureNote, ShownOnce } from "../../ui/notes";
-import { html, type PageContext, redirect } from "../../ui/page-context";
+import { orShownAgain, type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { keyOfVisitor } from "../try/send";
-import { KeyTable } from "./table";
+import { KeyTable, keyIsRefused } from "./table";
 import { usesOfKeys } from "./uses";
 
 export const keysPage = (context: PageContext): Promise<StreamedPage> => streamed({ context });
 
 /** Creates a key and shows it, this once. */
-export async function createFromPage(context: PageContext): Promise<StreamedPage | Response> {
+export function createFromPage(context: PageContext): Promise<StreamedPage | Response> {
   const { app, form } = context;
-  try {
-    const wanted = readNewKey(form);
-    const created = await createClientKey(app, wanted, keyOfVisitor(context));
-    return await streamed({
-      context,
-      children: (
-        <section class="note good" role="status">
-          <h2>The key “{created.name}” was created</h2>
-          <p>Copy it now. Only its hash is stored, so it cannot be shown again.</p>
-          <ShownOnce id="new-key" text={created.key} />
-        </section>
-      ),
-    });
-  } catch (thrown) {
-    const error = asProxyError(thrown);
-    if (error.kind === "internal") throw error;
-    const list = await listKeys(app);
-    return html(
-      <KeysMarkup {...{ context, form, list }} table={await tableOf(context, list)}>
-        <FailureNote what="No key was created." why={error.message} />
-      </KeysMarkup>,
-      error.status,
-    );
-  }
+  return orShownAgain(
+    async () => {
+      const { name, key } = await createClientKey(app, readNewKey(form), keyOfVisitor(context));
+      return streamed({
+        context,
+        children: (
+          <section class="note good" role="status">
+            <h2>The key “{name}” was created</h2>
+            <p>Copy it now. Only its hash is stored, so it cannot be shown again.</p>
+            <ShownOnce id="new-key" text={key} />
+          </section>
+        ),
+      });
+    },
+    async (why) => {
+      const list = await listKeys(app);
+      return (
+        <KeysMarkup {...{ context, form, list }} table={await tableOf(context, list)}>
+          <FailureNote what="No key was created." why={why} />
+        </KeysMarkup>
+      );
+    },
+  );
 }
 
 /** Handles the "Revoke" button. Where the session ends with the key, the page that follows says so. */
@@ -163,10 +162,7 @@ const MemberLead = ({ limits: { models, key_days, max_keys } }: { limits: Limits
 );
 
 const NoKeys = ({ required, served }: { required: boolean; served: KeyList["served_without"] }) => (
-  <section class="empty">
-    <h2>{required ? "You have no key" : "Clients need no key"}</h2>
-    <p>{whoIsServed[served]}</p>
-  </section>
+  <Empty title={required ? "You have no key" : "Clients need no key"}>{whoIsServed[served]}</Empty>
 );
 
 const whoIsServed = {
@@ -188,34 +184,21 @@ function KeyAction({ frame, item, list, current }: KeyActionProps): Markup {
   const { items: keys, served_without } = list;
   if (item.name === null) return <a href="/admin/config">Edit the config</a>;
   const meaning = keys.length === 1 ? meaningOfLastKey(served_without) : undefined;
-  if (meaning || item.name !== current) return <RevokeOther frame={frame} name={item.name} meaning={meaning} />;
-  return <RevokeOwn frame={frame} name={item.name} isLast={keys.every((each) => each === item || each.expired)} />;
+  const isOwn = !meaning && item.name === current;
+  const isLast = keys.every((each) => each === item || each.expired);
+  return (
+    <ConfirmButton frame={frame} to="/admin/keys/revoke" fields={{ name: item.name }} words="Revoke" name={item.name}>
+      {isOwn ? (
+        <>
+          You signed in with this key, so you are signed out with it.{" "}
+          {isLast && "You have no other key: to come back you need a new invitation link from the owner."}
+        </>
+      ) : (
+        (meaning ?? keyIsRefused)
+      )}
+    </ConfirmButton>
+  );
 }
-
-const RevokeForm = ({ frame, name }: { frame: Frame; name: string }) => (
-  <ActionButton frame={frame} to="/admin/keys/revoke" fields={{ name }} label={`Revoke ${name}`}>
-    Revoke
-  </ActionButton>
-);
-
-const RevokeOther = ({ frame, name, meaning }: { frame: Frame; name: string; meaning: string | undefined }) => (
-  <details class="confirm">
-    <summary aria-label={`Revoke ${name}…`}>Revoke…</summary>
-    <p>{meaning ?? "What uses it is refused from its next request on. The key cannot be made again."}</p>
-    <RevokeForm frame={frame} name={name} />
-  </details>
-);
-
-const RevokeOwn = ({ frame, name, isLast }: { frame: Frame; name: string; isLast: boolean }) => (
-  <details class="confirm">
-    <summary aria-label={`Revoke ${name}…`}>Revoke…</summary>
-    <p>
-      You signed in with this key, so you are signed out with it.{" "}
-      {isLast && "You have no other key: to come back you need a new invitation link from the owner."}
-    </p>
-    <RevokeForm frame={frame} name={name} />
-  </details>
-);
 
 interface NewKeyProps {
   frame: Frame;

@@ -6,6 +6,9 @@ import type { Child } from "../../ui/jsx/jsx-runtime";
 import { Table } from "../../ui/lists";
 import { KeyUse, type KeyUses } from "./uses";
 
+/** What follows when a key is revoked. */
+export const keyIsRefused = "What uses it is refused from its next request on. The key cannot be made again.";
+
 interface KeyTableProps {
   caption: string;
   keys: readonly KeyItem[];

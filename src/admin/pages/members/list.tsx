@@ -2,7 +2,6 @@
 /** The members of the team, as the owner sees them, with a form that invites another. */
 import type { z } from "zod";
 import { parseInput, readQuery } from "../../../endpoint";
-import { asProxyError } from "../../../errors";
 import { utcDay } from "../../../format";
 import { newMemberSchema } from "../../../keys/member-fields";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
@@ -13,9 +12,9 @@ import { CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath, withQuery } from "../../ui/links";
-import { OffsetPager, Table } from "../../ui/lists";
+import { Empty, OffsetPager, Table } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
-import { html, type OwnerContext } from "../../ui/page-context";
+import { type OwnerContext, orShownAgain } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
@@ -29,17 +28,15 @@ export function membersPage(context: OwnerContext): StreamedPage {
 }
 
 /** Invites a member and shows the link, this once. */
-export async function inviteFromPage(context: OwnerContext): Promise<Response> {
+export function inviteFromPage(context: OwnerContext): Promise<Markup | Response> {
   const { app, form, url } = context;
-  try {
-    const invited = await inviteMember(app, readInvitation(form), url.origin);
-    return html(await membersWith(context, <NewInvitation invited={invited} now={app.now()} />));
-  } catch (thrown) {
-    const error = asProxyError(thrown);
-    if (error.kind === "internal") throw error;
-    const sentence = <FailureNote what="Nobody was invited." why={error.message} />;
-    return html(await membersWith(context, sentence, form), error.status);
-  }
+  return orShownAgain(
+    async () => {
+      const invited = await inviteMember(app, readInvitation(form), url.origin);
+      return membersWith(context, <NewInvitation invited={invited} now={app.now()} />);
+    },
+    (why) => membersWith(context, <FailureNote what="Nobody was invited." why={why} />, form),
+  );
 }
 
 /** The same page with what came of an action. */
@@ -90,10 +87,9 @@ async function listOf({ app }: OwnerContext, query: z.output<ReturnType<typeof m
     });
   if (list.total === 0 && query.name === undefined)
     return (
-      <section class="empty">
-        <h2>No members</h2>
-        <p>Only you use this dragoman. From the first invitation on, every client must send a key.</p>
-      </section>
+      <Empty title="No members">
+        Only you use this dragoman. From the first invitation on, every client must send a key.
+      </Empty>
     );
   return (
     <>
@@ -121,12 +117,10 @@ async function listOf({ app }: OwnerContext, query: z.output<ReturnType<typeof m
         </form>
       </search>
       {list.items.length === 0 ? (
-        <section class="empty">
-          <h2>{list.total === 0 ? "No member has such a name" : "No further members"}</h2>
-          <p>
-            <a href="/admin/members">Show all members</a>
-          </p>
-        </section>
+        <Empty
+          title={list.total === 0 ? "No member has such a name" : "No further members"}
+          link={["/admin/members", "Show all members"]}
+        />
       ) : (
         <>
           {list.items.some(({ request_count }) => request_count === null) && <UsageUnknown />}

@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One member as the owner sees them: limits, accounts, keys, invitation, and the buttons that change them. */
-import { asProxyError } from "../../../errors";
 import { plural } from "../../../format";
 import type { KeyItem } from "../../../keys/key-list";
 import { type MemberItem, memberTrouble, startOfMonth } from "../../../keys/member-list";
@@ -14,14 +13,14 @@ import {
   withdrawInvitations,
 } from "../../api/members";
 import { Ago, Count, Moment, Value } from "../../ui/format";
-import { ActionButton, CardForm } from "../../ui/forms";
+import { ActionButton, CardForm, ConfirmButton } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath, withQuery } from "../../ui/links";
-import { Pair } from "../../ui/lists";
+import { Pair, Section } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
-import { html, type OwnerContext, redirect } from "../../ui/page-context";
-import { KeyTable } from "../keys/table";
+import { type OwnerContext, orShownAgain, redirect } from "../../ui/page-context";
+import { KeyTable, keyIsRefused } from "../keys/table";
 import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
@@ -34,17 +33,15 @@ const backTo = (context: OwnerContext, done: Record<string, string> = {}) =>
   redirect(withQuery(memberPath(nameIn(context)), done));
 
 /** Handles the "Save limits" button. */
-export async function limitFromPage(context: OwnerContext): Promise<Response> {
+export function limitFromPage(context: OwnerContext): Promise<Response> {
   const { app, form } = context;
-  try {
-    await limitMember(app, nameIn(context), readLimits(form));
-    return backTo(context);
-  } catch (thrown) {
-    const error = asProxyError(thrown);
-    if (error.kind !== "invalid_request" && error.kind !== "conflict") throw error;
-    const sentence = <FailureNote what="The limits were not changed." why={error.message} />;
-    return html(await memberMarkup({ context, form, children: sentence }), error.status);
-  }
+  return orShownAgain(
+    async () => {
+      await limitMember(app, nameIn(context), readLimits(form));
+      return backTo(context);
+    },
+    (why) => memberMarkup({ context, form, children: <FailureNote what="The limits were not changed." why={why} /> }),
+  );
 }
 
 /** Handles the "Make a new link" button. */
@@ -132,10 +129,9 @@ async function memberMarkup({ context, form, children }: MemberProps): Promise<M
       )}
       {item.request_count === null && <UsageUnknown />}
       <Facts item={item} now={now} />
-      <section aria-labelledby="keys">
-        <h2 id="keys">Keys</h2>
+      <Section id="keys" title="Keys">
         <KeysOfMember frame={frame} name={item.name} keys={keys} now={now} />
-      </section>
+      </Section>
       <Invitation frame={frame} item={item} now={now} />
       <LimitsForm frame={frame} item={item} form={form} />
       <Removal frame={frame} item={item} />
@@ -181,21 +177,22 @@ function KeysOfMember({ frame, name, keys, now }: KeysProps): Markup {
       now={now}
       allModels="As the member"
       action={(key) => (
-        <details class="confirm">
-          <summary aria-label={`Revoke ${key.name}…`}>Revoke…</summary>
-          <p>What uses it is refused from its next request on. The key cannot be made again.</p>
-          <MemberAction frame={frame} name={name} to="revoke" value={{ key: key.name! }} label={`Revoke ${key.name}`}>
-            Revoke
-          </MemberAction>
-        </details>
+        <ConfirmButton
+          frame={frame}
+          to={`${memberPath(name)}/revoke`}
+          fields={{ key: key.name! }}
+          words="Revoke"
+          name={key.name!}
+        >
+          {keyIsRefused}
+        </ConfirmButton>
       )}
     />
   );
 }
 
 const Invitation = ({ frame, item, now }: { frame: Frame; item: MemberItem; now: number }) => (
-  <section aria-labelledby="invitation">
-    <h2 id="invitation">Invitation</h2>
+  <Section id="invitation" title="Invitation">
     <p>
       {item.invitation_expires_at_ms === null ? (
         "No link is open. A new one lets the member sign in an account and gives a further key, also to one who lost the last."
@@ -207,20 +204,16 @@ const Invitation = ({ frame, item, now }: { frame: Frame; item: MemberItem; now:
       )}
     </p>
     <div class="actions">
-      <MemberAction frame={frame} name={item.name} to="invite">
+      <ActionButton frame={frame} to={`${memberPath(item.name)}/invite`}>
         Make a new link
-      </MemberAction>
+      </ActionButton>
       {item.invitation_expires_at_ms !== null && (
-        <details class="confirm">
-          <summary>Take back…</summary>
-          <p>Whoever has the link can no longer use it.</p>
-          <MemberAction frame={frame} name={item.name} to="withdraw">
-            Take back
-          </MemberAction>
-        </details>
+        <ConfirmButton frame={frame} to={`${memberPath(item.name)}/withdraw`} words="Take back">
+          Whoever has the link can no longer use it.
+        </ConfirmButton>
       )}
     </div>
-  </section>
+  </Section>
 );
 
 const LimitsForm = ({ frame, item, form }: { frame: Frame; item: MemberItem; form: URLSearchParams | undefined }) => (
@@ -231,32 +224,16 @@ const LimitsForm = ({ frame, item, form }: { frame: Frame; item: MemberItem; for
 );
 
 const Removal = ({ frame, item }: { frame: Frame; item: MemberItem }) => (
-  <details class="confirm">
-    <summary>Remove this member…</summary>
-    <p>
-      {plural(item.keys, "key")} {item.keys === 1 ? "is" : "are"} refused on every server within a second,{" "}
-      {plural(item.accounts.length, "account")} {item.accounts.length === 1 ? "is" : "are"} signed out here with the
-      token deleted, and an open invitation is taken back. Answers that run go on to their end. The requests stay in the
-      history. It cannot be undone.
-    </p>
-    <MemberAction frame={frame} name={item.name} to="remove">
-      Remove <Value of={item.name} max={40} />
-    </MemberAction>
-  </details>
-);
-
-interface ActionProps {
-  frame: Frame;
-  /** The member's. */
-  name: string;
-  to: "revoke" | "invite" | "withdraw" | "remove";
-  value?: Record<string, string>;
-  label?: string;
-  children?: Child;
-}
-
-const MemberAction = ({ frame, name, to, value, label, children }: ActionProps) => (
-  <ActionButton frame={frame} to={`${memberPath(name)}/${to}`} fields={value} label={label}>
-    {children}
-  </ActionButton>
+  <ConfirmButton
+    frame={frame}
+    to={`${memberPath(item.name)}/remove`}
+    words="Remove"
+    ask="Remove this member"
+    name={item.name}
+  >
+    {plural(item.keys, "key")} {item.keys === 1 ? "is" : "are"} refused on every server within a second,{" "}
+    {plural(item.accounts.length, "account")} {item.accounts.length === 1 ? "is" : "are"} signed out here with the token
+    deleted, and an open invitation is taken back. Answers that run go on to their end. The requests stay in the
+    history. It cannot be undone.
+  </ConfirmButton>
 );

@@ -8,7 +8,7 @@ import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestsPath, withQuery } from "../../ui/links";
-import { Picker, Table, Tabs } from "../../ui/lists";
+import { Empty, Picker, Table, Tabs } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
@@ -56,17 +56,9 @@ export function modelsPage({ app, frame, member, url }: PageContext): StreamedPa
 }
 
 const NoList = ({ error }: { error: unknown }) => (
-  <section class="empty">
-    <h2>The model list is unavailable</h2>
-    <p>
-      <Sentence of={asProxyError(error).message} />
-    </p>
-    <p>
-      <a class="button" href="/admin/accounts">
-        View accounts
-      </a>
-    </p>
-  </section>
+  <Empty title="The model list is unavailable" link={["/admin/accounts", "View accounts"]}>
+    <Sentence of={asProxyError(error).message} />
+  </Empty>
 );
 
 /** The providers without a list, whose models can still be used by name. */
@@ -122,12 +114,7 @@ interface CatalogueProps {
 
 function Catalogue({ frame, models, sort, accounts, isOwner, now }: CatalogueProps): Markup {
   if (models.length === 0)
-    return (
-      <section class="empty">
-        <h2>No models available</h2>
-        <p>The upstream lists no models for your accounts.</p>
-      </section>
-    );
+    return <Empty title="No models available">The upstream lists no models for your accounts.</Empty>;
   const vendors = new Set(tablesOf(models, "vendor").keys());
   const off = models.filter(({ enabled }) => !enabled);
   return (

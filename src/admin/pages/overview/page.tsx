@@ -6,6 +6,7 @@ import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
+import { Section } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { AccountCard, SignInHint } from "../accounts/card";
@@ -24,14 +25,12 @@ export function overviewPage(context: PageContext): StreamedPage {
             <h2 id="attention">Needs attention</h2>
             {slot}
           </section>
-          <section aria-labelledby="quota">
-            <h2 id="quota">Remaining quota</h2>
+          <Section id="quota" title="Remaining quota">
             {slot}
-          </section>
-          <section aria-labelledby="usage">
-            <h2 id="usage">Usage</h2>
+          </Section>
+          <Section id="usage" title="Usage">
             {slot}
-          </section>
+          </Section>
         </div>
       </Page>
     ),

@@ -20,7 +20,7 @@ import { startOfDay, startOfHour } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
-import { Pair, Tabs } from "../../ui/lists";
+import { Empty, Pair, Tabs } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
 import { ByDay, ByHour, chartMeasures, measureFor, Shares, type SharesProps } from "./charts";
 
@@ -109,15 +109,9 @@ async function sharesOf({ history }: Scope, names: MemberNames | undefined, from
 }
 
 const NothingUsed = () => (
-  <div class="empty">
-    <h3>No usage yet</h3>
-    <p>Usage and cost appear here after a client sends its first request.</p>
-    <p>
-      <a class="button primary" href="/admin/connect">
-        Connect a client
-      </a>
-    </p>
-  </div>
+  <Empty title="No usage yet" link={["/admin/connect", "Connect a client"]} primary>
+    Usage and cost appear here after a client sends its first request.
+  </Empty>
 );
 
 interface PeriodProps {

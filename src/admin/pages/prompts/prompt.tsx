@@ -9,7 +9,7 @@ import { Credits, Duration, Moment, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { promptsPath, requestPath, requestsPath } from "../../ui/links";
-import { Pair, Table } from "../../ui/lists";
+import { Pair, Section, Table } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { ToolName } from "../../ui/tool-name";
 import { CostOf, Status } from "../requests/rows";
@@ -102,8 +102,7 @@ const nameOf = ({ kind, agent_type }: Pick<Prompt["parts"][number], "agent_type"
   `${kindNames[kind ?? ""] ?? "Unknown"}${agent_type === null ? "" : `: ${agent_type}`}`;
 
 const Parts = ({ prompt }: { prompt: Prompt }) => (
-  <section class="card" aria-labelledby="parts">
-    <h2 id="parts">Where it went</h2>
+  <Section id="parts" title="Where it went" card>
     <Table
       caption="The cost by kind of request"
       rows={prompt.parts}
@@ -116,12 +115,11 @@ const Parts = ({ prompt }: { prompt: Prompt }) => (
     {prompt.unknown_cost_count > 0 && (
       <p class="soft">The cost of {plural(prompt.unknown_cost_count, "request")} is not known.</p>
     )}
-  </section>
+  </Section>
 );
 
 const Facts = ({ prompt: { cold, failed, ...prompt } }: { prompt: Prompt }) => (
-  <section class="card" aria-labelledby="facts">
-    <h2 id="facts">Besides</h2>
+  <Section id="facts" title="Besides" card>
     <dl class="pairs">
       <Pair name="Not found in the cache">
         {cold.request_count === 0 ? (
@@ -162,5 +160,5 @@ const Facts = ({ prompt: { cold, failed, ...prompt } }: { prompt: Prompt }) => (
         </Pair>
       )}
     </dl>
-  </section>
+  </Section>
 );

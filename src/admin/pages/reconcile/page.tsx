@@ -3,7 +3,6 @@
 import { howToGive } from "../../../accounts/credit-report";
 import type { App } from "../../../app";
 import { parseInput } from "../../../endpoint";
-import { asProxyError } from "../../../errors";
 import { dayMs, dollars, formatCredits, plural } from "../../../format";
 import { differences, type Reconciliation, reconcile, reconcileSchema } from "../../api/reconcile";
 import { ChoiceField, FormRow } from "../../ui/form-fields";
@@ -12,25 +11,23 @@ import { CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath } from "../../ui/links";
-import { Table } from "../../ui/lists";
+import { Empty, Figure, Section, Table } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
-import { html, type OwnerContext } from "../../ui/page-context";
+import { type OwnerContext, orShownAgain } from "../../ui/page-context";
 
 export const reconcilePage = (context: OwnerContext): Markup => reconcileMarkup(context);
 
 /** Compares, with a token that is used for this one answer. */
-export async function reconcileFromPage(context: OwnerContext): Promise<Response> {
+export function reconcileFromPage(context: OwnerContext): Promise<Markup | Response> {
   const { app, form } = context;
   const given = [...form].filter(([name, value]) => Object.hasOwn(reconcileSchema.shape, name) && value.trim() !== "");
-  try {
-    const input = parseInput(Object.fromEntries(given.map(([name, value]) => [name, value.trim()])), reconcileSchema);
-    return html(reconcileMarkup(context, <Report found={await reconcile(app, input)} />));
-  } catch (thrown) {
-    const error = asProxyError(thrown);
-    if (error.kind === "internal") throw error;
-    const note = <FailureNote what="The books were not compared." why={error.message} />;
-    return html(reconcileMarkup(context, note), error.status);
-  }
+  return orShownAgain(
+    async () => {
+      const input = parseInput(Object.fromEntries(given.map(([name, value]) => [name, value.trim()])), reconcileSchema);
+      return reconcileMarkup(context, <Report found={await reconcile(app, input)} />);
+    },
+    (why) => reconcileMarkup(context, <FailureNote what="The books were not compared." why={why} />),
+  );
 }
 
 const reconcileMarkup = ({ app, frame, form }: OwnerContext, children?: Child): Markup => (
@@ -89,12 +86,9 @@ function Report({ found }: { found: Reconciliation }): Markup {
   const { month, account_key, totals, causes, rows } = found;
   if (rows.length === 0)
     return (
-      <section class="empty">
-        <h2>Nothing to compare</h2>
-        <p>
-          Neither GitHub nor the history here has AI credits of <Value of={account_key} /> for {month}.
-        </p>
-      </section>
+      <Empty title="Nothing to compare">
+        Neither GitHub nor the history here has AI credits of <Value of={account_key} /> for {month}.
+      </Empty>
     );
   return (
     <>
@@ -112,8 +106,7 @@ function Report({ found }: { found: Reconciliation }): Markup {
         </Figure>
       </ul>
       {causes.length > 0 && (
-        <section aria-labelledby="causes">
-          <h2 id="causes">Likely causes</h2>
+        <Section id="causes" title="Likely causes">
           <ul>
             {causes.map(({ about, difference_nano_credits }) => (
               <li>
@@ -121,10 +114,9 @@ function Report({ found }: { found: Reconciliation }): Markup {
               </li>
             ))}
           </ul>
-        </section>
+        </Section>
       )}
-      <section aria-labelledby="days">
-        <h2 id="days">By day and model</h2>
+      <Section id="days" title="By day and model">
         <Table
           class="rows labelled"
           caption="GitHub's report and the history, by day and model"
@@ -141,7 +133,7 @@ function Report({ found }: { found: Reconciliation }): Markup {
             ["Difference", (row) => <Gap of={row.difference_nano_credits} />],
           ]}
         />
-      </section>
+      </Section>
     </>
   );
 }
@@ -179,14 +171,4 @@ const Gap = ({ of }: { of: number }) => (
     {of > 0 && "+"}
     {formatCredits(of)}
   </span>
-);
-
-const Figure = ({ name, value, children }: { name: string; value: Child; children?: Child }) => (
-  <li>
-    <article class="card period">
-      <h2>{name}</h2>
-      <p class="big">{value}</p>
-      <p class="soft">{children}</p>
-    </article>
-  </li>
 );

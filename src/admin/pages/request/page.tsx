@@ -8,7 +8,7 @@ import { Duration, Moment, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestPath, requestsPath } from "../../ui/links";
-import { Pair } from "../../ui/lists";
+import { Pair, Section } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
@@ -63,17 +63,15 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
         <Neighbours {...neighbours} />
         <div class="columns">
           <div>
-            <section class="card" aria-labelledby="timeline">
-              <h2 id="timeline">Timeline</h2>
+            <Section id="timeline" title="Timeline" card>
               <Timeline item={item} />
-            </section>
+            </Section>
             <Changes item={item} />
           </div>
           <div>
-            <section class="card" aria-labelledby="usage">
-              <h2 id="usage">Usage and cost</h2>
+            <Section id="usage" title="Usage and cost" card>
               {slot}
-            </section>
+            </Section>
             <Searches items={searches} />
             <Ids item={item} names={memberNamesFor(app)} now={now} />
           </div>
@@ -127,8 +125,7 @@ function Changes({ item }: { item: ShownEntry }): Markup {
   const { fixups, dropped, client_dialect, upstream_dialect } = item;
   const translated = upstream_dialect !== null && upstream_dialect !== client_dialect;
   return (
-    <section class="card" aria-labelledby="changes">
-      <h2 id="changes">Changes made</h2>
+    <Section id="changes" title="Changes made" card>
       {fixups.length === 0 && dropped.length === 0 && (
         <p class="soft">{translated ? "None besides the translation." : "None."}</p>
       )}
@@ -156,15 +153,14 @@ function Changes({ item }: { item: ShownEntry }): Markup {
           </ul>
         </>
       )}
-    </section>
+    </Section>
   );
 }
 
 function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | undefined; now: number }): Markup {
   const around = 5 * 60_000;
   return (
-    <section class="card" aria-labelledby="ids">
-      <h2 id="ids">Identifiers</h2>
+    <Section id="ids" title="Identifiers" card>
       <dl class="pairs">
         <Pair name="Request ID">
           <code id="request-id">{item.request_id}</code>{" "}
@@ -212,7 +208,7 @@ function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | unde
           </li>
         )}
       </ul>
-    </section>
+    </Section>
   );
 }
 

@@ -5,7 +5,7 @@ import { findRequest, type ShownEntry, type ShownRunning } from "../../api/reque
 import { Duration, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestPath } from "../../ui/links";
-import { Table } from "../../ui/lists";
+import { Section, Table } from "../../ui/lists";
 import { CostOf, Status } from "../requests/rows";
 
 /** More than one reply ever needs. */
@@ -26,8 +26,7 @@ export async function searchesOf(app: Scope, { request_id, parent_id }: ShownEnt
 export function Searches({ items }: { items: ShownEntry[] }): Markup | false {
   if (items.length === 0) return false;
   return (
-    <section class="card" aria-labelledby="searches">
-      <h2 id="searches">Tools run here</h2>
+    <Section id="searches" title="Tools run here" card>
       <Table
         caption="What ran for this request, with its cost"
         rows={items}
@@ -49,7 +48,7 @@ export function Searches({ items }: { items: ShownEntry[] }): Markup | false {
         ]}
       />
       <p class="soft">They are not part of the cost of this request.</p>
-    </section>
+    </Section>
   );
 }
 

@@ -25,7 +25,6 @@ export function FilterBar({
   keys: string[];
 }): Markup {
   const { filters, url } = view;
-  const chips = chipsOf(view);
   const period = url.searchParams.get("period");
   const known: Partial<Record<NameColumn, string[]>> = {
     account_id: accounts,
@@ -83,26 +82,34 @@ export function FilterBar({
         </details>
         {view.follows && <input type="hidden" name="follow" value="1" />}
       </form>
-      {chips.length > 0 && (
-        <ul class="chips" aria-label="Active filters">
-          {chips.map(({ name, value, without }) => (
-            <li>
-              <a href={without} aria-label={`Remove the filter ${name}: ${value}`}>
-                <span>
-                  {name}: <Value of={value} max={40} />
-                </span>
-                <span aria-hidden="true">×</span>
-              </a>
-            </li>
-          ))}
+      <Chips {...view} />
+    </search>
+  );
+}
+
+/** The active filters, each with a link that removes it. */
+export function Chips(view: Parameters<typeof chipsOf>[0]): Markup | false {
+  const chips = chipsOf(view);
+  return (
+    chips.length > 0 && (
+      <ul class="chips" aria-label="Active filters">
+        {chips.map(({ name, value, without }) => (
           <li>
-            <a href="/admin/requests" class="all">
-              Clear all
+            <a href={without} aria-label={`Remove the filter ${name}: ${value}`}>
+              <span>
+                {name}: <Value of={value} max={40} />
+              </span>
+              <span aria-hidden="true">×</span>
             </a>
           </li>
-        </ul>
-      )}
-    </search>
+        ))}
+        <li>
+          <a href={view.url.pathname} class="all">
+            Clear all
+          </a>
+        </li>
+      </ul>
+    )
   );
 }
 

@@ -8,8 +8,8 @@ import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/for
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
-import { firstRows, requestPath, requestsPath, withQuery } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { filteredPath, firstRows, requestPath, requestsPath } from "../../ui/links";
+import { CursorPager, Empty, Head } from "../../ui/lists";
 import { ToolName } from "../../ui/tool-name";
 import type { MemberNames } from "../member-names";
 import { hasOneName } from "../request/fixups";
@@ -267,54 +267,31 @@ export function CostOf({
 function Nothing({ view, nothingYet }: { view: RequestsView; nothingYet: boolean }): Markup {
   if (nothingYet)
     return (
-      <section class="empty">
-        <h2>No requests yet</h2>
-        <p>Requests appear here as soon as a client sends one, with their model, account, result and cost.</p>
-        <p>
-          <a class="button primary" href="/admin/connect">
-            Connect a client
-          </a>
-        </p>
-      </section>
+      <Empty title="No requests yet" link={["/admin/connect", "Connect a client"]} primary>
+        Requests appear here as soon as a client sends one, with their model, account, result and cost.
+      </Empty>
     );
   const filtered = chipsOf(view).length > 0;
   return (
-    <section class="empty">
-      <h2>{view.paged ? "No older requests" : "No matching requests"}</h2>
-      <p>{filtered ? "No request in the history matches all of these filters." : "This is the end of the history."}</p>
-      <p>
-        <a class="button" href="/admin/requests">
-          Show all requests
-        </a>
-      </p>
-    </section>
+    <Empty
+      title={view.paged ? "No older requests" : "No matching requests"}
+      link={["/admin/requests", "Show all requests"]}
+    >
+      {filtered ? "No request in the history matches all of these filters." : "This is the end of the history."}
+    </Empty>
   );
 }
 
 export function Pager({ list, view }: { list: ShownPage; view: RequestsView }): Markup | false {
-  const filters = requestsPath(view.filters, { limit: view.limit === firstRows ? undefined : String(view.limit) });
-  const query = (more: Record<string, string | undefined>) =>
-    withQuery("/admin/requests", { ...Object.fromEntries(new URL(filters, "http://localhost").searchParams), ...more });
-  const exported = (format: string) =>
-    withQuery("/admin/requests/export", {
-      ...Object.fromEntries(new URL(requestsPath(view.filters), "http://localhost").searchParams),
-      format,
-    });
   if (list.items.length === 0) return false;
+  const limit = view.limit === firstRows ? undefined : String(view.limit);
+  const cursor_id = list.next_cursor_id;
+  const exported = (format: string) => filteredPath("/admin/requests/export", view.filters, { format });
   return (
-    <div class="pager">
-      <nav aria-label="Pagination">
-        {view.paged && (
-          <a class="button" href={query({})} rel="first">
-            Newest
-          </a>
-        )}
-        {list.next_cursor_id !== null && (
-          <a class="button" href={query({ cursor_id: String(list.next_cursor_id) })} rel="next">
-            Older
-          </a>
-        )}
-      </nav>
+    <CursorPager
+      newest={view.paged ? requestsPath(view.filters, { limit }) : undefined}
+      older={cursor_id === null ? undefined : requestsPath(view.filters, { limit, cursor_id: String(cursor_id) })}
+    >
       <p class="soft">
         Export all matching requests as{" "}
         <a href={exported("csv")} download="">
@@ -325,7 +302,7 @@ export function Pager({ list, view }: { list: ShownPage; view: RequestsView }): 
           JSON
         </a>
       </p>
-    </div>
+    </CursorPager>
   );
 }
 

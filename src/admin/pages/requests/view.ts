@@ -63,7 +63,7 @@ export function chipsOf({
     const query = new URLSearchParams(url.searchParams);
     for (const param of [...params, "cursor_id"]) query.delete(param);
     for (const [param, given] of [...query]) if (given === "") query.delete(param);
-    chips.push({ name, value, without: withQuery("/admin/requests", Object.fromEntries(query)) });
+    chips.push({ name, value, without: withQuery(url.pathname, Object.fromEntries(query)) });
   };
   const period = periods[url.searchParams.get("period") ?? ""];
   if (period) add("When", period[1], "period");
