@@ -225,7 +225,14 @@ function LimitsOf({ model }: { model: ModelItem }): Markup {
               of <Limit of={limits.upstream_prompt} />
             </>
           )}
-          , by <code>maxPromptTokens</code>
+          , by{" "}
+          <code>
+            max
+            <wbr />
+            Prompt
+            <wbr />
+            Tokens
+          </code>
         </small>
       )}
       <TokenCountOf model={model} />
