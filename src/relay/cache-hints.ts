@@ -2,8 +2,8 @@
 import type { Scope } from "../app";
 import type { CacheHints } from "../dialects/codecs";
 import { type Dialect, familyOf } from "../dialects/hub/conversation";
-import { type PromptHead, promptHeadOf } from "../dialects/overview";
-import type { CacheAddress } from "../upstream/cache-watch";
+import { promptHeadOf } from "../dialects/overview";
+import { type CacheAddress, leastTokens } from "../upstream/cache-watch";
 import type { Exchange } from "./exchange";
 import type { RecordedPrompt } from "./request-log";
 import { sessionIn } from "./session-id";
@@ -47,12 +47,14 @@ const maxKey = 64;
 const cacheKey = (session: string): string =>
   session.length <= maxKey ? session : new Bun.CryptoHasher("sha256").update(session).digest("hex");
 
-/** Hashes the parts of the prompt's beginning, by which its way through the upstream's cache is followed. */
-export function headHashes({ codec, incoming }: Exchange): RecordedPrompt["hash"] {
-  let head: PromptHead | undefined;
-  return (part) => {
-    head ??= promptHeadOf(codec.outline(incoming.body));
-    const json = JSON.stringify(head[part]) ?? "";
+/** By which the prompt's way through the upstream's cache is followed; undefined for one that is too short for a cache. */
+export function recordedPrompt({ codec, incoming }: Exchange, address: CacheAddress): RecordedPrompt | undefined {
+  // No token has less than a byte.
+  if (incoming.bytes.length < leastTokens) return undefined;
+  const { tools, system, first } = promptHeadOf(codec.outline(incoming.body));
+  const hash = (part: unknown) => {
+    const json = JSON.stringify(part) ?? "";
     return Bun.hash(incoming.skeleton?.fill(json) ?? json);
   };
+  return { address, head: { tools: hash(tools), system: hash(system), first: hash(first) } };
 }

@@ -3,15 +3,12 @@ import type { Scope } from "../app";
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
-import type { Prompt, TokenCount } from "../tokens/token-counts";
+import { bytesPerToken, type Prompt, type TokenCount } from "../tokens/token-counts";
 import type { Model } from "../upstream/models/model";
 import { promptLimitOf } from "../upstream/models/prompt-limit";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */
 const countTimeoutMs = 3_000;
-
-/** A token has hardly ever fewer bytes: a shorter body is not counted. */
-const bytesPerToken = 2;
 
 /**
  * Undefined for a body that is too short for this many tokens, and if the count takes too long or fails.

@@ -13,7 +13,7 @@ import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
-import { cacheUseOf, headHashes } from "./cache-hints";
+import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
 import type { AddressMembers } from "./incoming";
@@ -183,9 +183,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
 
   const prompt = promptOf(exchange, plan, target);
   await checkPromptLimit(parts, prompt, target.model, incoming.bytes.length);
-  running.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
   const cache = cacheUseOf(parts, exchange, target);
-  record.setPrompt({ address: cache.address, hash: headHashes(exchange) });
   const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
   const options: TranslationOptions = {
     webSearch,
@@ -203,7 +201,11 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
           sendAgain(parts, exchange, target, outgoingOf(parts, exchange, target, { ...encoded, stream }, affinity)),
         estimate: codec.facts.startsWithUsage && estimateOf(parts, prompt, target.model.id, incoming.stream),
       });
-  return sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, affinity));
+  const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, affinity));
+  // What is needed of the prompt later is made now, while the upstream works.
+  const lesson = parts.tokenCounts.beginLesson(target.model.id, prompt, incoming.bytes.length);
+  running.setPrompt(recordedPrompt(exchange, cache.address), lesson);
+  return answer;
 }
 
 /** Whether the upstream takes the client's bytes. */

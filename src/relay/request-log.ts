@@ -4,7 +4,7 @@ import type { ClientDialect } from "../dialects/hub/conversation";
 import { believable, type Usage } from "../dialects/hub/reply";
 import type { Entry, InFlightRequest } from "../history/entry";
 import { plainName } from "../json-shape";
-import type { CacheAddress, CachedTurn, JudgedMiss } from "../upstream/cache-watch";
+import type { CacheAddress, CachedTurn, HeadHashes, JudgedMiss } from "../upstream/cache-watch";
 import type { Losses } from "../upstream/changes/losses";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type Cost, costOf } from "../upstream/models/price";
@@ -122,7 +122,7 @@ export function forgetModel(
 /** What the upstream's cache knows a prompt by. */
 export interface RecordedPrompt {
   address: CacheAddress;
-  hash: CachedTurn["hash"];
+  head: HeadHashes;
 }
 
 /** The row as far as it is known while the request runs. */
@@ -281,7 +281,7 @@ export function cachedTurn(state: RequestState, durationMs: number): CachedTurn 
     cached: usage.cachedInput,
     written: usage.cacheWrite ?? 0,
     writtenHour: usage.cacheWriteHour ?? 0,
-    hash: prompt.hash,
+    head: prompt.head,
   };
 }
 

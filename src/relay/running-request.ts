@@ -5,7 +5,7 @@ import { suspensionReason } from "../accounts/suspension";
 import type { Scope } from "../app";
 import { beginningOf } from "../beginning";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import type { ReplyEvent, Usage } from "../dialects/hub/reply";
+import type { ReplyEvent } from "../dialects/hub/reply";
 import { asProxyError, codeOf, ProxyError } from "../errors";
 import { type InFlightRequest, maxText, type RequestKind } from "../history/entry";
 import { plainName } from "../json-shape";
@@ -13,6 +13,7 @@ import type { KeyedCaller } from "../keys/client-keys";
 import type { InFlightHandle } from "../live/in-flight";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { pathOfUrl } from "../net/in/params";
+import type { Lesson } from "../tokens/token-counts";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
 import { clientClosed, errorForClient } from "./client-error";
 import { hintsIn } from "./hints";
@@ -28,6 +29,7 @@ import {
   logFields,
   logLine,
   type PassedOver,
+  type RecordedPrompt,
   type RequestState,
 } from "./request-log";
 import { RequestRecord } from "./request-record";
@@ -79,7 +81,7 @@ export class RunningRequest implements InFlightHandle {
   #account: Account | undefined;
   #isStopped = false;
   #hasEnded = false;
-  #served: ((usage: Partial<Usage>) => void) | undefined;
+  #lesson: Lesson | undefined;
   #children = 0;
 
   constructor(
@@ -184,20 +186,20 @@ export class RunningRequest implements InFlightHandle {
     if (event.type === "block-end" && event.signature) rememberMaker(this.#parts.affinity, event.signature, account);
   }
 
-  /** Registers what is done with the usage once a request was served to its end; its row is written then. */
-  onServed(work: (usage: Partial<Usage>) => void): void {
-    this.#served = work;
+  /** The usage of a request that is served to its end tells what the model counts of this prompt. */
+  setPrompt(prompt: RecordedPrompt | undefined, lesson: Lesson | undefined): void {
+    this.record.setPrompt(prompt);
+    this.#lesson = lesson;
   }
 
   /** The upstream is asked once more for the same reply: its usage no longer tells the size of the client's prompt. */
   askAgain(): void {
-    this.#served = undefined;
-    this.record.setPrompt(undefined);
+    this.setPrompt(undefined, undefined);
   }
 
   /** Another model is to serve the request. @returns As it is recorded, without parts of the request. */
   passOver(why: PassedOver): PassedOver {
-    this.#served = undefined;
+    this.#lesson = undefined;
     this.#account = undefined;
     return this.record.passOver(why);
   }
@@ -224,7 +226,7 @@ export class RunningRequest implements InFlightHandle {
     const fields = () => logFields(row);
     if (state.error) logger.warn(line, undefined, fields);
     else logger.info(line, fields);
-    if (status === 200 && !state.error) this.#served?.(state.usage);
+    if (status === 200 && !state.error) void this.#lesson?.(state.usage);
   }
 
   /** Writes the row of a request whose client hung up. */

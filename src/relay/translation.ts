@@ -1,6 +1,7 @@
 /** Request and reply go through the hub: the client and the upstream speak different dialects, or tools run in between. */
 import type { Scope } from "../app";
 import { type ClientSink, codecs, type TranslationOptions } from "../dialects/codecs";
+import type { ClientCodec } from "../dialects/codec";
 import { adapt } from "../dialects/hub/adapt";
 import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omitUndefined } from "../dialects/hub/json";
@@ -73,40 +74,47 @@ export function translation(
     const encoded = encode(exchange, target, options, next, true);
     return { body: await tools.send(encoded, stream), restore: encoded.restore };
   };
-  return { ...first, ...call, stream, reply: new LoopedReply(reply, { ...tools, plan, ask }, own) };
+  return { ...first, ...call, stream, reply: new LoopedReply(reply, { parts: tools.parts, plan, ask, whole: exchange.whole }, own) };
 }
 
-/** A reply of the upstream, as the client's dialect has it. */
+/** A reply of the upstream, as the client's dialect has it. It keeps nothing of the prompt. */
 class TranslatedReply implements UpstreamReply {
+  readonly codec: ClientCodec;
+  readonly running: RunningRequest;
+  /** What a reply repeats of the request. */
+  readonly #asked: Conversation;
   readonly #decoded: Stage<ReplyEvent, ReplyEvent>;
 
   /** @param restore Gives back the client's names. */
   constructor(
-    readonly exchange: Exchange,
+    exchange: Exchange,
     readonly target: TranslationTarget,
     readonly restore: Encoded["restore"],
     private readonly estimate: TranslationTools["estimate"],
   ) {
-    const { reshape } = exchange;
+    const { codec, reshape, running } = exchange;
+    const asked = exchange.decoded();
+    this.codec = codec;
+    this.running = running;
+    this.#asked = { ...asked, turns: asked.turns.filter(({ isInstructions }) => isInstructions) };
     this.#decoded = pipe(restore, reshape ? pipe(reshape, this.counted) : this.counted);
   }
 
   /** Adds each event to the record, and numbers that the upstream has not reported. */
-  readonly counted: Stage<ReplyEvent, ReplyEvent> = (next) => {
-    const { running, record } = this.exchange;
-    return recordedBy(running)(this.estimate ? withNumbers(record, () => this.#estimated())(next) : next);
-  };
+  readonly counted: Stage<ReplyEvent, ReplyEvent> = (next) =>
+    recordedBy(this.running)(
+      this.estimate ? withNumbers(this.running.record, () => this.#estimated())(next) : next,
+    );
 
   /** @throws BrokenReply */
   encodeFull(events: ReplyEvent[]): string {
-    const { codec, record } = this.exchange;
     const failure = events.find((event) => event.type === "error");
-    if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
-    return JSON.stringify(codec.encodeReply(events, this.exchange.decoded()));
+    if (failure) throw new BrokenReply(failure, this.running.record.earlyError === undefined);
+    return JSON.stringify(this.codec.encodeReply(events, this.#asked));
   }
 
   readonly clientStream = (out: Sink<SseFrame>): ClientSink<ReplyEvent> =>
-    this.exchange.codec.encodeStream(this.exchange.decoded(), () => this.#estimated())(out);
+    this.codec.encodeStream(this.#asked, () => this.#estimated())(out);
 
   /** The sink for an answer's bytes. @param events Where its events go. */
   bytesInto(
@@ -134,12 +142,12 @@ class TranslatedReply implements UpstreamReply {
 
   #estimated(): number | undefined {
     const tokens = this.estimate?.();
-    if (tokens !== undefined) this.exchange.record.setEstimate("estimatedInput", tokens);
+    if (tokens !== undefined) this.running.record.setEstimate("estimatedInput", tokens);
     return tokens;
   }
 }
 
-interface Loop {
+interface Loop extends Pick<Exchange, "whole"> {
   plan: ServerToolPlan;
   parts: Scope;
   /** Asks the upstream to go on. */
@@ -187,8 +195,8 @@ class LoopedReply implements UpstreamReply {
     read = (events: Sink<ReplyEvent>) => this.reply.bytesInto(first, events),
   ): Reading & { hasCalled: boolean } {
     const { reply } = this;
-    const { plan, parts, ask } = this.loop;
-    const { codec, running, whole } = reply.exchange;
+    const { plan, parts, ask, whole } = this.loop;
+    const { codec, running } = reply;
     const continueWith = async (conversation: Conversation, events: Sink<ReplyEvent>) => {
       running.askAgain();
       const { body, restore } = await ask(conversation);

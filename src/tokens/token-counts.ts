@@ -3,6 +3,7 @@
  * how its own tokenizer counts. All counting is done by the tokenizer's worker.
  */
 
+import { setImmediate } from "node:timers/promises";
 import type { Config } from "../config/schema";
 import type { Conversation } from "../dialects/hub/conversation";
 import type { Logger } from "../logger";
@@ -37,6 +38,9 @@ export interface Prompt {
   whole?: ReadText;
 }
 
+/** Learns from an exchange that was served. */
+export type Lesson = (usage: { input?: number }) => Promise<boolean>;
+
 interface TokenCountsOptions {
   config: () => Pick<Config, "tokenCalibration" | "tokenEstimateMultiplier">;
   tokenizer: Tokenizer;
@@ -51,6 +55,8 @@ interface TokenCountsOptions {
 
 /** Tokens of the smallest prompt that teaches: in a smaller one the framing weighs too much. */
 const smallestPrompt = 2_000;
+/** A token has hardly ever fewer bytes. */
+export const bytesPerToken = 2;
 /** Characters of the largest prompt that is counted only to learn. */
 const largestLength = 2_000_000;
 /** The share of images and documents above which a prompt teaches nothing of texts. */
@@ -96,23 +102,23 @@ export class TokenCounts {
    * @returns Reads what is known by now; undefined for a prompt that cannot be decoded.
    */
   beginCount(prompt: Prompt, model: string): () => number | undefined {
+    const known: { tokens?: number } = {};
+    void this.#countRoughly(prompt, model, known);
+    return tokensIn(known);
+  }
+
+  async #countRoughly(prompt: Prompt, model: string, known: { tokens?: number }): Promise<void> {
     const { tokenizer } = this.#options;
-    let tokens: number | undefined;
-    // The request is sent first.
-    setImmediate(() => {
-      const parts = partsOf(prompt);
-      if (parts === undefined) return;
-      // The vocabulary may still be loading when the reply begins, or the worker be busy.
-      tokens = this.#countOf(byLength(parts), model).tokens;
-      if (parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
-      countRoughly(parts, tokenizer).then(
-        (local) => {
-          tokens = this.#countOf(local, model).tokens;
-        },
-        () => {}, // Without a tokenizer the estimate by length is all there is.
-      );
-    });
-    return () => tokens;
+    const parts = await partsAfterSending(prompt);
+    if (parts === undefined) return;
+    // The vocabulary may still be loading when the reply begins, or the worker be busy.
+    known.tokens = this.#countOf(byLength(parts), model).tokens;
+    if (parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
+    try {
+      known.tokens = this.#countOf(await countRoughly(parts, tokenizer), model).tokens;
+    } catch {
+      // Without a tokenizer the estimate by length is all there is.
+    }
   }
 
   /** An estimate by the prompt's length alone; undefined if it cannot be decoded. */
@@ -122,34 +128,49 @@ export class TokenCounts {
   }
 
   /**
-   * Learns from one exchange, unless there was another one a moment ago.
-   * @param reported The input tokens that the upstream reported, if it did.
-   * @returns Resolves when that is done; whether anything was learnt.
+   * Counts a prompt to learn from it, unless there was another one a moment ago. It keeps nothing of the prompt.
+   * @param bytes The length of the request's body.
+   * @returns Learns from the input tokens that the upstream has reported. Resolves to whether anything was learnt.
    */
-  async learn(model: string, prompt: Prompt, reported: number | undefined): Promise<boolean> {
-    const { config, monotonic, now, tokenizer } = this.#options;
-    if (reported === undefined || !Number.isFinite(reported) || reported < smallestPrompt) return false;
-    if (!config().tokenCalibration || !this.#mayLearn(model)) return false;
-    const begunAt = monotonic();
-    this.#nextAt = begunAt + learnEvery;
-    const parts = partsOf(prompt);
-    if (parts === undefined || parts.length > largestLength || parts.media > reported * maxMediaShare) return false;
+  beginLesson(model: string, prompt: Prompt, bytes: number): Lesson | undefined {
+    const { config, monotonic } = this.#options;
+    if (bytes < smallestPrompt * bytesPerToken || !config().tokenCalibration || !this.#mayLearn(model)) return undefined;
+    this.#nextAt = monotonic() + learnEvery;
+    const counted = this.#countToLearn(prompt);
+    return async ({ input }) => this.#learn(model, await counted, input);
+  }
+
+  async #countToLearn(prompt: Prompt): Promise<(LocalCount & Pick<PromptParts, "media">) | undefined> {
+    const { monotonic, tokenizer } = this.#options;
     this.#isLearning = true;
+    const parts = await partsAfterSending(prompt);
+    const begunAt = monotonic();
     try {
-      const local = await countLocally(parts, tokenizer);
-      const before = this.#factors.get(model) ?? newFactor(config().tokenEstimateMultiplier);
-      const factor = learnFactor(before, local, reported, Math.round(now()));
-      if (!factor) return false;
-      this.#factors.set(model, factor);
-      this.#refreshedAt.set(model, monotonic());
-      this.#file.changed();
-      return true;
+      if (parts === undefined || parts.length > largestLength) return undefined;
+      return { ...(await countLocally(parts, tokenizer)), media: parts.media };
     } catch {
-      return false; // The tokenizer was closed, or could not be run: another exchange will teach as much.
+      return undefined; // The tokenizer was closed, or could not be run: another exchange will teach as much.
     } finally {
       this.#isLearning = false;
       this.#nextAt = Math.max(this.#nextAt, monotonic() + restShare * (monotonic() - begunAt));
     }
+  }
+
+  #learn(
+    model: string,
+    local: (LocalCount & Pick<PromptParts, "media">) | undefined,
+    reported: number | undefined,
+  ): boolean {
+    const { config, monotonic, now } = this.#options;
+    if (reported === undefined || !Number.isFinite(reported) || reported < smallestPrompt) return false;
+    if (local === undefined || local.media > reported * maxMediaShare) return false;
+    const before = this.#factors.get(model) ?? newFactor(config().tokenEstimateMultiplier);
+    const factor = learnFactor(before, local, reported, Math.round(now()));
+    if (!factor) return false;
+    this.#factors.set(model, factor);
+    this.#refreshedAt.set(model, monotonic());
+    this.#file.changed();
+    return true;
   }
 
   /** What was learnt of a model, and whether it is used already. */
@@ -186,6 +207,14 @@ export class TokenCounts {
     const isKnown = (this.#factors.get(model)?.exchanges ?? 0) >= enoughExchanges;
     return !isKnown || at >= (this.#refreshedAt.get(model) ?? Number.NEGATIVE_INFINITY) + refreshEvery;
   }
+}
+
+const tokensIn = (known: { tokens?: number }) => () => known.tokens;
+
+/** The request is sent first. */
+async function partsAfterSending(prompt: Prompt): Promise<PromptParts | undefined> {
+  await setImmediate();
+  return partsOf(prompt);
 }
 
 function partsOf({ conversation, whole }: Prompt): PromptParts | undefined {

@@ -37,9 +37,11 @@ export interface CachedTurn {
   written: number;
   /** Part of `written` that the cache keeps for an hour. */
   writtenHour: number;
-  /** A part of the prompt's beginning, as one number. */
-  hash(part: keyof PromptHead): number | bigint;
+  head: HeadHashes;
 }
+
+/** The parts of the prompt's beginning, each as one number. */
+export type HeadHashes = Readonly<Record<keyof PromptHead, number | bigint>>;
 
 export interface JudgedMiss {
   reason: CacheMiss;
@@ -53,7 +55,7 @@ export interface CacheWatch {
 }
 
 /** Tokens: upstreams do not cache shorter prompts. */
-const leastTokens = 1024;
+export const leastTokens = 1024;
 /** How long upstreams keep a prompt after its last use, as it was written, ms. */
 export const lifetimes = { usual: 5 * 60_000, hour: hourMs };
 /** Of the prompt before: when less of it was read, the prompt was not found. */
@@ -66,8 +68,7 @@ interface Prompt {
   lifetime: keyof typeof lifetimes;
   endedAtMs: number;
   input: number;
-  tools: number | bigint;
-  system: number | bigint;
+  head: HeadHashes;
 }
 
 /** @param now Wall clock, ms. */
@@ -77,17 +78,16 @@ export function openCacheWatch(now: () => number): CacheWatch {
   return {
     judge(turn) {
       if (turn.input < leastTokens) return null;
-      const name = `${turn.client} ${turn.hash("first")}`;
+      const name = `${turn.client} ${turn.head.first}`;
       const prompts = conversations.get(name) ?? new BoundedMap<string, Prompt>(maxModels);
       conversations.set(name, prompts);
       const before = prompts.get(turn.model);
       const isFound = turn.cached >= leastShare * Math.min(turn.input, before?.input ?? turn.input);
-      // What was found is as it was, so its hashes need not be made again.
-      const known = isFound && before ? before : { tools: turn.hash("tools"), system: turn.hash("system") };
       // What was written for an hour is kept for another one whenever it is read.
       const lifetime: Prompt["lifetime"] =
         turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
-      const prompt: Prompt = { ...known, lifetime, account: turn.account, endedAtMs: now(), input: turn.input };
+      const { account, head, input } = turn;
+      const prompt: Prompt = { head, lifetime, account, endedAtMs: now(), input };
       const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
       const reason = isFound ? null : before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts);
       prompts.set(turn.model, prompt);
@@ -99,8 +99,8 @@ export function openCacheWatch(now: () => number): CacheWatch {
 /** Another lifetime would have kept what `expired`, and none keeps what `expired_long`. */
 function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt, idleMs: number): CacheMiss {
   if (before.account !== prompt.account) return "account";
-  if (before.tools !== prompt.tools) return "tools";
-  if (before.system !== prompt.system) return "system";
+  if (before.head.tools !== prompt.head.tools) return "tools";
+  if (before.head.system !== prompt.head.system) return "system";
   if (idleMs > lifetimes.hour) return "expired_long";
   if (idleMs > lifetimes[before.lifetime]) return "expired";
   if (turn.input < before.input) return "shortened";
@@ -110,6 +110,6 @@ function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt, idleMs: numb
 
 /** The first prompt for a model misses nothing, unless another model has had the same one. */
 function reasonOfFirst(prompt: Prompt, prompts: ReadonlyMap<string, Prompt>): CacheMiss | null {
-  const isSame = (other: Prompt) => other.system === prompt.system && other.tools === prompt.tools;
+  const isSame = ({ head }: Prompt) => head.system === prompt.head.system && head.tools === prompt.head.tools;
   return [...prompts.values()].some(isSame) ? "model" : null;
 }

@@ -144,23 +144,22 @@ describe("what teaches nothing", () => {
     const { tokenCounts } = taught.proxy.app;
     const { codecs } = await import("../../src/dialects/codecs");
     const conversation = codecs.messages.decodeRequest(ask(model, 1));
+    const learn = (asked: typeof conversation, input: number | undefined) =>
+      tokenCounts.beginLesson(model, { conversation: () => asked }, 100_000)?.({ input });
     for (const reported of [undefined, 0, -4_000, Number.NaN, Number.POSITIVE_INFINITY, 1_999, 200_000]) {
       taught.later();
-      expect([reported, await tokenCounts.learn(model, { conversation: () => conversation }, reported)]).toEqual([
-        reported,
-        false,
-      ]);
+      expect([reported, await learn(conversation, reported)]).toEqual([reported, false]);
     }
     const picture = { type: "image", source: { type: "url", url: "https://images.example/a.png" } };
     const pictures = codecs.messages.decodeRequest(
       ask(model, 1, { messages: [{ role: "user", content: [picture, picture, picture, picture] }] }),
     );
     taught.later();
-    expect(await tokenCounts.learn(model, { conversation: () => pictures }, 9_000)).toBe(false);
+    expect(await learn(pictures, 9_000)).toBe(false);
     expect(known()).toBeUndefined();
     taught.later();
-    expect(await tokenCounts.learn(model, { conversation: () => conversation }, 6_000)).toBe(true);
-    expect(await tokenCounts.learn(model, { conversation: () => conversation }, 6_000)).toBe(false);
+    expect(await learn(conversation, 6_000)).toBe(true);
+    expect(await learn(conversation, 6_000)).toBeUndefined();
   });
 
   test("an answer that fails, or that the config forbids to learn from", async () => {
