@@ -3,18 +3,14 @@
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 import type { Scope } from "../app";
-import { type Awaitable, whenKnown } from "../awaitable";
 import type { Exchange } from "./exchange";
 import type { Outgoing } from "./upstream-call";
 
 export type Affinity = Pick<Outgoing, "preferredAccount" | "session">;
 
-export function affinityOf({ accounts, affinity, config }: Scope, exchange: Exchange): Awaitable<Affinity> {
+export async function affinityOf({ accounts, affinity, config }: Scope, exchange: Exchange): Promise<Affinity> {
   const session = config.current.accountAffinity ? exchange.session : undefined;
-  return whenKnown(affinity.accountFor(keysOf(exchange, session), accounts), (preferredAccount) => ({
-    preferredAccount,
-    session,
-  }));
+  return { preferredAccount: await affinity.accountFor(keysOf(exchange, session), accounts), session };
 }
 
 function* keysOf(exchange: Exchange, session: string | undefined): Generator<string> {

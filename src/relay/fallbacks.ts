@@ -3,7 +3,6 @@
  * nothing of an answer exists, each model once, and never after GitHub has blocked an account.
  */
 import type { Scope } from "../app";
-import { type Awaitable, orElse, whenKnown } from "../awaitable";
 import { asProxyError, ProxyError } from "../errors";
 import { isEmpty } from "../json";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
@@ -27,14 +26,14 @@ const maxAsked = 3;
  * @param serve Serves the request with a model, in place of the first one if that is another.
  * @throws ProxyError The first model's, which says why no other one could serve.
  */
-export const withFallbacks = (parts: Scope, exchange: Exchange, serve: Serve): Awaitable<Response> =>
-  whenKnown(firstTarget(parts, exchange), (found) => {
-    const { first } = found;
-    const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[exchange.incoming.model];
-    return first && names === undefined ? serve(first, first) : serveByChain(parts, exchange, serve, found, names);
-  });
+export async function withFallbacks(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
+  const found = await firstTarget(parts, exchange);
+  const { first } = found;
+  const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[exchange.incoming.model];
+  return first && names === undefined ? serve(first, first) : serveByChain(parts, exchange, serve, found, names);
+}
 
-type Serve = (target: ChatTarget, first: ChatTarget | undefined) => Awaitable<Response>;
+type Serve = (target: ChatTarget, first: ChatTarget | undefined) => Promise<Response>;
 
 /** @throws As {@link withFallbacks}. */
 async function serveByChain(
@@ -91,15 +90,15 @@ async function serveByChain(
 type First = { first: ChatTarget; failure?: undefined } | { first?: undefined; failure: ProxyError };
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
-const firstTarget = (parts: Scope, { dialect, key, incoming, record }: Exchange): Awaitable<First> =>
-  orElse<First>(
-    () => whenKnown(chooseTarget(parts, incoming.model, dialect, key), (first) => ({ first })),
-    (thrown) => {
-      const hasChain = Object.hasOwn(parts.config.current.fallbacks, incoming.model);
-      if (!hasChain || !(thrown instanceof ProxyError) || !mayFallBackAfter(parts, thrown, record)) throw thrown;
-      return { failure: thrown };
-    },
-  );
+async function firstTarget(parts: Scope, { dialect, key, incoming, record }: Exchange): Promise<First> {
+  try {
+    return { first: await chooseTarget(parts, incoming.model, dialect, key) };
+  } catch (thrown) {
+    const hasChain = Object.hasOwn(parts.config.current.fallbacks, incoming.model);
+    if (!hasChain || !(thrown instanceof ProxyError) || !mayFallBackAfter(parts, thrown, record)) throw thrown;
+    return { failure: thrown };
+  }
+}
 
 /** The names in the chain of a model, under whichever of its names the config has it. */
 function chainOf({ config, catalogue }: Scope, { model, provider }: ChatTarget): readonly string[] | undefined {

@@ -1,6 +1,5 @@
 /** The model that a client names: one of GitHub Copilot's, or one of a provider. */
 import type { Scope } from "../app";
-import { type Awaitable, orElse, whenKnown } from "../awaitable";
 import { idFromClaudeCode } from "../clients/claude-code-names";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
@@ -38,7 +37,7 @@ const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = {
 };
 
 /** A client may name any model of a provider, because the list of a provider may be incomplete. @throws ProxyError as {@link findModel}. */
-export function findNamedModel(parts: NamedModelParts, asked: AskedModel): Awaitable<NamedModel> {
+export async function findNamedModel(parts: NamedModelParts, asked: AskedModel): Promise<NamedModel> {
   const { client, key } = asked;
   const name = client === "messages" ? idFromClaudeCode(asked.name) : asked.name;
   const { catalogue, config, providerModels } = parts;
@@ -54,30 +53,24 @@ export function findNamedModel(parts: NamedModelParts, asked: AskedModel): Await
   if (named) return named;
   const aliases = [key?.modelAliases ?? {}, config.current.modelAliases];
   const alias = aliasOf(name, ...aliases);
-  const aliased = alias === undefined ? undefined : isAutoName(alias) ? autoNamed(parts) : providerModels.find(alias);
-  if (aliased) return whenKnown(present ?? listOrNothing(parts), (models) => listed(models, name) ?? aliased);
+  const aliased =
+    alias === undefined ? undefined : isAutoName(alias) ? await autoNamed(parts) : providerModels.find(alias);
+  if (aliased) return listed(present ?? (await listOrNothing(parts)), name) ?? aliased;
   const findIn = (list: readonly Model[]): NamedModel => {
     const model = findModel(name, list, ...aliases, vendorAliases[client]?.(name, list) ?? {});
     return { model, upstreamModel: model };
   };
-  return whenKnown(present ?? catalogue.models(), (models) => foundOrLater(findIn, models, catalogue));
+  const models = present ?? (await catalogue.models());
+  try {
+    return findIn(models);
+  } catch (thrown) {
+    // A list may lack a model that the next one has, so a missing name is looked for in one more.
+    const isMissing = thrown instanceof ProxyError && thrown.kind === "not_found";
+    const later = isMissing ? await catalogue.modelsForMissing() : undefined;
+    if (!later) throw thrown;
+    return findIn(later);
+  }
 }
-
-/** A list may lack a model that the next one has, so a missing name is looked for in one more. */
-const foundOrLater = (
-  findIn: (list: readonly Model[]) => NamedModel,
-  models: readonly Model[],
-  catalogue: NamedModelParts["catalogue"],
-): Awaitable<NamedModel> =>
-  orElse(
-    () => findIn(models),
-    async (thrown) => {
-      const isMissing = thrown instanceof ProxyError && thrown.kind === "not_found";
-      const later = isMissing ? await catalogue.modelsForMissing() : undefined;
-      if (!later) throw thrown;
-      return findIn(later);
-    },
-  );
 
 function listed(models: readonly Model[], name: string): NamedModel | undefined {
   const model = findListed(name, models);
@@ -85,11 +78,11 @@ function listed(models: readonly Model[], name: string): NamedModel | undefined 
 }
 
 /** `auto` may be asked for also where no list shows that it is offered. */
-export const autoNamed = ({ catalogue }: NamedModelParts): Awaitable<NamedModel> =>
-  whenKnown(catalogue.presentModels() ?? catalogue.models(), (models) => {
-    const model = findListed(autoId, models) ?? autoModel(models);
-    return { model, upstreamModel: model };
-  });
+export async function autoNamed({ catalogue }: NamedModelParts): Promise<NamedModel> {
+  const models = catalogue.presentModels() ?? (await catalogue.models());
+  const model = findListed(autoId, models) ?? autoModel(models);
+  return { model, upstreamModel: model };
+}
 
 /** The accounts' models; none while no account can list them, when providers still serve. */
 export async function listOrNothing({ catalogue }: NamedModelParts): Promise<Model[]> {

@@ -1,6 +1,5 @@
 /** Refuses a prompt that is longer than the owner wants to pay for, in words that make clients compact the conversation. */
 import type { Scope } from "../app";
-import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
 import { bytesPerToken, type Prompt, type TokenCount } from "../tokens/token-counts";
@@ -36,13 +35,10 @@ export async function countIfLong(
  * work, while a prompt that is a little too long costs a little more, and the client sees that in the usage.
  * @throws ProxyError `invalid_request` with the code `context_length_exceeded`.
  */
-export function checkPromptLimit(parts: Scope, prompt: Prompt, model: Model, bytes: number): Awaitable<void> {
+export async function checkPromptLimit(parts: Scope, prompt: Prompt, model: Model, bytes: number): Promise<void> {
   const limit = promptLimitOf(model, parts.config.current);
-  if (limit !== undefined && bytes >= limit * bytesPerToken)
-    return countIfLong(parts, prompt, model, bytes, limit).then((count) => requireAtMost(limit, count));
-}
-
-function requireAtMost(limit: number, count: TokenCount | undefined): void {
+  if (limit === undefined) return;
+  const count = await countIfLong(parts, prompt, model, bytes, limit);
   if (count === undefined || count.atLeast <= limit) return;
   const message = `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${Math.max(count.tokens, limit + 1)} tokens. Please reduce the length of the messages. (dragoman's limit: maxPromptTokens)`;
   throw new ProxyError("invalid_request", message, { code: "context_length_exceeded" });

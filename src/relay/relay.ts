@@ -1,7 +1,6 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 
 import { callLimits, type Scope } from "../app";
-import type { Awaitable } from "../awaitable";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
@@ -117,24 +116,26 @@ export async function relayToProvider(
  * The answer of this model, or of the one that Auto chooses.
  * @param first The model in whose place it serves.
  */
-function byModelOrAuto(
+async function byModelOrAuto(
   parts: Scope,
   exchange: Exchange,
   target: ChatTarget,
   first: ChatTarget | undefined,
-): Awaitable<Response> {
+): Promise<Response> {
   requireFurtherModels(exchange.key, target.provider, exchange.incoming.body);
   const answerBy = (chosen: ChatTarget) =>
     exchange.reshape ? compact(parts, exchange, chosen) : serve(parts, exchange, chosen);
   // A request that asks for nothing needs no choice.
   const isAuto = isAutoTarget(target) && !asksNothing(exchange, target, true);
   if (isAuto) return serveByAuto(parts, exchange, first === target ? undefined : first, answerBy);
-  return answerBy(target).catch((thrown: unknown) => {
+  try {
+    return await answerBy(target);
+  } catch (thrown) {
     const isAutoOnly = thrown instanceof ProxyError && thrown.details.code === autoOnlyCode;
     if (!parts.config.current.autoWhenOnly || !isAutoOnly) throw thrown;
     exchange.running.passOver({ model: target.model.id, status: thrown.status, why: thrown.kept });
     return serveByAuto(parts, exchange, undefined, answerBy);
-  });
+  }
 }
 
 /**

@@ -2,7 +2,6 @@
 
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { Scope } from "../app";
-import { type Awaitable, orElse, whenKnown } from "../awaitable";
 import { codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
@@ -99,15 +98,13 @@ export function needsStream({ maxTokens }: Conversation, { model, dialect }: Tar
 }
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation; `permission` if the key may not use it. */
-export const chooseTarget = (
+export async function chooseTarget(
   parts: Scope,
   name: string,
   client: ClientDialect,
   key: ClientKey | undefined,
-): Awaitable<ChatTarget> =>
-  whenKnown(findChatModel(parts, { name, client, key }), (named) => chatTarget(named, client));
-
-function chatTarget({ model, upstreamModel, provider }: NamedModel, client: ClientDialect): ChatTarget {
+): Promise<ChatTarget> {
+  const { model, upstreamModel, provider } = await findChatModel(parts, { name, client, key });
   const dialect = preferredDialect(client, model);
   if (!dialect)
     throw new ProxyError(
@@ -140,24 +137,20 @@ export async function chooseEmbeddingsTarget(
  * Accounts may have nothing but Auto. Other names then mean `auto` if the owner wants that; else the error says so.
  * @throws ProxyError `not_found`, `permission`.
  */
-function findChatModel(parts: Scope, asked: AskedModel & { key?: ClientKey }): Awaitable<NamedModel> {
+async function findChatModel(parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
   const { autoWhenOnly } = parts.config.current;
-  const listing = autoWhenOnly && !parts.catalogue.presentModels() ? listOrNothing(parts) : undefined;
-  return whenKnown(listing, () => {
-    if (!autoWhenOnly || !haveOnlyAuto(parts) || isOfProvider(parts, asked)) return findUsableOrAuto(parts, asked);
+  if (autoWhenOnly && !parts.catalogue.presentModels()) await listOrNothing(parts);
+  if (autoWhenOnly && haveOnlyAuto(parts) && !isOfProvider(parts, asked)) {
     requireUnrevoked(asked.key);
     return autoNamed(parts);
-  });
+  }
+  try {
+    return await findUsable(parts, asked);
+  } catch (thrown) {
+    const isUnknown = thrown instanceof ProxyError && thrown.details.code === "model_not_found";
+    throw isUnknown && haveOnlyAuto(parts) ? autoOnlyError(asked.name) : thrown;
+  }
 }
-
-const findUsableOrAuto = (parts: Scope, asked: AskedModel & { key?: ClientKey }): Awaitable<NamedModel> =>
-  orElse(
-    () => findUsable(parts, asked),
-    (thrown) => {
-      const isUnknown = thrown instanceof ProxyError && thrown.details.code === "model_not_found";
-      throw isUnknown && haveOnlyAuto(parts) ? autoOnlyError(asked.name) : thrown;
-    },
-  );
 
 function isOfProvider({ config, providerModels }: Scope, { name, key }: AskedModel): boolean {
   const alias = aliasOf(name, key?.modelAliases ?? {}, config.current.modelAliases);
@@ -171,14 +164,12 @@ export function haveOnlyAuto({ accounts, catalogue }: Pick<Scope, "accounts" | "
 }
 
 /** @throws ProxyError `not_found`, `permission`. */
-const findUsable = (parts: Scope, asked: AskedModel & { key?: ClientKey }): Awaitable<NamedModel> =>
-  whenKnown(findNamedModel(parts, asked), (named) => usable(named, asked.key));
-
-function usable(named: NamedModel, key: ClientKey | undefined): NamedModel {
+async function findUsable(parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
+  const named = await findNamedModel(parts, asked);
   const { model } = named;
   // With `auto`, the model that is chosen has to be one that the key may use.
-  if (isAutoTarget(named)) requireUnrevoked(key);
-  else requireModel(key, model.id);
+  if (isAutoTarget(named)) requireUnrevoked(asked.key);
+  else requireModel(asked.key, model.id);
   if (!model.enabled)
     throw new ProxyError(
       "not_found",

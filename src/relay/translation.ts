@@ -1,7 +1,7 @@
 /** Request and reply go through the hub: the client and the upstream speak different dialects, or tools run in between. */
 import type { Scope } from "../app";
-import { type ClientSink, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientCodec } from "../dialects/codec";
+import { type ClientSink, codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omitUndefined } from "../dialects/hub/json";
@@ -74,7 +74,12 @@ export function translation(
     const encoded = encode(exchange, target, options, next, true);
     return { body: await tools.send(encoded, stream), restore: encoded.restore };
   };
-  return { ...first, ...call, stream, reply: new LoopedReply(reply, { parts: tools.parts, plan, ask, whole: exchange.whole }, own) };
+  return {
+    ...first,
+    ...call,
+    stream,
+    reply: new LoopedReply(reply, { parts: tools.parts, plan, ask, whole: exchange.whole }, own),
+  };
 }
 
 /** A reply of the upstream, as the client's dialect has it. It keeps nothing of the prompt. */
@@ -102,9 +107,7 @@ class TranslatedReply implements UpstreamReply {
 
   /** Adds each event to the record, and numbers that the upstream has not reported. */
   readonly counted: Stage<ReplyEvent, ReplyEvent> = (next) =>
-    recordedBy(this.running)(
-      this.estimate ? withNumbers(this.running.record, () => this.#estimated())(next) : next,
-    );
+    recordedBy(this.running)(this.estimate ? withNumbers(this.running.record, () => this.#estimated())(next) : next);
 
   /** @throws BrokenReply */
   encodeFull(events: ReplyEvent[]): string {

@@ -2,7 +2,6 @@
 
 import type { Waiter } from "../accounts/waiting-room";
 import type { Scope } from "../app";
-import { type Awaitable, orElse } from "../awaitable";
 import { countsOnlyEvents } from "../clients/agent-names";
 import type { Conversation } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
@@ -18,18 +17,20 @@ const longestWithoutStream = 240_000;
  * The answer of `serve`, which is asked again after each limit that the request may wait for.
  * @throws ProxyError What `serve` threw last; that of a server that stops.
  */
-export function orWait(parts: Scope, exchange: Exchange, serve: () => Awaitable<Response>): Awaitable<Response> {
+export async function orWait(parts: Scope, exchange: Exchange, serve: () => Promise<Response>): Promise<Response> {
   const since = parts.now();
   const holdFor = ({ error, untilReady }: Limit) =>
     hold(parts, exchange, { line: lineOf(exchange), since, error, untilReady, serve });
   const last = canWaitForAccounts(parts, exchange) ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
   // Requests that wait already go first.
   if (last) return holdFor(last);
-  return orElse(serve, (thrown) => {
+  try {
+    return await serve();
+  } catch (thrown) {
     const limit = limitOf(parts, exchange, since, thrown);
     if (!limit) throw thrown;
     return holdFor(limit);
-  });
+  }
 }
 
 const lineOf = ({ running, incoming }: Exchange): string => `${running.member ?? ""} ${incoming.model}`;
@@ -62,7 +63,7 @@ interface Holding extends Limit {
   line: string;
   /** Timestamp, ms: when the request came. */
   since: number;
-  serve(): Awaitable<Response>;
+  serve(): Promise<Response>;
 }
 
 /** The answer when it is there; a stream begins with keep-alives before that. */

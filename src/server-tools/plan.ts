@@ -1,5 +1,4 @@
 /** Plans the tools that dragoman runs for a request: which functions the model gets, and which tools wait. */
-import type { Awaitable } from "../awaitable";
 import { codecs } from "../dialects/codecs";
 import type { Changes } from "../dialects/hub/changes";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
@@ -23,11 +22,11 @@ export interface PlannedRequest {
 export type ServerToolPlan = OfferedTools & Pick<Changes, "fixups">;
 
 /** Undefined if the client's tools stay as they are. */
-export function planTools(
+export async function planTools(
   parts: ToolParts,
   { body, conversation, dialect }: PlannedRequest,
   target: ToolTarget,
-): Awaitable<ServerToolPlan | undefined> {
+): Promise<ServerToolPlan | undefined> {
   const translated = mayOffer(dialect, body, target) ? conversation() : undefined;
   return translated && planServerTools(parts, translated, dialect, target);
 }

@@ -134,7 +134,8 @@ export class TokenCounts {
    */
   beginLesson(model: string, prompt: Prompt, bytes: number): Lesson | undefined {
     const { config, monotonic } = this.#options;
-    if (bytes < smallestPrompt * bytesPerToken || !config().tokenCalibration || !this.#mayLearn(model)) return undefined;
+    if (bytes < smallestPrompt * bytesPerToken || !config().tokenCalibration || !this.#mayLearn(model))
+      return undefined;
     this.#nextAt = monotonic() + learnEvery;
     const counted = this.#countToLearn(prompt);
     return async ({ input }) => this.#learn(model, await counted, input);
