@@ -606,6 +606,7 @@ describe("the way back", () => {
       for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) {
         const { code, stdout, stderr } = await own.connect("gemini-cli", "--write", "--model", model);
         expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining(key)]);
+        expect(stderr.split("`dragoman connect gemini-cli --undo`")).toHaveLength(2);
       }
       expect(own.status("gemini-cli")).toBe("here");
       expect(text(variables)).toContain(`GOOGLE_GEMINI_BASE_URL=${url}`);

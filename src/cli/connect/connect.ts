@@ -251,6 +251,7 @@ async function write({ client: id, environment }: ConnectOptions, { setup, serve
     unused.map((file) => placeOf(id, file, environment)),
     false,
   );
+  const undone: string[] = [];
   for (const { edits, ...file } of files.filter((file) => !unused.includes(file))) {
     const written = await writeSettings(placeOf(id, file, environment), { edits });
     const { before, after, kept } = written;
@@ -262,9 +263,9 @@ async function write({ client: id, environment }: ConnectOptions, { setup, serve
         say(`Created the client key \`${choice.created}\`, named after the client, and wrote it to ${path}.`);
       sayIfOpen(written);
     }
-    const kind = before === "" ? "removes the file again" : "restores the file as it was before";
-    if (kept) say(`\`dragoman connect ${id} --undo\` ${kind}.`);
+    if (kept) undone.push(before === "" ? `removes ${path} again` : `restores ${path} as it was before`);
   }
+  if (undone.length > 0) say(`\`dragoman connect ${id} --undo\` ${undone.join(" and ")}.`);
 }
 
 /** After the file is written: conflicting settings, what the file cannot contain, and what to run. */
