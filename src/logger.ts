@@ -29,6 +29,13 @@ export interface Logger {
 /** @param isUrgent The line is an error or a warning, and is written at once. */
 type WriteLine = (line: string, isUrgent: boolean) => void;
 
+/** Writes nothing: whoever has it reports what goes wrong in another way. */
+export const quietLogger = (): Logger =>
+  createLogger(
+    () => "error",
+    () => {},
+  );
+
 /** @param level Read for each line, so that a change of the config takes effect at once. */
 export function createLogger(level: () => Level, write: WriteLine = gatherLine, format: LogFormat = "text"): Logger {
   const secrets = new Set<string>();

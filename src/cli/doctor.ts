@@ -1,10 +1,11 @@
 /** `dragoman doctor`: runs every check, changes nothing, and says how to fix what failed. */
 import { type Environment, homeFolder } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
+import { parseConfig } from "../config/schema";
 import { secretsIn } from "../config/secrets";
 import { asProxyError } from "../errors";
 import { duration, plural } from "../format";
-import { createLogger, type Logger } from "../logger";
+import { type Logger, quietLogger } from "../logger";
 import { withTimeLimit } from "../net/time-limit";
 import { checkAccess } from "./checks/access";
 import { checkAccounts } from "./checks/accounts";
@@ -67,9 +68,11 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const { version, environment, port, json, deep, yes, budget, report, client } = options;
   const { enterpriseHost } = environment;
   const most = budgetFrom(budget);
-  const logger = quietLogger(environment);
+  const logger = loggerFor(environment);
   const home = homeFolder();
-  const context: CheckContext = { version, environment, env: process.env, home, port, enterpriseHost, logger };
+  const read = readConfig(environment);
+  for (const secret of secretsIn(read.stored)) logger.conceal(secret);
+  const context = { version, environment, env: process.env, home, port, enterpriseHost, logger, ...read };
   const redact = redaction(home, logger);
   const platform = `${process.platform} ${process.arch}, Bun ${Bun.version}`;
   const began = performance.now();
@@ -159,20 +162,21 @@ function summaryOf(findings: Finding[]): string {
   return `${parts.join(", ")}.`.replace(/^n/, "N");
 }
 
-/** Logs nothing, and knows every secret that must be concealed. */
-function quietLogger(environment: Environment): Logger {
-  const { clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, configFile } = environment;
-  const logger = createLogger(
-    () => "error",
-    () => {},
-  );
+/** Nothing if the file cannot be read: `checkConfig` says why. */
+function readConfig({ configFile }: Environment): Pick<CheckContext, "stored" | "config"> {
+  try {
+    return lookAtConfig(configFile) ?? { stored: undefined, config: parseConfig({}) };
+  } catch {
+    return { stored: undefined, config: undefined };
+  }
+}
+
+/** Knows the secrets of the environment, which must be concealed. */
+function loggerFor(environment: Environment): Logger {
+  const { clientKey, adminToken, metricsToken, anthropicApiKey, githubToken } = environment;
+  const logger = quietLogger();
   for (const secret of [clientKey, adminToken, metricsToken, anthropicApiKey, githubToken])
     if (secret) logger.conceal(secret);
-  try {
-    for (const secret of secretsIn(lookAtConfig(configFile)?.stored)) logger.conceal(secret);
-  } catch {
-    // checkConfig says why the config cannot be read
-  }
   return logger;
 }
 

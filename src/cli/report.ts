@@ -2,7 +2,6 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
-import { lookAtConfig } from "../config/read-config";
 import { asProxyError, codeOf } from "../errors";
 import { utcDay } from "../format";
 import { isObject } from "../json";
@@ -91,14 +90,13 @@ async function newInUpstream({ environment }: CheckContext): Promise<string> {
 const driftRow = ({ kind, name, where, count }: DriftItem) => [kind, `\`${name}\``, where, String(count)];
 
 /** Never a value, and no name that the owner has chosen. */
-function configKeys({ environment }: CheckContext): string {
-  try {
-    const stored: unknown = lookAtConfig(environment.configFile)?.stored;
-    const names = isObject(stored) ? Object.keys(stored) : [];
-    return names.length === 0 ? "None." : names.map((name) => `\`${name}\``).join(", ");
-  } catch {
-    return "The config file cannot be read.";
-  }
+function configKeys({ config, stored = {} }: CheckContext): string {
+  if (!config) return "The config file cannot be read.";
+  return (
+    Object.keys(stored)
+      .map((name) => `\`${name}\``)
+      .join(", ") || "None."
+  );
 }
 
 const markdownTable = (head: string[], rows: string[][]): string =>

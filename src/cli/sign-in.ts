@@ -9,7 +9,7 @@ import { accountUsageItem } from "../api/usage";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { unitNames } from "../format";
-import { createLogger } from "../logger";
+import { quietLogger } from "../logger";
 import { copyToClipboard } from "./clipboard";
 import { remainingInWords, resetInWords } from "./format-usage";
 import { openBrowser } from "./open-browser";
@@ -71,10 +71,7 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
 /** Whether the account can use Copilot, and its remaining quota, in one sentence. */
 async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions) {
   // The sentence reports errors, so the log must not repeat them.
-  const logger = createLogger(
-    () => "error",
-    () => {},
-  );
+  const logger = quietLogger();
   const account = new Account(saved, { hosts, version, logger });
   try {
     await account.session();

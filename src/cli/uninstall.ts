@@ -11,8 +11,7 @@ import { undoFiles } from "./connect/undo";
 import { type Installation, type InstallationKind, installationOf } from "./installation";
 import { recordedIn } from "./running-server";
 import { serviceFiles, serviceUninstall } from "./service/service";
-import { atTerminal, confirm, interrupted, say, shortened } from "./terminal";
-import { UsageError } from "./usage-error";
+import { agreedTo, say, shortened } from "./terminal";
 
 interface UninstallOptions {
   environment: Environment;
@@ -50,7 +49,7 @@ export async function uninstall(options: UninstallOptions): Promise<number> {
     purge,
     home: environment.home,
   });
-  if (!yes && !(await agreed())) {
+  if (!yes && !(await agreedTo("Uninstall dragoman?", false))) {
     say("Nothing was removed.");
     return 1;
   }
@@ -90,11 +89,6 @@ function sayPlan({ service, settings, program, purge, home }: Plan): void {
   ];
   if (removed.length > 0) say("This removes:", ...removed.map((line) => `  ${line}`));
   say("This stays:", ...kept.map((line) => `  ${line}`), "");
-}
-
-async function agreed(): Promise<boolean> {
-  if (!atTerminal()) throw new UsageError("Nobody can be asked here. Add --yes to agree in advance.");
-  return confirm("Uninstall dragoman?", false, interrupted());
 }
 
 /** @throws ProxyError: the server would go on with what is removed here */

@@ -9,7 +9,7 @@ import { accountUsageItem, iso, type UsageItem } from "../api/usage";
 import { lineFields, usageLine } from "../api/usage-line";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
-import { createLogger } from "../logger";
+import { quietLogger } from "../logger";
 import { usageLines } from "./format-usage";
 import { ask, askAsOwner, demoNotice, demoOf, itemsOf, type RunningServer, readAs, serverOf } from "./running-server";
 import { interrupted, print, printJson, say, withProgress } from "./terminal";
@@ -74,10 +74,7 @@ export async function askGithub(
 ): Promise<Report> {
   const { environment, version } = options;
   // Failures are part of the report.
-  const logger = createLogger(
-    () => "error",
-    () => {},
-  );
+  const logger = quietLogger();
   const waking = (host?: string) => ({ hosts: hostsFor(host, environment), version, logger });
   const saved = await withStores(environment, async ({ accounts }) => accounts.load());
   const accounts: Account[] = saved.map((each) => new Account(each, waking(each.host)));

@@ -1,6 +1,5 @@
 /** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
 import { z } from "zod";
-import { lookAtConfig } from "../../config/read-config";
 import { clientKeysOf } from "../../keys/client-keys";
 import { lookAt, recordedIn } from "../running-server";
 import { about, type CheckContext, type Finding } from "./check";
@@ -10,13 +9,12 @@ const access = about("access");
 const behindProxy =
   "A reverse proxy or tunnel on this machine (nginx, Caddy, cloudflared, ssh -R) makes remote callers look local. Before you use one, set auth.apiKeys and ADMIN_TOKEN, start with --admin-auth=always, and let it forward the Host header.";
 
-export async function checkAccess({ environment }: CheckContext): Promise<Finding[]> {
-  const keys = countKeys(environment);
-  // The check of the config reports why it cannot be read.
-  if (keys === undefined) return [];
+export async function checkAccess({ environment, config }: CheckContext): Promise<Finding[]> {
+  if (!config) return [];
+  const hasKeys = clientKeysOf(config.auth.apiKeys, environment.clientKey).length > 0;
   const [server] = recordedIn(environment);
   const tokenRequiredHere = server !== undefined && (await asksForToken(server.url));
-  return [judgeAccess({ hasKeys: keys > 0, hasToken: environment.adminToken !== undefined, tokenRequiredHere })];
+  return [judgeAccess({ hasKeys, hasToken: environment.adminToken !== undefined, tokenRequiredHere })];
 }
 
 interface Found {
@@ -39,15 +37,6 @@ function judgeAccess({ hasKeys, hasToken, tokenRequiredHere }: Found): Finding {
   if (hasKeys && hasToken)
     return access.warn(`${summary} ${behindProxy}`, "If you use one, start with --admin-auth=always.");
   return access.ok(`${summary} ${behindProxy}`);
-}
-
-/** Undefined if the config cannot be read. */
-function countKeys({ configFile, clientKey }: CheckContext["environment"]): number | undefined {
-  try {
-    return clientKeysOf(lookAtConfig(configFile)?.config.auth.apiKeys ?? [], clientKey).length;
-  } catch {
-    return undefined;
-  }
 }
 
 const asksForToken = async (url: string) => (await lookAt(url, "/api/admin/meta", z.unknown()))?.status === 401;

@@ -5,7 +5,6 @@ import { fetchLogin } from "../../accounts/github";
 import { hostsFor } from "../../accounts/hosts";
 import { Pool } from "../../accounts/pool";
 import { accountUsageItem } from "../../api/usage";
-import { lookAtConfig } from "../../config/read-config";
 import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural, unitNames } from "../../format";
@@ -48,7 +47,7 @@ export async function checkAccounts(subject: CheckContext): Promise<Finding[]> {
   if (environment.githubToken)
     subjects.unshift(examine({ temporary: true, githubToken: environment.githubToken }, enterpriseHost, subject));
   if (subjects.length === 0 && faults.length === 0) {
-    const hasProviders = Object.keys(configOrDefault(environment.configFile).providers).length > 0;
+    const hasProviders = Object.keys(subject.config?.providers ?? {}).length > 0;
     return hasProviders
       ? [accounts.warn("No GitHub account is signed in: only other providers can serve.", "Run `dragoman auth`.")]
       : [accounts.fail("No GitHub account is signed in.", "Run `dragoman auth`.")];
@@ -124,21 +123,12 @@ async function quotaOf(account: Account): Promise<{ summary: string; doubtful: b
 }
 
 /** The models, requested as the server does, with the config's headers if the config can be read. */
-function modelsOf(account: Account, { environment, version, logger }: CheckContext): Promise<Model[]> {
+function modelsOf(account: Account, { config, version, logger }: CheckContext): Promise<Model[]> {
   const accounts = () => [account];
-  const copilot = openCopilot({ current: configOrDefault(environment.configFile) }, version);
+  const copilot = openCopilot({ current: config ?? parseConfig({}) }, version);
   const pool = new Pool({ accounts, freeInOrder: () => true, now: Date.now });
   const clocks = { now: Date.now, monotonic: () => performance.now() };
   return openCatalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs), ...clocks }).models();
-}
-
-/** What the config file says; the defaults if it cannot be read, which another check reports. */
-export function configOrDefault(path: string) {
-  try {
-    return lookAtConfig(path)?.config ?? parseConfig({});
-  } catch {
-    return parseConfig({}); // another check reports why
-  }
 }
 
 function listed(names: string[]): string {

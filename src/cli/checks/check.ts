@@ -1,5 +1,7 @@
 /** The input and the result of a check. A check changes nothing: no sign-in, no file, no paid request. */
 import type { Environment } from "../../config/environment";
+import type { Config } from "../../config/schema";
+import type { Stored } from "../../config/store";
 import type { Logger } from "../../logger";
 
 export interface Finding {
@@ -25,6 +27,10 @@ export interface CheckContext {
   port: number;
   /** The enterprise's GitHub host, if one is given. */
   enterpriseHost?: string;
+  /** The config file's content; undefined if there is none, or if it cannot be read, which `checkConfig` reports. */
+  stored: Stored | undefined;
+  /** The config, with defaults; undefined if the file cannot be read. */
+  config: Config | undefined;
   /** Collects secrets to conceal, and logs nothing. */
   logger: Logger;
 }

@@ -1,5 +1,4 @@
 /** What the config says of models: providers that list theirs, and chains that name models which exist. No request costs anything. */
-import { lookAtConfig } from "../../config/read-config";
 import type { Config } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
@@ -16,7 +15,7 @@ const timeoutMs = 4_000;
 
 /** Each provider: whether its address and key work, as its model list shows. */
 export async function checkProviders(subject: CheckContext): Promise<Finding[]> {
-  const config = configOf(subject);
+  const { config } = subject;
   if (!config) return [];
   const providers = openProviders({ current: config }, subject.version, {
     now: Date.now,
@@ -43,7 +42,7 @@ export async function checkProviders(subject: CheckContext): Promise<Finding[]> 
 
 /** Each chain of `fallbacks`: models that do not exist, and circles. */
 export async function checkFallbacks(subject: CheckContext): Promise<Finding[]> {
-  const config = configOf(subject);
+  const { config } = subject;
   if (!config || Object.keys(config.fallbacks).length === 0) return [];
   const finding = about("fallbacks");
   const chains = Object.entries(config.fallbacks);
@@ -103,13 +102,4 @@ function circlesIn(chains: ReadonlyMap<string, readonly string[]>): string[][] {
   };
   for (const name of chains.keys()) if (!done.has(name)) follow([name]);
   return circles;
-}
-
-/** Undefined if it cannot be read, which another check reports. */
-function configOf({ environment }: CheckContext): Config | undefined {
-  try {
-    return lookAtConfig(environment.configFile)?.config;
-  } catch {
-    return undefined;
-  }
 }

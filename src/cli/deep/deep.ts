@@ -4,6 +4,7 @@
  */
 import { Account, type InspectedAnswer } from "../../accounts/account";
 import { hostsFor } from "../../accounts/hosts";
+import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
 import { isObject, parseJson } from "../../json";
@@ -13,7 +14,7 @@ import { singleLimit } from "../../net/out/clock";
 import { modelShape } from "../../upstream/changes/known-names";
 import { type Copilot, openCopilot } from "../../upstream/copilot/copilot";
 import { type Model, readModel } from "../../upstream/models/model";
-import { configOrDefault, savedAccounts } from "../checks/accounts";
+import { savedAccounts } from "../checks/accounts";
 import { about, type CheckContext, type Finding } from "../checks/check";
 import { atTerminal, confirm, interrupted, say } from "../terminal";
 import { UsageError } from "../usage-error";
@@ -23,7 +24,7 @@ import { costInWords, type PlannedCall, planCalls, totalOf } from "./plan";
 /** A test of the whole path to Copilot; undefined if the person declines. */
 export async function deepFindings(context: CheckContext, yes: boolean): Promise<Finding[] | undefined> {
   const account = firstAccount(context);
-  const copilot = openCopilot({ current: configOrDefault(context.environment.configFile) }, context.version);
+  const copilot = openCopilot({ current: context.config ?? parseConfig({}) }, context.version);
   if (!account) return [about("deep").fail("No GitHub account is signed in here.", "Run `dragoman auth`.")];
   let models: ListedModels;
   try {

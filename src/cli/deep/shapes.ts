@@ -3,6 +3,7 @@
  * counts. Another machine compares it with what its version assumes.
  */
 import { z } from "zod";
+import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural, utcDay } from "../../format";
 import { isObject, parseJson } from "../../json";
@@ -11,7 +12,6 @@ import { type Findings, type LookName, lookNames } from "../../upstream/changes/
 import { openCopilot } from "../../upstream/copilot/copilot";
 import { type Model, readModel } from "../../upstream/models/model";
 import { type Cost, costOf } from "../../upstream/models/price";
-import { configOrDefault } from "../checks/accounts";
 import type { CheckContext } from "../checks/check";
 import { writeReportFile } from "../report";
 import { atTerminal, confirm, interrupted, say } from "../terminal";
@@ -62,7 +62,7 @@ export async function takeLooks(context: CheckContext, limits: LookLimits): Prom
     if (where === "user") user = answer;
   });
   if (!account) throw new UsageError("No GitHub account is signed in here: run `dragoman auth`.");
-  const config = { ...configOrDefault(context.environment.configFile), responsesWebSocket: "auto" as const };
+  const config = { ...(context.config ?? parseConfig({})), responsesWebSocket: "auto" as const };
   const copilot = openCopilot({ current: config }, context.version);
   const seen: Seen[] = [];
   try {
