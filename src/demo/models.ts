@@ -39,22 +39,6 @@ gpt-4 | GPT 4 | Azure OpenAI | 0 | 32768/32768/4096 | - | gpt-4-0613 | hidden no
 gpt-41-copilot | GPT-4.1 Copilot | Azure OpenAI | 0 | - | - | gpt-41-copilot | hidden family=gpt-4.1 no-policy completion | 0/0/0
 text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
 
-const generationB = `
-claude-opus-4.8 | Claude Opus 4.8 | Anthropic | 0 | 1000000/936000/64000 | MC | claude-opus-4-8-20260610 | powerful max hidden disabled adaptive-only effort=low,medium,high,xhigh,max structured vision=1 whole=16000 | 500/2500/50/625
-claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/936000/128000 | CM | claude-sonnet-5-20260804 | versatile paid adaptive-only effort=low,medium,high,xhigh,max structured vision=5 whole=16000 | 300/1500/30/375
-claude-opus-4.7 | Claude Opus 4.7 | Anthropic | 0 | 1000000/936000/64000 | MC | claude-opus-4-7-20260416 | powerful max hidden disabled adaptive-only effort=low,medium,high,xhigh,max structured vision=1 whole=16000 | 500/2500/50/625
-claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | CM | claude-sonnet-4-6-20260217 | versatile paid adaptive budget=1024-32000 effort=low,medium,high,max structured vision=5 whole=16000 | 300/1500/30/375
-claude-sonnet-4.5 | Claude Sonnet 4.5 | Anthropic | 0 | 200000/128000/32000 | CM | claude-sonnet-4-5-20250929 | versatile paid budget=1024-32000 vision=5 whole=16000 | 300/1500/30/375
-claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile budget=1024-32000 vision=5 whole=16000 | 100/500/10/125
-gemini-3.5-flash | Gemini 3.5 Flash | Google | 0 | 200000/136000/64000 | C | gemini-3.5-flash | lightweight budget=256-32000 effort=minimal,low,medium,high vision=10 | 50/300/5
-gpt-5.5 | GPT-5.5 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.5-2026-05-20 | powerful max hidden disabled effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 500/3000/50
-gpt-5.4 | GPT-5.4 | OpenAI | 0 | 1050000/922000/128000 | RCW | gpt-5.4-2026-03-05 | powerful paid effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 250/1500/25
-gpt-5.3-codex | GPT-5.3-Codex | OpenAI | 0 | 400000/272000/128000 | RW | gpt-5.3-codex | powerful edu effort=low,medium,high structured vision=1 phases | 175/1400/17
-gpt-5-mini | GPT-5 mini | Azure OpenAI | 0 | 264000/128000/64000 | CRW | gpt-5-mini-2025-08-07 | lightweight default effort=low,medium,high structured vision=1 | 25/200/2
-gpt-4o-2024-11-20 | GPT-4o | Azure OpenAI | 0 | 128000/64000/16384 | - | gpt-4o-2024-11-20 | hidden family=gpt-4o no-policy vision=1 | 0/0/0
-gpt-4o-mini-2024-07-18 | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden family=gpt-4o-mini no-policy | 0/0/0
-text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
-
 const generationC = `
 claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/936000/128000 | MC | claude-opus-5-5-20260922 | powerful paid adaptive-only always-thinks search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/25/625
 claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/936000/128000 | CM | claude-sonnet-5-20260804 | versatile paid adaptive-only search edits promo=50 effort=low,medium,high,xhigh,max structured vision=5 whole=16000 | 300/1500/30/375
@@ -93,8 +77,7 @@ const planAudience: Record<string, string> = {
   enterprise: "enterprise",
 };
 
-const tableB = readTable(generationB);
-const catalogues = { A: readTable(generationA), B: tableB, mixed: tableB, C: readTable(generationC) };
+const catalogues = { A: readTable(generationA), C: readTable(generationC) };
 
 /** The models that an account may use, in order; an id may occur twice. */
 export function visibleModels(demo: DemoState, account: DemoAccount): Model[] {
@@ -102,14 +85,6 @@ export function visibleModels(demo: DemoState, account: DemoAccount): Model[] {
   return catalogues[demo.generation].filter(
     (model) => (restriction(model)?.includes(audience) ?? true) && (account.models?.includes(model.id) ?? true),
   );
-}
-
-/** One answer of `GET /models`: of the ids in {@link DemoState.unsteady}, every second answer has none. */
-export function listedModels(demo: DemoState, account: DemoAccount): Model[] {
-  const earlier = demo.listed.get(account.login) ?? 0;
-  demo.listed.set(account.login, earlier + 1);
-  const models = visibleModels(demo, account);
-  return earlier % 2 === 0 ? models : models.filter(({ id }) => !demo.unsteady.has(id));
 }
 
 /** The model of a request: visible to the account, with accepted terms, and available at this endpoint. */

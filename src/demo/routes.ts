@@ -8,7 +8,7 @@ import { embeddings } from "./embeddings";
 import { copilotUser, creditUsage, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
-import { listedModels, modelFor, wireModel } from "./models";
+import { modelFor, visibleModels, wireModel } from "./models";
 import { responses } from "./responses";
 import { requireRights } from "./rights";
 import type { DemoState, SeenRequest } from "./state";
@@ -52,7 +52,7 @@ export const modelRoutes: Route[] = [
   route("GET", /^\/_ping$/, () => new Response("OK\n", { headers: { "content-type": "text/plain" } })),
   route("GET", /^\/models$/, (arrival) => {
     const account = enter(arrival);
-    const data = listedModels(arrival.demo, account).map((model) => wireModel(arrival.demo, account, model));
+    const data = visibleModels(arrival.demo, account).map((model) => wireModel(arrival.demo, account, model));
     return Response.json({ data, object: "list" });
   }),
   route("POST", /^\/auto$/, (arrival) => {

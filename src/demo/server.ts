@@ -104,7 +104,6 @@ async function occupy(
     if (aborted) seen.aborted = demo.now();
   };
   demo.open += counted;
-  demo.peak = Math.max(demo.peak, demo.open);
   signal.addEventListener("abort", () => leave(true), { once: true });
   try {
     return await serve(() => {

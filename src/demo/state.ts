@@ -1,11 +1,8 @@
 /** The state of a running demo, which tests read and change. */
 import { type DemoAccount, demoAccounts, type HostName } from "./accounts";
 
-/**
- * Of the model list: A counts premium requests, B prices tokens (2026-06), C prices them with other names (2026-08), and
- * `mixed` is B with C's name for the price of cached tokens.
- */
-export type Generation = "A" | "B" | "C" | "mixed";
+/** Of the model list and its rules: A counts premium requests, C prices tokens (since August 2026). */
+export type Generation = "A" | "C";
 
 export interface DemoOptions {
   /** Milliseconds between the events of a stream; the default is 15. Tests use 0. */
@@ -14,8 +11,6 @@ export interface DemoOptions {
   accounts?: DemoAccount[];
   /** Billing generation of the model list; A by default. */
   generation?: Generation;
-  /** Ids that every second model list leaves out, although the models serve. */
-  unsteady?: readonly string[];
   /** A clock in milliseconds. */
   now?: () => number;
   /** How many journal entries to keep; all by default. */
@@ -81,7 +76,6 @@ export class DemoState {
   /** The live accounts: tests change quotas, remove accounts or make the exchange fail. */
   readonly accounts: DemoAccount[];
   readonly generation: Generation;
-  readonly unsteady: ReadonlySet<string>;
   readonly pace: number;
   readonly now: () => number;
   readonly device: DeviceScript;
@@ -93,8 +87,6 @@ export class DemoState {
   /** Under token billing, in order. */
   readonly charges: Charge[] = [];
   readonly interceptions: { path: string | RegExp; answer: Interceptor; times: number }[] = [];
-  /** How often each login has asked for its model list. */
-  readonly listed = new Map<string, number>();
   /** Copilot tokens that were issued. */
   readonly issued: Issued = new Map();
   /** Session tokens of Auto. */
@@ -112,9 +104,8 @@ export class DemoState {
   readonly keyless = new Map<string, number>();
   /** Directives marked `once` that were carried out. */
   readonly spent = new Set<string>();
-  /** Model requests in progress, including streams, and the most at any one time. */
+  /** Model requests in progress, including streams. */
   open = 0;
-  peak = 0;
   /** WebSockets that were opened; -1 if they are refused. */
   sockets: number;
   readonly #keep: number;
@@ -122,7 +113,6 @@ export class DemoState {
   constructor({
     accounts = demoAccounts(),
     generation = "A",
-    unsteady,
     pace = 15,
     now = Date.now,
     keep = Number.POSITIVE_INFINITY,
@@ -133,7 +123,6 @@ export class DemoState {
   }: DemoOptions) {
     this.accounts = accounts;
     this.generation = generation;
-    this.unsteady = new Set(unsteady);
     this.pace = pace;
     this.now = now;
     this.sockets = sockets ? 0 : -1;

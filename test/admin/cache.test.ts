@@ -17,7 +17,7 @@ let proxy: RunningProxy;
 beforeAll(async () => {
   const [account] = demoAccounts();
   const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
-  proxy = await startProxy({ demo: { accounts: [able], generation: "B" } });
+  proxy = await startProxy({ demo: { accounts: [able], generation: "C" } });
   const add = (hoursAgo: number, row: Parameters<typeof entry>[0]) =>
     proxy.app.history.add(entry({ started_at_ms: now - hoursAgo * hour, client_name: "cli/1", ...row }));
   const prompt = { input_tokens: 1_000_000 };

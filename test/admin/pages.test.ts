@@ -729,7 +729,7 @@ describe("one request", () => {
   });
 
   test("the page of a request with web searches shows each with its engine and cost, and never the query", async () => {
-    await using proxy = await startProxy({ demo: { generation: "B" } });
+    await using proxy = await startProxy({ demo: { generation: "C" } });
     const body = {
       model: "claude-sonnet-4.6",
       max_tokens: 1000,

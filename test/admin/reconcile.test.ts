@@ -23,7 +23,7 @@ const accountsOf = (): DemoAccount[] =>
 
 let proxy: RunningProxy;
 beforeAll(async () => {
-  proxy = await startProxy({ demo: { accounts: accountsOf(), generation: "B" }, config: { retentionDays: 365 } });
+  proxy = await startProxy({ demo: { accounts: accountsOf(), generation: "C" }, config: { retentionDays: 365 } });
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
@@ -180,7 +180,7 @@ describe("a refusal is a sentence that says what is missing", () => {
   });
 
   test("a plan that an organization pays for is refused in a sentence", async () => {
-    await using team = await startProxy({ demo: { accounts: accountsOf(), generation: "B" } });
+    await using team = await startProxy({ demo: { accounts: accountsOf(), generation: "C" } });
     const message = await messageOf(await ask({ token: otherToken }, team));
     expect(message).toContain("GitHub shows no report of AI credits for work-demo (404)");
     expect(message).toContain("an organization or enterprise pays");

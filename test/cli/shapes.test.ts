@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { readShapes, type Shapes } from "../../src/cli/deep/shapes";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/demo";
-import type { Generation } from "../../src/demo/state";
 import { assumptions, lookNames } from "../../src/upstream/changes/assumptions";
 import { autoAccounts } from "../support/auto-accounts";
 import { run } from "../support/command";
+import { type ListName, lists } from "../support/drifted";
 import { type Github, scriptedGithub } from "./bench";
 
 const [octo, , plus] = demoAccounts() as [DemoAccount, DemoAccount, DemoAccount];
@@ -40,16 +40,16 @@ async function compare(github: Github, file: string) {
 }
 
 describe("a report of the upstream's answers", () => {
-  test.concurrent.each<[Generation, string]>([
+  test.concurrent.each<[ListName, string]>([
     ["A", "is_premium"],
     ["B", "cache_price"],
     ["C", "cache_read_price"],
   ])(
-    "takes every look that has a model in generation %s, is shown before it is saved, and can be compared",
-    async (generation, name) => {
-      const account: DemoAccount = generation === "A" ? octo : { ...plus, quota: quotas.credits() };
+    "takes every look that has a model in list %s, is shown before it is saved, and can be compared",
+    async (list, name) => {
+      const account: DemoAccount = list === "A" ? octo : { ...plus, quota: quotas.credits() };
       const result = await report(
-        { generation, accounts: [structuredClone(account)] },
+        { ...lists[list], accounts: [structuredClone(account)] },
         account.login,
         "--budget",
         "1000",
@@ -64,7 +64,7 @@ describe("a report of the upstream's answers", () => {
       expect(foundIn(shapes, "counting")).toMatchObject({ status: expect.any(Number) });
       expect(foundIn(shapes, "fields")).toMatchObject({ safeguards_status: expect.any(Number) });
       expect(foundIn(shapes, "quota").header_names).toContain("rem");
-      if (generation === "C") {
+      if (list === "C") {
         expect(foundIn(shapes, "socket-error")).toMatchObject({ code: "model_not_supported" });
         expect(foundIn(shapes, "thinking")).toMatchObject({ updates_status: 400 });
         expect(foundIn(shapes, "compaction")).toMatchObject({ status: 200 });
@@ -77,8 +77,8 @@ describe("a report of the upstream's answers", () => {
       const { code, stdout } = await compare(github, file);
       expect(stdout).toContain("assumptions could be compared");
       expect(stdout).not.toContain("Cached tokens are priced");
-      // The older generations of the demo are not as strict as this version assumes the upstream of today to be.
-      if (generation === "C") expect([code, stdout]).toEqual([0, expect.stringContaining("all fit")]);
+      // The older lists of the demo are not as strict as this version assumes the upstream of today to be.
+      if (list === "C") expect([code, stdout]).toEqual([0, expect.stringContaining("all fit")]);
     },
   );
 

@@ -148,14 +148,10 @@ describe("a request is charged", () => {
 });
 
 describe("the model list", () => {
-  const tokens = { batch_size: 1_000_000 };
-
   // biome-ignore format: a table is read by its rows
   test.each([
     ["A", "claude-sonnet-4.6", { is_premium: true, multiplier: 1 }],
     ["A", "gpt-4.1", { is_premium: false, multiplier: 0 }],
-    ["B", "claude-sonnet-4.6", { token_prices: { ...tokens, default: { cache_price: 30, cache_write_price: 375, context_max: 200_000 }, long_context: { context_max: 936_000 } } }],
-    ["mixed", "gpt-5.4", { token_prices: { ...tokens, default: { cache_read_price: 25, context_max: 272_000, input_price: 250 } } }],
     ["C", "claude-opus-5.5", { auto_discount: 10, token_prices: { default: { cache_read_price: "25.0000", cache_write_1h_price: "1000.0000" } } }],
     ["C", "gpt-6-sol", { token_prices: { default: { input_price: 200, max_prompt_tokens: 272_000 }, long_context: { input_price: 400, max_prompt_tokens: 922_000 } } }],
     ["C", "claude-sonnet-5", { promo: { id: "demo-claude-sonnet-5", discount_percent: 50 } }],
@@ -164,15 +160,11 @@ describe("the model list", () => {
     expect((await model(id)).billing).toMatchObject(billing);
   });
 
-  test("differs by plan, by account and, where a test wants it, from call to call", async () => {
+  test("differs by plan and by account", async () => {
     account("work-demo").models = ["gpt-4.1", "claude-haiku-4.5"];
     account().plan = "free";
     expect((await listed("work-demo")).map(({ id }) => id)).toEqual(["claude-haiku-4.5", "gpt-4.1"]);
     expect((await listed()).map(({ id }) => id)).not.toContain("claude-sonnet-4.6");
-    open({ unsteady: ["gpt-5-mini"] });
-    const has = async () => (await model("gpt-5-mini")) !== undefined;
-    expect([await has(), await has(), await has()]).toEqual([true, false, true]);
-    expect((await chat({ model: "gpt-5-mini" })).status).toBe(200);
   });
 });
 
@@ -577,11 +569,14 @@ describe("a test can", () => {
   );
 
   test("count the requests that are open at a time", async () => {
-    const ask = () => chat({ ...say("[demo: silence 0.05]"), stream: true });
-    const answers = await Promise.all(Array.from({ length: 5 }, ask));
-    expect(demo.peak).toBe(5);
-    await Promise.all(answers.map((answer) => answer.text()));
-    expect([demo.open, demo.journal.filter(({ aborted }) => aborted !== undefined)]).toEqual([0, []]);
+    const { promise: opened, resolve: release } = Promise.withResolvers<void>();
+    demo.intercept("/chat/completions", () => opened.then(() => new Response("{}")), 5);
+    const answers = Array.from({ length: 5 }, () => chat({}));
+    await until(() => demo.open === 5, "five requests are open");
+    release();
+    await Promise.all(answers.map(async (answer) => (await answer).text()));
+    await until(() => demo.open === 0, "no request is open");
+    expect(demo.journal.filter(({ aborted }) => aborted !== undefined)).toEqual([]);
   });
 
   test("answer itself, as often as it says, also by a stream without end", async () => {

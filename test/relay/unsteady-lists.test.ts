@@ -1,5 +1,6 @@
 /** Lists of one account differ from call to call: a model in use does not vanish, and one that is gone does not stay. */
 import { describe, expect, test } from "bun:test";
+import type { ChangeAnswer } from "../../src/demo/state";
 import { offerOnly } from "../support/catalogue";
 import { startProxy } from "../support/proxy";
 
@@ -7,11 +8,21 @@ const minutes = 60_000;
 const hours = 60 * minutes;
 const flash = "gemini-3.1-pro-preview";
 
+/** Every second list leaves these models out, although they serve. */
+function everySecondListLacks(ids: readonly string[]): ChangeAnswer {
+  let lists = 0;
+  return async (response, path) => {
+    if (path !== "/models" || lists++ % 2 === 0) return response;
+    const { data, ...list } = (await response.json()) as { data: { id: string }[] };
+    return Response.json({ ...list, data: data.filter(({ id }) => !ids.includes(id)) });
+  };
+}
+
 /** An upstream whose first list has the model, and the next one lacks it. */
 async function start(unsteady = [flash]) {
   const clock = { at: Date.parse("2026-11-01T00:00:00Z"), set: 0 };
   const proxy = await startProxy({
-    demo: { unsteady },
+    demo: { change: everySecondListLacks(unsteady) },
     clock: { now: () => clock.at + clock.set, monotonic: () => clock.at },
   });
   return {

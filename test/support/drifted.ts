@@ -1,5 +1,5 @@
 /** An upstream that has changed without notice: `demo: { change: drifted("header") }` or `renamed({ path, member, to })`. */
-import type { ChangeAnswer } from "../../src/demo/state";
+import type { ChangeAnswer, DemoOptions } from "../../src/demo/state";
 
 export type DriftWay = "event" | "member" | "value" | "header" | "model-field" | "no-usage" | "no-cost";
 
@@ -61,11 +61,45 @@ export const drifted =
     return changed;
   };
 
-/** The member has another name from the moment at which `rename` is set. */
+const olderPrices =
+  (names: "B" | "mixed") =>
+  (name: string, value: unknown): unknown => {
+    if (["auto_discount", "promo", "cache_write_1h_price"].includes(name)) return undefined;
+    if (name !== "default" && name !== "long_context") return value;
+    const { cache_read_price, max_prompt_tokens, ...tier } = value as Record<string, unknown>;
+    return {
+      ...tier,
+      [names === "B" ? "cache_price" : "cache_read_price"]: cache_read_price,
+      ...(max_prompt_tokens !== undefined && { context_max: max_prompt_tokens }),
+    };
+  };
+
+/** The list of models as it named prices until August 2026 (B), or with the first of the names since then (`mixed`). */
+const olderList =
+  (names: "B" | "mixed"): ChangeAnswer =>
+  async (response, path) =>
+    path === "/models" && response.ok
+      ? rewritten(response, (text) => JSON.stringify(JSON.parse(text, olderPrices(names))))
+      : response;
+
+/** Every form of the model list that was seen, the oldest first. */
+export const lists = {
+  A: { generation: "A" },
+  B: { generation: "C", change: olderList("B") },
+  mixed: { generation: "C", change: olderList("mixed") },
+  C: { generation: "C" },
+} satisfies Record<string, DemoOptions>;
+export type ListName = keyof typeof lists;
+
+/**
+ * The member has another name from the moment at which `rename` is set.
+ * @param before What has changed already.
+ */
 export const renamed =
-  (current: { rename?: Rename }): ChangeAnswer =>
-  async (response, path) => {
+  (current: { rename?: Rename }, before?: ChangeAnswer): ChangeAnswer =>
+  async (answer, path) => {
     const { rename } = current;
+    const response = (await before?.(answer, path)) ?? answer;
     if (rename?.path !== path) return response;
     const changed = await rewritten(response, (text) => renamedText(text, rename));
     renameInHeaders(changed.headers, rename);

@@ -2,13 +2,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { App } from "../../src/app";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
-import type { Generation } from "../../src/demo/state";
+import type { DemoOptions } from "../../src/demo/state";
 import type { Row } from "../../src/history/history";
 import { type AnswerKind, type ReadMember, readMembers } from "../../src/upstream/changes/read-members";
 import type { Model } from "../../src/upstream/models/model";
 import { costOf } from "../../src/upstream/models/price";
 import { autoAccounts } from "../support/auto-accounts";
-import { type Rename, renamed } from "../support/drifted";
+import { type ListName, lists, type Rename, renamed } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 
@@ -19,7 +19,7 @@ const legacy: DemoAccount = { ...octo, plan: "free", quota: quotas.freeLegacy() 
 const overdrawn: DemoAccount = { ...octo, quota: quotas.overage() };
 
 interface Setup {
-  generation: Generation;
+  list: ListName;
   account: DemoAccount;
   config?: object;
   /** The model that is asked. */
@@ -27,18 +27,18 @@ interface Setup {
 }
 
 const setups = {
-  A: { generation: "A", account: octo },
-  B: { generation: "B", account: credits },
-  mixed: { generation: "mixed", account: credits },
-  C: { generation: "C", account: credits },
-  unlimited: { generation: "A", account: work },
-  pooled: { generation: "C", account: pooled },
-  legacy: { generation: "A", account: legacy },
-  overdrawn: { generation: "A", account: overdrawn },
-  socket: { generation: "A", account: octo, config: { responsesWebSocket: "auto" } },
-  claude: { generation: "C", account: credits, model: "claude-haiku-4.5" },
-  codex: { generation: "C", account: credits, model: "gpt-5.4" },
-  gemini: { generation: "C", account: credits, model: "gemini-3.8-flash" },
+  A: { list: "A", account: octo },
+  B: { list: "B", account: credits },
+  mixed: { list: "mixed", account: credits },
+  C: { list: "C", account: credits },
+  unlimited: { list: "A", account: work },
+  pooled: { list: "C", account: pooled },
+  legacy: { list: "A", account: legacy },
+  overdrawn: { list: "A", account: overdrawn },
+  socket: { list: "A", account: octo, config: { responsesWebSocket: "auto" } },
+  claude: { list: "C", account: credits, model: "claude-haiku-4.5" },
+  codex: { list: "C", account: credits, model: "gpt-5.4" },
+  gemini: { list: "C", account: credits, model: "gemini-3.8-flash" },
 } satisfies Record<string, Setup>;
 type SetupName = keyof typeof setups;
 
@@ -60,10 +60,11 @@ const webhook = Bun.serve({
 afterAll(() => webhook.stop(true));
 
 async function open(name: SetupName, clock: Clock, now: { rename?: Rename } = {}): Promise<RunningProxy> {
-  const { generation, account, config }: Setup = setups[name];
+  const { list, account, config }: Setup = setups[name];
+  const form: DemoOptions = lists[list];
   const accounts = [structuredClone(account)];
   return startProxy({
-    demo: { generation, accounts, change: renamed(now), now: clock.now },
+    demo: { ...form, accounts, change: renamed(now, form.change), now: clock.now },
     config: { notices: { webhookUrl: webhook.url.href }, ...config },
     clock: { now: clock.now, monotonic: clock.now },
   });
@@ -374,9 +375,9 @@ describe("an upstream that is as it was misses nothing", () => {
 
   test.each(["A", "B", "mixed", "C"] as const)(
     "in quota, models and replies of each account of %s",
-    async (generation) => {
+    async (name) => {
       for (const account of accounts) {
-        await using proxy = await startProxy({ demo: { generation, accounts: [structuredClone(account)] } });
+        await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(account)] } });
         await readEverything(proxy, ["gpt-5-mini"]);
         expect(proxy.app.losses.current, account.login).toEqual([]);
       }
@@ -385,8 +386,8 @@ describe("an upstream that is as it was misses nothing", () => {
 
   test.each(["A", "B", "mixed", "C"] as const)(
     "in replies of each vendor of %s, whole and streamed",
-    async (generation) => {
-      await using proxy = await startProxy({ demo: { generation, accounts: [structuredClone(octo)] } });
+    async (name) => {
+      await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(octo)] } });
       await readEverything(proxy, ["gpt-5-mini", "claude-haiku-4.5", "gemini-3.8-flash", "gpt-5.4"]);
       await (await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" })).text();
       expect(proxy.app.losses.current).toEqual([]);
