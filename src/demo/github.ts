@@ -1,7 +1,6 @@
 /** github.com and its REST host: the device flow, the user, the Copilot token and the quota. */
 import { quotaReport } from "./accounting";
 import type { DemoAccount } from "./accounts";
-import { exchangeFaults } from "./exchange-faults";
 import type { DemoState } from "./state";
 import { githubError, type Json, randomId, record, string } from "./wire";
 
@@ -90,7 +89,6 @@ export function whoAmI(demo: DemoState, authorization: string | undefined): Resp
 /** GET /copilot_internal/v2/token: the exchange. */
 export function exchangeToken(demo: DemoState, authorization: string | undefined): Response {
   const account = byGithubToken(demo, authorization);
-  if (account.exchangeFault) throw exchangeFaults[account.exchangeFault](account.login);
   if (!account.githubToken.startsWith("ghu_")) throw githubError(404, "Not Found");
   const { tokenLifetime = 1800, refreshIn = 1500, host } = account;
   const expires = Math.floor(demo.now() / 1000) + tokenLifetime;

@@ -3,6 +3,7 @@ import { Account } from "../../src/accounts/account";
 import { hostsFor } from "../../src/accounts/hosts";
 import { exchangeToken } from "../../src/accounts/token-exchange";
 import { type Demo, type Interceptor, startDemo } from "../../src/demo/demo";
+import { refuseExchange } from "../support/refused-exchange";
 import { until } from "../support/until";
 import {
   callsTo,
@@ -369,7 +370,7 @@ describe("a person must act", () => {
     ["snippy_not_configured", "Settings needed. Choose whether suggestions matching public code are allowed."],
     ["billing_locked", "Billing problem. Your account is locked because of a billing problem."],
   ] as const)("%s fails the account with GitHub's reason, and GitHub rests for five minutes", async (fault, reason) => {
-    demo.accounts[0]!.exchangeFault = fault;
+    const act = refuseExchange(demo, fault);
     const { account, clock, lines } = openDemoAccount(demo);
     const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.session())));
     for (const { status, message } of errors) expect([status, message]).toEqual([503, expect.stringContaining(reason)]);
@@ -380,7 +381,7 @@ describe("a person must act", () => {
     await failureOf(account.session());
     expect(exchangesOf(demo)).toBe(1);
 
-    delete demo.accounts[0]!.exchangeFault; // the person acted
+    act();
     clock.pass(0.2 * minute);
     await account.session();
     expect(exchangesOf(demo)).toBe(2);

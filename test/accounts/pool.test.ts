@@ -4,6 +4,7 @@ import { Pool } from "../../src/accounts/pool";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import { zonedTime } from "../../src/format";
+import { refuseExchange } from "../support/refused-exchange";
 import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
 
 let demo: Demo;
@@ -81,7 +82,7 @@ describe("who serves", () => {
   });
 
   test("a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
-    demo.accounts[0]!.exchangeFault = "revoked";
+    refuseExchange(demo, "revoked", ["octo-demo"]);
     const { pool, octo, clock } = threeAccounts();
     await octo.session().catch(() => {});
     expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
@@ -106,7 +107,7 @@ describe("why nobody can serve", () => {
   });
 
   test("all have failed: 503 that names each and its reason", async () => {
-    for (const account of demo.accounts) account.exchangeFault = "billing_locked";
+    refuseExchange(demo, "billing_locked");
     const { pool, octo, work, plus } = threeAccounts();
     await Promise.allSettled([octo.session(), work.session()]);
     plus.setState({ name: "failed", reason: "Its sign-in was revoked." });

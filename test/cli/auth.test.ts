@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { quotas } from "../../src/demo/accounts";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { refuseExchange } from "../support/refused-exchange";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
@@ -96,7 +97,7 @@ describe.concurrent("signing in at a terminal", () => {
 
   test("an account without Copilot is saved, and told why it cannot be used", async () => {
     await using github = scriptedGithub();
-    github.demo.accounts[0]!.exchangeFault = "no_copilot_access";
+    refuseExchange(github.demo, "no_copilot_access");
     await using terminal = atTerminal(["auth"], github.env, github.home);
     expect(await terminal.exited).toBe(0);
     expect(terminal.screen()).toContain("The account is saved, but cannot be used yet.");

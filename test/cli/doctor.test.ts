@@ -11,6 +11,7 @@ import { companyRoot, declining, startCompany } from "../support/corporate-proxy
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
+import { refuseExchange } from "../support/refused-exchange";
 import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
@@ -413,7 +414,7 @@ describe("accounts", () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo");
     github.demo.accounts[0]!.githubToken = "ghu_revoked";
-    github.demo.accounts[1]!.exchangeFault = "no_copilot_access";
+    refuseExchange(github.demo, "no_copilot_access", ["work-demo"]);
     const report = await examine(github.env);
     expect(report.of("account octo-demo")[0]).toMatchObject({
       state: "fail",

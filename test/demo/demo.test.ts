@@ -97,8 +97,8 @@ describe("GitHub", () => {
     expect(answer).toMatchObject({ refresh_in: 1500, expires_at: clock / 1000 + 1800, individual: false });
     expect(answer.endpoints.api).toBe(demo.businessUrl);
     expect((await exchange("plus-demo")).status).toBe(404);
-    account().exchangeFault = "revoked";
-    expect((await exchange()).status).toBe(401);
+    account().githubToken = "ghu_another";
+    expect((await rest("/copilot_internal/v2/token", `token ${demoAccounts()[0]!.githubToken}`)).status).toBe(401);
   });
 
   test("ends a Copilot token at its end, at refresh_in for a strict account, and when a test says so", async () => {

@@ -11,6 +11,7 @@ import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/chann
 import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
 import { openSentNotices } from "../../src/notices/sent-notices";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { refuseExchange } from "../support/refused-exchange";
 
 interface Received {
   headers: Record<string, string>;
@@ -99,7 +100,7 @@ describe("conditions", () => {
     await fetch(`${proxy.url}/usage`);
     await proxy.app.notices.check();
     expect(titlesOf(receiver.received)).toEqual(["Quota of octo-demo: 80% used"]);
-    account!.exchangeFault = "billing_locked";
+    refuseExchange(proxy.demo, "billing_locked");
     proxy.demo.expireTokens();
     await proxy.post("/v1/messages", {
       model: "gpt-5-mini",

@@ -1,8 +1,8 @@
 /** Errors in the forms that GitHub has used since 2026, beside the older ones. */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import type { ExchangeFault } from "../../src/demo/exchange-faults";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { type ExchangeFault, refuseExchange } from "../support/refused-exchange";
 import { timed } from "./bench";
 
 const premium = "claude-sonnet-4.6";
@@ -156,9 +156,9 @@ describe("a token that GitHub does not take", () => {
     ["no_copilot_access", "GitHub does not let this account use Copilot: Signup for GitHub Copilot."],
   ])(
     "a token that GitHub does not take at the exchange (%s) fails the account with what to do",
-    async (exchangeFault, words) => {
-      const [octo] = demoAccounts();
-      await using proxy = await startProxy({ demo: { accounts: [{ ...octo!, exchangeFault }] } });
+    async (fault, words) => {
+      await using proxy = await startProxy();
+      refuseExchange(proxy.demo, fault);
       const { status, error } = await post(proxy, "Hello");
       expect([status, error.message]).toEqual([424, expect.stringContaining(words)]);
       expect(proxy.app.accounts[0]!.state.name).toBe("failed");
