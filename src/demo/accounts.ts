@@ -1,5 +1,4 @@
 /** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
-import type { Rights } from "./rights";
 
 export type HostName = "individual" | "business";
 
@@ -63,7 +62,6 @@ export interface DemoAccount {
   refreshIn?: number;
   /** Copilot tokens are refused after `refreshIn`, before the end that they state. */
   expiresEarly?: boolean;
-  rights?: Rights;
   /** What Auto offers it; nothing if missing. */
   auto?: AutoOffer;
 }

@@ -9,7 +9,7 @@ export function admit(demo: DemoState, host: HostName, headers: Record<string, s
   const direct = bearer.startsWith("gho_");
   const account = direct ? byGithubToken(demo, bearer) : byCopilotToken(demo, bearer);
 
-  if (account.host !== host && !account.rights?.wrongHost) throw plain(421, "Misdirected Request");
+  if (account.host !== host) throw plain(421, "Misdirected Request");
   const version = headers["x-github-api-version"];
   if (version !== undefined && version < "2025-04-01")
     throw plain(

@@ -10,7 +10,6 @@ import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
 import { modelFor, visibleModels, wireModel } from "./models";
 import { responses } from "./responses";
-import { requireRights } from "./rights";
 import type { DemoState, SeenRequest } from "./state";
 import { plain, record, refusal } from "./wire";
 
@@ -101,7 +100,6 @@ function modelRoute(path: string, serve: (demo: DemoState, call: ModelCall) => R
     const { demo, seen, signal, hold } = arrival;
     const account = enter(arrival);
     if (typeof seen.body !== "object") throw refusal(400, "invalid_request_body", "failed to parse request");
-    requireRights({ account, host: seen.host, headers: seen.headers, model: record(seen.body).model });
     return serve(demo, { account, headers: seen.headers, body: record(seen.body), signal, hold });
   });
 }

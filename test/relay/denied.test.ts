@@ -1,22 +1,77 @@
 /** An account is refused a model that its list names: one model, or every one because its organization does not allow this client. */
 import { describe, expect, test } from "bun:test";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
+import type { SeenRequest } from "../../src/demo/demo";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const premium = "claude-sonnet-4.6";
 const other = "gpt-5.3-codex";
 const chat = "/chat/completions";
 
-/** Runs with these accounts of the demo, changed as given. */
-const start = (changes: Record<string, Partial<DemoAccount>>, config: object = {}) =>
-  startProxy({
-    demo: {
-      accounts: demoAccounts()
-        .filter(({ login }) => login in changes)
-        .map((account) => ({ ...account, ...changes[account.login] })),
-    },
-    config,
+/** What an organization allows to an account, which its list of models does not show. */
+interface Rights {
+  /** The integration ids of the clients that it allows; all when missing. */
+  clients?: string[];
+  /** How other clients are refused. */
+  denial?: keyof typeof denials;
+  /** The models that the client's integration may use; all when missing. */
+  offered?: string[];
+  /** Models that a policy excludes. */
+  excluded?: string[];
+  /** A host that answers 403 instead of 421, as seen with Business seats in direct mode. */
+  deniedAt?: "individual";
+}
+
+const refusal = (status: number, words: string) =>
+  new Response(words, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+const error = (code: string, message: string, more = {}) =>
+  refusal(400, `${JSON.stringify({ error: { message, code, ...more } })}\n`);
+
+const denials = {
+  "403-words": () => refusal(403, "unauthorized: not authorized to use this Copilot feature\n"),
+  "403-empty": () => new Response(null, { status: 403 }),
+  "400-model": () =>
+    error("model_not_supported", "The requested model is not supported.", {
+      param: "model",
+      type: "invalid_request_error",
+    }),
+};
+
+function refusalBy(rights: Rights, { headers, body, host }: SeenRequest): Response | undefined {
+  const { clients, denial = "403-words", offered, excluded, deniedAt } = rights;
+  const client = headers["copilot-integration-id"] ?? "";
+  const { model } = body as { model: string };
+  if (host === deniedAt) return denials["403-words"]();
+  if (clients && !clients.includes(client)) return denials[denial]();
+  if (offered && !offered.includes(model)) {
+    const words = `The requested model is not available for integrator "${client}". Available models: [${offered.join(" ")}].`;
+    const advice = "Verify the correct Copilot-Integration-Id header is being sent.";
+    return error("model_not_available_for_integrator", `${words} ${advice}`);
+  }
+  return excluded?.includes(model)
+    ? error(
+        "no_available_model_endpoints",
+        "no endpoints available for this model under your current plan and policies",
+      )
+    : undefined;
+}
+
+type Change = Partial<DemoAccount> & { rights?: Rights };
+
+/** Runs with these accounts of the demo, changed as given; a test may change their rights later. */
+async function start(changes: Record<string, Change>, config: object = {}) {
+  const accounts = demoAccounts().flatMap((account) => {
+    const { rights: _, ...change } = changes[account.login] ?? {};
+    return account.login in changes ? [{ ...account, ...change }] : [];
   });
+  const proxy = await startProxy({ demo: { accounts }, config });
+  proxy.demo.intercept(
+    /^\/(?:chat\/completions|responses|v1\/messages)$/,
+    (seen) => refusalBy(changes[seen.account!]?.rights ?? {}, seen),
+    Number.POSITIVE_INFINITY,
+  );
+  return proxy;
+}
 
 async function post(proxy: RunningProxy, model: string, content = "Hello") {
   const response = await proxy.post("/v1/chat/completions", { model, messages: [{ role: "user", content }] });
@@ -105,13 +160,14 @@ test("a model of other integrations goes to the next account, from then on at on
 });
 
 test("the only account is asked again for a model that it was refused, so that the client reads why", async () => {
-  await using proxy = await start({ "octo-demo": { rights: { offered: ["gpt-5-mini"] } } });
+  const account: Change = { rights: { offered: ["gpt-5-mini"] } };
+  await using proxy = await start({ "octo-demo": account });
   for (let turn = 0; turn < 2; turn++) {
     const { status, error } = await post(proxy, premium);
     expect([status, error!.code]).toEqual([404, "model_not_available"]);
     expect(error!.message).toContain("clients of another sign-in app or integration id only. Use another model");
   }
-  proxy.demo.accounts[0]!.rights = {};
+  account.rights = {};
   expect((await post(proxy, premium)).status).toBe(200);
 });
 
@@ -156,7 +212,7 @@ describe("a 403", () => {
 });
 
 describe("a Business seat whose GitHub token is used directly, where the general host answers 403,", () => {
-  const seat: Partial<DemoAccount> = { plan: "business", host: "business", rights: { wrongHost: 403 } };
+  const seat: Change = { plan: "business", host: "business", rights: { deniedAt: "individual" } };
   const hosts = ({ demo }: RunningProxy) =>
     demo.journal.filter(({ path, method }) => method === "POST" && modelPaths.has(path)).map(({ host }) => host);
 
@@ -167,9 +223,11 @@ describe("a Business seat whose GitHub token is used directly, where the general
   });
 
   test("is served after it was moved there, at the price of one 403", async () => {
-    await using proxy = await start({ "plus-demo": { plan: "business" } });
+    const account: Change = { plan: "business" };
+    await using proxy = await start({ "plus-demo": account });
     expect((await post(proxy, premium)).status).toBe(200);
-    Object.assign(proxy.demo.accounts[0]!, seat);
+    Object.assign(proxy.demo.accounts[0]!, { host: "business" });
+    account.rights = seat.rights;
     for (let turn = 0; turn < 2; turn++) expect((await post(proxy, premium)).status).toBe(200);
     expect(hosts(proxy)).toEqual(["individual", "individual", "business", "business"]);
     expect(JSON.parse(proxy.rows()[1]!.attempts).map(({ status }: { status: number }) => status)).toEqual([403, 200]);
