@@ -1,12 +1,15 @@
 /** POST /v1/messages: reads the request. messages-rules.ts validates it, message-events.ts writes the answer. */
 
+import type { DemoAccount } from "./accounts";
 import { messageFrames, messageInterjections, wholeMessage } from "./message-events";
 import { blocksOf, messagesRules } from "./messages-rules";
 import type { Dialect } from "./model-call";
+import { modelFor } from "./models";
 import type { ModelRequest, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
-import { newestWords, ownWords } from "./scripted-replies";
-import { type Json, list, number, record, records, string, weigh } from "./wire";
+import { newestWords, ownWords, promptTokens } from "./scripted-replies";
+import type { DemoState } from "./state";
+import { anthropicInvalid, type Json, list, number, record, records, string, weigh } from "./wire";
 
 export const messages: Dialect = {
   path: "/v1/messages",
@@ -16,6 +19,18 @@ export const messages: Dialect = {
   frames: messageFrames,
   interjections: messageInterjections,
 };
+
+const counted = new Set(
+  "model messages system tools tool_choice thinking mcp_servers context_management output_config".split(" "),
+);
+
+/** POST /v1/messages/count_tokens, which the newest generation has. */
+export function countTokens(demo: DemoState, account: DemoAccount, body: Json): Response {
+  const { id } = modelFor(demo, account, string(body.model), messages.path);
+  const odd = Object.keys(body).find((name) => !counted.has(name));
+  if (odd) throw anthropicInvalid(`${odd}: Extra inputs are not permitted`);
+  return Response.json({ input_tokens: promptTokens(read(body), id) });
+}
 
 function read(body: Json): ModelRequest {
   const turns = records(body.messages);

@@ -1,14 +1,13 @@
 /** The routes. */
 import type { DemoAccount } from "./accounts";
-import { countForModel, countTokens } from "./anthropic";
 import { admit } from "./auth";
 import { chooseAtOnce, chooseByIntent, openSession } from "./auto";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
 import { copilotUser, creditUsage, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
-import { messages } from "./messages";
+import { countTokens, messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
-import { modelFor, visibleModels, wireModel } from "./models";
+import { visibleModels, wireModel } from "./models";
 import { responses } from "./responses";
 import type { DemoState, SeenRequest } from "./state";
 import { plain, record, refusal } from "./wire";
@@ -65,14 +64,9 @@ export const modelRoutes: Route[] = [
   route("POST", /^\/models\/session\/intent$/, (arrival) =>
     chooseByIntent(arrival.demo, enter(arrival), arrival.seen.headers, record(arrival.seen.body)),
   ),
-  // The route of api.anthropic.com; the model host has it since the newest generation only.
   route("POST", /^\/v1\/messages\/count_tokens$/, (arrival) => {
-    const { demo, seen } = arrival;
-    const body = record(seen.body);
-    if (demo.generation !== "C" || seen.headers["x-api-key"] !== undefined)
-      return countTokens(demo, seen.headers, body);
-    const account = enter(arrival);
-    return countForModel(modelFor(demo, account, String(body.model), messages.path), body);
+    if (arrival.demo.generation !== "C") throw plain(404, "404 page not found");
+    return countTokens(arrival.demo, enter(arrival), record(arrival.seen.body));
   }),
   modelRoute("/embeddings", embeddings),
   ...[chat, responses, messages].map((dialect) =>

@@ -96,8 +96,6 @@ export class DemoState {
     string,
     { clientId: string; interval: number; polls: number; lastPoll: number; until: number }
   >();
-  /** The times (ms) of token counts in the last minute. */
-  counted: number[] = [];
   /** The prompt cache: the beginnings of prompts, as hashes, and until when (ms) each is kept. The oldest come first. */
   readonly cached = new Map<string, number>();
   /** How many requests without a cache key an account has sent to a model. */

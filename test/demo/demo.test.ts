@@ -3,7 +3,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { version } from "../../package.json";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
-import { anthropicKey } from "../../src/demo/anthropic";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import { directives } from "../../src/demo/faults";
 import { until } from "../support/until";
@@ -64,13 +63,6 @@ const responses = (body: object, sending?: Sending) =>
 const messages = (body: object, sending?: Sending) =>
   post("/v1/messages", { model: "claude-sonnet-4.5", max_tokens: 4000, ...say("hello"), ...body }, sending);
 const embed = (body: object) => post("/embeddings", { model: "text-embedding-3-small", input: ["a", "b"], ...body });
-const count = (body: object, headers: Record<string, string> = { "x-api-key": anthropicKey }) =>
-  fetch(`${demo.url}/v1/messages/count_tokens`, {
-    method: "POST",
-    headers: { "anthropic-version": "2023-06-01", ...headers },
-    body: JSON.stringify({ model: "claude-sonnet-4-5", ...say("hello there"), ...body }),
-  });
-
 /** The data of every event; `[DONE]` stays a string. */
 async function events(answer: Response | Promise<Response>): Promise<Wire[]> {
   const lines = (await (await answer).text()).split(/\r?\n/).filter((line) => line.startsWith("data: "));
@@ -269,11 +261,8 @@ const refusals: [situation: string, send: () => Promise<Response>, status: numbe
   ["embeddings: one text that is no list", () => embed({ input: "a" }), 400, "array of strings"],
   ["embeddings: 513 texts", () => embed({ input: Array(513).fill("a") }), 400, "between 1 and 512"],
   ["embeddings: base64", () => embed({ encoding_format: "base64" }), 400, "encoding_format"],
-  ["embeddings: a chat model", () => embed({ model: "gpt-4.1" }), 400, "unsupported_api_for_model"],
-  ["count_tokens: a member that it does not know", () => count({ max_tokens: 5 }), 400, "max_tokens: Extra inputs are not permitted"],
-  ["count_tokens: Copilot's name of a model", () => count({ model: "claude-sonnet-4.5" }), 404, "model: claude-sonnet-4.5"],
-  ["count_tokens: a wrong key", () => count({}, { "x-api-key": "wrong" }), 401, "invalid x-api-key"],
   ["count_tokens at the model host of generation A", () => post("/v1/messages/count_tokens", {}), 404, "not found"],
+  ["embeddings: a chat model", () => embed({ model: "gpt-4.1" }), 400, "unsupported_api_for_model"],
 ];
 
 test.each(refusals)("%s is refused in the upstream's words", async (_, send, status, words) => {
@@ -375,13 +364,10 @@ describe("an answer has the form of", () => {
     expect([opus[0].message.id, opus.at(-1)]).toEqual([expect.stringMatching(/^msg_vrtx_01/), "[DONE]"]);
   });
 
-  test("embeddings and count_tokens: the same for the same text, a hundred counts a minute", async () => {
+  test("embeddings: the same for the same text", async () => {
     const [first, second] = (await json(embed({ input: ["a", "a"], dimensions: 64 }))).data;
     expect(first.embedding).toEqual(second.embedding);
     expect([first.embedding.length, Math.hypot(...first.embedding)]).toEqual([64, expect.closeTo(1, 6)]);
-    expect(await json(count({}))).toEqual({ input_tokens: 4 });
-    const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await count({})).status));
-    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
   });
 });
 
