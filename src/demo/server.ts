@@ -28,8 +28,9 @@ export function listen(demo: DemoState, host: HostName, routes: Route[]) {
     async fetch(request, server) {
       const seen = await note(demo, host, request);
       if (!isHandshake(request)) return answer(seen, request, request.signal);
-      const refused =
-        demo.sockets < 0 ? plain(404, "404 page not found") : refusalOf(() => admit(demo, host, seen.headers));
+      const refused = demo.takesSockets
+        ? refusalOf(() => admit(demo, host, seen.headers))
+        : plain(404, "404 page not found");
       if (refused) return refused.response();
       const data = { id: ++demo.sockets, handshake: seen, gone: new AbortController() };
       return server.upgrade(request, { data }) ? undefined : new Response(null, { status: 400 });

@@ -4,27 +4,6 @@ import { type DemoAccount, demoAccounts, type HostName } from "./accounts";
 /** Of the model list and its rules: A counts premium requests, C prices tokens (since August 2026). */
 export type Generation = "A" | "C";
 
-export interface DemoOptions {
-  /** Milliseconds between the events of a stream; the default is 15. Tests use 0. */
-  pace?: number;
-  /** The default is `demoAccounts()`. */
-  accounts?: DemoAccount[];
-  /** Billing generation of the model list; A by default. */
-  generation?: Generation;
-  /** A clock in milliseconds. */
-  now?: () => number;
-  /** How many journal entries to keep; all by default. */
-  keep?: number;
-  /** False refuses WebSockets. */
-  sockets?: boolean;
-  /** Error frames of WebSockets: with `status` and `headers` beside the error (default), or the bare error inside. */
-  socketErrors?: "status" | "nested";
-  /** Changes an answer before it is sent. */
-  change?: ChangeAnswer;
-  /** The course of the device flow; by default it is approved after one pending poll. */
-  device?: Partial<DeviceScript>;
-}
-
 export type ChangeAnswer = (response: Response, path: string) => Promise<Response>;
 
 /** The course of the device flow: `pending` polls, then the outcome. */
@@ -72,15 +51,25 @@ interface Charge {
 /** What belongs to an account until a time (ms). */
 type Issued = Map<string, { account: DemoAccount; until: number }>;
 
+/** What of the state a start may choose. */
+export type DemoOptions = Partial<Pick<DemoState, "accounts" | "generation" | "pace" | "now" | "keep" | "change">> & {
+  device?: Partial<DeviceScript>;
+};
+
 export class DemoState {
-  /** The live accounts: tests change quotas, remove accounts or make the exchange fail. */
-  readonly accounts: DemoAccount[];
-  readonly generation: Generation;
-  readonly pace: number;
-  readonly now: () => number;
-  readonly device: DeviceScript;
-  readonly socketErrors: "status" | "nested";
+  /** The live accounts: tests change quotas or remove accounts. */
+  readonly accounts: DemoAccount[] = demoAccounts();
+  readonly generation: Generation = "A";
+  /** Milliseconds between the events of a stream. Tests use 0. */
+  readonly pace: number = 15;
+  /** A clock in milliseconds. */
+  readonly now: () => number = Date.now;
+  /** How many journal entries to keep. */
+  readonly keep: number = Number.POSITIVE_INFINITY;
+  /** Changes an answer before it is sent. */
   readonly change: ChangeAnswer | undefined;
+  /** By default a sign-in is approved after one pending poll. */
+  readonly device: DeviceScript = { interval: 5, pending: 1, outcome: "success" };
   urls: Record<HostName, string> = { individual: "", business: "" };
   /** All requests, in order. */
   readonly journal: SeenRequest[] = [];
@@ -104,30 +93,15 @@ export class DemoState {
   readonly spent = new Set<string>();
   /** Model requests in progress, including streams. */
   open = 0;
-  /** WebSockets that were opened; -1 if they are refused. */
-  sockets: number;
-  readonly #keep: number;
+  /** WebSockets that were opened. */
+  sockets = 0;
+  takesSockets = true;
+  /** Error frames of WebSockets: with `status` and `headers` beside the error, or the bare error inside. */
+  socketErrors: "status" | "nested" = "status";
 
-  constructor({
-    accounts = demoAccounts(),
-    generation = "A",
-    pace = 15,
-    now = Date.now,
-    keep = Number.POSITIVE_INFINITY,
-    sockets = true,
-    socketErrors = "status",
-    change,
-    device,
-  }: DemoOptions) {
-    this.accounts = accounts;
-    this.generation = generation;
-    this.pace = pace;
-    this.now = now;
-    this.sockets = sockets ? 0 : -1;
-    this.socketErrors = socketErrors;
-    this.change = change;
-    this.device = { interval: 5, pending: 1, outcome: "success", ...device };
-    this.#keep = keep;
+  constructor({ device, ...chosen }: DemoOptions) {
+    Object.assign(this, chosen);
+    Object.assign(this.device, device);
   }
 
   /** github.com, its REST host, and the model host of `individual` accounts. */
@@ -142,7 +116,7 @@ export class DemoState {
 
   remember(seen: SeenRequest): void {
     this.journal.push(seen);
-    if (this.journal.length > this.#keep) this.journal.shift();
+    if (this.journal.length > this.keep) this.journal.shift();
   }
 
   /** Adds up a day of UTC, as the report of it does. */

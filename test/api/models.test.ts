@@ -80,7 +80,7 @@ describe("the list", () => {
   });
 
   test("the list of models says what is premium under token billing too", async () => {
-    await using tokens = await startProxy({ demo: { generation: "B" } });
+    await using tokens = await startProxy({ demo: { generation: "C" } });
     const { data } = (await (await fetch(`${tokens.url}/v1/models`)).json()) as {
       data: { id: string; premium: boolean }[];
     };

@@ -81,7 +81,7 @@ describe("a stop", () => {
 describe("amounts", () => {
   test("what a request really cost is counted, full and streamed", async () => {
     await using proxy = await startProxy({
-      demo: { generation: "B" },
+      demo: { generation: "C" },
       config: { budgets: [budget({ unit: "credits", limit: 1_000 })] },
     });
     for (const stream of [false, true])
@@ -120,7 +120,7 @@ describe("amounts", () => {
         stream: true,
       });
       const settings = {
-        demo: { generation: "B", pace: 1 },
+        demo: { generation: "C", pace: 1 },
         config: { budgets: [budget({ unit: "credits", limit: 1e6 })] },
       } as const;
       await using proxy = await startProxy(settings);

@@ -38,7 +38,7 @@ describe("at the limit", () => {
     "a request at the limit of %s is served by the next model that costs none: a provider's, or one of GitHub's",
     async (name, budget) => {
       await using proxy = await startProxy({
-        demo: { generation: name === "credits" ? "B" : "A" },
+        demo: { generation: name === "credits" ? "C" : "A" },
         config: {
           providers: { ollama: { baseUrl: mock.url } },
           budgets: [{ name: "All", limit: 1, per: "day", then: "fallback", ...budget }],

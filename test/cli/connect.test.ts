@@ -727,7 +727,7 @@ describe("the way back", () => {
 describe("the call that tries it", () => {
   /** A server in this process, known in a data folder of its own. */
   async function serving() {
-    const proxy = await startProxy({ demo: { generation: "B" } });
+    const proxy = await startProxy({ demo: { generation: "C" } });
     note(proxy.home, proxy.url);
     return proxy;
   }

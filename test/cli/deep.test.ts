@@ -61,7 +61,7 @@ describe("an upstream that is as it is known", () => {
   });
 
   test("with prices for tokens, the cheapest model of each endpoint is taken, and its price is said", async () => {
-    await using github = await signedIn({ generation: "B" });
+    await using github = await signedIn({ generation: "C" });
     const { stderr, asked } = await deep(github, "--yes");
     expect(asked.filter(({ state }) => state !== "ok")).toEqual([]);
     expect(stderr).toMatch(/POST \/v1\/messages with claude-[\w.-]+: at most 0\.\d+ credits/);

@@ -11,7 +11,7 @@ let proxy: RunningProxy;
 beforeAll(async () => {
   const [account] = demoAccounts();
   proxy = await startProxy({
-    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "B" },
+    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
     config: { auth: { apiKeys: ["secret-key"] } },
   });
   for (const prompt of ["p-1", "p-1", "p-2"]) {

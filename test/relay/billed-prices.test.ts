@@ -43,7 +43,7 @@ test.each([
     await ask(proxy, path, stream);
     const { cached_tokens } = proxy.rows()[0]!;
     expect(cached_tokens).toBeGreaterThan(1_000);
-    await using listed = await timed({ demo: { generation: "B" } });
+    await using listed = await timed({ demo: { generation: "C" } });
     const { items } = (await (await fetch(`${listed.url}/api/admin/models`)).json()) as { items: ModelItem[] };
     const { per, input, cached_input } = items.find(({ id }) => id === model)!.price.tokens!;
     expect(input).toBeGreaterThan(cached_input!);
@@ -52,7 +52,7 @@ test.each([
 );
 
 test("the price that the list states stays, whatever answers state", async () => {
-  await using proxy = await timed({ demo: { generation: "B" } });
+  await using proxy = await timed({ demo: { generation: "C" } });
   const id = await ask(proxy, "/v1/messages", true);
   const page = await (await fetch(`${proxy.url}/admin/requests/${id}`)).text();
   expect(page).toContain("Credits per 1M tokens");

@@ -42,7 +42,7 @@ const accounts = ["one-demo", "two-demo"].map((login, at) => ({
   githubToken: account!.githubToken.replace(/.$/, String(at)),
   quota: quotas.credits(),
 }));
-const start = (config: object = {}) => timed({ demo: { accounts: accounts.slice(0, 1), generation: "B" }, config });
+const start = (config: object = {}) => timed({ demo: { accounts: accounts.slice(0, 1), generation: "C" }, config });
 
 describe("a miss", () => {
   test("a cache miss is none for the first turn, nor for those that find it", async () => {
@@ -112,7 +112,7 @@ describe("a miss", () => {
   });
 
   test("a cache miss is of the account if another one served", async () => {
-    await using proxy = await timed({ demo: { accounts, generation: "B" }, config: { freeModelRouting: "in-order" } });
+    await using proxy = await timed({ demo: { accounts, generation: "C" }, config: { freeModelRouting: "in-order" } });
     await send(proxy);
     const served = proxy.rows()[0]!.account_id;
     const first = proxy.app.accounts.find(({ id }) => id === served)!;

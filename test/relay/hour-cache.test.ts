@@ -51,7 +51,7 @@ describe("a client's marks of one hour", () => {
   });
 
   test("are given up with the beta where the upstream does not know it, which is remembered for the model", async () => {
-    await using proxy = await start("1h", "B");
+    await using proxy = await start("1h", "A");
     for (const calls of [2, 3]) {
       expect(await ask(proxy)).toBe(200);
       expect(posts(proxy).length).toBe(calls);
@@ -98,7 +98,7 @@ describe("marks that are added for a client of another API", () => {
   });
 
   test("are five minutes long where the hour was refused", async () => {
-    await using proxy = await start("1h", "B");
+    await using proxy = await start("1h", "A");
     for (const calls of [2, 3]) {
       expect((await proxy.post("/v1/responses", { model, input: "Hello", instructions: "Be brief." })).status).toBe(
         200,

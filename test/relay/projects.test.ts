@@ -8,7 +8,7 @@ let proxy: RunningProxy;
 beforeAll(async () => {
   const [account] = demoAccounts();
   proxy = await startProxy({
-    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "B" },
+    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
     config: {
       budgets: [
         { name: "race", unit: "requests", limit: 37, per: "month", scope: { project: "race" } },

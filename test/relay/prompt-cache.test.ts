@@ -86,7 +86,7 @@ interface Spent {
 async function startAt(model: string, upstream: Dialect, promptCache: "auto" | "off"): Promise<RunningProxy> {
   const [account] = demoAccounts();
   const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
-  const proxy = await startProxy({ demo: { accounts: [able], generation: "B" }, config: { promptCache } });
+  const proxy = await startProxy({ demo: { accounts: [able], generation: "C" }, config: { promptCache } });
   offerOnly(proxy.demo, { [model]: [endpoints[upstream]] });
   return proxy;
 }

@@ -21,7 +21,7 @@ let proxy: RunningProxy;
 beforeAll(async () => {
   const [account] = demoAccounts();
   proxy = await startProxy({
-    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "B" },
+    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
     config: { logLevel: "debug" },
   });
   for (const [hints, text] of claudeSession) {

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { enoughExchanges } from "../../src/tokens/token-factor";
 import { saveFactors, saveFactorsNow, type TokenFactors } from "../../src/tokens/token-factor-file";
 import { pieces } from "../support/corpus";
+import { lists } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
@@ -32,7 +33,7 @@ async function startTaught(home: string, config: object = {}) {
   const proxy = await startProxy({
     config,
     env: { DRAGOMAN_HOME: home },
-    demo: { generation: "B" },
+    demo: { generation: "C" },
     clock: { monotonic: () => performance.now() + shift },
   });
   return { proxy, later: () => (shift += 600_000) };
@@ -116,7 +117,7 @@ describe("a count after 20 exchanges", () => {
     expect(text).not.toContain("relay");
     if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o600);
     writeFileSync(join(home, "config.json"), "{}");
-    await using proxy = await startProxy({ env: { DRAGOMAN_HOME: home }, demo: { generation: "B" } });
+    await using proxy = await startProxy({ env: { DRAGOMAN_HOME: home }, demo: { generation: "C" } });
     expect((await count(proxy, ask("claude-sonnet-5", 3))).how).toBe("calibrated");
   });
 
@@ -317,7 +318,7 @@ describe("a prompt beyond maxPromptTokens", () => {
   beforeAll(async () => {
     proxy = await startProxy({
       config: { maxPromptTokens: { "claude-sonnet-4.6": 20_000, "gpt-5.4": 20_000 } },
-      demo: { generation: "B" },
+      demo: { generation: "C" },
     });
     await loadVocabulary(proxy);
   });
@@ -384,36 +385,32 @@ describe("a prompt beyond maxPromptTokens", () => {
   });
 });
 
-describe.each(["B", "mixed", "C"] as const)(
-  "without maxPromptTokens, with the names of generation %s",
-  (generation) => {
-    let proxy: RunningProxy;
-    beforeAll(async () => {
-      proxy = await startProxy({ demo: { generation } });
-      await loadVocabulary(proxy);
-    });
-    afterAll(() => proxy[Symbol.asyncDispose]());
-    const beyond = { model: "gpt-5.4", input: code.repeat(28) };
+describe.each(["B", "mixed", "C"] as const)("without maxPromptTokens, with the names of list %s", (list) => {
+  let proxy: RunningProxy;
+  beforeAll(async () => {
+    proxy = await startProxy({ demo: lists[list] });
+    await loadVocabulary(proxy);
+  });
+  afterAll(() => proxy[Symbol.asyncDispose]());
+  const beyond = { model: "gpt-5.4", input: code.repeat(28) };
 
-    test("the limit is where a dearer price begins, and not where two tiers cost the same", async () => {
-      const limitOf = async (id: string) =>
-        ((await (await fetch(`${proxy.url}/v1/models/${id}`)).json()) as { max_prompt_tokens: number })
-          .max_prompt_tokens;
-      expect(await limitOf("gpt-5.4")).toBe(272_000);
-      expect(await limitOf("claude-sonnet-4.6")).toBe(936_000);
-      const response = await proxy.post("/v1/responses", beyond);
-      expect(await response.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
-    });
+  test("the limit is where a dearer price begins, and not where two tiers cost the same", async () => {
+    const limitOf = async (id: string) =>
+      ((await (await fetch(`${proxy.url}/v1/models/${id}`)).json()) as { max_prompt_tokens: number }).max_prompt_tokens;
+    expect(await limitOf("gpt-5.4")).toBe(272_000);
+    expect(await limitOf("claude-sonnet-4.6")).toBe(936_000);
+    const response = await proxy.post("/v1/responses", beyond);
+    expect(await response.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
+  });
 
-    test("a limit of the owner's own opens the long tier, and the page says what it cost", async () => {
-      await proxy.app.config.change({ maxPromptTokens: { "gpt-5.4": 900_000 } });
-      expect((await proxy.post("/v1/responses", beyond)).status).toBe(200);
-      const [row] = proxy.rows();
-      expect(row!.input_tokens!).toBeGreaterThan(272_000);
-      const page = await (await fetch(`${proxy.url}/admin/requests/${row!.request_id}`)).text();
-      expect(page).toContain("Billed at the long-context rate");
-      expect(page).toMatch(/At the base rate it would have cost .{1,60} credits less/);
-      expect(page).not.toContain("At today’s list price");
-    });
-  },
-);
+  test("a limit of the owner's own opens the long tier, and the page says what it cost", async () => {
+    await proxy.app.config.change({ maxPromptTokens: { "gpt-5.4": 900_000 } });
+    expect((await proxy.post("/v1/responses", beyond)).status).toBe(200);
+    const [row] = proxy.rows();
+    expect(row!.input_tokens!).toBeGreaterThan(272_000);
+    const page = await (await fetch(`${proxy.url}/admin/requests/${row!.request_id}`)).text();
+    expect(page).toContain("Billed at the long-context rate");
+    expect(page).toMatch(/At the base rate it would have cost .{1,60} credits less/);
+    expect(page).not.toContain("At today’s list price");
+  });
+});

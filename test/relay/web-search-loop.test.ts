@@ -234,7 +234,7 @@ test("budgets count searches, and refuse them as errors of the tool", async () =
 
 test("what was generated before the next answer failed counts for the budgets", async () => {
   const budgets = [{ name: "All", unit: "credits", limit: 100, per: "day" }];
-  await using proxy = await startProxy({ demo: { generation: "B" }, config: { budgets } });
+  await using proxy = await startProxy({ demo: { generation: "C" }, config: { budgets } });
   let answers = 0;
   proxy.demo.intercept("/v1/messages", () => (++answers === 2 ? new Response("{}", { status: 429 }) : undefined), 2);
   expect((await proxy.post("/v1/messages", ask("claude-sonnet-4.6"))).status).toBe(429);

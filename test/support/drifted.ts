@@ -61,26 +61,43 @@ export const drifted =
     return changed;
   };
 
-const olderPrices =
-  (names: "B" | "mixed") =>
-  (name: string, value: unknown): unknown => {
-    if (["auto_discount", "promo", "cache_write_1h_price"].includes(name)) return undefined;
-    if (name !== "default" && name !== "long_context") return value;
-    const { cache_read_price, max_prompt_tokens, ...tier } = value as Record<string, unknown>;
-    return {
-      ...tier,
-      [names === "B" ? "cache_price" : "cache_read_price"]: cache_read_price,
-      ...(max_prompt_tokens !== undefined && { context_max: max_prompt_tokens }),
-    };
-  };
-
-/** The list of models as it named prices until August 2026 (B), or with the first of the names since then (`mixed`). */
+/** The list of models as it was until August 2026 (B), or with the first of the names since then (`mixed`). */
 const olderList =
   (names: "B" | "mixed"): ChangeAnswer =>
-  async (response, path) =>
-    path === "/models" && response.ok
-      ? rewritten(response, (text) => JSON.stringify(JSON.parse(text, olderPrices(names))))
-      : response;
+  async (response, path) => {
+    if (path !== "/models" || !response.ok) return response;
+    const { data, ...list } = (await response.json()) as { data: Listed[] };
+    return Response.json({ ...list, data: data.map((model) => olderModel(model, names)) });
+  };
+
+interface Listed {
+  capabilities: { limits?: { max_context_window_tokens?: number; max_prompt_tokens?: number } };
+  billing: { auto_discount?: number; promo?: object; token_prices: { default: Tier; long_context?: Tier } };
+}
+
+interface Tier {
+  cache_read_price: number;
+  cache_write_1h_price?: number;
+  max_prompt_tokens?: number;
+}
+
+function olderModel({ billing, ...model }: Listed, names: "B" | "mixed") {
+  const { auto_discount: _, promo: __, token_prices, ...others } = billing;
+  const { default: base, long_context: long = base, ...prices } = token_prices;
+  const { max_context_window_tokens: context = 0, max_prompt_tokens } = model.capabilities.limits ?? {};
+  // A long prompt had a tier of its own also where it costs the same.
+  const isTiered = context >= 1_000_000;
+  const tier = ({ cache_read_price, cache_write_1h_price: _, max_prompt_tokens: __, ...tier }: Tier, end?: number) => ({
+    ...tier,
+    [names === "B" ? "cache_price" : "cache_read_price"]: cache_read_price,
+    ...(isTiered && { context_max: end }),
+  });
+  const tiers = {
+    default: tier(base, base.max_prompt_tokens ?? 200_000),
+    ...(isTiered && { long_context: tier(long, max_prompt_tokens) }),
+  };
+  return { ...model, billing: { ...others, token_prices: { ...prices, ...tiers } } };
+}
 
 /** Every form of the model list that was seen, the oldest first. */
 export const lists = {

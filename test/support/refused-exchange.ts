@@ -25,11 +25,7 @@ const faults = {
       `No access to GitHub Copilot found. You are currently logged in as ${login}.`,
     ),
   snippy_not_configured: () =>
-    mustAct(
-      "snippy_not_configured",
-      "Settings needed",
-      "Choose whether suggestions matching public code are allowed.",
-    ),
+    mustAct("snippy_not_configured", "Settings needed", "Choose whether suggestions matching public code are allowed."),
   billing_locked: () =>
     mustAct("billing_locked", "Billing problem", "Your account is locked because of a billing problem."),
   "own-app": () => refusal(403, "Resource not accessible by integration"),

@@ -373,26 +373,20 @@ async function expectShown({ url }: RunningProxy, { where, path: member }: ReadM
 describe("an upstream that is as it was misses nothing", () => {
   const accounts = [octo, work, plus, credits, pooled, legacy, ...Object.values(autoAccounts())];
 
-  test.each(["A", "B", "mixed", "C"] as const)(
-    "in quota, models and replies of each account of %s",
-    async (name) => {
-      for (const account of accounts) {
-        await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(account)] } });
-        await readEverything(proxy, ["gpt-5-mini"]);
-        expect(proxy.app.losses.current, account.login).toEqual([]);
-      }
-    },
-  );
+  test.each(["A", "B", "mixed", "C"] as const)("in quota, models and replies of each account of %s", async (name) => {
+    for (const account of accounts) {
+      await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(account)] } });
+      await readEverything(proxy, ["gpt-5-mini"]);
+      expect(proxy.app.losses.current, account.login).toEqual([]);
+    }
+  });
 
-  test.each(["A", "B", "mixed", "C"] as const)(
-    "in replies of each vendor of %s, whole and streamed",
-    async (name) => {
-      await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(octo)] } });
-      await readEverything(proxy, ["gpt-5-mini", "claude-haiku-4.5", "gemini-3.8-flash", "gpt-5.4"]);
-      await (await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" })).text();
-      expect(proxy.app.losses.current).toEqual([]);
-    },
-  );
+  test.each(["A", "B", "mixed", "C"] as const)("in replies of each vendor of %s, whole and streamed", async (name) => {
+    await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(octo)] } });
+    await readEverything(proxy, ["gpt-5-mini", "claude-haiku-4.5", "gemini-3.8-flash", "gpt-5.4"]);
+    await (await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" })).text();
+    expect(proxy.app.losses.current).toEqual([]);
+  });
 
   test.each(Object.entries(quotas))("in the quota %s", async (_, quota) => {
     await using proxy = await startProxy({ demo: { generation: "C", accounts: [{ ...octo, quota: quota() }] } });

@@ -145,7 +145,8 @@ describe("an error", () => {
 
 describe("without a socket", () => {
   test("the request is sent over HTTP, and the next ones at once", async () => {
-    await using running = await start({ demo: { sockets: false } });
+    await using running = await start();
+    running.demo.takesSockets = false;
     for (let round = 0; round < 3; round++) {
       const { events } = await ask(running, turn("Hello"));
       expect(events.at(-1).type).toBe("response.completed");
@@ -184,7 +185,8 @@ describe("without a socket", () => {
   test.each(["status", "nested"] as const)(
     "that takes no more requests (%s), the request is sent on a new one, and then over HTTP",
     async (socketErrors) => {
-      await using running = await start({ demo: { socketErrors } });
+      await using running = await start();
+      running.demo.socketErrors = socketErrors;
       await ask(running, turn("Hello"));
       expect((await ask(running, turn("[demo: 400-sockets once] Hello"))).events.at(-1).type).toBe(
         "response.completed",
@@ -217,7 +219,8 @@ describe("an error frame without a status", () => {
     ),
   )("[demo: %s] is the answer that the same error is over HTTP, at each account in turn", async (fault) => {
     const accounts = ["octo-demo", "work-demo"];
-    await using nested = await start({ demo: { socketErrors: "nested" }, accounts });
+    await using nested = await start({ accounts });
+    nested.demo.socketErrors = "nested";
     await using stated = await start({ accounts });
     await using plain = await startProxy({ accounts });
     const results = await Promise.all(
@@ -234,17 +237,20 @@ describe("an error frame without a status", () => {
   });
 
   test("[demo: 401-session once] is served after a new session was fetched, on a new socket", async () => {
-    await using running = await start({ demo: { socketErrors: "nested" } });
+    await using running = await start();
+    running.demo.socketErrors = "nested";
     expect((await ask(running, turn("[demo: 401-session once] Hello"))).events.at(-1).type).toBe("response.completed");
     expect(posted(running).map(({ socket }) => socket)).toEqual([1, 2]);
     expect(running.demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token")).toHaveLength(2);
     // In direct mode there is no other token, but another socket.
-    await using direct = await start({ demo: { socketErrors: "nested" }, accounts: ["plus-demo"] });
+    await using direct = await start({ accounts: ["plus-demo"] });
+    direct.demo.socketErrors = "nested";
     expect((await ask(direct, turn("[demo: 401-session once] Hello"))).events.at(-1).type).toBe("response.completed");
   });
 
   test("a wait in its text is the client's retry-after", async () => {
-    await using running = await start({ demo: { socketErrors: "nested" } });
+    await using running = await start();
+    running.demo.socketErrors = "nested";
     const { status, headers } = await ask(running, turn("[demo: 429-session] Hello"));
     expect([status, headers.get("retry-after")]).toEqual([429, "2733"]);
   });
