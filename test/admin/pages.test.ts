@@ -743,7 +743,7 @@ describe("one request", () => {
     expect(wordsOf(list)).not.toContain("attempts");
     const page = await textOf(proxy, `/admin/requests/${parent!.request_id}`);
     expect(page).toContain(`href="/admin/requests/${child!.request_id}"`);
-    expect(wordsOf(page)).toMatch(/web_search gpt-5-mini 200 completed [\d.]+ cr/);
+    expect(wordsOf(page)).toMatch(/web_search gpt-6-luna 200 completed [\d.]+ cr/);
     const searchPage = await textOf(proxy, `/admin/requests/${child!.request_id}`);
     expect(searchPage).toContain(`href="/admin/requests/${parent!.request_id}"`);
     expect(wordsOf(searchPage)).toContain("web_search for another request");

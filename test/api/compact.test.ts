@@ -255,7 +255,7 @@ describe("an upstream that makes summaries itself", () => {
   });
 
   test("that refuses is asked once: from then on the model writes the summary in words", async () => {
-    await using proxy = await startProxy({ demo: { generation: "C" } });
+    await using proxy = await startProxy({ demo: { generation: "A" } });
     const body = ask({ model: "gpt-5.3-codex" });
     for (const calls of [2, 3]) {
       const output = await compacted(proxy, body);

@@ -90,7 +90,7 @@ describe("the list", () => {
       "gpt-4o-mini-2024-07-18": false,
       "text-embedding-3-small": false,
     });
-    expect(data.map(({ id }) => id)).not.toContain("claude-opus-4.7");
+    expect(data.map(({ id }) => id)).not.toContain("gpt-6-astra");
   });
 });
 

@@ -8,7 +8,7 @@ import { until } from "../support/until";
 
 const hello = [{ role: "user", content: "Hi" }];
 const bodies = {
-  "/v1/messages": { model: "claude-sonnet-4.5", max_tokens: 50, messages: hello },
+  "/v1/messages": { model: "claude-sonnet-4.6", max_tokens: 50, messages: hello },
   "/v1/chat/completions": { model: "gpt-4.1", messages: hello },
   "/v1/responses": { model: "gpt-5-mini", input: "Hi" },
   "/v1/embeddings": { model: "text-embedding-3-small", input: "Hi" },
@@ -108,8 +108,8 @@ describe("amounts", () => {
   });
 
   test.each([
-    ["/v1/messages", { model: "claude-sonnet-4.5", max_tokens: 50_000, messages: [{ role: "user", content: "" }] }],
-    ["/v1/chat/completions", { model: "claude-sonnet-4.5", messages: [{ role: "user", content: "" }] }],
+    ["/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 50_000, messages: [{ role: "user", content: "" }] }],
+    ["/v1/chat/completions", { model: "claude-sonnet-4.6", messages: [{ role: "user", content: "" }] }],
     ["/v1/responses", { model: "gpt-5-mini", input: "" }],
   ] as const)(
     "%s: who hangs up before the end pays for what was read, whatever was learnt of the model",
@@ -155,7 +155,7 @@ describe("amounts", () => {
 
   test("a free model is not limited by a budget in credits or premium requests", async () => {
     await using proxy = await startProxy({ config: { budgets: [budget({ unit: "premium", limit: 1 })] } });
-    const premium = { ...bodies["/v1/messages"], model: "claude-sonnet-4.5" };
+    const premium = { ...bodies["/v1/messages"], model: "claude-sonnet-4.6" };
     expect((await proxy.post("/v1/messages", premium)).status).toBe(200);
     expect((await proxy.post("/v1/messages", premium)).status).toBe(429);
     expect((await proxy.post("/v1/messages", { ...premium, model: "gpt-5-mini" })).status).toBe(200);

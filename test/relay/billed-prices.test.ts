@@ -4,7 +4,7 @@ import type { CacheReport } from "../../src/admin/api/cache";
 import type { ModelItem } from "../../src/admin/api/models";
 import { type TimedProxy, timed } from "./bench";
 
-const model = "gpt-5.3-codex";
+const model = "gpt-5.4";
 const headers = { "x-claude-code-session-id": "5b3c1c1e-52c4" };
 const system = "Be brief. ".repeat(700);
 

@@ -27,6 +27,14 @@ const ask = (model: string, at: number, more: object = {}) => ({
   ...more,
 });
 
+/** The upstream has no counter of its own. */
+const countNothing = ({ demo }: RunningProxy) =>
+  demo.intercept(
+    "/v1/messages/count_tokens",
+    () => new Response("404 page not found\n", { status: 404 }),
+    Number.POSITIVE_INFINITY,
+  );
+
 /** A proxy whose clock the test moves, so that each exchange may teach. */
 async function startTaught(home: string, config: object = {}) {
   let shift = 0;
@@ -36,6 +44,7 @@ async function startTaught(home: string, config: object = {}) {
     demo: { generation: "C" },
     clock: { monotonic: () => performance.now() + shift },
   });
+  countNothing(proxy);
   return { proxy, later: () => (shift += 600_000) };
 }
 
@@ -71,7 +80,7 @@ afterAll(() => {
 
 describe("a count after 20 exchanges", () => {
   const home = newHome();
-  const families = ["claude-sonnet-4.6", "claude-sonnet-5", "gpt-5-mini", "gpt-5.4", "gemini-3.5-flash"];
+  const families = ["claude-sonnet-4.6", "claude-sonnet-5", "gpt-5-mini", "gpt-5.4", "gemini-3.8-flash"];
 
   test("says the model's own number within -2 % and +8 %, which the estimate does not, and a restart keeps it", async () => {
     const taught = await startTaught(home);
@@ -118,6 +127,7 @@ describe("a count after 20 exchanges", () => {
     if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o600);
     writeFileSync(join(home, "config.json"), "{}");
     await using proxy = await startProxy({ env: { DRAGOMAN_HOME: home }, demo: { generation: "C" } });
+    countNothing(proxy);
     expect((await count(proxy, ask("claude-sonnet-5", 3))).how).toBe("calibrated");
   });
 
