@@ -10,8 +10,9 @@ import type { Source } from "../history/sql";
 import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../history/statistics";
 import type { Totals } from "../history/totals";
 import { isAwayError, sqlState } from "./away";
+import { reasonOf } from "./backlog";
 import { addPartitions, removeOldDays } from "./requests";
-import { RowWriter, type RowWriterOptions, reasonOf } from "./row-writer";
+import { RowWriter, type RowWriterOptions } from "./row-writer";
 import { addUpPeriods, atOneMoment, canceled, questionMs } from "./statistics";
 
 interface TeamHistoryOptions extends Omit<HistoryOptions, "monotonic">, Pick<RowWriterOptions, "openQueue"> {

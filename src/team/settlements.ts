@@ -1,5 +1,6 @@
 /** Writes what requests used of their budgets. What the database cannot take waits on this machine's disk. */
 import { isAwayError } from "./away";
+import { Backlog } from "./backlog";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";
 import type { Settlement } from "./ledger-queries";
@@ -13,29 +14,24 @@ export interface SettlementOptions {
   openQueue(): DiskQueue<Settlement[]>;
 }
 
-/** Milliseconds between two tries while the database is away. */
-const retryMs = 1_000;
-
 /** Each settlement counts once, however often it is sent. */
 export class Settlements {
   readonly #options: SettlementOptions;
-  #queue: DiskQueue<Settlement[]> | undefined;
-  #timer: Timer | undefined;
+  readonly #backlog: Backlog<Settlement[]>;
   #closed = false;
 
   constructor(options: SettlementOptions) {
     this.#options = options;
-    try {
-      this.#queue = options.openQueue();
-      if (this.#queue.size > 0) this.#schedule();
-    } catch (thrown) {
-      options.warn(`What requests use of their budgets while the database is away is lost (${thrown}).`);
-    }
+    this.#backlog = new Backlog({
+      ...options,
+      withoutQueue: "What requests use of their budgets while the database is away is lost",
+      write: (waiting) => this.#writeAll(waiting),
+    });
   }
 
   /** How many wait on the disk. */
   get waiting(): number {
-    return this.#closed ? 0 : (this.#queue?.size ?? 0);
+    return this.#closed ? 0 : this.#backlog.size;
   }
 
   async send(id: string, settlements: Settlement[]): Promise<void> {
@@ -47,34 +43,29 @@ export class Settlements {
     }
   }
 
-  /** Lets settlements wait until the database can be asked. */
+  /** Lets settlements wait until the database can be asked. @throws The disk's error. */
   keep(id: string, settlements: Settlement[]): void {
-    this.#queue?.add([[id, settlements]]);
-    this.#schedule();
+    if (this.#backlog.isOpen) this.#backlog.keep([[id, settlements]]);
   }
 
-  async sendWaiting(): Promise<void> {
-    this.#timer = undefined;
-    try {
-      while (this.#queue && this.#queue.size > 0)
-        for (const [id, settlements] of this.#queue.take(100)) {
-          await this.#write(id, settlements);
-          this.#queue.remove([id]);
-        }
-    } catch (thrown) {
-      if (!isAwayError(thrown))
-        this.#options.warn(`What requests used of their budgets could not be written (${thrown}).`);
-      this.#schedule();
-    }
+  /** Writes what waits, as far as that is possible. */
+  sendWaiting(): Promise<void> {
+    return this.#backlog.writeNow();
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#backlog.close();
   }
 
-  #schedule(): void {
-    if (!this.#closed) this.#timer ??= setTimeout(() => void this.sendWaiting(), retryMs).unref();
+  async #writeAll(waiting: [id: string, settlements: Settlement[]][]): Promise<void> {
+    try {
+      for (const [id, settlements] of waiting) await this.#write(id, settlements);
+    } catch (thrown) {
+      if (!isAwayError(thrown))
+        this.#options.warn(`What requests used of their budgets could not be written (${thrown}).`);
+      throw thrown;
+    }
   }
 
   async #write(id: string, settlements: readonly Settlement[]): Promise<void> {

@@ -1,0 +1,92 @@
+/** What the database could not take: it waits on this machine's disk, and is tried again every second. */
+import { FreshRuns } from "../awaitable";
+import { ProxyError } from "../errors";
+import type { DiskQueue } from "./disk-queue";
+
+interface BacklogOptions<T> {
+  /** @throws The disk's error, if it cannot be opened. */
+  openQueue(): DiskQueue<T>;
+  /** Values of an earlier try may come again. @throws If they have to wait: it has said why. */
+  write(values: [key: string, value: T][]): Promise<void>;
+  warn(sentence: string): void;
+  /** What it means that the queue cannot be opened: the beginning of a sentence. */
+  withoutQueue: string;
+}
+
+/** Milliseconds between two tries. */
+const retryMs = 1_000;
+const mostAtOnce = 200;
+
+export class Backlog<T> {
+  readonly #options: BacklogOptions<T>;
+  readonly #tries = new FreshRuns(() => this.#writeAll());
+  #queue: DiskQueue<T> | undefined;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(options: BacklogOptions<T>) {
+    this.#options = options;
+    try {
+      // Values of an earlier run may wait.
+      if (this.#opened().size > 0) this.#schedule();
+    } catch (thrown) {
+      options.warn(`${options.withoutQueue} (${reasonOf(thrown)}).`);
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#queue !== undefined;
+  }
+
+  get size(): number {
+    return this.#queue?.size ?? 0;
+  }
+
+  /** @throws The disk's error. */
+  keep(values: readonly (readonly [key: string, value: T])[]): void {
+    this.#opened().add(values);
+    this.#schedule();
+  }
+
+  /** Writes all to the database now, as far as that is possible. Never throws. */
+  async writeNow(): Promise<void> {
+    if (this.size > 0) await this.#tries.run();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #opened(): DiskQueue<T> {
+    this.#queue ??= this.#options.openQueue();
+    return this.#queue;
+  }
+
+  #schedule(): void {
+    if (!this.#closed)
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined;
+        void this.#tries.run();
+      }, retryMs).unref();
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      while (this.size > 0) {
+        const values = this.#queue!.take(mostAtOnce);
+        await this.#options.write(values);
+        this.#queue!.remove(values.map(([key]) => key));
+      }
+    } catch {
+      this.#schedule();
+    }
+  }
+}
+
+/** The reason of a failure, to be put into a sentence. */
+export function reasonOf(thrown: unknown): string {
+  const { cause } = thrown instanceof ProxyError ? thrown.details : {};
+  const reason = cause instanceof Error ? cause : thrown;
+  return (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
+}
