@@ -1,8 +1,8 @@
 /** A provider that searches by itself reads its own results and citations, and none that dragoman has sealed. */
 import { expect, test } from "bun:test";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
+import { seal } from "../../src/dialects/hub/seal";
 import { messages } from "../../src/dialects/messages/codec";
-import { seal } from "../../src/dialects/messages/seal";
 import { ableModel } from "../support/facts";
 
 const provided = { ...ableModel("claude", "Anthropic"), provider: { assumed: [] } };

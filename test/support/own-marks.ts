@@ -3,8 +3,9 @@
  * call and its result need one, and no API looks into it. `test/relay/sent-back.test.ts` sends back each kind, from every
  * client to every upstream, and knows no kind that is not listed here.
  */
+
+import { isSealed } from "../../src/dialects/hub/seal";
 import { isPacked } from "../../src/dialects/hub/signature";
-import { isSealed } from "../../src/dialects/messages/seal";
 import { isOwnCompaction } from "../../src/dialects/responses/compaction";
 import { isOwnId } from "../../src/dialects/responses/ids";
 

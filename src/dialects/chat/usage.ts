@@ -11,27 +11,27 @@ import type { Usage } from "../hub/reply";
  * Gemini reports it in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference).
  */
 export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
-  const counts: Partial<Usage> = {};
-  const set = (key: keyof Usage, value: unknown) => {
-    const count = countIn(value);
-    if (count !== undefined) counts[key] = count;
+  const nanoCredits = isObject(copilot) ? countIn(copilot.total_nano_aiu) : undefined;
+  if (!isObject(usage)) return omitUndefined({ nanoCredits });
+  const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+  const counts = {
+    input: countIn(usage.prompt_tokens),
+    output: countIn(usage.completion_tokens),
+    cachedInput: countIn(details.cached_tokens),
+    cacheWrite: countIn(details.cache_creation_input_tokens),
+    reasoning: reasoningIn(usage),
   };
-  if (isObject(usage)) {
-    set("input", usage.prompt_tokens);
-    set("output", usage.completion_tokens);
-    if (isObject(usage.prompt_tokens_details)) {
-      set("cachedInput", usage.prompt_tokens_details.cached_tokens);
-      set("cacheWrite", usage.prompt_tokens_details.cache_creation_input_tokens);
-    }
-    set("reasoning", reasoningIn(usage));
-    const total = countIn(usage.total_tokens);
-    if (isBeside(counts, total)) counts.output = (counts.output ?? 0) + (counts.reasoning ?? 0);
-    // This form counts thinking beside the output, and only the total would prove it.
-    else if (total === undefined && countIn(usage.reasoning_tokens)) delete counts.output;
-    else if (counts.reasoning === undefined && isThoughtMissing(counts, total)) delete counts.output;
-  }
-  if (isObject(copilot)) set("nanoCredits", copilot.total_nano_aiu);
-  return counts;
+  return omitUndefined({ ...counts, output: wholeOutput(counts, usage), nanoCredits });
+}
+
+/** The output with thinking; undefined where it is not known whether it includes that. */
+function wholeOutput(counts: Partial<Usage>, { total_tokens, reasoning_tokens }: JsonObject): number | undefined {
+  const { output = 0, reasoning = 0 } = counts;
+  const total = countIn(total_tokens);
+  if (isBeside(counts, total)) return output + reasoning;
+  // This form counts thinking beside the output, and only the total would prove it.
+  const isUnproved = total === undefined && countIn(reasoning_tokens);
+  return isUnproved || (counts.reasoning === undefined && isThoughtMissing(counts, total)) ? undefined : counts.output;
 }
 
 function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: JsonObject): number | undefined {

@@ -7,40 +7,34 @@ interface OpenCall {
   isOurs: boolean;
 }
 
-export interface CallIds {
-  /** The id of a call of the model. */
-  call(id: string | undefined, name: string): string;
-  /** The id of the call that a result answers. */
-  answer(id: string | undefined, name: string): string;
-  /** A new turn of the model begins: earlier calls stay unanswered. */
-  nextTurn(): void;
-}
-
 /** The ids that are made here depend on the conversation's beginning only, so that an upstream's cache finds it again. */
-export function callIds(): CallIds {
-  let open: OpenCall[] = [];
-  let made = 0;
-  const make = () => `dragoman_call_${++made}`;
-  const take = (call: OpenCall): string => {
-    open = open.filter((each) => each !== call);
-    return call.id;
-  };
-  return {
-    call(id, name) {
-      const known: OpenCall = { id: id ?? make(), name, isOurs: id === undefined };
-      open.push(known);
-      return known.id;
-    },
-    answer(id, name) {
-      const same = open.find((call) => call.id === id);
-      if (same) return take(same);
-      // An id that no call has: some clients give ids to their results only.
-      const candidates = id === undefined ? open : open.filter(({ isOurs }) => isOurs);
-      const found = candidates.find((call) => call.name === name) ?? candidates[0];
-      return found ? take(found) : (id ?? make());
-    },
-    nextTurn() {
-      open = [];
-    },
-  };
+export class CallIds {
+  #open: OpenCall[] = [];
+  #made = 0;
+
+  /** The id of a call of the model. */
+  call(id: string | undefined, name: string): string {
+    const known: OpenCall = { id: id ?? this.#make(), name, isOurs: id === undefined };
+    this.#open.push(known);
+    return known.id;
+  }
+
+  /** The id of the call that a result answers. */
+  answer(id: string | undefined, name: string): string {
+    // An id that no call has: some clients give ids to their results only.
+    const candidates = id === undefined ? this.#open : this.#open.filter(({ isOurs }) => isOurs);
+    const found =
+      this.#open.find((call) => call.id === id) ?? candidates.find((call) => call.name === name) ?? candidates[0];
+    this.#open = this.#open.filter((call) => call !== found);
+    return found?.id ?? id ?? this.#make();
+  }
+
+  /** A new turn of the model begins: earlier calls stay unanswered. */
+  nextTurn(): void {
+    this.#open = [];
+  }
+
+  #make(): string {
+    return `dragoman_call_${++this.#made}`;
+  }
 }

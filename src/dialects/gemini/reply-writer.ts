@@ -9,7 +9,7 @@ import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from 
 import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { inputObject, isCompleteInput } from "../hub/tool-input";
 import { streamError } from "./errors";
-import { type Grounding, groundingFor } from "./grounding";
+import { Grounding } from "./grounding";
 import { encodeSignature } from "./signature";
 import { type StreamForm, streamForm } from "./stream-form";
 import { encodeUsage } from "./usage";
@@ -30,7 +30,7 @@ const finishReasons: Record<StopReason, string> = {
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const parts: JsonObject[] = [];
   const writer = partWriter(conversation);
-  const grounding = groundingFor(conversation);
+  const grounding = Grounding.for(conversation);
   const { id, usage, blocks, finish } = gatheredReply(events);
   const isCut = isCutCall(finish);
   let isMalformed = false;
@@ -154,7 +154,7 @@ class StreamWriter extends FrameWriter {
   ) {
     super(conversation, next);
     this.parts = partWriter(conversation);
-    this.grounding = groundingFor(conversation);
+    this.grounding = Grounding.for(conversation);
   }
 
   override push(event: ReplyEvent) {

@@ -4,7 +4,7 @@ import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "
 import { arrayAt, filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
 import { decodePlainFields } from "../hub/plain-fields";
 import { isStrict } from "../hub/strict-schema";
-import { callIds } from "./call-ids";
+import { CallIds } from "./call-ids";
 import { asNumber, fieldsAt, fieldsIn, GoogleFields, unreadExtras } from "./fields";
 import { addModelParts, decodeSystemParts, decodeUserParts } from "./parts";
 import { jsonSchemaOf } from "./schema";
@@ -86,7 +86,7 @@ function refuseEssential(request: GoogleFields, config: GoogleFields): void {
 /** Consecutive contents of the model are one turn: a client may send a reply as it was streamed. */
 function decodeContents(contents: GoogleFields[]): Turn[] {
   const turns: Turn[] = [];
-  const calls = callIds();
+  const calls = new CallIds();
   for (const content of contents) {
     const role = roles.get(content.any("role"));
     if (!role) {

@@ -217,25 +217,27 @@ function passing(
   const client = new parts.Passed(next, report, context);
   /** A reply that cannot be read must not end as if it were complete. */
   let unread: ReplyError | undefined;
-  const reader = reading(parts, {
+  const reader =
+    events &&
+    reading(parts, {
+      push(event) {
+        if (event.type === "error" && event.code === invalidEventCode) unread = event;
+        events.push(event);
+      },
+      end: () => events.end(),
+    });
+  const both: Sink<UpstreamEvent> = {
     push(event) {
-      if (event.type === "error" && event.code === invalidEventCode) unread = event;
-      events?.push(event);
-    },
-    end: () => events?.end(),
-  });
-  const read: Sink<UpstreamEvent> = {
-    push(event) {
-      if (events) reader.push(event);
+      reader?.push(event);
       if (unread) client.fail(unread);
       else client.push(event);
     },
     end() {
-      reader.end();
+      reader?.end();
       client.end();
     },
   };
-  const normalizer = new parts.Normalizer(read, report, context);
+  const normalizer = new parts.Normalizer(both, report, context);
   return {
     push: (frame) => normalizer.push(frame),
     end: () => normalizer.end(),
@@ -251,16 +253,16 @@ function collecting(
   events?: Sink<ReplyEvent>,
 ): Collector {
   const collector = new parts.Collected();
-  const reader = reading(parts, { push: (event) => events?.push(event), end: () => events?.end() });
-  const read: Sink<UpstreamEvent> = {
+  const reader = events && reading(parts, events);
+  const both: Sink<UpstreamEvent> = {
     push(event) {
-      reader.push(event);
+      reader?.push(event);
       if (event.kind === "event") collector.read(event);
     },
-    end: () => reader.end(),
+    end: () => reader?.end(),
   };
   const report = once((fixup) => void (ofStreams.has(fixup) || onFixup(fixup)));
-  const normalizer = new parts.Normalizer(read, report, context);
+  const normalizer = new parts.Normalizer(both, report, context);
   return {
     push: (frame) => normalizer.push(frame),
     end: () => normalizer.end(),

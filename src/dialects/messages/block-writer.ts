@@ -1,17 +1,11 @@
-/** Writes the content blocks of a message, whole or as the events of a stream. */
+/** Writes the content blocks of a message. */
 import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
-import { textPlace, writeDeltas } from "../hub/delta-frames";
 import type { Block, BlockEnd, DeltaBlock } from "../hub/reply";
 import { packSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { restoreExtras } from "./extras";
-import { deltaTypeOf, textFieldOf } from "./reply-names";
 import { encodeCitation, writeServerBlock } from "./server-tools";
-
-// ── Whole ──
 
 /**
  * The block, or nothing if this dialect does not have it. Empty text blocks are omitted, because they are refused
@@ -85,42 +79,3 @@ export function startOf(whole: JsonObject): JsonObject {
 }
 
 export const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
-
-// ── Stream ──
-
-/** Writes the events of one block after the other. */
-export function blockWriter(next: Sink<SseFrame>) {
-  let index = -1;
-  /** Writes the block's deltas; undefined until its start is written, which waits for the first text. */
-  let frameOf: ((text: string) => SseFrame) | undefined;
-  let hasText = false;
-
-  const write = (event: JsonObject & { type: string }) => next.push(jsonFrame(event, event.type));
-
-  return {
-    start(content_block: JsonObject, kind: Block["kind"]) {
-      const type = deltaTypeOf(kind) ?? "input_json_delta";
-      write({ type: "content_block_start", index: ++index, content_block });
-      const delta = { type, [textFieldOf.get(type) ?? ""]: textPlace };
-      frameOf = writeDeltas("content_block_delta", { type: "content_block_delta", index, delta });
-      hasText = false;
-    },
-    text(text: string) {
-      hasText = true;
-      if (frameOf) next.push(frameOf(text));
-    },
-    /** A delta that is not text. */
-    delta: (delta: JsonObject) => write({ type: "content_block_delta", index, delta }),
-    stop() {
-      write({ type: "content_block_stop", index });
-      frameOf = undefined;
-    },
-    get isOpen() {
-      return frameOf !== undefined;
-    },
-    /** Whether the block has text. */
-    get hasText() {
-      return hasText;
-    },
-  };
-}

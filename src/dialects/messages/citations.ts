@@ -6,7 +6,7 @@
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import { isSealed } from "./seal";
+import { isSealed } from "../hub/seal";
 import { eachBlock, objectsIn } from "./traverse";
 
 type Refused = (citation: JsonObject) => boolean;

@@ -4,13 +4,14 @@ import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
+import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";
 import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { isCompleteInput } from "../hub/tool-input";
-import { blockWriter, citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
+import { citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
 import { errorFrame } from "./errors";
-import { stopReasonNames, stopReasons } from "./reply-names";
+import { deltaTypeOf, stopReasonNames, stopReasons, textFieldOf } from "./reply-names";
 import { serverToolCounter } from "./server-tools";
 import { encodeUsage } from "./usage";
 
@@ -52,8 +53,11 @@ export const encodeStream =
 
 class StreamWriter extends FrameWriter {
   private readonly ran = serverToolCounter();
-  private readonly blocks: ReturnType<typeof blockWriter>;
   private block: Block | undefined;
+  private index = -1;
+  /** Writes the block's deltas; undefined until its start is written, which waits for the first text. */
+  private frameOf: ((text: string) => SseFrame) | undefined;
+  private hasText = false;
   private called = false;
   /** The stop of a call waits for the next event: before an error it would make an incomplete call look complete. */
   private heldStop = false;
@@ -64,7 +68,6 @@ class StreamWriter extends FrameWriter {
     private readonly estimate?: () => number | undefined,
   ) {
     super(conversation, next);
-    this.blocks = blockWriter(next);
   }
 
   override push(event: ReplyEvent) {
@@ -78,7 +81,7 @@ class StreamWriter extends FrameWriter {
   }
 
   protected writeError(error: ReplyError) {
-    if (this.blocks.isOpen && this.block?.kind !== "tool-call") this.stop();
+    if (this.frameOf && this.block?.kind !== "tool-call") this.stop();
     this.next.push(errorFrame(error));
   }
 
@@ -97,40 +100,60 @@ class StreamWriter extends FrameWriter {
 
   protected openBlock(block: Block) {
     this.block = block;
+    this.hasText = false;
     if (block.kind !== "tool-call") return;
     this.called = true;
-    this.blocks.start(toolUse(block), block.kind);
-    if (block.freeform) this.blocks.text('{"input":"');
+    this.startBlock(toolUse(block), block.kind);
+    if (block.freeform) this.writeText('{"input":"');
   }
 
   protected addText(text: string) {
-    const { block, blocks } = this;
+    const { block } = this;
     if (!block || !isDeltaBlock(block)) return;
-    if (!blocks.isOpen) blocks.start(emptyBlock(block), block.kind);
-    blocks.text(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
+    if (!this.frameOf) this.startBlock(emptyBlock(block), block.kind);
+    this.writeText(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
   }
 
   protected closeBlock(end: BlockEnd) {
-    const { block, blocks } = this;
+    const { block } = this;
     if (!block) return;
     if (block.kind === "tool-call") {
-      if (block.freeform || !blocks.hasText) blocks.text(block.freeform ? '"}' : "{}");
+      if (block.freeform || !this.hasText) this.writeText(block.freeform ? '"}' : "{}");
       this.heldStop = true;
       return;
     }
     if (!isDeltaBlock(block)) this.ran.add(block);
-    const [whole] = blocks.isOpen ? [] : writeBlock(block, "", end);
-    if (whole) blocks.start(startOf(whole), block.kind);
-    if (!blocks.isOpen) return;
-    if (whole && isObject(whole.input)) blocks.text(JSON.stringify(whole.input));
-    for (const citation of citationsOf(end)) blocks.delta({ type: "citations_delta", citation });
+    const [whole] = this.frameOf ? [] : writeBlock(block, "", end);
+    if (whole) this.startBlock(startOf(whole), block.kind);
+    if (!this.frameOf) return;
+    if (whole && isObject(whole.input)) this.writeText(JSON.stringify(whole.input));
+    for (const citation of citationsOf(end)) this.writeDelta({ type: "citations_delta", citation });
     if (end.signature && whole?.type !== "redacted_thinking")
-      blocks.delta({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
+      this.writeDelta({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
     this.stop();
   }
 
+  private startBlock(content_block: JsonObject, kind: Block["kind"]) {
+    const index = ++this.index;
+    const type = deltaTypeOf(kind) ?? "input_json_delta";
+    this.write({ type: "content_block_start", index, content_block });
+    const delta = { type, [textFieldOf.get(type) ?? ""]: textPlace };
+    this.frameOf = writeDeltas("content_block_delta", { type: "content_block_delta", index, delta });
+  }
+
+  private writeText(text: string) {
+    this.hasText = true;
+    if (this.frameOf) this.next.push(this.frameOf(text));
+  }
+
+  /** A delta that is not text. */
+  private writeDelta(delta: JsonObject) {
+    this.write({ type: "content_block_delta", index: this.index, delta });
+  }
+
   private stop() {
-    this.blocks.stop();
+    this.write({ type: "content_block_stop", index: this.index });
+    this.frameOf = undefined;
     this.heldStop = false;
   }
 

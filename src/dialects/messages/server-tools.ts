@@ -7,6 +7,7 @@ import type { Fields } from "../hub/fields";
 import { objectAt, omitUndefined, optionalText, textAt, textIn, textListAt, textMembers } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { CompleteBlock } from "../hub/reply";
+import { isSealed, seal, unseal } from "../hub/seal";
 import {
   type Citation,
   errorSentences,
@@ -20,7 +21,6 @@ import {
 } from "../hub/server-tools";
 import { hasToolSearch, isToolSearch } from "../hub/tool-search";
 import { restoreCacheMark, withCacheMark } from "./extras";
-import { isSealed, seal, unseal } from "./seal";
 import { objectsIn } from "./traverse";
 
 // ── Wire facts ──

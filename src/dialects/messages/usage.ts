@@ -13,18 +13,15 @@ export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> 
   const cacheWrite = countIn(cache_creation_input_tokens);
   const input = fresh === undefined ? undefined : fresh + (cachedInput ?? 0) + (cacheWrite ?? 0);
   const written = isObject(counts.cache_creation) ? counts.cache_creation : {};
-  const numbers = [
-    ["input", input],
-    ["cachedInput", cachedInput],
-    ["cacheWrite", cacheWrite],
-    ["cacheWriteHour", countIn(written.ephemeral_1h_input_tokens)],
-    ["output", countIn(output_tokens)],
-    ["reasoning", countIn(details.thinking_tokens)],
-    ["nanoCredits", isObject(extras.copilot_usage) ? countIn(extras.copilot_usage.total_nano_aiu) : undefined],
-  ] as const;
-  const read: Partial<Usage> = {};
-  for (const [key, number] of numbers) if (number !== undefined) read[key] = number;
-  return read;
+  return omitUndefined({
+    input,
+    cachedInput,
+    cacheWrite,
+    cacheWriteHour: countIn(written.ephemeral_1h_input_tokens),
+    output: countIn(output_tokens),
+    reasoning: countIn(details.thinking_tokens),
+    nanoCredits: isObject(extras.copilot_usage) ? countIn(extras.copilot_usage.total_nano_aiu) : undefined,
+  });
 }
 
 /** Strict clients reject a message without these two numbers. */

@@ -11,6 +11,7 @@ import type { Stage } from "../../net/stream/stream";
 import type { JsonObject, Signature } from "../hub/conversation";
 import { refuse, textIn } from "../hub/json";
 import type { Block, ReplyEvent } from "../hub/reply";
+import { isSealed, seal, unseal } from "../hub/seal";
 import { ownId } from "./ids";
 
 /** Whether an upstream took the trigger and did not do what it asks for. */
@@ -26,29 +27,17 @@ Do not call a tool, and do not continue the work. Write the summary only.`;
 
 const heading = "A summary of the conversation before this point:";
 
-const summaryPrefix = "dragoman.summary.";
-
-const packSummary = (text: string): string => summaryPrefix + Buffer.from(text).toString("base64url");
-
-/** Several items of the upstream in the one that clients expect. */
-const itemsPrefix = "dragoman.compactions.";
-
-const packItems = (items: JsonObject[]): string =>
-  itemsPrefix + Buffer.from(JSON.stringify(items)).toString("base64url");
+/** What the content of a compaction holds that dragoman made: a summary, or several items of the upstream in the one that clients expect. */
+const [ofSummary, ofItems] = ["summary.", "compactions."];
 
 /** Whether dragoman made the content of a compaction. */
-export const isOwnCompaction = (content: string): boolean =>
-  content.startsWith(summaryPrefix) || content.startsWith(itemsPrefix);
+export const isOwnCompaction = (content: string): boolean => isSealed(content, ofSummary) || isSealed(content, ofItems);
 
 /** Opens an item that dragoman made: it stands for a message with the summary, or for the upstream's items. Any other is returned alone. */
 export function unpacked(item: JsonObject): JsonObject[] {
-  const packed = item.type === "compaction" ? textIn(item.encrypted_content) : "";
-  if (packed.startsWith(summaryPrefix)) {
-    const text = Buffer.from(packed.slice(summaryPrefix.length), "base64url").toString();
-    return [messageOf(`${heading}\n\n${text}`)];
-  }
-  if (!packed.startsWith(itemsPrefix)) return [item];
-  const items = parseJson(Buffer.from(packed.slice(itemsPrefix.length), "base64url").toString());
+  const content = item.type === "compaction" ? item.encrypted_content : undefined;
+  if (isSealed(content, ofSummary)) return [messageOf(`${heading}\n\n${unseal(content, ofSummary) ?? ""}`)];
+  const items = parseJson(unseal(content, ofItems) ?? "");
   return Array.isArray(items) ? items.filter(isObject) : [item];
 }
 
@@ -89,7 +78,7 @@ export const summaryReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
   const finish = (event: Extract<ReplyEvent, { type: "finish" }>) => {
     const summary = texts.join("").trim();
     if (event.reason !== "stop" || summary === "") return next.push(noSummary);
-    const value = { type: "compaction", id: ownId("cmp"), encrypted_content: packSummary(summary) };
+    const value = { type: "compaction", id: ownId("cmp"), encrypted_content: seal(summary, ofSummary) };
     next.push({ type: "block-start", block: { kind: "foreign", dialect: "responses", value } });
     next.push({ type: "block-end" });
     next.push(event);
@@ -114,7 +103,9 @@ export const compactionReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
     if (event.reason !== "stop") return next.push(noSummary);
     if (first === undefined) return next.push(notMade);
     const value =
-      others.length === 0 ? first : { type: "compaction", id: ownId("cmp"), encrypted_content: packItems(made) };
+      others.length === 0
+        ? first
+        : { type: "compaction", id: ownId("cmp"), encrypted_content: seal(JSON.stringify(made), ofItems) };
     next.push({ type: "block-start", block: { kind: "foreign", dialect: "responses", value } });
     next.push({ type: "block-end", signature: sealOf(made.at(-1)!) });
     next.push(event);

@@ -27,86 +27,82 @@ export interface OpenItem {
 /** An item after its `output_item.added`. */
 export type ShownItem = Pick<OpenItem, "index" | "id" | "item">;
 
+/**
+ * An open item whose text comes in pieces.
+ * @param sendDelta Writes a piece. @param end Ends the block with all of its text.
+ */
+export function pieceByPiece(
+  shown: ShownItem,
+  sendDelta: (piece: string, isFirst: boolean) => void,
+  end: (text: string, end: BlockEnd) => void,
+): OpenItem {
+  const pieces: string[] = [];
+  return {
+    ...shown,
+    delta(piece) {
+      sendDelta(piece, pieces.length === 0);
+      pieces.push(piece);
+    },
+    endBlock: (blockEnd) => end(pieces.join(""), blockEnd),
+  };
+}
+
 /** Writes one content part of a message. */
-export function textPart({ index, id, item }: ShownItem, refusal: boolean, wire: Wire): OpenItem {
+export function textPart(shown: ShownItem, refusal: boolean, wire: Wire): OpenItem {
+  const { index, id, item } = shown;
   const content: unknown[] = Array.isArray(item.content) ? item.content : [];
   const at = { item_id: id, output_index: index, content_index: content.length };
   const [events, more] = refusal ? ["response.refusal", {}] : ["response.output_text", { logprobs: [] }];
   const part = (text: string, annotations: unknown[]): JsonObject =>
     refusal ? { type: "refusal", refusal: text } : { type: "output_text", text, annotations, ...more };
-  const sendDelta = wire.deltas(`${events}.delta`, { ...at, ...more });
-  const pieces: string[] = [];
   wire.send("response.content_part.added", { ...at, part: part("", []) });
-  return {
-    index,
-    id,
-    item,
-    delta(piece) {
-      pieces.push(piece);
-      sendDelta(piece);
-    },
-    endBlock(end) {
-      const text = pieces.join("");
-      const annotations = urlAnnotations(end);
-      for (const [annotation_index, annotation] of annotations.entries())
-        wire.send(`${events}.annotation.added`, { ...at, annotation_index, annotation });
-      wire.send(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });
-      const done = part(text, annotations);
-      item.content = [...content, done];
-      wire.send("response.content_part.done", { ...at, part: done });
-    },
-  };
+  return pieceByPiece(shown, wire.deltas(`${events}.delta`, { ...at, ...more }), (text, end) => {
+    const annotations = urlAnnotations(end);
+    for (const [annotation_index, annotation] of annotations.entries())
+      wire.send(`${events}.annotation.added`, { ...at, annotation_index, annotation });
+    wire.send(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });
+    const done = part(text, annotations);
+    item.content = [...content, done];
+    wire.send("response.content_part.done", { ...at, part: done });
+  });
 }
 
-export function reasoningItem({ index, id, item }: ShownItem, wire: Wire): OpenItem {
+export function reasoningItem(shown: ShownItem, wire: Wire): OpenItem {
+  const { index, id, item } = shown;
   const at = { item_id: id, output_index: index, summary_index: 0 };
   const sendDelta = wire.deltas("response.reasoning_summary_text.delta", at);
-  const pieces: string[] = [];
-  return {
-    index,
-    id,
-    item,
-    delta(piece) {
-      if (pieces.length === 0)
-        wire.send("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text: "" } });
-      pieces.push(piece);
+  const begin = () =>
+    wire.send("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text: "" } });
+  return pieceByPiece(
+    shown,
+    (piece, isFirst) => {
+      if (isFirst) begin();
       sendDelta(piece);
     },
-    endBlock({ signature }) {
+    (text, { signature }) => {
       item.encrypted_content = signature ? packSignature(signature, "responses") : null;
-      if (pieces.length === 0) return;
-      const text = pieces.join("");
+      if (text === "") return;
       const part = { type: "summary_text", text };
       item.summary = [part];
       wire.send("response.reasoning_summary_text.done", { ...at, text });
       wire.send("response.reasoning_summary_part.done", { ...at, part });
     },
-  };
+  );
 }
 
-export function callItem({ index, id, item }: ShownItem, wire: Wire): OpenItem {
+export function callItem(shown: ShownItem, wire: Wire): OpenItem {
+  const { index, id, item } = shown;
   const at = { item_id: id, output_index: index };
   const freeform = item.type === "custom_tool_call";
   const events = freeform ? "response.custom_tool_call_input" : "response.function_call_arguments";
   const sendDelta = wire.deltas(`${events}.delta`, at);
-  const pieces: string[] = [];
-  const delta = (piece: string) => {
-    pieces.push(piece);
-    sendDelta(piece);
-  };
-  return {
-    index,
-    id,
-    item,
-    delta,
-    endBlock() {
-      if (pieces.length === 0 && !freeform) delta("{}");
-      const text = pieces.join("");
-      const done = freeform ? { input: text } : { arguments: text };
-      Object.assign(item, done);
-      wire.send(`${events}.done`, freeform ? { ...at, ...done } : { ...at, name: item.name, ...done });
-    },
-  };
+  return pieceByPiece(shown, sendDelta, (written) => {
+    const text = written === "" && !freeform ? "{}" : written;
+    if (text !== written) sendDelta(text);
+    const done = freeform ? { input: text } : { arguments: text };
+    Object.assign(item, done);
+    wire.send(`${events}.done`, freeform ? { ...at, ...done } : { ...at, name: item.name, ...done });
+  });
 }
 
 /** An item that only this dialect has: it is complete from the beginning. */

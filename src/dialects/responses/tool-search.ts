@@ -8,7 +8,7 @@ import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";
 import { outputText } from "../hub/server-turns";
 import { hasToolSearch } from "../hub/tool-search";
 import { upstreamFacts } from "../hub/upstream-facts";
-import type { OpenItem, ShownItem, Wire } from "./item-writer";
+import { type OpenItem, pieceByPiece, type ShownItem, type Wire } from "./item-writer";
 import { decodeTools, encodeTools, hubName, type ToolNames } from "./tools";
 
 // ── Requests ──
@@ -111,15 +111,11 @@ export function toolSearchWriter(
 }
 
 /** A call that the client is to run as a search of its own. */
-export function clientSearchItem({ index, id, item }: ShownItem): OpenItem {
-  const pieces: string[] = [];
-  return {
-    index,
-    id,
-    item,
-    delta: (piece) => void pieces.push(piece),
-    endBlock() {
-      item.arguments = parseJson(pieces.join("")) ?? {};
+export const clientSearchItem = (shown: ShownItem): OpenItem =>
+  pieceByPiece(
+    shown,
+    () => {},
+    (text) => {
+      shown.item.arguments = parseJson(text) ?? {};
     },
-  };
-}
+  );
