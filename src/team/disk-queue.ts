@@ -1,5 +1,7 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
+import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
+import { holderOfText } from "../budgets/holders";
 import { openUnchanged } from "../history/integrity-check";
 import { type FileContent, type Migration, openDatabase } from "../sqlite";
 
@@ -19,12 +21,20 @@ export interface DiskQueues {
 }
 
 const migrations: Migration[] = [
-  (database) => {
+  (database: Database) => {
     database.run(`CREATE TABLE waiting (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
       UNIQUE (kind, key))`);
   },
-  // Step 2 was of versions before the first release.
-  () => {},
+  (database: Database) => {
+    const rows = database.query<{ id: number; value: string }, []>(
+      "SELECT id, value FROM waiting WHERE kind = 'settlement'",
+    );
+    for (const { id, value } of rows.all()) {
+      const settlements: { holder: string }[] = JSON.parse(value);
+      const stored = settlements.map(({ holder, ...rest }) => ({ ...rest, ...holderOfText(holder) }));
+      database.run("UPDATE waiting SET value = ? WHERE id = ?", [JSON.stringify(stored), id]);
+    }
+  },
 ];
 
 const content: FileContent = {
