@@ -14,10 +14,9 @@ import {
   type LocalHistory,
   openHistory,
   type Row,
-  type Totals,
 } from "../../src/history/history";
 import { addUp } from "../../src/history/sqlite-rollup";
-import { type durations, measureNames, measures } from "../../src/history/totals";
+import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";
 import { proof } from "../support/proof";
 import { quickest } from "../support/quickest";
@@ -128,15 +127,6 @@ function randomTimes({ below, pick, maybe }: Chance): () => number {
 
 // ── What the rows alone say ──
 
-const passes = (row: Row, filters: Filters): boolean =>
-  nameColumns.every((name) => filters[name] === undefined || row[name] === filters[name]) &&
-  (filters.stream === undefined || (row.stream === 1) === filters.stream) &&
-  (filters.status === undefined || row.http_status === filters.status) &&
-  (filters.status_class === undefined || Math.floor(row.http_status / 100) === filters.status_class) &&
-  (filters.has_error === undefined || (row.error_type !== null) === filters.has_error) &&
-  row.started_at_ms >= (filters.from_ms ?? 0) &&
-  row.started_at_ms <= (filters.to_ms ?? Number.POSITIVE_INFINITY);
-
 const two = (value: number) => String(value).padStart(2, "0");
 function labelOf(row: Row, dimension: Dimension): string | null {
   const date = new Date(row.started_at_ms);
@@ -147,55 +137,6 @@ function labelOf(row: Row, dimension: Dimension): string | null {
   const offset = -date.getTimezoneOffset();
   const [sign, size] = [offset < 0 ? "-" : "+", Math.abs(offset)];
   return `${dayOf}T${two(date.getHours())}:00${sign}${two(Math.floor(size / 60))}:${two(size % 60)}`;
-}
-
-/** What can be compared exactly, in one order. */
-function plainTotals(rows: Row[]): Record<string, unknown> {
-  const sum = (name: keyof typeof measures) => {
-    const known = rows.map((row) => row[name]).filter((value) => value !== null);
-    if (known.length === 0 && rows.length > 0) return null;
-    return known.reduce((all, value) => all + Math.round(value * measures[name]), 0) / measures[name];
-  };
-  const starts = rows.map(({ started_at_ms }) => started_at_ms);
-  const average = (name: (typeof durations)[number]) => {
-    const known = rows.map((row) => row[name]).filter((value) => value !== null);
-    return known.length === 0 ? null : Math.round(known.reduce((all, value) => all + value, 0) / known.length);
-  };
-  return {
-    request_count: rows.length,
-    error_count: rows.filter(({ error_type }) => error_type !== null).length,
-    ...Object.fromEntries(measureNames.map((name) => [name, sum(name)])),
-    unknown: Object.fromEntries(measureNames.map((name) => [name, rows.filter((row) => row[name] === null).length])),
-    avg_duration_ms: average("duration_ms"),
-    avg_first_byte_ms: average("first_byte_ms"),
-    first_at_ms: rows.length === 0 ? null : Math.min(...starts),
-    last_at_ms: rows.length === 0 ? null : Math.max(...starts),
-  };
-}
-
-function expectTotals(totals: Totals, rows: Row[]): void {
-  const expected = plainTotals(rows);
-  const found: Record<string, unknown> = Object.fromEntries(
-    Object.keys(expected).map((name) => [name, totals[name as keyof Totals]]),
-  );
-  expect(found).toEqual(expected);
-  for (const [which, p50, p95] of [
-    ["duration_ms", totals.p50_duration_ms, totals.p95_duration_ms],
-    ["first_byte_ms", totals.p50_first_byte_ms, totals.p95_first_byte_ms],
-  ] as const) {
-    const sorted = rows
-      .map((row) => row[which])
-      .filter((value) => value !== null)
-      .sort((a, b) => a - b);
-    for (const [share, value] of [
-      [0.5, p50],
-      [0.95, p95],
-    ] as const) {
-      const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? null;
-      if (exact === null || value === null) expect(value).toBe(exact);
-      else expect(Math.abs(value - exact)).toBeLessThanOrEqual(0.05 * exact);
-    }
-  }
 }
 
 const nameGroup = ({ key }: Pick<Group, "key">, by: Dimension[]) =>

@@ -11,11 +11,12 @@ import { entryFor } from "../../src/budgets/entries";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { hourMs } from "../../src/format";
-import type { Dimension, Entry, Filters, History, Statistics, Totals } from "../../src/history/history";
+import type { Dimension, Entry, Filters, History, Statistics } from "../../src/history/history";
 import { InFlight } from "../../src/live/in-flight";
 import type { RunningEvent, RunningList } from "../../src/live/running-requests";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
+import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
 import { describeWithPostgres } from "../support/postgres";
@@ -574,56 +575,6 @@ const filtersArbitrary = (): fc.Arbitrary<Filters> =>
     },
     { requiredKeys: [] },
   );
-
-function passes(row: Entry, filters: Filters): boolean {
-  const { stream, status, status_class, has_error, from_ms, to_ms, ...names } = filters;
-  return (
-    (stream === undefined || (row.stream === 1) === stream) &&
-    (status === undefined || row.http_status === status) &&
-    (status_class === undefined || Math.floor(row.http_status / 100) === status_class) &&
-    (has_error === undefined || (row.error_type !== null) === has_error) &&
-    (from_ms === undefined || row.started_at_ms >= from_ms) &&
-    (to_ms === undefined || row.started_at_ms <= to_ms) &&
-    Object.entries(names).every(([name, value]) => row[name as keyof Entry] === value)
-  );
-}
-
-function expectTotals(totals: Totals, rows: Entry[]): void {
-  const known = (name: "input_tokens" | "premium_units" | "nano_credits" | "cached_tokens") =>
-    rows.map((row) => row[name]).filter((value) => value !== null);
-  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
-  const both = rows.filter((row) => row.input_tokens !== null && row.cached_tokens !== null);
-  const starts = rows.map(({ started_at_ms }) => started_at_ms);
-  expect(totals.request_count).toBe(rows.length);
-  expect(totals.error_count).toBe(rows.filter(({ error_type }) => error_type !== null).length);
-  for (const name of ["input_tokens", "nano_credits", "premium_units"] as const) {
-    const values = known(name);
-    if (values.length === 0 && rows.length > 0) expect(totals[name]).toBeNull();
-    else expect(totals[name]!).toBeCloseTo(sum(values), 5);
-    expect(totals.unknown[name]).toBe(rows.length - values.length);
-  }
-  if (sum(both.map((row) => row.input_tokens!)) > 0)
-    expect(totals.cached_share!).toBeCloseTo(
-      sum(both.map((row) => row.cached_tokens!)) / sum(both.map((row) => row.input_tokens!)),
-      9,
-    );
-  expect([totals.first_at_ms, totals.last_at_ms]).toEqual(
-    rows.length === 0 ? [null, null] : [Math.min(...starts), Math.max(...starts)],
-  );
-  const durations = rows.map(({ duration_ms }) => duration_ms).toSorted((one, other) => one - other);
-  if (rows.length === 0) {
-    expect(totals.p95_duration_ms).toBeNull();
-    return;
-  }
-  expect(totals.avg_duration_ms).toBe(Math.round(sum(durations) / rows.length));
-  for (const [share, shown] of [
-    [0.5, totals.p50_duration_ms!],
-    [0.95, totals.p95_duration_ms!],
-  ] as const) {
-    const exact = durations[Math.ceil(share * rows.length) - 1]!;
-    expect(Math.abs(shown - exact)).toBeLessThanOrEqual(Math.max(1, exact * 0.05));
-  }
-}
 
 /** Each group has the totals of the rows that its own filters find, and the groups have all rows. */
 function expectGroups({ groups, totals, by }: Statistics, all: Entry[]): void {
