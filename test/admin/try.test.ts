@@ -1,15 +1,11 @@
-/** The page Try: every dialect answers, nothing but the row is kept, and a real browser shows it all. */
+/** The page Try: every dialect answers, and nothing but the row is kept. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { clientDialects } from "../../src/dialects/hub/conversation";
 import { samples } from "../../src/dialects/samples";
-import { openBrowser, openPage, violations } from "../support/browser";
 import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
-
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
 
 const token = "t-admin-0123456789";
 let proxy: RunningProxy;
@@ -19,7 +15,6 @@ beforeAll(async () => {
   keyed = await startProxy({ env: { ADMIN_TOKEN: token }, config: { auth: { apiKeys: ["key-of-a-client"] } } });
 });
 afterAll(async () => {
-  await browser?.close();
   await proxy[Symbol.asyncDispose]();
   await keyed[Symbol.asyncDispose]();
 });
@@ -138,64 +133,5 @@ describe("a prompt", () => {
       headers: { "x-forwarded-for": "10.0.0.9" },
     });
     expect(stranger.status).toBe(401);
-  });
-});
-
-describe.skipIf(!browser)("in a browser", () => {
-  async function open(options: Parameters<NonNullable<typeof browser>["newContext"]>[0] = {}) {
-    const { context, page, faults } = await openPage(browser!, options);
-    await page.goto(`${proxy.url}/admin/try`);
-    return { page, faults, [Symbol.asyncDispose]: () => context.close() };
-  }
-  test.each(["light", "dark"] as const)(
-    "by keyboard: sent, shown as it arrives, with cost, timeline and command, %s",
-    async (colorScheme) => {
-      await using opened = await open({
-        colorScheme,
-        viewport: { width: colorScheme === "dark" ? 360 : 1280, height: 900 },
-      });
-      const { page, faults } = opened;
-      expect(await violations(page)).toEqual([]);
-      await page.getByLabel("Model", { exact: true }).selectOption("claude-sonnet-4.6");
-      await page.getByLabel("Prompt").fill("Tell me <b>who</b> you are.");
-      await page.getByLabel("Prompt").press("Control+Enter");
-      await page.getByText(/^Done after \d+\.\d s\.$/).waitFor();
-      expect(await page.locator("#try-text").textContent()).toContain("DEMO");
-      await page.getByRole("heading", { name: "Usage and cost" }).waitFor();
-      await page.getByRole("heading", { name: "Timeline" }).waitFor();
-      expect(await page.locator("#curl-text").textContent()).toStartWith(`curl -N ${proxy.url}/v1/messages -H`);
-      expect(await page.locator("#try-raw").textContent()).toContain("event: message_stop");
-      expect(await page.getByRole("link", { name: "All about this request" }).getAttribute("href")).toBe(
-        `/admin/requests/${proxy.rows()[0]!.request_id}`,
-      );
-      expect(await violations(page)).toEqual([]);
-      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
-      expect(faults).toEqual([]);
-    },
-  );
-
-  test("a stop reaches the upstream; an error is shown in its words", async () => {
-    await using opened = await open();
-    const { page, faults } = opened;
-    await page.getByLabel("Prompt").fill("[demo: hang]");
-    await page.getByRole("button", { name: "Send" }).press("Enter");
-    await page.getByRole("button", { name: "Stop" }).press("Enter");
-    await page.getByText(/^Stopped after/).waitFor();
-    await page.getByLabel("Prompt").fill("[demo: 400-model]");
-    await page.getByRole("button", { name: "Send" }).press("Enter");
-    await page.getByText(/^Failed after .*: /).waitFor();
-    expect(faults).toEqual([]);
-  });
-
-  test("the page for trying a prompt says without a script that it needs one, and makes the command", async () => {
-    await using opened = await open({ javaScriptEnabled: false });
-    const { page } = opened;
-    expect(await page.locator("noscript").textContent()).toContain("This page needs a script");
-    await page.getByLabel("API", { exact: true }).selectOption("responses");
-    await page.getByLabel("Prompt").fill("It's me");
-    await page.getByRole("button", { name: "Make the command" }).press("Enter");
-    await page.getByRole("heading", { name: "The same with curl" }).waitFor();
-    expect(await page.locator("#curl-text").textContent()).toContain(`"input":"It'\\''s me"`);
-    expect(await page.getByLabel("API", { exact: true }).inputValue()).toBe("responses");
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import { settingsOf } from "../../src/launch";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { until } from "../support/until";
@@ -30,7 +31,8 @@ describe("a start", () => {
   });
 
   test.if(process.platform === "linux")("a start has the settings that Bun reads before our first line", async () => {
-    await using command = run(demo);
+    const without = Object.keys(settingsOf(Bun.version)).flatMap((name) => ["-u", name]);
+    await using command = run(demo, { within: ["env", ...without] });
     const { pid } = await command.ready();
     const settings = (await Bun.file(`/proc/${pid}/environ`).text()).split("\0");
     expect(settings).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS=4096");

@@ -310,7 +310,9 @@ const madeAs = 2;
 function prepared(identity: Identity | undefined): Prepared {
   const given = process.env.DRAGOMAN_TEST_POSTGRES;
   const source = given ?? packagedBinaries()!;
-  const key = new Bun.CryptoHasher("sha256").update(`${source} ${statSync(source).mtimeMs} ${identity?.uid} ${madeAs}`);
+  // Every clone of the repository has the same package.
+  const version = given ? `${given} ${statSync(given).mtimeMs}` : readFileSync(join(source, "../package.json"));
+  const key = new Bun.CryptoHasher("sha256").update(version).update(` ${identity?.uid} ${madeAs}`);
   const ready = join(tmpdir(), `dragoman-test-postgres-${key.digest("hex").slice(0, 16)}-${process.getuid?.() ?? 0}`);
   const within = (folder: string) => ({ bin: given ?? join(folder, "native/bin"), data: join(folder, "data") });
   if (!existsSync(ready)) {

@@ -1,7 +1,7 @@
 /** The accounts in a real Chromium: signing in without a reload, and the buttons by keyboard. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { openBrowser, openPage, violations } from "../support/browser";
-import { startProxy } from "../support/proxy";
+import { openBrowser, openPage, violations } from "../../support/browser";
+import { startProxy } from "../../support/proxy";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);

@@ -1,0 +1,151 @@
+/** What the scripts of the pages do, in a real Chromium: lists that count what is new, keys that move, searches and folds. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { openBrowser } from "../../support/browser";
+import { type RunningProxy, startProxy } from "../../support/proxy";
+
+const keys = [
+  { name: "laptop", key: "k-of-the-laptop-0001" },
+  { name: "phone", key: "k-of-the-phone-0001" },
+];
+
+async function ask(proxy: RunningProxy, key: string): Promise<void> {
+  const answer = await proxy.post(
+    "/v1/chat/completions",
+    { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] },
+    { headers: { "x-api-key": key } },
+  );
+  await answer.text();
+  proxy.app.history.flush();
+}
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+
+describe.skipIf(!browser)("with a script", () => {
+  let proxy: RunningProxy;
+  beforeAll(async () => {
+    proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
+    await ask(proxy, keys[0]!.key);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await proxy?.[Symbol.asyncDispose]();
+  });
+
+  async function open(path: string, width = 1280): Promise<Page & AsyncDisposable> {
+    const context = await browser!.newContext({ viewport: { width, height: 900 } });
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    await page.goto(proxy.url + path);
+    return Object.assign(page, { [Symbol.asyncDispose]: () => context.close() });
+  }
+
+  test("the list of requests counts what is new and shows it at a click; a row leads to its request anywhere", async () => {
+    await using page = await open("/admin/requests?key_name=laptop");
+    const fresh = page.locator(".fresh a");
+    const rows = await page.locator(".c-time").count();
+    expect(await fresh.isVisible()).toBe(false);
+    await ask(proxy, keys[1]!.key);
+    await ask(proxy, keys[0]!.key);
+    await ask(proxy, keys[0]!.key);
+    await page.locator(".fresh a", { hasText: "2 new requests" }).waitFor();
+    await fresh.click();
+    await page.waitForLoadState();
+    expect(await page.locator(".c-time").count()).toBe(rows + 2);
+    await page.locator("tbody tr .c-result").first().click({ force: true });
+    await page.waitForURL(/\/admin\/requests\/[\w-]+$/);
+  });
+
+  test("keys lead through the list: j and k move, Enter opens, slash filters, ? says so", async () => {
+    await using page = await open("/admin/requests");
+    const links = page.locator("tbody .c-time a");
+    await page.keyboard.press("j");
+    expect(await page.locator(":focus").getAttribute("href")).toBe(await links.nth(0).getAttribute("href"));
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    await page.keyboard.press("j");
+    const second = await links.nth(1).getAttribute("href");
+    await page.keyboard.press("?");
+    await page.locator("dialog[open]", { hasText: "next row" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("/");
+    expect(await page.locator("search :focus").count()).toBe(1);
+    // What is typed into a field is no key.
+    await page.keyboard.press("j");
+    await links.nth(1).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`**${second}`);
+  });
+
+  test("Connect opens one tool at a time, and finds it by its name; Models finds a model", async () => {
+    await using page = await open("/admin/connect");
+    expect(await page.locator(".guide[open]").count()).toBe(1);
+    await page.locator("[data-filter]").fill("zed");
+    expect(await page.locator(".guide:visible").count()).toBe(1);
+    await page.locator(".guide:visible summary").first().click();
+    expect(await page.locator(".guide[open]").count()).toBe(1);
+    await page.goto(`${proxy.url}/admin/models`);
+    await page.locator("[data-filter]").fill("opus");
+    const shown = await page.locator(".models tbody tr:visible").allTextContents();
+    expect(shown.length).toBeGreaterThan(1);
+    for (const text of shown) expect(text).toContain("opus");
+    expect(await page.locator(".vendor:visible").count()).toBe(1);
+  });
+
+  test("the link of a key inside a row leads to the key's requests", async () => {
+    await using page = await open("/admin/requests");
+    await page.locator("tbody tr .c-key a", { hasText: "laptop" }).first().click();
+    await page.waitForURL(/key_name=laptop/);
+  });
+
+  test("the overview follows the requests, and what was opened stays open", async () => {
+    await using page = await open("/admin");
+    const today = () => page.locator(".period .big a").first().textContent();
+    const before = Number.parseInt((await today())!, 10);
+    await page
+      .locator("#live details")
+      .first()
+      .evaluate((part) => part.setAttribute("open", ""));
+    await ask(proxy, keys[0]!.key);
+    await page
+      .locator(".period .big a", { hasText: new RegExp(`^${before + 1} `) })
+      .first()
+      .waitFor();
+    expect(await page.locator("#live details").first().getAttribute("open")).toBe("");
+  });
+
+  test("a page with a new key that is loaded again makes no second one", async () => {
+    await using page = await open("/admin/keys");
+    await page.fill('form.config input[name="name"]', "desktop");
+    await page.click('button:has-text("Create key")');
+    await page.waitForSelector("#new-key");
+    // The script is loaded: from then on a reload asks for the page, and does not send the form again.
+    await page.waitForLoadState("load");
+    await page.reload();
+    expect(await page.locator(".note.bad").count()).toBe(0);
+    expect(await page.locator("tbody tr").count()).toBe(3);
+  });
+
+  test("on a phone the menu shows where one is, and the sections of the config are folded", async () => {
+    await using page = await open("/admin/config", 390);
+    const { x, width } = (await page.locator('nav [aria-current="page"]').boundingBox())!;
+    expect([x >= 0, x + width <= 390]).toEqual([true, true]);
+    expect(await page.locator(".fold[open]").count()).toBe(0);
+    await page.getByRole("heading", { name: "History and logs" }).click();
+    await page.getByLabel("retentionDays").fill("0");
+    await page.getByRole("heading", { name: "History and logs" }).click();
+    await page.getByRole("button", { name: "Review changes" }).click();
+    // What is wrong is in sight again.
+    await page.getByLabel("retentionDays").waitFor();
+  });
+
+  test.each([768, 390])("at %d px no label of the cache page lies over its value", async (width) => {
+    await using page = await open("/admin/cache", width);
+    const overlaps = await page.evaluate(`[...document.querySelectorAll(".rows [data-label]")].filter((cell) => {
+      const label = getComputedStyle(cell, "::before");
+      return Number.parseFloat(label.width) > Number.parseFloat(getComputedStyle(cell).paddingLeft);
+    }).map((cell) => cell.dataset.label)`);
+    expect(overlaps).toEqual([]);
+  });
+});
