@@ -34,14 +34,14 @@ import { openExchangeMetrics } from "./observe/exchange-metrics";
 import type { Stores, StoresOptions } from "./stores";
 import { TokenCounts } from "./tokens/token-counts";
 import { openTokenizer, type Tokenizer } from "./tokens/tokenizer";
-import { openCacheWatch } from "./upstream/cache-watch";
-import { openDrift } from "./upstream/changes/drift";
-import { type Losses, openLosses } from "./upstream/changes/losses";
+import { CacheWatch } from "./upstream/cache-watch";
+import { Drift } from "./upstream/changes/drift";
+import { Losses } from "./upstream/changes/losses";
 import { openAuto } from "./upstream/copilot/auto";
 import { openCopilot } from "./upstream/copilot/copilot";
-import { openCopilotCounter } from "./upstream/copilot/copilot-counter";
-import { openUnsupportedParams } from "./upstream/copilot/unsupported-params";
-import { openBilledPrices } from "./upstream/models/billed-prices";
+import { CopilotCounter } from "./upstream/copilot/copilot-counter";
+import { UnsupportedParams } from "./upstream/copilot/unsupported-params";
+import { BilledPrices } from "./upstream/models/billed-prices";
 import { openMemberRouting, openRouting } from "./upstream/routing";
 import { type SearchEngine, searchEngineOf } from "./upstream/search-engines";
 
@@ -125,7 +125,7 @@ class RunningApp extends Foundation implements App {
   readonly membership = undefined;
   readonly owner = this;
 
-  readonly losses = openLosses({ logger: this.logger, now: this.now });
+  readonly losses = new Losses({ logger: this.logger, now: this.now });
   readonly #saved = openAccounts(this.options, {
     ...{ stores: this.stores, config: this.config, logger: this.logger, losses: this.losses },
     suspensionError: (member) => this.forMember(member).pool.suspensionError(),
@@ -161,8 +161,8 @@ class RunningApp extends Foundation implements App {
     ...{ members: this.members, budgets: this.budgets, config: this.config, history: this.history },
     ...{ logger: this.logger, losses: this.losses, version: this.version, now: this.now },
   });
-  readonly billedPrices = openBilledPrices();
-  readonly drift = openDrift(this.now, this.monotonic, this.billedPrices.learn);
+  readonly billedPrices = new BilledPrices();
+  readonly drift = new Drift(this.now, this.monotonic, (model, answer) => this.billedPrices.learn(model, answer));
   readonly auto = openAuto({ copilot: this.copilot, logger: this.logger, now: this.now, monotonic: this.monotonic });
   readonly #routingParts = {
     ...{ auto: this.auto, config: this.config, copilot: this.copilot, drift: this.drift, losses: this.losses },
@@ -199,13 +199,13 @@ class RunningApp extends Foundation implements App {
   readonly running = this.stores.openRunning(this.inFlight);
   readonly pageState = this.stores.openPageState(this.now);
   readonly affinity = this.stores.affinity;
-  readonly cacheWatch = openCacheWatch(this.now);
-  readonly copilotCounter = openCopilotCounter(this.copilot, this.logger, this.monotonic);
+  readonly cacheWatch = new CacheWatch(this.now);
+  readonly copilotCounter = new CopilotCounter(this.copilot, this.logger, this.monotonic);
   readonly exchangeMetrics = openExchangeMetrics(this.providerModels.isListed);
   readonly heldBodies = openHeldBodies();
   readonly sockets = openClientSockets();
   readonly tracing = {};
-  readonly unsupportedParams = openUnsupportedParams(this.now);
+  readonly unsupportedParams = new UnsupportedParams(this.now);
   readonly #scopes = new BoundedMap<string, Scope>(maxScopes);
 
   constructor(options: AppOptions) {
@@ -277,7 +277,7 @@ class RunningApp extends Foundation implements App {
       inFlight: this.inFlight,
       searchEngine: this.searchEngine,
       // What somebody had an upstream refuse is not removed from the requests of others.
-      unsupportedParams: openUnsupportedParams(this.now),
+      unsupportedParams: new UnsupportedParams(this.now),
       get isolation() {
         return isolation();
       },
@@ -346,7 +346,7 @@ function openAccounts(
       ...{ ...clock, hosts: hosts(host), version, logger, suspensionError, sync },
       timeoutMs: environment.upstreamTimeoutMs,
       neverOverage: () => config.current.neverOverage,
-      inspect: losses.inspect,
+      inspect: (where, account, answer) => losses.inspect(where, account, answer),
       paused: (key: string, member: string | null) =>
         member === null ? config.current.pausedAccounts.includes(key) : (store.choices?.isPaused(key) ?? false),
     };

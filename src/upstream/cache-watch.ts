@@ -49,11 +49,6 @@ export interface JudgedMiss {
   idleMs: number | null;
 }
 
-export interface CacheWatch {
-  /** Null if enough was read from the cache, or if none was expected to be there. */
-  judge(turn: CachedTurn): JudgedMiss | null;
-}
-
 /** Tokens: upstreams do not cache shorter prompts. */
 export const leastTokens = 1024;
 /** How long upstreams keep a prompt after its last use, as it was written, ms. */
@@ -71,29 +66,30 @@ interface Prompt {
   head: HeadHashes;
 }
 
-/** @param now Wall clock, ms. */
-export function openCacheWatch(now: () => number): CacheWatch {
+export class CacheWatch {
   /** By client and first message, because a session may have agents whose prompts begin differently; then by model. */
-  const conversations = new BoundedMap<string, BoundedMap<string, Prompt>>(maxConversations);
-  return {
-    judge(turn) {
-      if (turn.input < leastTokens) return null;
-      const name = `${turn.client} ${turn.head.first}`;
-      const prompts = conversations.get(name) ?? new BoundedMap<string, Prompt>(maxModels);
-      conversations.set(name, prompts);
-      const before = prompts.get(turn.model);
-      const isFound = turn.cached >= leastShare * Math.min(turn.input, before?.input ?? turn.input);
-      // What was written for an hour is kept for another one whenever it is read.
-      const lifetime: Prompt["lifetime"] =
-        turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
-      const { account, head, input } = turn;
-      const prompt: Prompt = { head, lifetime, account, endedAtMs: now(), input };
-      const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
-      const reason = isFound ? null : before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts);
-      prompts.set(turn.model, prompt);
-      return reason && { reason, idleMs: reason === "expired" || reason === "expired_long" ? idleMs : null };
-    },
-  };
+  readonly #conversations = new BoundedMap<string, BoundedMap<string, Prompt>>(maxConversations);
+
+  /** @param now Wall clock, ms. */
+  constructor(private readonly now: () => number) {}
+
+  /** Null if enough was read from the cache, or if none was expected to be there. */
+  judge(turn: CachedTurn): JudgedMiss | null {
+    if (turn.input < leastTokens) return null;
+    const name = `${turn.client} ${turn.head.first}`;
+    const prompts = this.#conversations.get(name) ?? new BoundedMap<string, Prompt>(maxModels);
+    this.#conversations.set(name, prompts);
+    const before = prompts.get(turn.model);
+    const isFound = turn.cached >= leastShare * Math.min(turn.input, before?.input ?? turn.input);
+    // What was written for an hour is kept for another one whenever it is read.
+    const lifetime: Prompt["lifetime"] = turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
+    const { account, head, input } = turn;
+    const prompt: Prompt = { head, lifetime, account, endedAtMs: this.now(), input };
+    const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
+    const reason = isFound ? null : before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts);
+    prompts.set(turn.model, prompt);
+    return reason && { reason, idleMs: reason === "expired" || reason === "expired_long" ? idleMs : null };
+  }
 }
 
 /** Another lifetime would have kept what `expired`, and none keeps what `expired_long`. */

@@ -67,7 +67,7 @@ export function openRouting(parts: RoutingParts, accounts: () => Account[], sign
       now,
       monotonic,
       unknownField: (name) => drift.note("model field", name, "models"),
-      inspect: losses.inspectModels,
+      inspect: (account, items) => losses.inspectModels(account, items),
     }),
   };
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { differencesIn, shape } from "../../src/json-shape";
 import { jsonOf, readSse } from "../../src/net/stream/sse";
-import { openDrift } from "../../src/upstream/changes/drift";
+import { Drift } from "../../src/upstream/changes/drift";
 import { isKnownHeader } from "../../src/upstream/changes/known-names";
 import { isKnownCode } from "../../src/upstream/copilot/failure-match";
 import { copilotStreams } from "../support/copilot-streams";
@@ -124,7 +124,7 @@ describe("an upstream that has changed", () => {
 describe("what is counted", () => {
   test("one reply a minute of each model and dialect is looked at", () => {
     const clock = { at: 0 };
-    const drift = openDrift(Date.now, () => clock.at);
+    const drift = new Drift(Date.now, () => clock.at);
     expect(drift.watch("chat", "a", true)).toBeDefined();
     expect(drift.watch("chat", "a", true)).toBeUndefined();
     expect(drift.watch("chat", "b", true)).toBeDefined();
@@ -136,7 +136,7 @@ describe("what is counted", () => {
 
   test("at most 200 unknown names are counted, and then how many were left out", () => {
     const clock = { now: 1 };
-    const drift = openDrift(() => clock.now);
+    const drift = new Drift(() => clock.now);
     for (let at = 0; at < 250; at++) drift.note("header", `x-${at}`, "chat");
     clock.now = 2;
     drift.note("header", "x-0", "chat");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import {
-  openUnsupportedParams,
   patternOf,
   refusedParam,
+  UnsupportedParams,
   withoutParams,
 } from "../../src/upstream/copilot/unsupported-params";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -152,7 +152,7 @@ describe("what is left out of a request", () => {
 
 test("what is learnt holds for an hour, for that model, and can be forgotten", () => {
   let now = 0;
-  const params = openUnsupportedParams(() => now);
+  const params = new UnsupportedParams(() => now);
   params.learn("m", "x");
   params.learn("m", "y");
   params.learn("other", "x");
@@ -164,7 +164,7 @@ test("what is learnt holds for an hour, for that model, and can be forgotten", (
 });
 
 test("a client that invents names does not fill the memory", () => {
-  const params = openUnsupportedParams(() => 0);
+  const params = new UnsupportedParams(() => 0);
   for (let at = 0; at < 2000; at++) params.learn("m", `x${at}`);
   expect(params.all().length).toBeLessThanOrEqual(500);
   expect(params.known("m")).toContain("x1999");

@@ -30,17 +30,6 @@ interface Sighting {
   lastAt: number;
 }
 
-export interface Drift {
-  /** Something that is not known. */
-  note(kind: DriftKind, name: string, where: string): void;
-  /** Looks at the reply of an exchange that is about to come; undefined if one like it was looked at a moment ago. */
-  watch(dialect: Dialect, model: string, stream: boolean): ReplyWatch | undefined;
-  /** The newest names first. */
-  readonly sightings: readonly Sighting[];
-  /** How often a name was left out because there were too many. */
-  readonly overflow: number;
-}
-
 export interface ReplyWatch {
   headers(headers: Headers): void;
   full(json: object): void;
@@ -53,41 +42,52 @@ const maxNames = 200;
 /** Milliseconds between two looks at replies of the same model and dialect. */
 const intervalMs = 60_000;
 
-/** @param monotonic Milliseconds. @param learn Gets what is looked at, for the prices in it. */
-export function openDrift(
-  now: () => number,
-  monotonic: () => number = () => performance.now(),
-  learn: BilledPrices["learn"] = () => {},
-): Drift {
-  const known = new Map<string, Sighting>();
-  const watched = new BoundedMap<string, number>(500);
-  let overflow = 0;
-  const note: Drift["note"] = (kind, name, where) => {
+export class Drift {
+  readonly #known = new Map<string, Sighting>();
+  readonly #watched = new BoundedMap<string, number>(500);
+  #overflow = 0;
+
+  /** @param monotonic Milliseconds. @param learn Gets what is looked at, for the prices in it. */
+  constructor(
+    private readonly now: () => number,
+    private readonly monotonic: () => number = () => performance.now(),
+    private readonly learn: BilledPrices["learn"] = () => {},
+  ) {}
+
+  /** Something that is not known. */
+  note(kind: DriftKind, name: string, where: string): void {
     const key = `${kind} ${where} ${name}`;
-    const sighting = known.get(key);
+    const sighting = this.#known.get(key);
     if (sighting) {
       sighting.count++;
-      sighting.lastAt = now();
-    } else if (known.size >= maxNames) overflow++;
-    else known.set(key, { kind, name, where, count: 1, firstAt: now(), lastAt: now() });
-  };
-  return {
-    note,
-    watch(dialect, model, stream) {
-      const key = `${dialect} ${stream} ${model}`;
-      const last = watched.get(key);
-      const at = monotonic();
-      if (last !== undefined && at - last < intervalMs) return undefined;
-      watched.set(key, at);
-      return watchReply(dialect, note, (json) => learn(model, json));
-    },
-    get sightings() {
-      return [...known.values()].sort((one, other) => other.firstAt - one.firstAt);
-    },
-    get overflow() {
-      return overflow;
-    },
-  };
+      sighting.lastAt = this.now();
+    } else if (this.#known.size >= maxNames) this.#overflow++;
+    else this.#known.set(key, { kind, name, where, count: 1, firstAt: this.now(), lastAt: this.now() });
+  }
+
+  /** Looks at the reply of an exchange that is about to come; undefined if one like it was looked at a moment ago. */
+  watch(dialect: Dialect, model: string, stream: boolean): ReplyWatch | undefined {
+    const key = `${dialect} ${stream} ${model}`;
+    const last = this.#watched.get(key);
+    const at = this.monotonic();
+    if (last !== undefined && at - last < intervalMs) return undefined;
+    this.#watched.set(key, at);
+    return watchReply(
+      dialect,
+      (...seen) => this.note(...seen),
+      (json) => this.learn(model, json),
+    );
+  }
+
+  /** The newest names first. */
+  get sightings(): readonly Sighting[] {
+    return [...this.#known.values()].sort((one, other) => other.firstAt - one.firstAt);
+  }
+
+  /** How often a name was left out because there were too many. */
+  get overflow(): number {
+    return this.#overflow;
+  }
 }
 
 function watchReply(dialect: Dialect, note: Drift["note"], learn: (json: JsonObject) => void): ReplyWatch {

@@ -27,20 +27,6 @@ export interface Loss {
   lastAt: number;
 }
 
-export interface Losses {
-  /** @param account The account whose answer it is. */
-  inspect(where: AnswerKind, account: string, answer: unknown): void;
-  /** The items of one model list. */
-  inspectModels(account: string, items: readonly JsonObject[]): void;
-  /**
-   * The usage of a reply that came to its end.
-   * @returns It without the numbers that are wrong because a part of them is missing.
-   */
-  inspectUsage(dialect: Dialect, account: string, model: string, usage: Partial<Usage>): Partial<Usage>;
-  /** What was missing within the last day, the newest first. */
-  readonly current: readonly Loss[];
-}
-
 /** Replies that must have had a number before it counts as always there, and that must lack it before it counts as gone. */
 const repliesToKnow = 3;
 /** Pairs of an account and a kind of answer, or of an account and a model. */
@@ -66,19 +52,71 @@ interface Regularity {
 const rowsOf = Object.groupBy(readMembers, ({ where }) => where);
 const noIds: ReadonlySet<string> = new Set();
 
-export function openLosses({ logger, now }: { logger: Pick<Logger, "warn" | "info">; now(): number }): Losses {
-  const lost = new Map<ReadMember, Loss & { from: Set<string> }>();
-  const known = new BoundedMap<string, Known>(maxKnown);
+export class Losses {
+  readonly #lost = new Map<ReadMember, Loss & { from: Set<string> }>();
+  readonly #known = new BoundedMap<string, Known>(maxKnown);
 
-  function knownOf(key: string): Known {
-    const found = known.get(key) ?? { seen: new Map(), counts: new Map() };
+  constructor(private readonly options: { logger: Pick<Logger, "warn" | "info">; now(): number }) {}
+
+  /** @param account The account whose answer it is. */
+  inspect(where: AnswerKind, account: string, answer: unknown): void {
+    if (!isObject(answer)) return;
+    for (const row of rowsOf[where] ?? []) this.#judge(row, `${where} ${account}`, hasMember(answer, row));
+  }
+
+  /** The items of one model list. */
+  inspectModels(account: string, items: readonly JsonObject[]): void {
+    for (const row of rowsOf.models ?? []) this.#judgeList(row, `models ${account}`, items);
+  }
+
+  /**
+   * The usage of a reply that came to its end.
+   * @returns It without the numbers that are wrong because a part of them is missing.
+   */
+  inspectUsage(dialect: Dialect, account: string, model: string, usage: Partial<Usage>): Partial<Usage> {
+    const from = `${dialect} ${account} ${model}`;
+    const { counts } = this.#knownOf(from);
+    let isPartial = false;
+    for (const row of rowsOf[dialect] ?? []) {
+      if (!row.usage) continue;
+      const count = counts.get(row) ?? { had: 0, missed: 0, isIrregular: false };
+      counts.set(row, count);
+      if (usage[row.usage] !== undefined) {
+        count.isIrregular ||= count.missed > 0;
+        count.had++;
+        count.missed = 0;
+        this.#find(row, from);
+        continue;
+      }
+      count.missed++;
+      if (row.isOptional && (count.isIrregular || count.had < repliesToKnow)) continue;
+      // Anthropic counts cached tokens beside the input, which is too small without them.
+      isPartial ||= dialect === "messages" && (row.usage === "cachedInput" || row.usage === "cacheWrite");
+      if (count.missed >= repliesToKnow) this.#miss(row, from);
+    }
+    if (!isPartial) return usage;
+    const { input: _, ...rest } = usage;
+    return rest;
+  }
+
+  /** What was missing within the last day, the newest first. */
+  get current(): readonly Loss[] {
+    return [...this.#lost.values()]
+      .filter(({ lastAt }) => this.options.now() - lastAt < dayMs)
+      .map(({ from: _, ...loss }) => loss)
+      .sort((one, other) => other.firstAt - one.firstAt);
+  }
+
+  #knownOf(key: string): Known {
+    const found = this.#known.get(key) ?? { seen: new Map(), counts: new Map() };
     // An account that answers is not forgotten for others.
-    known.set(key, found);
+    this.#known.set(key, found);
     return found;
   }
 
-  function miss(row: ReadMember, from: string): void {
-    const loss = lost.get(row);
+  #miss(row: ReadMember, from: string): void {
+    const { logger, now } = this.options;
+    const loss = this.#lost.get(row);
     if (loss && now() - loss.lastAt < dayMs) {
       loss.count++;
       loss.lastAt = now();
@@ -87,83 +125,42 @@ export function openLosses({ logger, now }: { logger: Pick<Logger, "warn" | "inf
     }
     const { where, path: member, affects } = row;
     const found = { where, member, affects, count: 1, firstAt: now(), lastAt: now() };
-    lost.set(row, { ...found, from: new Set([from]) });
+    this.#lost.set(row, { ...found, from: new Set([from]) });
     logger.warn(lossInWords(found, now()));
   }
 
-  function find(row: ReadMember, from: string): void {
-    const loss = lost.get(row);
+  #find(row: ReadMember, from: string): void {
+    const loss = this.#lost.get(row);
     if (!loss?.from.delete(from) || loss.from.size > 0) return;
-    lost.delete(row);
-    logger.info(`${placeOf(row.where)} has ${namesOf(row.path)} again.`);
+    this.#lost.delete(row);
+    this.options.logger.info(`${places[row.where]} has ${namesOf(row.path)} again.`);
   }
 
   /** @param isThere Undefined if nothing can be said. */
-  function judge(row: ReadMember, from: string, isThere: boolean | undefined): void {
+  #judge(row: ReadMember, from: string, isThere: boolean | undefined): void {
     if (isThere === undefined) return;
-    const { seen } = knownOf(from);
+    const { seen } = this.#knownOf(from);
     if (isThere) {
       seen.set(row, noIds);
-      find(row, from);
-    } else if (!row.isOptional || seen.has(row)) miss(row, from);
+      this.#find(row, from);
+    } else if (!row.isOptional || seen.has(row)) this.#miss(row, from);
   }
 
   /** A rename is one of the whole list: no model has the member any more. A single model may be without it. */
-  function judgeList(row: ReadMember, from: string, items: readonly JsonObject[]): void {
-    const { seen } = knownOf(from);
-    const having = new Set<string>();
-    const lacking: string[] = [];
-    for (const item of items) {
-      const isThere = hasMember(item, row);
-      if (isThere) having.add(String(item.id));
-      else if (isThere === false) lacking.push(String(item.id));
-    }
+  #judgeList(row: ReadMember, from: string, items: readonly JsonObject[]): void {
+    const { seen } = this.#knownOf(from);
+    const idsWhere = (isThere: boolean) =>
+      items.filter((item) => hasMember(item, row) === isThere).map(({ id }) => String(id));
+    const having = new Set(idsWhere(true));
     if (having.size > 0) {
       seen.set(row, having);
-      find(row, from);
-    } else if (lacking.length > 0 && (!row.isOptional || lacking.some((id) => seen.get(row)?.has(id)))) miss(row, from);
+      this.#find(row, from);
+      return;
+    }
+    const lacking = idsWhere(false);
+    const isMissed = row.isOptional ? lacking.some((id) => seen.get(row)?.has(id)) : lacking.length > 0;
+    if (isMissed) this.#miss(row, from);
   }
-
-  return {
-    inspect(where, account, answer) {
-      if (!isObject(answer)) return;
-      for (const row of rowsOf[where] ?? []) judge(row, `${where} ${account}`, hasMember(answer, row));
-    },
-    inspectModels(account, items) {
-      for (const row of rowsOf.models ?? []) judgeList(row, `models ${account}`, items);
-    },
-    inspectUsage(dialect, account, model, usage) {
-      const from = `${dialect} ${account} ${model}`;
-      const { counts } = knownOf(from);
-      let isPartial = false;
-      for (const row of rowsOf[dialect] ?? []) {
-        if (!row.usage) continue;
-        const count = counts.get(row) ?? { had: 0, missed: 0, isIrregular: false };
-        counts.set(row, count);
-        if (usage[row.usage] !== undefined) {
-          count.isIrregular ||= count.missed > 0;
-          count.had++;
-          count.missed = 0;
-          find(row, from);
-          continue;
-        }
-        count.missed++;
-        if (row.isOptional && (count.isIrregular || count.had < repliesToKnow)) continue;
-        // Anthropic counts cached tokens beside the input, which is too small without them.
-        isPartial ||= dialect === "messages" && (row.usage === "cachedInput" || row.usage === "cacheWrite");
-        if (count.missed >= repliesToKnow) miss(row, from);
-      }
-      if (!isPartial) return usage;
-      const { input: _, ...rest } = usage;
-      return rest;
-    },
-    get current() {
-      return [...lost.values()]
-        .filter(({ lastAt }) => now() - lastAt < dayMs)
-        .map(({ from: _, ...loss }) => loss)
-        .sort((one, other) => other.firstAt - one.firstAt);
-    },
-  };
 }
 
 const places = {
@@ -176,8 +173,6 @@ const places = {
   responses: "GitHub Copilot's usage on /responses",
   messages: "GitHub Copilot's usage on /v1/messages",
 } satisfies Record<AnswerKind, string>;
-
-const placeOf = (where: AnswerKind): string => places[where];
 
 /** `a.b (or c)` */
 function namesOf(path: string): string {
@@ -192,4 +187,4 @@ function namesOf(path: string): string {
 
 /** What is missing, and since when which number is unknown. */
 export const lossInWords = ({ where, member, affects, firstAt }: Loss, now: number): string =>
-  `${placeOf(where)} no longer has ${namesOf(member)}: ${affects} since ${zonedTime(firstAt, now)}. Look for an update of dragoman; if there is none, \`dragoman doctor --deep --report\` writes what helps to mend it.`;
+  `${places[where]} no longer has ${namesOf(member)}: ${affects} since ${zonedTime(firstAt, now)}. Look for an update of dragoman; if there is none, \`dragoman doctor --deep --report\` writes what helps to mend it.`;

@@ -4,6 +4,7 @@
  */
 import type { Account } from "../../accounts/account";
 import { isSuspended } from "../../accounts/account-state";
+import type { Session } from "../../accounts/session";
 import { BoundedMap } from "../../bounded-map";
 import type { JsonObject } from "../../dialects/hub/conversation";
 import { countIn } from "../../dialects/hub/json";
@@ -19,15 +20,6 @@ export interface CountedRequest {
   body: JsonObject;
   headers: Record<string, string>;
   vision: boolean;
-}
-
-export interface CopilotCounter {
-  /**
-   * @param accounts Those that may count, in order; the first one that is signed in and not known to fail is asked.
-   * @param request The messages request as it would be sent, with the headers of its dialect; `vision` if it has images.
-   * @returns Undefined if no account counts it; the caller then has an estimate.
-   */
-  count(accounts: readonly Account[], request: CountedRequest, requestId: string): Promise<number | undefined>;
 }
 
 const path = "/v1/messages/count_tokens";
@@ -49,56 +41,68 @@ const otherPause = 600_000;
 /** The members that are counted; the endpoint refuses others (`max_tokens`, `stream`). */
 const counted = ["model", "messages", "system", "tools", "tool_choice", "thinking"];
 
-export function openCopilotCounter(
-  copilot: Copilot,
-  logger: Pick<Logger, "debug">,
-  monotonic: () => number,
-): CopilotCounter {
+export class CopilotCounter {
   /** Until when the host of an account is not asked, by the monotonic clock. */
-  const pausedUntil = new BoundedMap<string, number>(1000);
-  return {
-    async count(accounts, { body, headers, vision }, requestId) {
-      for (const account of accounts) {
-        // A session that has to be fetched first would take longer than the estimate.
-        const session = account.presentSession();
-        if (!session) continue;
-        const key = `${account.key} ${session.baseUrl}`;
-        if ((pausedUntil.get(key) ?? Number.NEGATIVE_INFINITY) > monotonic()) continue;
-        const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
-        const pause = (ms: number) => void pausedUntil.set(key, monotonic() + ms);
-        try {
-          const response = await copilot.call(session, {
-            path,
-            body: JSON.stringify(members),
-            requestId,
-            intent: "conversation-agent",
-            initiator: "agent",
-            vision,
-            headers,
-            limits: singleLimit(timeoutMs),
-          });
-          if (response.ok) {
-            const answer = parseJson(await readText(response, 1024 * 1024));
-            const tokens = isObject(answer) ? countIn(answer.input_tokens) : undefined;
-            if (tokens === undefined) pause(otherPause);
-            return tokens;
-          }
-          pause(pauses.get(response.status) ?? otherPause);
-          const { status } = response;
-          const { account: state } = readFailure(
-            status,
-            response.headers,
-            await readStart(response, 64 * 1024),
-            Date.now(),
-          );
-          if (state && isSuspended(state)) account.setState(state);
-        } catch (thrown) {
-          pause(otherPause);
-          logger.debug("Tokens are estimated: GitHub Copilot did not count them.", thrown);
-        }
+  readonly #pausedUntil = new BoundedMap<string, number>(1000);
+
+  constructor(
+    private readonly copilot: Copilot,
+    private readonly logger: Pick<Logger, "debug">,
+    private readonly monotonic: () => number,
+  ) {}
+
+  /**
+   * @param accounts Those that may count, in order; the first one that is signed in and not known to fail is asked.
+   * @param request The messages request as it would be sent, with the headers of its dialect; `vision` if it has images.
+   * @returns Undefined if no account counts it; the caller then has an estimate.
+   */
+  async count(accounts: readonly Account[], request: CountedRequest, requestId: string): Promise<number | undefined> {
+    for (const account of accounts) {
+      // A session that has to be fetched first would take longer than the estimate.
+      const session = account.presentSession();
+      if (!session) continue;
+      const key = `${account.key} ${session.baseUrl}`;
+      if ((this.#pausedUntil.get(key) ?? Number.NEGATIVE_INFINITY) > this.monotonic()) continue;
+      const pause = (ms: number) => void this.#pausedUntil.set(key, this.monotonic() + ms);
+      try {
+        return await this.#countBy(account, session, request, requestId, pause);
+      } catch (thrown) {
+        pause(otherPause);
+        this.logger.debug("Tokens are estimated: GitHub Copilot did not count them.", thrown);
         return undefined;
       }
-      return undefined;
-    },
-  };
+    }
+    return undefined;
+  }
+
+  async #countBy(
+    account: Account,
+    session: Session,
+    { body, headers, vision }: CountedRequest,
+    requestId: string,
+    pause: (ms: number) => void,
+  ): Promise<number | undefined> {
+    const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
+    const response = await this.copilot.call(session, {
+      path,
+      body: JSON.stringify(members),
+      requestId,
+      intent: "conversation-agent",
+      initiator: "agent",
+      vision,
+      headers,
+      limits: singleLimit(timeoutMs),
+    });
+    const { status, ok } = response;
+    if (ok) {
+      const answer = parseJson(await readText(response, 1024 * 1024));
+      const tokens = isObject(answer) ? countIn(answer.input_tokens) : undefined;
+      if (tokens === undefined) pause(otherPause);
+      return tokens;
+    }
+    pause(pauses.get(status) ?? otherPause);
+    const { account: state } = readFailure(status, response.headers, await readStart(response, 64 * 1024), Date.now());
+    if (state && isSuspended(state)) account.setState(state);
+    return undefined;
+  }
 }

@@ -9,42 +9,40 @@ import { hourMs } from "../../format";
 import { isObject } from "../../json";
 import { removePaths } from "../../net/json/json-edit";
 
-/** `unsupported-params.test.ts` lists the forms that upstreams use. */
-export interface UnsupportedParams {
-  /** The remembered patterns of a model. */
-  known(model: string): string[];
-  /** Remembers a parameter: the model accepted a request without it that it had refused with it. */
-  learn(model: string, pattern: string): void;
-  /** Forgets one pattern of a model, or all of them. @returns False if there was none. */
-  forget(model: string, pattern?: string): boolean;
-  /** Everything that is remembered; `until` is a timestamp in milliseconds. */
-  all(): { model: string; pattern: string; until: number }[];
-}
-
 /** Milliseconds. */
 const rememberFor = hourMs;
 /** A client could send a new name with each request, so the oldest pattern is dropped beyond this number. */
 const maxPatterns = 500;
 
-export function openUnsupportedParams(now: () => number = Date.now): UnsupportedParams {
-  const until = new BoundedMap<string, { model: string; pattern: string; until: number }>(maxPatterns);
-  const all = () => {
-    for (const [key, param] of until) if (param.until <= now()) until.delete(key);
-    return [...until.values()];
-  };
-  return {
-    all,
-    known: (model) =>
-      until.size === 0 ? [] : all().flatMap((param) => (param.model === model ? [param.pattern] : [])),
-    learn(model, pattern) {
-      until.set(`${model} ${pattern}`, { model, pattern, until: now() + rememberFor });
-    },
-    forget(model, pattern) {
-      const found = all().filter((param) => param.model === model && (pattern ?? param.pattern) === param.pattern);
-      for (const param of found) until.delete(`${param.model} ${param.pattern}`);
-      return found.length > 0;
-    },
-  };
+/** `unsupported-params.test.ts` lists the forms that upstreams use. */
+export class UnsupportedParams {
+  readonly #until = new BoundedMap<string, { model: string; pattern: string; until: number }>(maxPatterns);
+
+  constructor(private readonly now: () => number) {}
+
+  /** Everything that is remembered; `until` is a timestamp in milliseconds. */
+  all(): { model: string; pattern: string; until: number }[] {
+    for (const [key, param] of this.#until) if (param.until <= this.now()) this.#until.delete(key);
+    return [...this.#until.values()];
+  }
+
+  /** The remembered patterns of a model. */
+  known(model: string): string[] {
+    if (this.#until.size === 0) return [];
+    return this.all().flatMap((param) => (param.model === model ? [param.pattern] : []));
+  }
+
+  /** Remembers a parameter: the model accepted a request without it that it had refused with it. */
+  learn(model: string, pattern: string): void {
+    this.#until.set(`${model} ${pattern}`, { model, pattern, until: this.now() + rememberFor });
+  }
+
+  /** Forgets one pattern of a model, or all of them. @returns False if there was none. */
+  forget(model: string, pattern?: string): boolean {
+    const found = this.all().filter((param) => param.model === model && (pattern ?? param.pattern) === param.pattern);
+    for (const param of found) this.#until.delete(`${param.model} ${param.pattern}`);
+    return found.length > 0;
+  }
 }
 
 /**

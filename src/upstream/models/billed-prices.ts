@@ -6,13 +6,6 @@ import { BoundedMap } from "../../bounded-map";
 import { decimalIn, entryOf, isObject } from "../../json";
 import type { Price, TokenPrice } from "./price-list";
 
-export interface BilledPrices {
-  /** @param answer A full reply, or an event of a stream. */
-  learn(model: string, answer: Record<string, unknown>): void;
-  /** The price that the list states; else the one that answers stated, if that is known. */
-  priceOf(model: { id: string; price: Price }): Price;
-}
-
 const per = 1_000_000;
 const maxModels = 500;
 
@@ -23,20 +16,22 @@ const kinds: Readonly<Record<string, keyof TokenPrice>> = {
   cache_write: "cacheWrite",
 };
 
-export function openBilledPrices(): BilledPrices {
-  const known = new BoundedMap<string, Partial<TokenPrice>>(maxModels);
-  return {
-    learn(model, answer) {
-      // An answer names only the kinds of which it had tokens.
-      const stated = pricesIn(answer);
-      if (stated) known.set(model, { ...known.get(model), ...stated });
-    },
-    priceOf({ id, price }) {
-      const { input, output, cachedInput, cacheWrite } = known.get(id) ?? {};
-      if (price.tokens || input === undefined || output === undefined) return price;
-      return { ...price, tokens: { per, input, output, cachedInput, cacheWrite, cacheWriteHour: undefined } };
-    },
-  };
+export class BilledPrices {
+  readonly #known = new BoundedMap<string, Partial<TokenPrice>>(maxModels);
+
+  /** @param answer A full reply, or an event of a stream. */
+  learn(model: string, answer: Record<string, unknown>): void {
+    // An answer names only the kinds of which it had tokens.
+    const stated = pricesIn(answer);
+    if (stated) this.#known.set(model, { ...this.#known.get(model), ...stated });
+  }
+
+  /** The price that the list states; else the one that answers stated, if that is known. */
+  priceOf({ id, price }: { id: string; price: Price }): Price {
+    const { input, output, cachedInput, cacheWrite } = this.#known.get(id) ?? {};
+    if (price.tokens || input === undefined || output === undefined) return price;
+    return { ...price, tokens: { per, input, output, cachedInput, cacheWrite, cacheWriteHour: undefined } };
+  }
 }
 
 /** The charge stands beside the usage, which some events have inside the reply. */

@@ -4,7 +4,7 @@ import type { Pool } from "../../accounts/pool";
 import { settledInTime } from "../../net/time-limit";
 import type { Auto } from "../copilot/auto";
 import { autoId, autoModel, hasOnlyAuto } from "../copilot/auto-model";
-import { type DeniedModels, openDeniedModels } from "./denied-models";
+import { DeniedModels } from "./denied-models";
 import type { Model } from "./model";
 import { type CachedModelList, ModelListCache, type ModelListCacheOptions } from "./model-list-cache";
 
@@ -66,7 +66,7 @@ type List = CachedModelList | undefined;
 export function openCatalogue({ pool, auto, ...options }: CatalogueOptions): Catalogue {
   const { accounts } = options;
   const cache = new ModelListCache(options);
-  const denials = openDeniedModels(options);
+  const denials = new DeniedModels(options);
   const lists = (account: Account, modelId: string) => cache.get(account)?.enabled.has(modelId) ?? true;
   const mayServe = (account: Account, modelId: string) =>
     lists(account, modelId) && !denials.isDenied(account, modelId);

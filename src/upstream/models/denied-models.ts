@@ -6,20 +6,6 @@ import type { Account } from "../../accounts/account";
 import { hourMs } from "../../format";
 import type { Logger } from "../../logger";
 
-export interface DeniedModels {
-  /**
-   * The account was refused the model.
-   * @param listed Whether the account's list names it.
-   * @param offered The models that GitHub says it would have served instead.
-   */
-  denied(account: Account, model: string, listed: Listed, offered?: readonly string[]): void;
-  served(account: Account, model: string): void;
-  /** Whether the account was refused this model, or every model, within the last hour. */
-  isDenied(account: Account, model: string): boolean;
-  /** The models that the account was asked for, if it was refused each of them, and more than one, within the last hour. */
-  everyDenied(account: Account): string[] | undefined;
-}
-
 /** Where an account's model is named: in its last list, only in an earlier one, or in none that is known. */
 export type Listed = "now" | "before" | "never";
 
@@ -41,39 +27,51 @@ interface Options {
 /** When the account was refused the model, by the monotonic clock; null if it served it since. */
 type Outcomes = Map<string, number | null>;
 
-export function openDeniedModels({ logger, monotonic }: Options): DeniedModels {
-  const accounts = new WeakMap<Account, Outcomes>();
-  const counts = (at: number | null | undefined) => typeof at === "number" && monotonic() - at < countsFor;
+export class DeniedModels {
+  readonly #accounts = new WeakMap<Account, Outcomes>();
 
-  function outcomesOf(account: Account): Outcomes {
-    const known = accounts.get(account);
-    if (known) return known;
-    const outcomes: Outcomes = new Map();
-    accounts.set(account, outcomes);
-    return outcomes;
+  constructor(private readonly options: Options) {}
+
+  /**
+   * The account was refused the model.
+   * @param listed Whether the account's list names it.
+   * @param offered The models that GitHub says it would have served instead.
+   */
+  denied(account: Account, model: string, listed: Listed, offered?: readonly string[]): void {
+    const { logger, monotonic } = this.options;
+    const outcomes = this.#outcomesOf(account);
+    if (!this.#counts(outcomes.get(model))) {
+      const instead = offered ? ` It would serve: ${offered.join(", ")}.` : "";
+      logger.warn(`GitHub refused ${account.id} the model ${model}, ${listedWords[listed]}.${instead}`);
+    }
+    outcomes.set(model, monotonic());
   }
 
-  function everyDenied(account: Account): string[] | undefined {
-    const outcomes = accounts.get(account);
+  served(account: Account, model: string): void {
+    const outcomes = this.#outcomesOf(account);
+    if (outcomes.get(model) !== null) outcomes.set(model, null);
+  }
+
+  /** Whether the account was refused this model, or every model, within the last hour. */
+  isDenied(account: Account, model: string): boolean {
+    return this.#counts(this.#accounts.get(account)?.get(model)) || this.everyDenied(account) !== undefined;
+  }
+
+  /** The models that the account was asked for, if it was refused each of them, and more than one, within the last hour. */
+  everyDenied(account: Account): string[] | undefined {
+    const outcomes = this.#accounts.get(account);
     if (!outcomes || outcomes.size < 2) return undefined;
-    const asked = [...outcomes].filter(([, at]) => at === null || counts(at));
+    const asked = [...outcomes].filter(([, at]) => at === null || this.#counts(at));
     return asked.length > 1 && asked.every(([, at]) => at !== null) ? asked.map(([model]) => model) : undefined;
   }
 
-  return {
-    denied(account, model, listed, offered) {
-      const outcomes = outcomesOf(account);
-      if (!counts(outcomes.get(model))) {
-        const instead = offered ? ` It would serve: ${offered.join(", ")}.` : "";
-        logger.warn(`GitHub refused ${account.id} the model ${model}, ${listedWords[listed]}.${instead}`);
-      }
-      outcomes.set(model, monotonic());
-    },
-    served(account, model) {
-      const outcomes = outcomesOf(account);
-      if (outcomes.get(model) !== null) outcomes.set(model, null);
-    },
-    isDenied: (account, model) => counts(accounts.get(account)?.get(model)) || everyDenied(account) !== undefined,
-    everyDenied,
-  };
+  #outcomesOf(account: Account): Outcomes {
+    const outcomes: Outcomes = this.#accounts.get(account) ?? new Map();
+    this.#accounts.set(account, outcomes);
+    return outcomes;
+  }
+
+  #counts(at: number | null | undefined): boolean {
+    return typeof at === "number" && this.options.monotonic() - at < countsFor;
+  }
 }
