@@ -5,7 +5,7 @@
 
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { omitUndefined } from "../hub/json";
+import { filled, omitUndefined } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
@@ -245,9 +245,7 @@ function noPrefill(messages: unknown[], model: ModelFacts): unknown[] {
 // ── Changes ──
 
 const removed = (fields: string[]): JsonObject | undefined =>
-  fields.length === 0 ? undefined : Object.fromEntries(fields.map((field) => [field, undefined]));
-
-const filled = (changes: JsonObject): JsonObject | undefined => (Object.keys(changes).length > 0 ? changes : undefined);
+  filled(Object.fromEntries(fields.map((field) => [field, undefined])));
 
 /** The names of the fields that had a value and are gone. */
 function gone(before: JsonObject, after: JsonObject): string[] {

@@ -1,6 +1,6 @@
 /** Readers for unknown JSON. Each returns the value or throws a ProxyError with its path, for example `messages[2].content`. */
 import { ProxyError } from "../../errors";
-import { isObject, numberIn } from "../../json";
+import { isEmpty, isObject, numberIn } from "../../json";
 import type { JsonObject } from "./conversation";
 
 export function objectAt(value: unknown, path: string): JsonObject {
@@ -92,6 +92,14 @@ export function omit(object: JsonObject, fields: ReadonlySet<string>): JsonObjec
   }
   return left;
 }
+
+/** The same object if it has none of these fields. */
+export function without(object: JsonObject, keys: readonly string[]): JsonObject {
+  return keys.some((key) => Object.hasOwn(object, key)) ? (omit(object, new Set(keys)) ?? {}) : object;
+}
+
+/** Undefined for an object without fields. */
+export const filled = (object: JsonObject): JsonObject | undefined => (isEmpty(object) ? undefined : object);
 
 /** A copy of the object without its undefined fields. */
 export function omitUndefined<T extends object>(object: T): T {

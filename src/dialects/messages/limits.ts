@@ -1,13 +1,38 @@
 /** Rules about limits: cache marks, tokens, thinking, effort and structured output. */
 import { isObject, numberIn } from "../../json";
+import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { omitUndefined } from "../hub/json";
+import { filled, omitUndefined, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { blocksOf, eachBlock, eachMark, filled, isThinking, objectsIn, textBlock, without } from "./traverse";
+import type { RuleRow } from "../hub/rules";
+import { isRefused } from "./betas";
+import { blocksOf, eachBlock, eachMark, isThinking, objectsIn, textBlock } from "./traverse";
+
+/** Applied in this order, after the rules about the history. */
+export const limitRules: Record<string, RuleRow> = {
+  "cache-top-level": ["cache_control", cacheTopLevel],
+  "cache-scope": ["cache_control", (body) => eachMark(body, (holder) => controlWithout(holder, "scope"))],
+  "cache-ttl": ["cache_control", cacheTtl],
+  "cache-limit": ["cache_control", cacheLimit],
+  "max-tokens": [maxTokens],
+  "max-tokens-limit": ["max_tokens", maxTokensLimit],
+  "thinking-type": ["thinking", thinkingType],
+  "thinking-display": ["thinking", thinkingDisplay],
+  "tool-choice-with-thinking": ["thinking", toolChoiceWithThinking],
+  "thinking-adaptive": ["thinking", thinkingAdaptive],
+  "thinking-shown": ["thinking", thinkingShown],
+  "thinking-in-tool-loop": ["thinking", thinkingInToolLoop],
+  "thinking-budget": ["thinking", thinkingBudget],
+  "clear-thinking": ["context_management", clearThinking],
+  "context-editing": ["context_management", contextManagement],
+  effort: ["output_config", effort],
+  "structured-output": ["output_config", "output_format", structuredOutput],
+  sampling: ["temperature", "top_p", "top_k", sampling],
+};
 
 /** A cache mark on the whole request moves to its last block. */
-export function cacheTopLevel(body: JsonObject): JsonObject | undefined {
+function cacheTopLevel(body: JsonObject): JsonObject | undefined {
   if (body.cache_control === undefined) return undefined;
   const messages = objectsIn(body.messages);
   const last = messages.at(-1);
@@ -34,15 +59,24 @@ export function cacheOnThinking(body: JsonObject): JsonObject | undefined {
   return eachBlock(body, (block) => (isThinking(block) ? without(block, ["cache_control"]) : block));
 }
 
-export function controlWithout(holder: JsonObject, key: string): JsonObject {
+function controlWithout(holder: JsonObject, key: string): JsonObject {
   const control = holder.cache_control;
   return isObject(control) && key in control ? { ...holder, cache_control: without(control, [key]) } : holder;
+}
+
+/** A lifetime needs a beta and costs more to write, so only an hour is asked for, and only if the owner wants that. */
+function cacheTtl(body: JsonObject, _: ModelFacts, options: TranslationOptions): JsonObject | undefined {
+  const hourCache = options.hourCache && !isRefused("cache_control.ttl", options);
+  return eachMark(body, (holder) => {
+    const isHour = isObject(holder.cache_control) && holder.cache_control.ttl === "1h";
+    return hourCache && isHour ? holder : controlWithout(holder, "ttl");
+  });
 }
 
 export const maxCacheMarks = 4;
 
 /** Keeps the last cache marks where there are too many: they cover most of the prompt. */
-export function cacheLimit(body: JsonObject): JsonObject | undefined {
+function cacheLimit(body: JsonObject): JsonObject | undefined {
   let marks = 0;
   eachMark(body, (holder) => {
     marks++;
@@ -52,17 +86,17 @@ export function cacheLimit(body: JsonObject): JsonObject | undefined {
   return eachMark(body, (holder) => (marks-- > maxCacheMarks ? without(holder, ["cache_control"]) : holder));
 }
 
-export function maxTokens(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+function maxTokens(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   return body.max_tokens == null ? { max_tokens: model.limits.output ?? 8192 } : undefined;
 }
 
-export function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const limit = model.limits.output ?? Number.POSITIVE_INFINITY;
   return (numberIn(body.max_tokens) ?? 0) > limit ? { max_tokens: limit } : undefined;
 }
 
 /** A kind of thinking that the upstream does not know (`between_tools`, seen in clients from 2026-09 on) becomes adaptive. */
-export function thinkingType({ thinking }: JsonObject): JsonObject | undefined {
+function thinkingType({ thinking }: JsonObject): JsonObject | undefined {
   if (!isObject(thinking) || typeof thinking.type !== "string" || thinkingTypes.has(thinking.type)) return undefined;
   return { thinking: { ...thinking, type: "adaptive" } };
 }
@@ -73,7 +107,7 @@ const thinkingTypes = new Set(["enabled", "adaptive", "disabled"]);
  * Another way to show thinking, such as `updates`, needs a beta of its own: the thinking is shown as a summary. That is how
  * thinking with a budget is always shown, and not every model with a budget knows the field.
  */
-export function thinkingDisplay({ thinking }: JsonObject): JsonObject | undefined {
+function thinkingDisplay({ thinking }: JsonObject): JsonObject | undefined {
   if (!isObject(thinking) || thinking.display === undefined || thinking.display === "omitted") return undefined;
   if (thinking.type === "enabled") return { thinking: without(thinking, ["display"]) };
   return thinking.display === "summarized" ? undefined : { thinking: { ...thinking, display: "summarized" } };
@@ -83,13 +117,13 @@ export function thinkingDisplay({ thinking }: JsonObject): JsonObject | undefine
  * From Claude 4.7 on, adaptive thinking is not shown unless the request asks for it (Anthropic's documentation, 2026-08):
  * the stream then stays silent for as long as the model thinks, and connections are cut for it.
  */
-export function thinkingShown({ thinking }: JsonObject): JsonObject | undefined {
+function thinkingShown({ thinking }: JsonObject): JsonObject | undefined {
   if (!isObject(thinking) || thinking.type !== "adaptive" || thinking.display !== undefined) return undefined;
   return { thinking: { ...thinking, display: "summarized" } };
 }
 
 /** Thinking cannot be combined with a forced call; the call takes precedence. */
-export function toolChoiceWithThinking(body: JsonObject): JsonObject | undefined {
+function toolChoiceWithThinking(body: JsonObject): JsonObject | undefined {
   const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined;
   return thinks(body) && (choice === "any" || choice === "tool") ? { thinking: undefined } : undefined;
 }
@@ -112,7 +146,7 @@ export function thinkingInToolLoop(body: JsonObject): JsonObject | undefined {
 }
 
 /** Converts between adaptive thinking, a thinking budget and none, by what the model supports. */
-export function thinkingAdaptive(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+function thinkingAdaptive(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { thinking } = body;
   const { adaptiveThinking, thinkingBudget: bounds } = model.supports;
   if (!isObject(thinking) || !thinks(body)) return undefined;
@@ -131,7 +165,7 @@ export function thinkingAdaptive(body: JsonObject, model: ModelFacts): JsonObjec
   return { thinking: adaptive, ...(word === undefined ? {} : { output_config: { ...config, effort: word } }) };
 }
 
-export function thinkingBudget(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+function thinkingBudget(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { thinking } = body;
   if (!isObject(thinking) || thinking.type !== "enabled") return undefined;
   const wanted = numberIn(thinking.budget_tokens);
@@ -154,7 +188,13 @@ export function clearThinking(body: JsonObject): JsonObject | undefined {
   return { context_management: kept.length === 0 ? undefined : { ...context_management, edits: kept } };
 }
 
-export function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+/** The list says that the model's backend does not edit the context: it refuses the field (caozhiyuan/copilot-api, 2026-07). */
+function contextManagement(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {
+  const isRefused = supports.contextEditing === false && "context_management" in body;
+  return isRefused ? { context_management: undefined } : undefined;
+}
+
+function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const config = body.output_config;
   if (!isObject(config) || typeof config.effort !== "string") return undefined;
   const word = effortOf({ effort: config.effort }, model);
@@ -163,7 +203,7 @@ export function effort(body: JsonObject, model: ModelFacts): JsonObject | undefi
 }
 
 /** Keeps the schema if the model supports structured outputs; otherwise asks for it in the system text. */
-export function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const config = isObject(body.output_config) ? body.output_config : {};
   const format = config.format ?? body.output_format;
   if (!isObject(format)) return undefined;
@@ -182,7 +222,7 @@ export function structuredOutput(body: JsonObject, model: ModelFacts): JsonObjec
 }
 
 /** Either `temperature` or `top_p`; none with thinking, and none for models with adaptive thinking only. */
-export function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const [temperature, topP, topK] = [body.temperature, body.top_p, body.top_k].map(numberIn);
   const fixed = model.supports.adaptiveThinking && !model.supports.thinkingBudget;
   const changes: JsonObject = {};

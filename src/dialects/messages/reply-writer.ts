@@ -5,31 +5,40 @@ import type { Sink } from "../../net/stream/stream";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
-import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";
+import {
+  type Block,
+  type BlockEnd,
+  type CompleteBlock,
+  isDeltaBlock,
+  type ReplyError,
+  type ReplyEvent,
+} from "../hub/reply";
 import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { isCompleteInput } from "../hub/tool-input";
 import { citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
 import { errorFrame } from "./errors";
 import { deltaTypeOf, stopReasonNames, stopReasons, textFieldOf } from "./reply-names";
-import { serverToolCounter } from "./server-tools";
+import { serverToolUsage } from "./server-tools";
 import { encodeUsage } from "./usage";
 
 /** Writes a full reply. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const content: JsonObject[] = [];
   const { id, usage, blocks, finish } = gatheredReply(events);
-  const ran = serverToolCounter();
   for (const { block, text, end } of blocks) {
     // A call that the limit has cut is left out: a client may run it.
     if (finish?.reason === "length" && block.kind === "tool-call" && !isCompleteInput({ input: text, ...block }))
       continue;
     content.push(...writeBlock(block, text, end));
-    if (!isDeltaBlock(block)) ran.add(block);
   }
   const ending = finish ? writeEnding(finish, content.some(isToolUse)) : { stop_reason: null, stop_sequence: null };
   const message = { id: messageId(id), type: "message", role: "assistant", model: conversation.model, content };
-  return { ...message, ...ending, usage: { ...encodeUsage(usage), ...ran.usage() } };
+  return {
+    ...message,
+    ...ending,
+    usage: { ...encodeUsage(usage), ...serverToolUsage(blocks.map(({ block }) => block)) },
+  };
 }
 
 const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
@@ -52,7 +61,7 @@ export const encodeStream =
     new StreamWriter(conversation, next, estimate);
 
 class StreamWriter extends FrameWriter {
-  private readonly ran = serverToolCounter();
+  private readonly ran: CompleteBlock[] = [];
   private block: Block | undefined;
   private index = -1;
   /** Writes the block's deltas; undefined until its start is written, which waits for the first text. */
@@ -122,7 +131,7 @@ class StreamWriter extends FrameWriter {
       this.heldStop = true;
       return;
     }
-    if (!isDeltaBlock(block)) this.ran.add(block);
+    if (!isDeltaBlock(block)) this.ran.push(block);
     const [whole] = this.frameOf ? [] : writeBlock(block, "", end);
     if (whole) this.startBlock(startOf(whole), block.kind);
     if (!this.frameOf) return;
@@ -158,7 +167,7 @@ class StreamWriter extends FrameWriter {
   }
 
   protected finish(event: Finish) {
-    const usage = { ...encodeUsage(this.usage), ...this.ran.usage() };
+    const usage = { ...encodeUsage(this.usage), ...serverToolUsage(this.ran) };
     this.write({ type: "message_delta", delta: writeEnding(event, this.called), usage });
     this.write({ type: "message_stop" });
   }

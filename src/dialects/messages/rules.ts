@@ -7,55 +7,15 @@ import { isObject } from "../../json";
 import { plainName } from "../../json-shape";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { omitUndefined, refuse } from "../hub/json";
+import { filled, omitUndefined, refuse, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
-import {
-  cacheInToolResult,
-  cacheLimit,
-  cacheOnThinking,
-  cacheTopLevel,
-  clearThinking,
-  controlWithout,
-  effort,
-  maxTokens,
-  maxTokensLimit,
-  sampling,
-  structuredOutput,
-  thinkingAdaptive,
-  thinkingBudget,
-  thinkingDisplay,
-  thinkingInToolLoop,
-  thinkingShown,
-  thinkingType,
-  toolChoiceWithThinking,
-} from "./limits";
-import {
-  eachBlock,
-  eachMark,
-  eachResultBlock,
-  eachTool,
-  filled,
-  isThinking,
-  objectsIn,
-  without,
-  withoutBilling,
-} from "./traverse";
-import {
-  emptyText,
-  foreignThinking,
-  messageOutputConfig,
-  missingToolResult,
-  noPrefill,
-  orphanToolResult,
-  systemAlone,
-  systemRole,
-  toolIds,
-  toolResultOrder,
-} from "./turns";
+import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, thinkingInToolLoop } from "./limits";
+import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, withoutBilling } from "./traverse";
+import { foreignThinking, systemAlone, turnRules } from "./turns";
 
 const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
 const toolFieldNames = ["strict", "input_examples", "allowed_callers"];
@@ -86,43 +46,10 @@ export const rules: Record<string, RuleRow> = {
   "foreign-thinking": ["thinking", "redacted_thinking", foreignThinking],
   "cache-in-tool-result": ["cache_control", cacheInToolResult],
   "cache-on-thinking": ["cache_control", cacheOnThinking],
-  "empty-text": [emptyText],
-  "system-role": ["system", systemRole],
-  "message-output-config": ["output_config", messageOutputConfig],
-  "tool-ids": ["tool_use", "tool_result", toolIds],
-  "tool-result-order": ["tool_use", toolResultOrder],
-  "missing-tool-result": ["tool_use", missingToolResult],
-  "orphan-tool-result": ["tool_result", orphanToolResult],
-  "no-prefill": ["assistant", noPrefill],
-  "cache-top-level": ["cache_control", cacheTopLevel],
-  "cache-scope": ["cache_control", (body) => eachMark(body, (holder) => controlWithout(holder, "scope"))],
-  "cache-ttl": ["cache_control", cacheTtl],
-  "cache-limit": ["cache_control", cacheLimit],
-  "max-tokens": [maxTokens],
-  "max-tokens-limit": ["max_tokens", maxTokensLimit],
-  "thinking-type": ["thinking", thinkingType],
-  "thinking-display": ["thinking", thinkingDisplay],
-  "tool-choice-with-thinking": ["thinking", toolChoiceWithThinking],
-  "thinking-adaptive": ["thinking", thinkingAdaptive],
-  "thinking-shown": ["thinking", thinkingShown],
-  "thinking-in-tool-loop": ["thinking", thinkingInToolLoop],
-  "thinking-budget": ["thinking", thinkingBudget],
-  "clear-thinking": ["context_management", clearThinking],
-  "context-editing": ["context_management", contextManagement],
-  effort: ["output_config", effort],
-  "structured-output": ["output_config", "output_format", structuredOutput],
+  ...turnRules,
+  ...limitRules,
   "system-alone": ["system", systemAlone],
-  sampling: ["temperature", "top_p", "top_k", sampling],
 };
-
-/** A lifetime needs a beta and costs more to write, so only an hour is asked for, and only if the owner wants that. */
-function cacheTtl(body: JsonObject, _: ModelFacts, options: TranslationOptions): JsonObject | undefined {
-  const hourCache = options.hourCache && !isRefused("cache_control.ttl", options);
-  return eachMark(body, (holder) => {
-    const isHour = isObject(holder.cache_control) && holder.cache_control.ttl === "1h";
-    return hourCache && isHour ? holder : controlWithout(holder, "ttl");
-  });
-}
 
 /** What a rule removed, if its name does not say it. */
 const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
@@ -164,12 +91,6 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
 function billingHeader({ system }: JsonObject): JsonObject | undefined {
   const left = withoutBilling(system);
   return left === system ? undefined : { system: left };
-}
-
-/** The list says that the model's backend does not edit the context: it refuses the field (caozhiyuan/copilot-api, 2026-07). */
-function contextManagement(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {
-  const isRefused = supports.contextEditing === false && "context_management" in body;
-  return isRefused ? { context_management: undefined } : undefined;
 }
 
 /** "Extra inputs are not permitted", or not known to be accepted. */

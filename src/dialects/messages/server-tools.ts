@@ -6,7 +6,7 @@ import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
 import { objectAt, omitUndefined, optionalText, textAt, textIn, textListAt, textMembers } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import type { CompleteBlock } from "../hub/reply";
+import type { Block, CompleteBlock } from "../hub/reply";
 import { isSealed, seal, unseal } from "../hub/seal";
 import {
   type Citation,
@@ -293,22 +293,15 @@ export const encodeCitation = ({ url, title, quote, passage }: Citation): JsonOb
         cited_text: beginningOf(quote, longestQuote),
       };
 
-/** Counts the tools that ran, for the usage of a reply. */
-export function serverToolCounter() {
-  const counts = new Map<ServerToolName, number>();
-  return {
-    add(block: CompleteBlock) {
-      if (block.kind !== "server-result" || block.output.kind === "error") return;
-      counts.set(block.tool, (counts.get(block.tool) ?? 0) + 1);
-    },
-    /** An empty object if none ran. */
-    usage(): JsonObject {
-      const entries = [...counts].flatMap(([tool, count]) => {
-        const { usage } = forms[tool];
-        return usage === undefined ? [] : [[usage, count] as const];
-      });
-      if (entries.length === 0) return {};
-      return { server_tool_use: { web_search_requests: 0, web_fetch_requests: 0, ...Object.fromEntries(entries) } };
-    },
-  };
+/** The tools that ran, as the usage of a reply counts them; an empty object if none did. @param blocks Those of the reply. */
+export function serverToolUsage(blocks: readonly Block[]): JsonObject {
+  const counts: Record<string, number> = { web_search_requests: 0, web_fetch_requests: 0 };
+  let hasRun = false;
+  for (const block of blocks) {
+    const counter = block.kind === "server-result" && block.output.kind !== "error" && forms[block.tool].usage;
+    if (!counter) continue;
+    hasRun = true;
+    counts[counter] = (counts[counter] ?? 0) + 1;
+  }
+  return hasRun ? { server_tool_use: counts } : {};
 }

@@ -1,7 +1,7 @@
 /** Functions that map parts of a request. Unchanged objects stay the same object; malformed ones are skipped. */
-import { isEmpty, isObject } from "../../json";
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { omit } from "../hub/json";
+import { filled } from "../hub/json";
 import { mapped } from "../hub/lists";
 
 /** The array, if it holds objects only; a malformed request is left for the upstream to refuse. */
@@ -33,13 +33,6 @@ export function withoutBilling(system: unknown): unknown {
     return /\S/.test(text) ? { ...block, text } : undefined;
   });
   return kept === blocks ? system : kept.length === 0 ? undefined : kept;
-}
-
-export const filled = (object: JsonObject): JsonObject | undefined => (isEmpty(object) ? undefined : object);
-
-/** The same object if it has none of these fields. */
-export function without(object: JsonObject, keys: string[]): JsonObject {
-  return keys.some((key) => Object.hasOwn(object, key)) ? (omit(object, new Set(keys)) ?? {}) : object;
 }
 
 export function changed(key: string, before: JsonObject[], after: JsonObject[]): JsonObject | undefined {

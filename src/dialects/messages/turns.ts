@@ -1,17 +1,31 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
+import { filled, without } from "../hub/json";
 import { mapped } from "../hub/lists";
 import { lostResultHeading } from "../hub/lost-result";
+import type { RuleRow } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { simplified } from "./parts";
-import { blocksOf, changed, eachBlock, isThinking, objectsIn, without } from "./traverse";
+import { blocksOf, changed, eachBlock, isThinking, objectsIn } from "./traverse";
+
+/** Applied in this order. */
+export const turnRules: Record<string, RuleRow> = {
+  "empty-text": [emptyText],
+  "system-role": ["system", systemRole],
+  "message-output-config": ["output_config", messageOutputConfig],
+  "tool-ids": ["tool_use", "tool_result", toolIds],
+  "tool-result-order": ["tool_use", toolResultOrder],
+  "missing-tool-result": ["tool_use", missingToolResult],
+  "orphan-tool-result": ["tool_result", orphanToolResult],
+  "no-prefill": ["assistant", noPrefill],
+};
 
 /**
  * Messages have only the roles `user` and `assistant`. Leading system messages join `system`; later ones stay in place
  * as a reminder in a user message, because a changed `system` would invalidate the prompt cache.
  */
-export function systemRole(body: JsonObject): JsonObject | undefined {
+function systemRole(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   if (!messages.some(({ role }) => role === "system")) return undefined;
   const system = [...blocksOf(body.system)];
@@ -61,7 +75,7 @@ function asReminder(block: JsonObject): JsonObject {
 }
 
 /** "messages.N.output_config: Extra inputs are not permitted" */
-export function messageOutputConfig(body: JsonObject): JsonObject | undefined {
+function messageOutputConfig(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   return changed(
     "messages",
@@ -81,15 +95,14 @@ export function foreignThinking(body: JsonObject): JsonObject | undefined {
 }
 
 /** "text content blocks must be non-empty": removes them, and messages that have nothing else. */
-export function emptyText(body: JsonObject): JsonObject | undefined {
+function emptyText(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const spoken = mapped(messages, (message) => {
     const content = withoutBlankText(message.content);
     return content === undefined ? undefined : content === message.content ? message : { ...message, content };
   });
   const system = withoutBlankText(body.system);
-  const changes = { ...changed("messages", messages, spoken), ...(system === body.system ? {} : { system }) };
-  return Object.keys(changes).length === 0 ? undefined : changes;
+  return filled({ ...changed("messages", messages, spoken), ...(system === body.system ? {} : { system }) });
 }
 
 /** The content without blank texts; their cache mark moves to the block before. Undefined if nothing is left. */
@@ -120,7 +133,7 @@ function withoutBlankResultText(result: JsonObject): JsonObject {
 const isBlank = (text: unknown): boolean => typeof text !== "string" || !/\S/.test(text);
 
 /** Ids of other providers may have characters that are refused; an id is always replaced by the same one. */
-export function toolIds(body: JsonObject): JsonObject | undefined {
+function toolIds(body: JsonObject): JsonObject | undefined {
   const safe = (key: string, block: JsonObject) => {
     const id = block[key];
     if (typeof id !== "string" || /^[\w-]+$/.test(id)) return block;
@@ -150,7 +163,7 @@ function arePaired(messages: JsonObject[]): boolean {
 }
 
 /** Results must come first in the message after their calls: late results are moved there. */
-export function toolResultOrder(body: JsonObject): JsonObject | undefined {
+function toolResultOrder(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   if (arePaired(messages)) return undefined;
   const resultOf = resultFinder(messages);
@@ -235,7 +248,7 @@ function historiesOf(messages: JsonObject[]): Map<unknown, CallHistory> {
 }
 
 /** A call without a result, for example after an interruption, gets a result that says so. */
-export function missingToolResult(body: JsonObject): JsonObject | undefined {
+function missingToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   if (arePaired(messages)) return undefined;
   const missing = (index: number) => {
@@ -264,7 +277,7 @@ const placeholder = (id: unknown): JsonObject => ({
  * A result without a call is refused, for example in a shortened history, and so is a second result of a call. What they say
  * becomes text in their place, but after the results that come first.
  */
-export function orphanToolResult(body: JsonObject): JsonObject | undefined {
+function orphanToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   if (arePaired(messages)) return undefined;
   const after = mapped(messages, (message, index) => {
@@ -299,7 +312,7 @@ function lostResult({ tool_use_id, content, cache_control }: JsonObject): JsonOb
 }
 
 /** Claude refuses a conversation that ends with an assistant message. */
-export function noPrefill(body: JsonObject): JsonObject | undefined {
+function noPrefill(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   if (messages.at(-1)?.role !== "assistant") return undefined;
   return { messages: [...messages, { role: "user", content: "Please continue." }] };

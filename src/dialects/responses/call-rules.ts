@@ -4,7 +4,7 @@ import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";
 import { lostResultHeading } from "../hub/lost-result";
 
-const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
+export const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
 
 const isCall = (item: unknown): boolean => callTypes.has(typeOf(item));
 const callTypes = new Set(["function_call", "custom_tool_call"]);

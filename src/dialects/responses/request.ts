@@ -14,7 +14,7 @@ import type {
 } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOverwritten } from "../hub/ignorable-fields";
-import { arrayAt, countIn, filledAt, listAt, objectAt, omit, omitUndefined, textIn } from "../hub/json";
+import { arrayAt, countIn, filled, filledAt, listAt, objectAt, omit, omitUndefined, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { effortOf } from "../hub/reasoning";
@@ -346,15 +346,14 @@ function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObj
   const extras = conversation.extras?.openai?.reasoning;
   // A requested effort is sent as it is; a rule adapts it to the model.
   const effort = reasoning?.effort ?? effortOf(reasoning, model);
-  const wire = omitUndefined({ ...(isObject(extras) ? extras : {}), effort, summary: reasoning?.summary });
-  return Object.keys(wire).length > 0 ? wire : undefined;
+  return filled(omitUndefined({ ...(isObject(extras) ? extras : {}), effort, summary: reasoning?.summary }));
 }
 
 export function encodeTextOptions({ format, extras }: Conversation): JsonObject | undefined {
   const text = isObject(extras?.openai?.text) ? extras.openai.text : {};
   const verbosity = extras?.openai?.verbosity;
-  const wire = omitUndefined({ ...text, format: format ? encodeFormat(format, text.format) : text.format, verbosity });
-  return Object.keys(wire).length > 0 ? wire : undefined;
+  const wireFormat = format ? encodeFormat(format, text.format) : text.format;
+  return filled(omitUndefined({ ...text, format: wireFormat, verbosity }));
 }
 
 function encodeFormat({ name, description, schema, strict }: ResponseFormat, wireFormat: unknown): JsonObject {

@@ -5,7 +5,7 @@
 
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { omitUndefined, refuse, textIn } from "../hub/json";
+import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
@@ -13,7 +13,7 @@ import { onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
-import { callNamespace, callPairs, pairs, repeatedCallIds, repeatedItemIds } from "./call-rules";
+import { callNamespace, callPairs, pairs, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
 import { readSummaries } from "./compaction";
 import { isOwnId } from "./ids";
 import { withoutReference } from "./references";
@@ -48,9 +48,9 @@ export const rules: Record<string, RuleRow> = {
   "own-searches": ["web_search_call", onList("input", ownSearches)],
   "call-pairs": [...Object.keys(pairs), onList("input", callPairs)],
   "call-namespace": ["namespace", onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools))],
-  "item-ids": ["id", (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item))],
+  "item-ids": ["id", (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, ["id"]) : item))],
   "repeated-item-ids": ["id", onList("input", repeatedItemIds)],
-  "message-metadata": [clientMetadata, (body) => eachItem(body, (item) => without(item, clientMetadata))],
+  "message-metadata": [clientMetadata, (body) => eachItem(body, (item) => without(item, [clientMetadata]))],
   "max-tokens-limit": ["max_output_tokens", maxTokensLimit],
   effort: ["reasoning", effort],
 };
@@ -101,8 +101,6 @@ function includeReasoning({ include }: JsonObject): JsonObject | undefined {
   const proof = "reasoning.encrypted_content";
   return list.includes(proof) ? undefined : { include: [...list, proof] };
 }
-
-const typeOf = (value: unknown): string => (isObject(value) && typeof value.type === "string" ? value.type : "");
 
 const isImageGeneration = (tool: JsonObject): boolean =>
   typeOf(tool) === "image_generation" || (typeOf(tool) === "namespace" && tool.name === "image_gen");
@@ -202,8 +200,7 @@ function effort({ reasoning }: JsonObject, model: ModelFacts): JsonObject | unde
   if (!isObject(reasoning) || typeof reasoning.effort !== "string") return undefined;
   const able = effortOf({ effort: reasoning.effort }, model);
   if (able === reasoning.effort) return undefined;
-  const left = omitUndefined({ ...reasoning, effort: able });
-  return { reasoning: Object.keys(left).length > 0 ? left : undefined };
+  return { reasoning: filled(omitUndefined({ ...reasoning, effort: able })) };
 }
 
 const effortIn = ({ reasoning }: JsonObject): string | undefined =>
@@ -233,12 +230,6 @@ function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
   return holder?.tools === body.tools && holder ? changes : { ...changes, tools: holder?.tools };
 }
 
-function without(item: JsonObject, key: string): JsonObject {
-  if (!(key in item)) return item;
-  const { [key]: _, ...others } = item;
-  return others;
-}
-
 /** Repairs tool schemas that the upstream refused. */
 export const repairTools = (body: JsonObject): FittedWire | undefined =>
   fitWire("responses", (fit) =>
@@ -253,6 +244,6 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
  * account's: it is the conversation itself, and without it the model would answer another one.
  */
 export function repairForeignItems(body: JsonObject): JsonObject {
-  const changes = eachItem(body, (item) => (typeOf(item) === "reasoning" ? undefined : without(item, "id")));
+  const changes = eachItem(body, (item) => (typeOf(item) === "reasoning" ? undefined : without(item, ["id"])));
   return changes ? { ...body, ...changes } : body;
 }
