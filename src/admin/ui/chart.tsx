@@ -3,7 +3,7 @@
 
 import { compact } from "../../format";
 import type { Markup } from "./jsx/jsx-runtime";
-import { Head } from "./lists";
+import { Table } from "./lists";
 
 interface Series {
   name: string;
@@ -48,6 +48,7 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
   const sums = columns.map(({ values }) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0));
   const top = niceTop(Math.max(...sums, 0));
   const middle = format(top / 2);
+  const wordsFor = (value: number | null) => (value === null ? "unknown" : format(value));
   return (
     <figure class="chart">
       <figcaption>{caption}</figcaption>
@@ -100,23 +101,15 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
       <details>
         <summary>Show as table</summary>
         <section class="scroll" aria-label={`${caption}, as a table`} tabindex="0">
-          <table>
-            <caption class="hidden">{caption}</caption>
-            <Head columns={["Time"]} numbers={[...series.map(({ name }) => name), unit]} />
-            <tbody>
-              {columns.toReversed().map(({ label, values, href }, at) => (
-                <tr>
-                  <th scope="row">
-                    <a href={href}>{label}</a>
-                  </th>
-                  {values.map((value) => (
-                    <td class="right">{value === null ? "unknown" : format(value)}</td>
-                  ))}
-                  <td class="right">{format(sums.at(-1 - at)!)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Table
+            caption={caption}
+            rows={columns.map((column, at) => ({ ...column, sum: sums[at]! })).toReversed()}
+            columns={[["Time", ({ label, href }) => <a href={href}>{label}</a>]]}
+            numbers={[
+              ...series.map(({ name }, at) => [name, ({ values }: Column) => wordsFor(values[at]!)] as const),
+              [unit, ({ sum }) => format(sum)],
+            ]}
+          />
         </section>
       </details>
     </figure>

@@ -133,7 +133,7 @@ inBrowser("a name stands on one line", () => {
     ["a client's, on a phone", 390, "/admin", ".shares tbody .value"],
     ["a model's, on a phone", 390, "/admin/models", ".models tbody a code"],
     ["an endpoint's", 1280, "/admin/models", ".models .endpoint"],
-    ["an error's", 1280, "/admin/requests", ".c-result .fault .value"],
+    ["an error's", 1280, "/admin/requests", '[data-label="Result"] .fault .value'],
   ])("a long name stays on its line: %s", async (_, width, path, selector) => {
     await using opened = await open(path, { from: named, viewport: { width, height: 900 } });
     await opened.page.locator(selector).first().waitFor();

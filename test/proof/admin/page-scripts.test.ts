@@ -44,7 +44,7 @@ describe.skipIf(!browser)("with a script", () => {
   test("the list of requests counts what is new and shows it at a click; a row leads to its request anywhere", async () => {
     await using page = await open("/admin/requests?key_name=laptop");
     const fresh = page.locator(".fresh a");
-    const rows = await page.locator(".c-time").count();
+    const rows = await page.locator(".requests tbody th").count();
     expect(await fresh.isVisible()).toBe(false);
     await ask(proxy, keys[1]!.key);
     await ask(proxy, keys[0]!.key);
@@ -52,14 +52,14 @@ describe.skipIf(!browser)("with a script", () => {
     await page.locator(".fresh a", { hasText: "2 new requests" }).waitFor();
     await fresh.click();
     await page.waitForLoadState();
-    expect(await page.locator(".c-time").count()).toBe(rows + 2);
-    await page.locator("tbody tr .c-result").first().click({ force: true });
+    expect(await page.locator(".requests tbody th").count()).toBe(rows + 2);
+    await page.locator('tbody tr [data-label="Result"]').first().click({ force: true });
     await page.waitForURL(/\/admin\/requests\/[\w-]+$/);
   });
 
   test("keys lead through the list: j and k move, Enter opens, slash filters, ? says so", async () => {
     await using page = await open("/admin/requests");
-    const links = page.locator("tbody .c-time a");
+    const links = page.locator(".requests tbody th a");
     await page.keyboard.press("j");
     expect(await page.locator(":focus").getAttribute("href")).toBe(await links.nth(0).getAttribute("href"));
     await page.keyboard.press("j");
@@ -95,7 +95,7 @@ describe.skipIf(!browser)("with a script", () => {
 
   test("the link of a key inside a row leads to the key's requests", async () => {
     await using page = await open("/admin/requests");
-    await page.locator("tbody tr .c-key a", { hasText: "laptop" }).first().click();
+    await page.locator('tbody tr [data-label="Key"] a', { hasText: "laptop" }).first().click();
     await page.waitForURL(/key_name=laptop/);
   });
 

@@ -9,7 +9,7 @@ import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
 import { filteredPath, firstRows, requestPath, requestsPath } from "../../ui/links";
-import { CursorPager, Empty, Head } from "../../ui/lists";
+import { CursorPager, Empty, Table } from "../../ui/lists";
 import { ToolName } from "../../ui/tool-name";
 import type { MemberNames } from "../member-names";
 import { hasOneName } from "../request/fixups";
@@ -80,32 +80,35 @@ export function RunningRows({ running, live: { gap, ...live }, frame, names, now
   );
 }
 
-export function RequestRows({
-  list,
-  view,
-  nothingYet,
-}: {
+interface RequestRowsProps {
   list: ShownPage;
   view: RequestsView;
   nothingYet: boolean;
-}): Markup {
+}
+
+export function RequestRows({ list, view, nothingYet }: RequestRowsProps): Markup {
   if (list.items.length === 0) return <Nothing view={view} nothingYet={nothingYet} />;
   const tags = rowTags.filter(({ column }) => list.items.some((item) => item[column] !== null));
-  // The history is paged in the order in which requests ended; a page of it is shown by the times that it shows.
-  const items = list.items.toSorted((one, other) => other.started_at_ms - one.started_at_ms);
   return (
-    <table class="rows requests">
-      <caption class="hidden">Requests, newest first</caption>
-      <Head
-        columns={["Time", "Model", "Client", ...tags.map(({ name }) => name), "Account", "Result"]}
-        numbers={["Tokens", "Cost", "First byte, total"]}
-      />
-      <tbody>
-        {items.map((item) => (
-          <RequestRow item={item} names={view.names} tags={tags} now={view.now} />
-        ))}
-      </tbody>
-    </table>
+    <Table
+      class="rows requests"
+      caption="Requests, newest first"
+      // The history is paged in the order in which requests ended; a page of it is shown by the times that it shows.
+      rows={list.items.toSorted((one, other) => other.started_at_ms - one.started_at_ms)}
+      columns={[
+        ["Time", (item) => <Began item={item} now={view.now} />],
+        ["Model", modelOf],
+        ["Client", (item) => <ToolName of={item.client_name} max={22} />],
+        ...tags.map(({ column, name }) => [name, (item: ShownEntry) => tagOf(item, column)] as const),
+        ["Account", (item) => <AccountOf item={item} names={view.names} />],
+        ["Result", (item) => <Status item={item} />],
+      ]}
+      numbers={[
+        ["Tokens", (item) => <TokensOf item={item} />],
+        ["Cost", (item) => <CostOf of={item} />],
+        ["First byte, total", tookOf],
+      ]}
+    />
   );
 }
 
@@ -115,76 +118,62 @@ export const rowTags = [
   { column: "project", name: "Project" },
 ] as const satisfies { column: NameColumn; name: string }[];
 
-interface RequestRowProps {
-  item: ShownEntry;
-  names: MemberNames | undefined;
-  tags: readonly (typeof rowTags)[number][];
-  now: number;
-}
+const Began = ({ item, now }: { item: ShownEntry; now: number }) => (
+  <>
+    <a href={requestPath(item.request_id)}>
+      <Moment at={item.started_at_ms} now={now} seconds={true} />
+    </a>
+    <small>{item.parent_id === null ? dialectsOf(item) : item.path}</small>
+  </>
+);
 
-function RequestRow({ item, names, tags, now }: RequestRowProps): Markup {
+function modelOf(item: ShownEntry): Markup {
   const { client_model, upstream_model } = item;
   const notes = notesOf(item);
   return (
-    <tr>
-      <th scope="row" class="c-time">
-        <a href={requestPath(item.request_id)}>
-          <Moment at={item.started_at_ms} now={now} seconds={true} />
-        </a>
-        <small>{item.parent_id === null ? dialectsOf(item) : item.path}</small>
-      </th>
-      <td class="c-model">
-        <Value of={upstream_model ?? client_model} max={40} />
-        {upstream_model !== null && spelling(client_model) !== spelling(upstream_model) && (
-          <small>
-            requested as <Value of={client_model} max={40} />
-          </small>
-        )}
-        {notes.length > 0 && <small>{notes.join(" · ")}</small>}
-      </td>
-      <td class="c-client">
-        <ToolName of={item.client_name} max={22} />
-      </td>
-      {tags.map(({ column, name }) => (
-        <td class={`c-${name.toLowerCase()}`} data-name={name}>
-          {item[column] === null ? (
-            <span class="soft">none</span>
-          ) : (
-            <a href={requestsPath({ [column]: item[column] })}>
-              <Value of={item[column]} max={20} />
-            </a>
-          )}
-        </td>
-      ))}
-      <td class="c-account">
-        {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} max={16} />}
-        {names && item.member !== null && (
-          <small>
-            of <Value of={names.nameOf(item.member)} max={16} />
-          </small>
-        )}
-      </td>
-      <td class="c-result">
-        <Status item={item} />
-      </td>
-      <td class="right c-tokens">
-        <TokensOf item={item} />
-      </td>
-      <td class="right c-cost">
-        <CostOf of={item} />
-      </td>
-      <td class="right c-took">
-        {item.first_byte_ms !== null && (
-          <>
-            <Duration of={item.first_byte_ms} />
-            <span class="soft">, </span>
-          </>
-        )}
-        <Duration of={item.duration_ms} />
-      </td>
-    </tr>
+    <>
+      <Value of={upstream_model ?? client_model} max={40} />
+      {upstream_model !== null && spelling(client_model) !== spelling(upstream_model) && (
+        <small>
+          requested as <Value of={client_model} max={40} />
+        </small>
+      )}
+      {notes.length > 0 && <small>{notes.join(" · ")}</small>}
+    </>
   );
 }
+
+const tagOf = (item: ShownEntry, column: (typeof rowTags)[number]["column"]) =>
+  item[column] === null ? (
+    <span class="soft">none</span>
+  ) : (
+    <a href={requestsPath({ [column]: item[column] })}>
+      <Value of={item[column]} max={20} />
+    </a>
+  );
+
+const AccountOf = ({ item, names }: { item: ShownEntry; names: MemberNames | undefined }) => (
+  <>
+    {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} max={16} />}
+    {names && item.member !== null && (
+      <small>
+        of <Value of={names.nameOf(item.member)} max={16} />
+      </small>
+    )}
+  </>
+);
+
+const tookOf = ({ first_byte_ms, duration_ms }: ShownEntry) => (
+  <>
+    {first_byte_ms !== null && (
+      <>
+        <Duration of={first_byte_ms} />
+        <span class="soft">, </span>
+      </>
+    )}
+    <Duration of={duration_ms} />
+  </>
+);
 
 /** `claude-opus-4-6` and `claude-opus-4.6` are one name, as Anthropic and as GitHub spell it. */
 const spelling = (model: string | null) => model?.replaceAll(".", "-");

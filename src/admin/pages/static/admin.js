@@ -130,7 +130,7 @@ function follow(live) {
 /** Counts the rows that the page would have if it were loaded now, and offers to load it. */
 function countNew(fresh) {
   const link = fresh.querySelector("a");
-  const rowsOf = (page) => [...page.querySelectorAll("#live .c-time > a")].map((row) => row.getAttribute("href"));
+  const rowsOf = (page) => [...page.querySelectorAll("#live .requests th > a")].map((row) => row.getAttribute("href"));
   const shown = new Set(rowsOf(document));
   const soon = throttled(1000, async () => {
     const page = await load();
