@@ -5,7 +5,7 @@ import { anthropicId } from "./claude-code-names";
 import { type Client, destinationsAt, known, noKey, nothing, type Switch, windowOf } from "./client";
 import { settingAt } from "./edit";
 import { codexProfile, locations } from "./locate";
-import { type ClientModel, serves, withModel } from "./models";
+import { type ClientModel, dialectOf, withModel } from "./models";
 
 /** Variables that make Claude Code use a cloud instead of its configured address. (Claude Code's documentation, “Environment variables”.) */
 const clouds: Record<string, string> = {
@@ -224,7 +224,7 @@ const opencodePackages = {
 };
 
 function opencodeModel(model: ClientModel): object {
-  const dialect = serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat";
+  const dialect = dialectOf(model);
   const limit = known({ context: model.context, input: model.prompt, output: model.output });
   return known({
     provider: dialect === "chat" ? undefined : { npm: opencodePackages[dialect] },

@@ -2,13 +2,14 @@
 import { type Client, each, namedIn, noKey, nothing, windowOf } from "./client";
 import { isNamed, settingAt } from "./edit";
 import { locations } from "./locate";
-import { type ClientModel, serves, withModel } from "./models";
+import { type ClientModel, dialectOf, withModel } from "./models";
 
 /** `copilot help providers` (1.0.102): the dialect of each model, and the address that its SDK expects. */
 function providerOf(model: ClientModel, url: string): Record<string, string> {
-  if (serves(model, "messages")) return { COPILOT_PROVIDER_BASE_URL: url, COPILOT_PROVIDER_TYPE: "anthropic" };
+  const dialect = dialectOf(model);
+  if (dialect === "messages") return { COPILOT_PROVIDER_BASE_URL: url, COPILOT_PROVIDER_TYPE: "anthropic" };
   const openai = { COPILOT_PROVIDER_BASE_URL: `${url}/v1`, COPILOT_PROVIDER_TYPE: "openai" };
-  return { ...openai, COPILOT_PROVIDER_WIRE_API: serves(model, "responses") ? "responses" : "completions" };
+  return { ...openai, COPILOT_PROVIDER_WIRE_API: dialect === "responses" ? dialect : "completions" };
 }
 
 const copilotCli: Client = {
@@ -50,8 +51,8 @@ const vscodePaths = { messages: "/messages", responses: "/responses", "chat-comp
  * refrain from that with `zeroDataRetentionEnabled`.
  */
 function vscodeModel(model: ClientModel, url: string): object {
-  const isResponses = !serves(model, "messages") && serves(model, "responses");
-  const apiType = serves(model, "messages") ? "messages" : isResponses ? "responses" : "chat-completions";
+  const dialect = dialectOf(model);
+  const apiType = dialect === "chat" ? "chat-completions" : dialect;
   return {
     id: model.id,
     name: model.name,
@@ -62,7 +63,7 @@ function vscodeModel(model: ClientModel, url: string): object {
     thinking: model.reasoning,
     maxInputTokens: windowOf(model) ?? vscodeLimits.window,
     maxOutputTokens: model.output ?? vscodeLimits.output,
-    ...(isResponses && { statefulResponses: false, zeroDataRetentionEnabled: true }),
+    ...(dialect === "responses" && { statefulResponses: false, zeroDataRetentionEnabled: true }),
   };
 }
 

@@ -3,19 +3,19 @@ import { qwenCodeName } from "./agent-names";
 import { type Client, destinationsAt, each, known, noKey, nothing, windowOf } from "./client";
 import { type Edit, settingAt } from "./edit";
 import { locations } from "./locate";
-import { type ClientModel, serves, withModel } from "./models";
+import { type ClientModel, dialectOf, serves, withModel } from "./models";
 
-/** The most faithful dialect of a model: messages keeps Claude's signatures, then responses. */
-const dialectOf = (model: ClientModel) =>
-  serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat";
-
-const piProviders = [
-  { id: "dragoman", dialect: "responses", api: "openai-responses", path: "/v1" },
-  { id: "dragoman-claude", dialect: "messages", api: "anthropic-messages", path: "" },
-  { id: "dragoman-chat", dialect: "chat", api: "openai-completions", path: "/v1" },
+/**
+ * A provider for each dialect, as pi and as crush.json call its type (schema.json of charmbracelet/crush). The SDKs for Anthropic
+ * add /v1 themselves.
+ */
+const providers = [
+  { id: "dragoman", dialect: "responses", pi: "openai-responses", crush: "openai", path: "/v1" },
+  { id: "dragoman-claude", dialect: "messages", pi: "anthropic-messages", crush: "anthropic", path: "" },
+  { id: "dragoman-chat", dialect: "chat", pi: "openai-completions", crush: "openai-compat", path: "/v1" },
 ] as const;
 
-const piProviderOf = (model: ClientModel) => piProviders.find(({ dialect }) => dialect === dialectOf(model))!;
+const providerOf = (model: ClientModel) => providers.find(({ dialect }) => dialect === dialectOf(model))!;
 
 const pi: Client = {
   name: "pi",
@@ -28,16 +28,16 @@ const pi: Client = {
     destinations: (settings) => destinationsAt(settings, ["providers"], ["baseUrl"], ["apiKey"]),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
-    const listed = piProviders.map((provider) => ({
+    const listed = providers.map((provider) => ({
       ...provider,
-      models: withModel(models.all, model).filter((one) => piProviderOf(one) === provider),
+      models: withModel(models.all, model).filter((one) => providerOf(one) === provider),
     }));
     return {
       ...nothing,
       model,
       edits: listed
         .filter((provider) => provider.models.length > 0)
-        .map(({ id, api, path, models: own }) => ({
+        .map(({ id, pi: api, path, models: own }) => ({
           path: ["providers", id],
           value: {
             baseUrl: url + path,
@@ -55,22 +55,13 @@ const pi: Client = {
             ),
           },
         })),
-      command: `pi --provider ${piProviderOf(model).id} --model ${model.id}`,
+      command: `pi --provider ${providerOf(model).id} --model ${model.id}`,
     };
   },
 };
 
 /** Tokens that crush is told if a limit is unknown: it requires both. */
 const crushLimits = { window: 128_000, output: 16_000 };
-
-/** Provider types of crush.json (schema.json of charmbracelet/crush); the SDK for `anthropic` adds /v1 itself. */
-const crushProviders = [
-  { id: "dragoman", dialect: "responses", type: "openai", path: "/v1" },
-  { id: "dragoman-claude", dialect: "messages", type: "anthropic", path: "" },
-  { id: "dragoman-chat", dialect: "chat", type: "openai-compat", path: "/v1" },
-] as const;
-
-const crushProviderOf = (model: ClientModel) => crushProviders.find(({ dialect }) => dialect === dialectOf(model))!;
 
 const crushModel = (model: ClientModel) => ({
   id: model.id,
@@ -101,7 +92,7 @@ const crush: Client = {
     },
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
-    const listed = crushProviders.map(({ id, dialect, type, path }): Edit => {
+    const listed = providers.map(({ id, dialect, crush: type, path }): Edit => {
       const own = withModel(withModel(models.all, models.small), model).filter((one) => dialectOf(one) === dialect);
       const value = {
         name: id,
@@ -113,7 +104,7 @@ const crush: Client = {
       };
       return { path: ["providers", id], value: own.length > 0 ? value : undefined };
     });
-    const chosen = (one: ClientModel) => ({ provider: crushProviderOf(one).id, model: one.id });
+    const chosen = (one: ClientModel) => ({ provider: providerOf(one).id, model: one.id });
     return {
       ...nothing,
       model,

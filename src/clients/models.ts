@@ -35,6 +35,10 @@ export type ToolDialect = keyof typeof upstreamPaths | "gemini";
 export const serves = ({ endpoints }: ClientModel, dialect: keyof typeof upstreamPaths): boolean =>
   endpoints.includes(upstreamPaths[dialect]);
 
+/** The most faithful dialect of a model: messages keeps Claude's signatures, then responses. */
+export const dialectOf = (model: ClientModel): keyof typeof upstreamPaths =>
+  serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat";
+
 export const withModel = (all: readonly ClientModel[], model: ClientModel): readonly ClientModel[] =>
   all.includes(model) ? all : [...all, model];
 
