@@ -3,6 +3,7 @@ import { z } from "zod";
 import { consentNotice, signInApp } from "../../accounts/hosts";
 import type { BegunSignIn } from "../../accounts/sign-in-store";
 import type { Scope } from "../../app";
+import { text } from "./values";
 
 export const newSignInSchema = z.strictObject({
   host: z
@@ -12,8 +13,6 @@ export const newSignInSchema = z.strictObject({
     .describe("`github.com` (default), or an enterprise's own, such as company.ghe.com."),
   app: z.string().max(100).optional().describe("`vscode` (default), `opencode`, or a client id of your own."),
 });
-
-const text = z.string().nullable();
 
 export const signInSchema = z
   .object({

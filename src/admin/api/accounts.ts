@@ -6,6 +6,7 @@ import type { Scope } from "../../app";
 import type { Totals } from "../../history/history";
 import { withTimeLimit } from "../../net/time-limit";
 import type { accountSchema } from "./schemas";
+import { sum, sumKnown } from "./values";
 
 export type AccountItem = z.infer<typeof accountSchema>;
 
@@ -62,29 +63,21 @@ async function statsSince(
     const used = groups.filter(
       ({ key }) => key.account_key === account_key || (key.account_key === null && key.account_id === oldRows),
     );
-    const count = sumOf(used, (totals) => totals.request_count) ?? 0;
+    const count = sum(used.map((totals) => totals.request_count));
     return {
       since_ms: since,
       request_count: count,
-      error_count: sumOf(used, (totals) => totals.error_count) ?? 0,
-      tokens_total: count === 0 ? 0 : sumOf(used, tokensOf),
+      error_count: sum(used.map((totals) => totals.error_count)),
+      tokens_total: count === 0 ? 0 : sumKnown(used.map(tokensOf)),
       avg_duration_ms: average(used, count),
       last_request_at_ms: (await history.lastOf({ account_key })) ?? used[0]?.last_at_ms ?? null,
     };
   };
 }
 
-/** The sum of the known values; null when none is known. */
-function sumOf(groups: Totals[], read: (totals: Totals) => number | null): number | null {
-  const known = groups.map(read).filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
-}
-
 function average(groups: Totals[], count: number): number | null {
-  const sum = sumOf(groups, (totals) => totals.request_count * (totals.avg_duration_ms ?? 0));
-  return count === 0 || sum === null ? null : Math.round(sum / count);
+  const total = sumKnown(groups.map((totals) => totals.request_count * (totals.avg_duration_ms ?? 0)));
+  return count === 0 || total === null ? null : Math.round(total / count);
 }
 
-function tokensOf({ input_tokens, output_tokens }: Totals): number | null {
-  return input_tokens === null && output_tokens === null ? null : (input_tokens ?? 0) + (output_tokens ?? 0);
-}
+const tokensOf = ({ input_tokens, output_tokens }: Totals): number | null => sumKnown([input_tokens, output_tokens]);

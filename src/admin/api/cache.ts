@@ -8,10 +8,7 @@ import { cacheSaving } from "../../upstream/models/price";
 import type { Price } from "../../upstream/models/price-list";
 import { cacheAdvice } from "./cache-advice";
 import { listRequests } from "./requests";
-
-const count = z.number().int();
-const maybe = z.number().nullable();
-const text = z.string().nullable();
+import { count, maybe, sum, sumKnown, text, time } from "./values";
 
 const sums = {
   request_count: count,
@@ -35,7 +32,7 @@ const missSchema = z.object({
 
 const missedTurnSchema = z.object({
   request_id: z.string(),
-  started_at_ms: count.describe("Unix time, ms."),
+  started_at_ms: time,
   reason: z.enum(cacheMisses),
   client_name: text,
   upstream_model: text,
@@ -82,7 +79,10 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
   const missed = await history.statistics(filters, ["cache_miss", "upstream_model"]);
   const misses = missesIn(missed.groups, prices);
   return {
-    totals: { ...sumOf(models.groups, prices), lost_nano_credits: added(misses.map((miss) => miss.lost_nano_credits)) },
+    totals: {
+      ...sumOf(models.groups, prices),
+      lost_nano_credits: sumKnown(misses.map((miss) => miss.lost_nano_credits)),
+    },
     models: groupsBy("upstream_model", models.groups, prices),
     clients: groupsBy("client_name", clients.groups, prices),
     sessions: groupsBy("session", sessions, prices)
@@ -129,7 +129,7 @@ function sumOf(groups: Group[], prices: Prices): Sums {
     input_tokens: input,
     cached_tokens: cached,
     cached_share: input === 0 ? null : cached / input,
-    saved_nano_credits: added(
+    saved_nano_credits: sumKnown(
       known.map((group) => savingOf(group, prices, group.cached_tokens ?? 0, group.cache_write_tokens ?? 0)),
     ),
   };
@@ -152,7 +152,7 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
         ...cacheAdvice[reason],
         request_count: sum(missed.map((group) => group.request_count)),
         uncached_tokens: sum(missed.map(uncached)),
-        lost_nano_credits: added(missed.map((group) => savingOf(group, prices, uncached(group), 0))),
+        lost_nano_credits: sumKnown(missed.map((group) => savingOf(group, prices, uncached(group), 0))),
       };
     })
     .filter((miss) => miss.request_count > 0)
@@ -205,9 +205,3 @@ async function newestTurns(app: Scope, filters: Filters, misses: { reason: Cache
     .sort((one, other) => other.started_at_ms - one.started_at_ms)
     .slice(0, maxTurns);
 }
-
-const sum = (values: (number | null)[]): number => values.reduce<number>((total, value) => total + (value ?? 0), 0);
-
-/** Null if no value is known. */
-const added = (values: (number | null)[]): number | null =>
-  values.some((value) => value !== null) ? sum(values) : null;

@@ -6,11 +6,7 @@ import { requestKinds } from "../../history/entry";
 import type { Filters, PromptPart, PromptSums } from "../../history/history";
 import type { CacheMiss } from "../../upstream/cache-watch";
 import { type Prices, pricesOf, savingOf } from "./cache";
-
-const count = z.number().int();
-const maybe = z.number().nullable();
-const text = z.string().nullable();
-const time = count.describe("Unix time, ms.");
+import { count, maybe, sum, sumKnown, text, time } from "./values";
 
 const cost = {
   request_count: count,
@@ -100,10 +96,7 @@ function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, p
     duration_ms: ended_at_ms - started_at_ms,
     models: [...new Set(parts.flatMap(({ upstream_model }) => upstream_model ?? []))].sort(),
     ...costOf(parts),
-    unknown_cost_count: parts.reduce(
-      (sum, { unknown }) => sum + Math.min(unknown.nano_credits, unknown.premium_units),
-      0,
-    ),
+    unknown_cost_count: sum(parts.map(({ unknown }) => Math.min(unknown.nano_credits, unknown.premium_units))),
     input_tokens: added(parts, "input_tokens"),
     output_tokens: added(parts, "output_tokens"),
     cached_tokens: added(parts, "cached_tokens"),
@@ -113,7 +106,7 @@ function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, p
       idle_ms: cold.reduce<number | null>((most, part) => largest(most, part.cache_idle_ms), null),
       lost_nano_credits: sumKnown(cold.map((part) => lostIn(part, prices))),
     },
-    failed: { ...costOf(failed), retry_count: parts.reduce((sum, part) => sum + part.retry_count, 0) },
+    failed: { ...costOf(failed), retry_count: sum(parts.map((part) => part.retry_count)) },
   };
   return { ...prompt, why: whyOf(prompt, parts, prices) };
 }
@@ -123,11 +116,9 @@ const costOf = (parts: PromptPart[]) => ({
   nano_credits: added(parts, "nano_credits"),
   premium_units: rounded(added(parts, "premium_units")),
 });
-const requestsIn = (parts: PromptPart[]) => parts.reduce((sum, { request_count }) => sum + request_count, 0);
+const requestsIn = (parts: PromptPart[]) => sum(parts.map(({ request_count }) => request_count));
 const added = (parts: PromptPart[], name: "nano_credits" | "premium_units" | (`${string}_tokens` & keyof PromptPart)) =>
   sumKnown(parts.map((part) => part[name] as number | null));
-const sumKnown = (values: (number | null)[]) =>
-  values.reduce<number | null>((sum, value) => (value === null ? sum : (sum ?? 0) + value), null);
 /** Units are stored in millionths. */
 const rounded = (units: number | null) => units && Math.round(units * 1e6) / 1e6;
 const largest = (one: number | null, other: number | null) =>
@@ -165,7 +156,7 @@ function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[], prices: Prices)
         .sort((one, other) => other.nano - one.nano)
     : [];
   if (lost[0]) {
-    const nano = lost.reduce((sum, each) => sum + each.nano, 0);
+    const nano = sum(lost.map((each) => each.nano));
     const cost = { nano_credits: nano, premium_units: null };
     reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(lost[0].part)}` });
   }

@@ -6,6 +6,7 @@ import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import type { Filters } from "../../history/history";
+import { count, sum } from "./values";
 
 export const reconcileSchema = z.strictObject({
   month: z
@@ -58,7 +59,6 @@ export const differences = {
 export type Difference = keyof typeof differences;
 const difference = z.enum(Object.keys(differences) as [Difference, ...Difference[]]);
 
-const count = z.number().int();
 const sums = {
   github_nano_credits: count.describe("Billionths of an AI credit, those included in the plan too."),
   own_nano_credits: count.describe("The sum of the rows' charges."),
@@ -124,7 +124,7 @@ export async function reconcile(app: App, given: z.output<typeof reconcileSchema
     const some = days.slice(first, first === 0 ? 1 : first + callsAtOnce);
     const reported = await Promise.all(some.map((day) => report.ofDay(login, day)));
     for (const [at, items] of reported.entries()) {
-      dollars += items.reduce((sum, item) => sum + item.dollars, 0);
+      dollars += sum(items.map((item) => item.dollars));
       rows.push(...(await rowsOf(app, { account, day: some[at]!, items, nameOf, oldest, isPremium, now })));
     }
   }
@@ -206,14 +206,14 @@ async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, i
   const rows = [...new Set([...own.keys(), ...reported.keys()])].map(async (name): Promise<Row> => {
     const ours = own.get(name) ?? [];
     const theirs = reported.get(name) ?? [];
-    const github = add(theirs.map(({ nanoCredits }) => nanoCredits));
-    const counted = add(ours.map(({ nano_credits }) => nano_credits ?? 0));
+    const github = sum(theirs.map(({ nanoCredits }) => nanoCredits));
+    const counted = sum(ours.map(({ nano_credits }) => nano_credits));
     const sums = {
       github_nano_credits: github,
       own_nano_credits: counted,
       difference_nano_credits: github - counted,
-      request_count: add(ours.map(({ request_count }) => request_count)),
-      unknown_count: add(ours.map(({ unknown }) => Math.min(unknown.nano_credits, unknown.premium_units))),
+      request_count: sum(ours.map(({ request_count }) => request_count)),
+      unknown_count: sum(ours.map(({ unknown }) => Math.min(unknown.nano_credits, unknown.premium_units))),
     };
     const unknown = await Promise.all(
       ours.map(({ filters, unknown }) => (unknown.nano_credits > 0 ? unknownIn(history, filters) : [])),
@@ -265,12 +265,10 @@ function causesIn(rows: Row[]): Reconciliation["causes"] {
 
 const only = ({ difference_nano_credits }: Sums) => ({ difference_nano_credits });
 
-const add = (values: number[]): number => values.reduce((sum, value) => sum + value, 0);
-
 const sumOf = (rows: Sums[]): Sums => ({
-  github_nano_credits: add(rows.map((row) => row.github_nano_credits)),
-  own_nano_credits: add(rows.map((row) => row.own_nano_credits)),
-  difference_nano_credits: add(rows.map((row) => row.difference_nano_credits)),
-  request_count: add(rows.map((row) => row.request_count)),
-  unknown_count: add(rows.map((row) => row.unknown_count)),
+  github_nano_credits: sum(rows.map((row) => row.github_nano_credits)),
+  own_nano_credits: sum(rows.map((row) => row.own_nano_credits)),
+  difference_nano_credits: sum(rows.map((row) => row.difference_nano_credits)),
+  request_count: sum(rows.map((row) => row.request_count)),
+  unknown_count: sum(rows.map((row) => row.unknown_count)),
 });

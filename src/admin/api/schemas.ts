@@ -7,13 +7,7 @@ import type { Filters, Totals } from "../../history/history";
 import { type Measure, measureNames } from "../../history/totals";
 import { autoProtocols } from "../../upstream/copilot/auto";
 import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
-
-const count = z.number().int();
-const maybe = z.number().nullable();
-const text = z.string().nullable();
-
-/** Unix time, ms. */
-const time = count.describe("Unix time, ms.");
+import { count, maybe, text, time } from "./values";
 
 export const metaSchema = z.object({
   dbPath: z.string().describe("The history's file, or the address of the team's database."),

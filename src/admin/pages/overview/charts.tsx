@@ -16,6 +16,7 @@ import {
   significant,
 } from "../../../format";
 import type { Group, Statistics, Totals } from "../../../history/history";
+import { sum, sumKnown } from "../../api/values";
 import { type Column, StackedBars } from "../../ui/chart";
 import { startOfDay, startOfHour } from "../../ui/days";
 import { Unknown, Value } from "../../ui/format";
@@ -42,8 +43,7 @@ export const chartMeasures: Record<string, Measure> = {
   tokens: {
     label: "Tokens",
     unit: "tokens",
-    of: ({ input_tokens, output_tokens }) =>
-      input_tokens === null && output_tokens === null ? null : (input_tokens ?? 0) + (output_tokens ?? 0),
+    of: ({ input_tokens, output_tokens }) => sumKnown([input_tokens, output_tokens]),
     format: compact,
   },
   requests: { label: "Requests", unit: "requests", of: ({ request_count }) => request_count, format: compact },
@@ -84,7 +84,7 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
       ? [
           {
             name: plural(left.length, "other model"),
-            text: measure.format(left.reduce((all, [, sum]) => all + sum, 0)),
+            text: measure.format(sum(left.map(([, amount]) => amount))),
             rest: true,
           },
         ]
@@ -96,22 +96,19 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
     const from = startOfDay(now, days - 1 - at);
     const groups = byDay.get(isoDay(from)) ?? [];
     const sumOf = (models: readonly (string | null)[]) =>
-      groups
-        .filter(({ key }) => models.includes(key.upstream_model ?? null))
-        .reduce((sum, group) => sum + (measure.of(group) ?? 0), 0);
+      sum(groups.filter(({ key }) => models.includes(key.upstream_model ?? null)).map(measure.of));
     const values = [
       ...named.map(([model]) => sumOf([model])),
       ...(left.length > 0 ? [sumOf(left.map(([model]) => model))] : []),
     ];
-    const requests = groups.reduce((sum, group) => sum + group.request_count, 0);
-    const sum = values.reduce((all, value) => all + value, 0);
+    const requests = sum(groups.map(({ request_count }) => request_count));
     return {
       label: day(from, now),
       short: (days - 1 - at) % step === 0 ? day(from, now) : "",
       minor: (days - 1 - at) % (step * 3) !== 0,
       href: requestsPath({ from_ms: from, to_ms: startOfDay(now, days - 2 - at) - 1 }),
       values,
-      text: `${measure.format(sum)} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
+      text: `${measure.format(sum(values))} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
     };
   });
   return (
@@ -238,7 +235,7 @@ function byTool(groups: Group[]): ToolGroup[] {
         name,
         filters: ofTool[0]!.filters,
         request_count: sumOf(ofTool, "request_count"),
-        nano_credits: ofTool.some(({ nano_credits }) => nano_credits !== null) ? sumOf(ofTool, "nano_credits") : null,
+        nano_credits: sumKnown(ofTool.map(({ nano_credits }) => nano_credits)),
         cached_share: input === 0 ? null : sumOf(known, "cached_tokens") / input,
         versions: [
           // Two programs of a tool have its version: the one used more stands for it.
@@ -254,5 +251,5 @@ function byTool(groups: Group[]): ToolGroup[] {
     .sort((one, other) => other.request_count - one.request_count);
 }
 
-const sumOf = (groups: Group[], name: "request_count" | "nano_credits" | "input_tokens" | "cached_tokens"): number =>
-  groups.reduce((sum, group) => sum + (group[name] ?? 0), 0);
+const sumOf = (groups: Group[], name: "request_count" | "input_tokens" | "cached_tokens"): number =>
+  sum(groups.map((group) => group[name]));
