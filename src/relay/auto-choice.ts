@@ -192,13 +192,12 @@ function retryFor({ auto }: Scope, { details, status, message }: ProxyError, cho
 }
 
 /** The request as Auto chose it: with its token, and without a model if Auto named none. */
-export function asChosen(choice: AutoChoice | undefined, { body, headers, repaired }: SentParts): SentParts {
-  if (choice?.token !== undefined) return { body, repaired, headers: { ...headers, [autoTokenHeader]: choice.token } };
-  if (!choice || choice.model) return { body, headers, repaired };
-  return { body: withoutModel(body), headers, repaired: repaired && (() => withoutModel(repaired())) };
+export function asChosen(choice: AutoChoice | undefined, { body, headers }: SentParts): SentParts {
+  if (choice?.token !== undefined) return { body, headers: { ...headers, [autoTokenHeader]: choice.token } };
+  return { body: choice && !choice.model ? withoutModel(body) : body, headers };
 }
 
-type SentParts = Pick<UpstreamCall, "body" | "headers" | "repaired">;
+type SentParts = Pick<UpstreamCall, "body" | "headers">;
 
 /** The request without the name of a model. */
 function withoutModel(body: string | Uint8Array): string | Uint8Array {

@@ -1,21 +1,33 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
 
+import type { Codec, TranslationOptions } from "../dialects/codec";
+import type { JsonObject } from "../dialects/hub/conversation";
+import { omit } from "../dialects/hub/json";
+import type { ModelFacts } from "../dialects/hub/model";
+import { isObject, parseWithSource } from "../json";
 import { bodyText } from "../net/in/request-body";
+import { editedTo, editMembers } from "../net/json/json-edit";
 import { skeletonOf } from "../net/json/json-skeleton";
 import type { Failure } from "../upstream/copilot/failure";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
 import type { RequestRecord } from "./request-record";
-import type { UpstreamCall } from "./upstream-call";
+
+/** By which a request of an upstream's dialect is changed after it was refused. */
+export interface BodyRules {
+  codec: Codec;
+  model: ModelFacts;
+  options: TranslationOptions;
+  /** The client's, if it speaks the dialect too; undefined where the upstream gets them as they are. */
+  clientHeaders: Headers | null | undefined;
+}
 
 /** A body that is being sent; the remedies change it. */
 export interface SentBody {
   body: string | Uint8Array;
   /** Headers of the dialect. */
   headers: Record<string, string> | undefined;
-  readonly outgoing: Pick<UpstreamCall, "repaired" | "fitTools" | "withoutBeta">;
+  readonly rules?: BodyRules;
   readonly record: RequestRecord;
-  /** Patterns of the parameters that this model is known to refuse. */
-  readonly unsupported: readonly string[];
   /** Patterns of the parameters that were removed. They are learned when the request then succeeds. */
   readonly removed: string[];
 }
@@ -31,22 +43,21 @@ export interface Remedy<Sent> {
 export const bodyRemedies: readonly Remedy<SentBody>[] = [
   {
     when: "repair",
-    apply(current) {
-      if (!current.outgoing.repaired) return false;
-      const { repaired } = current.outgoing;
-      current.body = withoutPatterns(repaired(), [...current.unsupported, ...current.removed], current.record);
-      current.record.addFixup("foreign-items");
-      return true;
-    },
+    apply: (current) =>
+      change(current, ({ codec }, json, text) => {
+        current.record.addFixup("foreign-items");
+        return editedTo(text, json, codec.repairRequest(json));
+      }),
     again: "never",
   },
   {
     when: "fit-tools",
-    apply(current) {
-      const fitted = current.outgoing.fitTools?.(bodyText(current.body));
-      current.body = fitted ?? current.body;
-      return fitted !== undefined;
-    },
+    apply: (current) =>
+      change(current, ({ codec }, json, text) => {
+        const fitted = codec.repairTools(json);
+        if (fitted) current.record.addChanges(fitted);
+        return fitted && editMembers(text, fitted.set, []);
+      }),
     again: "never",
   },
   {
@@ -64,16 +75,36 @@ export const bodyRemedies: readonly Remedy<SentBody>[] = [
   },
 ];
 
-/** Sends a beta no more, and none of the fields that need it. */
-function dropBeta(current: SentBody, param: string, beta: string): boolean {
-  const next = current.outgoing.withoutBeta?.(beta);
-  if (!next) return false;
-  current.body = withoutPatterns(next.body, [...current.unsupported, ...current.removed], current.record);
-  current.headers = next.headers;
-  current.removed.push(param);
-  current.record.addFixup(`refused:${param}`);
-  return true;
+/** @param edit Makes the text that is sent next; undefined where nothing can be changed. */
+function change(
+  current: SentBody,
+  edit: (rules: BodyRules, json: JsonObject, text: string) => string | undefined,
+): boolean {
+  const text = bodyText(current.body);
+  const json = current.rules && parseWithSource(text);
+  const next = isObject(json) ? edit(current.rules!, json, text) : undefined;
+  current.body = next ?? current.body;
+  return next !== undefined;
 }
+
+/** Sends a beta no more, and none of the fields that need it; false where the request cannot be without one of them. */
+const dropBeta = (current: SentBody, param: string, beta: string): boolean =>
+  change(current, ({ codec, model, options, clientHeaders }, json, text) => {
+    const refused = [...(options.refusedBetas ?? []), ...current.removed.flatMap((each) => betaIn(each) ?? []), beta];
+    const headersOf = (body: JsonObject, refusedBetas = options.refusedBetas) =>
+      clientHeaders === undefined
+        ? undefined
+        : codec.requestHeaders?.(clientHeaders, body, model, { ...options, refusedBetas });
+    const { set, remove, ...changes } = codec.fixRequest(json, model, { ...options, refusedBetas: refused });
+    const headers = headersOf({ ...omit(json, new Set(remove)), ...set }, refused);
+    if (Object.values(headers?.headers ?? {}).some((value) => value.includes(beta))) return undefined;
+    const before = new Set(Object.keys(headersOf(json)?.headers ?? {}));
+    current.headers = { ...omit(current.headers ?? {}, before), ...headers?.headers } as Record<string, string>;
+    current.removed.push(param);
+    for (const made of [changes, headers ?? {}]) current.record.addChanges(made);
+    current.record.addFixup(`refused:${param}`);
+    return editMembers(text, set, remove);
+  });
 
 /** How many remedies are tried for one request with one account or provider. */
 const maxRemedies = 4;

@@ -123,6 +123,7 @@ class AccountCall implements CopilotCall, SentBody {
   readonly socket: CopilotCall["socket"];
   body: string | Uint8Array;
   headers: Record<string, string> | undefined;
+  readonly rules: Outgoing["rules"];
   initiator: Outgoing["initiator"];
   /** When the last call was sent, by the clock that never jumps. */
   #sentAt = 0;
@@ -131,10 +132,10 @@ class AccountCall implements CopilotCall, SentBody {
   constructor(
     private readonly logger: Scope["logger"],
     private readonly running: RunningRequest,
-    readonly outgoing: Outgoing,
+    outgoing: Outgoing,
     readonly account: Account,
     public session: Session,
-    readonly unsupported: readonly string[],
+    unsupported: readonly string[],
   ) {
     const { overSocket } = outgoing;
     this.path = outgoing.path;
@@ -145,6 +146,7 @@ class AccountCall implements CopilotCall, SentBody {
     this.socket = overSocket && { ...overSocket, quota: (snapshots) => account.learnQuotaSnapshots(snapshots) };
     this.body = withoutPatterns(outgoing.body, unsupported, running.record);
     this.headers = outgoing.headers;
+    this.rules = outgoing.rules;
     this.initiator = outgoing.initiator;
   }
 

@@ -5,9 +5,8 @@ import { cutReply, invalidEventOf } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
-import { isObject, parseWithSource } from "../json";
-import { bodyText } from "../net/in/request-body";
-import { editedTo, editMembers } from "../net/json/json-edit";
+import { isObject } from "../json";
+import { editedTo } from "../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 import { ConcealedFrames, concealedFrame } from "./conceal";
@@ -16,14 +15,13 @@ import { editIncoming } from "./incoming";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import { needsStream, type Target, whoOf } from "./target";
-import { type Answer, readFrames, type UpstreamCall, type UpstreamReply, withoutBeta } from "./upstream-call";
+import { type Answer, readFrames, type UpstreamCall, type UpstreamReply } from "./upstream-call";
 
 type PassedTarget = Target & { dialect: Dialect };
 
 /** A full reply that the model gives only as a stream is requested as one, and collected. */
 export function passthrough(exchange: Exchange, target: PassedTarget, options: TranslationOptions): UpstreamCall {
-  const { incoming, record } = exchange;
-  const codec = codecs[target.dialect];
+  const { incoming } = exchange;
   const isCollected = !incoming.stream && isOverFullOutput(exchange, target);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
   const { body: sent, headers } = prepared(exchange, target, options, wanted);
@@ -32,14 +30,6 @@ export function passthrough(exchange: Exchange, target: PassedTarget, options: T
     body: sent,
     stream: incoming.stream || isCollected,
     headers,
-    withoutBeta: (beta) => withoutBeta(beta, options, (less) => prepared(exchange, target, less, wanted)),
-    repaired: () => repairedText(codec.repairRequest, bodyText(sent)),
-    fitTools(text) {
-      const parsed = parseWithSource(text);
-      const fitted = isObject(parsed) ? codec.repairTools(parsed) : undefined;
-      if (fitted) record.addChanges(fitted);
-      return fitted && editMembers(text, fitted.set, []);
-    },
     reply: new PassedReply(exchange, target),
   };
 }
@@ -199,9 +189,4 @@ class VerbatimReply implements UpstreamReply {
     });
     return { body: answer.body, bytes, client: { keepAlive: client.keepAlive, fail } };
   }
-}
-
-function repairedText(repair: (body: JsonObject) => JsonObject, text: string): string {
-  const body = parseWithSource(text);
-  return isObject(body) ? editedTo(text, body, repair(body)) : text;
 }

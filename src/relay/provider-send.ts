@@ -35,7 +35,8 @@ export async function sendToProvider<Answer>(
     ? []
     : [...(provider.settings.unsupportedParams ?? []), ...parts.unsupportedParams.known(model.id)];
   const body = withoutPatterns(outgoing.body, unsupported, record);
-  const sent: SentBody = { body, headers: outgoing.headers, outgoing, record, unsupported, removed: [] };
+  const { headers, rules } = outgoing;
+  const sent: SentBody = { body, headers, rules, record, removed: [] };
   const remedyFor = remediesOf(isVerbatim ? [] : bodyRemedies);
   await running.budget.reserve(null);
   for (;;) {

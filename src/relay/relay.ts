@@ -12,6 +12,7 @@ import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
+import type { BodyRules } from "./body-remedies";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
@@ -35,7 +36,7 @@ import {
   requireFurtherModels,
   whoOf,
 } from "./target";
-import { type Encoded, translation } from "./translation";
+import { translation } from "./translation";
 import type { Outgoing, UpstreamCall } from "./upstream-call";
 import { orWait } from "./waiting";
 
@@ -192,6 +193,13 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
     hourCache: promptCache === "1h" && !isProvided(target),
     refusedBetas: parts.unsupportedParams.known(target.model.id).flatMap((pattern) => betaIn(pattern) ?? []),
   };
+  const ownHeaders = exchange.dialect === target.dialect ? exchange.headers : null;
+  const rules: BodyRules = {
+    codec: codecs[target.dialect],
+    model: target.upstreamModel,
+    options,
+    clientHeaders: isPassed && isProvided(target) ? undefined : ownHeaders,
+  };
   const affinity = await affinityOf(parts, exchange);
   const call = isPassed
     ? passthrough(exchange, target, options)
@@ -199,10 +207,15 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
         plan,
         parts,
         send: (encoded, stream) =>
-          sendAgain(parts, exchange, target, outgoingOf(parts, exchange, target, { ...encoded, stream }, affinity)),
+          sendAgain(
+            parts,
+            exchange,
+            target,
+            outgoingOf(parts, exchange, target, { ...encoded, stream }, rules, affinity),
+          ),
         estimate: codec.facts.startsWithUsage && estimateOf(parts, prompt, target.model.id, incoming.stream),
       });
-  const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, affinity));
+  const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, rules, affinity));
   // What is needed of the prompt later is made now, while the upstream works.
   const lesson = parts.tokenCounts.beginLesson(target.model.id, prompt, incoming.bytes.length);
   running.setPrompt(recordedPrompt(exchange, cache.address), lesson);
@@ -224,7 +237,8 @@ function outgoingOf(
   { limits }: Scope,
   { dialect, facts, session }: Exchange,
   target: ChatTarget,
-  call: Pick<UpstreamCall, "fitTools" | "stream"> & Omit<Encoded, "restore">,
+  call: Pick<UpstreamCall, "body" | "headers" | "stream">,
+  rules?: BodyRules,
   affinity?: Affinity,
 ): Outgoing {
   const { choice, model } = target;
@@ -237,8 +251,7 @@ function outgoingOf(
     vision: facts.vision,
     limits: callLimits(limits, call.stream),
     ...asChosen(choice, call),
-    fitTools: call.fitTools,
-    withoutBeta: call.withoutBeta,
+    rules,
     passesHeaders: dialect === target.dialect,
     preferredAccount: affinity?.preferredAccount,
     onlyAccount: choice?.account,

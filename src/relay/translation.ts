@@ -22,17 +22,10 @@ import type { RunningRequest } from "./running-request";
 import { toolContext } from "./searches";
 import { needsStream, type Target, whoOf } from "./target";
 import { fullUnused, streamUnused } from "./unused-tools";
-import {
-  type Answer,
-  type Reading,
-  readFrames,
-  type UpstreamCall,
-  type UpstreamReply,
-  withoutBeta,
-} from "./upstream-call";
+import { type Answer, type Reading, readFrames, type UpstreamCall, type UpstreamReply } from "./upstream-call";
 
 /** One request to the upstream, and the way back to the client's names. */
-export interface Encoded extends Pick<UpstreamCall, "body" | "headers" | "repaired" | "withoutBeta"> {
+export interface Encoded extends Pick<UpstreamCall, "body" | "headers"> {
   restore: Stage<ReplyEvent, ReplyEvent>;
 }
 
@@ -244,15 +237,10 @@ function encode(
   record.addChanges(encoded);
   const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, encoded.body, upstreamModel, options);
   record.addChanges(ofDialect ?? {});
-  const written = (body: JsonObject) => {
-    const json = JSON.stringify(body);
-    return incoming.skeleton?.fill(json) ?? json;
-  };
+  const json = JSON.stringify(encoded.body);
   return {
-    body: written(encoded.body),
+    body: incoming.skeleton?.fill(json) ?? json,
     headers: ofDialect?.headers ?? {},
-    repaired: () => written(codec.repairRequest(encoded.body)),
-    withoutBeta: (beta) => withoutBeta(beta, options, (less) => encode(exchange, target, less, conversation, stream)),
     restore:
       client !== "responses" && upstream === "responses" ? pipe(shownNatively, adapted.restore) : adapted.restore,
   };

@@ -1,13 +1,14 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
 
 import type { Account } from "../accounts/account";
-import type { ClientSink, TranslationOptions } from "../dialects/codecs";
+import type { ClientSink } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { CallResponse, ResponseBody } from "../net/out/body";
 import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 import type { ReplyWatch } from "../upstream/changes/drift";
 import type { CopilotCall } from "../upstream/copilot/copilot";
+import type { BodyRules } from "./body-remedies";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 
@@ -20,12 +21,6 @@ export interface UpstreamCall {
   stream: boolean;
   /** Headers of this upstream dialect only. */
   headers: Record<string, string>;
-  /** The same body without the parts that only another account can read; sent once when the upstream asks for it. */
-  repaired?: () => string | Uint8Array;
-  /** The body and headers without a beta that was refused and its fields; undefined where one of them is essential. */
-  withoutBeta?(beta: string): Pick<UpstreamCall, "body" | "headers"> | undefined;
-  /** The body with simplified tool schemas, for a retry after one was refused; undefined where nothing can be changed. */
-  fitTools?(body: string): string | undefined;
   /** The content type of the stream to the client, if it is not an event stream. */
   streamType?: string;
   reply: UpstreamReply;
@@ -47,7 +42,9 @@ export interface UpstreamReply {
 
 /** What is sent, whichever account serves it. */
 export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> &
-  Pick<UpstreamCall, "body" | "repaired" | "fitTools" | "withoutBeta"> & {
+  Pick<UpstreamCall, "body"> & {
+    /** How the body is changed after it was refused; missing where it is no request for a reply. */
+    rules?: BodyRules;
     /** The model's answer may come over a WebSocket, which the requests of one session share. */
     overSocket?: { session: string | undefined };
     /** The account that is asked first if it can serve. */
@@ -91,16 +88,3 @@ export interface Reading {
 /** The sink for the answer's bytes. @param feed Where its frames go. */
 export const readFrames = ({ watch }: Pick<Answer, "watch">, feed: Sink<SseFrame>): Sink<Uint8Array> =>
   readSse(watch?.frames(feed) ?? feed);
-
-/**
- * What is sent without a beta that was refused; undefined where a field that the request cannot be without needs it.
- * @param prepare Makes body and headers anew.
- */
-export function withoutBeta<Sent extends Pick<UpstreamCall, "headers">>(
-  beta: string,
-  options: TranslationOptions,
-  prepare: (options: TranslationOptions) => Sent,
-): Sent | undefined {
-  const sent = prepare({ ...options, refusedBetas: [...(options.refusedBetas ?? []), beta] });
-  return Object.values(sent.headers).some((value) => value.includes(beta)) ? undefined : sent;
-}

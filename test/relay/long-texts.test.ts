@@ -12,7 +12,9 @@ import {
 } from "../../src/dialects/hub/conversation";
 import { longTexts } from "../../src/dialects/long-texts";
 import { ProxyError } from "../../src/errors";
-import { isObject } from "../../src/json";
+import { isObject, parseWithSource } from "../../src/json";
+import { bodyText } from "../../src/net/in/request-body";
+import { editedTo } from "../../src/net/json/json-edit";
 import { affinityOf } from "../../src/relay/affinity-keys";
 import { fullBody, type Incoming, readIncoming } from "../../src/relay/incoming";
 import { passthrough } from "../../src/relay/passthrough";
@@ -168,10 +170,11 @@ function outcomeOf(
       exchange,
     );
     const call = isPassedOn ? passthrough(exchange, target, options) : translation(exchange, target, options);
-    const repaired = call.repaired?.();
+    const sent = bodyText(call.body);
+    const json = parseWithSource(sent) as JsonObject;
     return {
-      body: Buffer.from(call.body).toString(),
-      repaired: repaired === undefined ? undefined : Buffer.from(repaired).toString(),
+      body: sent,
+      repaired: editedTo(sent, json, codecs[upstream].repairRequest(json)),
       headers: call.headers,
       facts: exchange.facts,
       affinity: keys,
