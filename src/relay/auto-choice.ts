@@ -40,6 +40,7 @@ export async function serveByAuto(
   first: ChatTarget | undefined,
   serve: (target: ChatTarget) => Promise<Response>,
 ): Promise<Response> {
+  exchange.keep();
   const { auto, pool } = parts;
   const { record, running } = exchange;
   const { preferredAccount } = await affinityOf(parts, exchange);

@@ -1,5 +1,6 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
 
+import type { Scope } from "../app";
 import type { Codec, TranslationOptions } from "../dialects/codec";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
@@ -8,9 +9,11 @@ import { isObject, parseWithSource } from "../json";
 import { bodyText } from "../net/in/request-body";
 import { editedTo, editMembers } from "../net/json/json-edit";
 import { skeletonOf } from "../net/json/json-skeleton";
+import type { SentBytes } from "../net/out/fetch";
 import type { Failure } from "../upstream/copilot/failure";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
 import type { RequestRecord } from "./request-record";
+import type { Target } from "./target";
 
 /** By which a request of an upstream's dialect is changed after it was refused. */
 export interface BodyRules {
@@ -23,7 +26,7 @@ export interface BodyRules {
 
 /** A body that is being sent; the remedies change it. */
 export interface SentBody {
-  body: string | Uint8Array;
+  body: SentBytes;
   /** Headers of the dialect. */
   headers: Record<string, string> | undefined;
   readonly rules?: BodyRules;
@@ -62,33 +65,37 @@ export const bodyRemedies: readonly Remedy<SentBody>[] = [
   },
   {
     when: "drop-param",
-    apply(current, { param }) {
+    async apply(current, { param }) {
       if (param === undefined) return false;
       const beta = betaIn(param);
       if (beta !== undefined) return dropBeta(current, param, beta);
-      const before = current.body;
-      current.body = withoutPatterns(before, [param], current.record);
+      const before = await plainBody(current.body);
+      const next = withoutPatterns(before, [param], current.record);
       current.removed.push(param);
-      return current.body !== before;
+      if (next === before) return false;
+      current.body = next;
+      return true;
     },
     again: "for-another-param",
   },
 ];
 
 /** @param edit Makes the text that is sent next; undefined where nothing can be changed. */
-function change(
+async function change(
   current: SentBody,
   edit: (rules: BodyRules, json: JsonObject, text: string) => string | undefined,
-): boolean {
-  const text = bodyText(current.body);
-  const json = current.rules && parseWithSource(text);
-  const next = isObject(json) ? edit(current.rules!, json, text) : undefined;
+): Promise<boolean> {
+  const { rules } = current;
+  if (!rules) return false;
+  const text = bodyText(await plainBody(current.body));
+  const json = parseWithSource(text);
+  const next = isObject(json) ? edit(rules, json, text) : undefined;
   current.body = next ?? current.body;
   return next !== undefined;
 }
 
 /** Sends a beta no more, and none of the fields that need it; false where the request cannot be without one of them. */
-const dropBeta = (current: SentBody, param: string, beta: string): boolean =>
+const dropBeta = (current: SentBody, param: string, beta: string): Promise<boolean> =>
   change(current, ({ codec, model, options, clientHeaders }, json, text) => {
     const refused = [...(options.refusedBetas ?? []), ...current.removed.flatMap((each) => betaIn(each) ?? []), beta];
     const headersOf = (body: JsonObject, refusedBetas = options.refusedBetas) =>
@@ -125,8 +132,23 @@ export function remediesOf<Sent>(all: readonly Remedy<Sent>[]): (failure: Failur
   };
 }
 
+const plainBody = (body: SentBytes): string | Uint8Array | Promise<Uint8Array> =>
+  body instanceof Blob ? body.bytes() : body;
+
+/** The body without the parameters that the model is known to refuse; the record names them. */
+export const withoutRefused = (
+  { unsupportedParams }: Pick<Scope, "unsupportedParams">,
+  { model, provider }: Pick<Target, "model" | "provider">,
+  body: string | Uint8Array,
+  record: RequestRecord,
+) => {
+  const known = unsupportedParams.known(model.id);
+  const own = provider?.settings.unsupportedParams;
+  return withoutPatterns(body, own ? [...own, ...known] : known, record);
+};
+
 /** The very same body when it has none of these parameters. */
-export function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {
+function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {
   if (patterns.length === 0) return body;
   const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
   const { text, removed } = withoutParams(skeleton?.text ?? bodyText(body), patterns);

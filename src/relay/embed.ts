@@ -8,6 +8,7 @@ import {
 } from "../dialects/embeddings";
 import type { KeyedCaller } from "../keys/client-keys";
 import { type CallResponse, readText } from "../net/out/body";
+import { withoutRefused } from "./body-remedies";
 import { type AddressMembers, readIncoming } from "./incoming";
 import { openRequest, type RunningRequest } from "./running-request";
 import { send } from "./send";
@@ -71,9 +72,10 @@ async function embedBatch(
   request: Request,
   { target, texts, dimensions, running }: Batch,
 ): Promise<Embeddings> {
+  const json = encodeEmbeddingsRequest(target.upstreamModel.id, texts, dimensions);
   const outgoing = {
     path: target.endpoint,
-    body: JSON.stringify(encodeEmbeddingsRequest(target.upstreamModel.id, texts, dimensions)),
+    body: withoutRefused(parts, target, JSON.stringify(json), running.record),
     intent: "copilot-panel" as const,
     initiator: "agent" as const,
     limits: callLimits(parts.limits, false),

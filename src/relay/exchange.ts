@@ -53,23 +53,22 @@ export class Exchange {
   readonly key: ClientKey | undefined;
   readonly dialect: ClientDialect;
   readonly codec: ClientCodec;
-  readonly incoming: Incoming;
   readonly facts: Facts;
   /** The cache key or the session's id in the body; not validated. */
   readonly bodySession: unknown;
   /** The client's session, if it names one. */
   readonly session: string | undefined;
-  /** Reads a text of the conversation; missing where none is a mark. */
-  readonly whole: ReadText | undefined;
-  #decoded: Conversation | ProxyError | undefined;
+  /** Undefined once it was let go. */
+  #asked: { read: ReadRequest; body: JsonObject; decoding: Decoding } | undefined;
+  #isKept = false;
 
   /**
    * @param body The client's, or the request for a summary that it stands for.
    * @param reshape Makes of the model's reply the summary that the client expects, if it asked for one.
    */
   constructor(
-    private readonly read: ReadRequest,
-    readonly body: JsonObject = read.incoming.body,
+    read: ReadRequest,
+    body: JsonObject = read.incoming.body,
     readonly reshape?: CompactionCodec["reply"],
   ) {
     const { running, request, connection, key, dialect, incoming } = read;
@@ -81,8 +80,7 @@ export class Exchange {
     this.key = key;
     this.dialect = dialect;
     this.codec = codecs[dialect];
-    this.incoming = incoming;
-    this.whole = incoming.skeleton?.whole;
+    this.#asked = { read, body, decoding: new Decoding(this.codec, body) };
     this.bodySession = this.codec.session?.(incoming.body);
     this.session = clientSession(request.headers, this.bodySession);
     const facts = readFacts(this.codec, incoming, this.record.hints.kind);
@@ -93,17 +91,64 @@ export class Exchange {
 
   /** The same request with the client's own body, which asks the upstream itself for a summary. */
   unchanged(reshape: CompactionCodec["reply"]): Exchange {
-    return new Exchange(this.read, undefined, reshape);
+    return new Exchange(this.#prompt.read, undefined, reshape);
   }
 
-  /** The conversation, decoded when it is first needed: a request that is passed through seldom needs it. @throws ProxyError */
+  get #prompt() {
+    if (this.#asked) return this.#asked;
+    throw new Error("The prompt of a request was let go that is to be sent again.");
+  }
+
+  get incoming(): Incoming {
+    return this.#prompt.read.incoming;
+  }
+
+  get body(): JsonObject {
+    return this.#prompt.body;
+  }
+
+  /** Reads a text of the conversation; missing where none is a mark. */
+  get whole(): ReadText | undefined {
+    return this.incoming.skeleton?.whole;
+  }
+
+  /** The conversation. @throws ProxyError if it cannot be decoded. */
+  decoded(): Conversation {
+    return this.#prompt.decoding.decoded();
+  }
+
+  /** The same; undefined where it cannot be decoded: the request may still be passed through. */
+  get conversation(): () => Conversation | undefined {
+    return this.#prompt.decoding.conversation;
+  }
+
+  /** The prompt may be needed again after it was sent: for another model, a judge, or an answer that goes on. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  /** It was sent: what is kept of it from now on is what the call needs to be repeated. */
+  sent(): void {
+    if (!this.#isKept) this.#asked = undefined;
+  }
+}
+
+/** Decodes a conversation when it is first needed: a request that is passed through seldom needs it. */
+class Decoding {
+  #decoded: Conversation | ProxyError | undefined;
+
+  constructor(
+    private readonly codec: ClientCodec,
+    private readonly body: JsonObject,
+  ) {}
+
+  /** @throws ProxyError */
   decoded(): Conversation {
     this.#decoded ??= this.#decode();
     if (this.#decoded instanceof ProxyError) throw this.#decoded;
     return this.#decoded;
   }
 
-  /** The same; undefined where it cannot be decoded: the request may still be passed through. */
   readonly conversation = (): Conversation | undefined => {
     this.#decoded ??= this.#decode();
     return this.#decoded instanceof ProxyError ? undefined : this.#decoded;

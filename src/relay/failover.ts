@@ -10,7 +10,7 @@ import { type CallResponse, readStart } from "../net/out/body";
 import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
-import { bodyRemedies, type Remedy, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
+import { bodyRemedies, type Remedy, remediesOf, type SentBody } from "./body-remedies";
 import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
@@ -121,7 +121,7 @@ class AccountCall implements CopilotCall, SentBody {
   readonly requestId: string;
   readonly removed: string[] = [];
   readonly socket: CopilotCall["socket"];
-  body: string | Uint8Array;
+  body: Outgoing["body"];
   headers: Record<string, string> | undefined;
   readonly rules: Outgoing["rules"];
   initiator: Outgoing["initiator"];
@@ -135,7 +135,6 @@ class AccountCall implements CopilotCall, SentBody {
     outgoing: Outgoing,
     readonly account: Account,
     public session: Session,
-    unsupported: readonly string[],
   ) {
     const { overSocket } = outgoing;
     this.path = outgoing.path;
@@ -144,7 +143,7 @@ class AccountCall implements CopilotCall, SentBody {
     this.limits = outgoing.limits;
     this.requestId = running.requestId;
     this.socket = overSocket && { ...overSocket, quota: (snapshots) => account.learnQuotaSnapshots(snapshots) };
-    this.body = withoutPatterns(outgoing.body, unsupported, running.record);
+    this.body = outgoing.body;
     this.headers = outgoing.headers;
     this.rules = outgoing.rules;
     this.initiator = outgoing.initiator;
@@ -230,8 +229,7 @@ async function sendWith<Answer>(
   const reserved = running.budget.reserve(account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
-  const unsupported = parts.unsupportedParams.known(model);
-  const current = new AccountCall(parts.logger, running, outgoing, account, session, unsupported);
+  const current = new AccountCall(parts.logger, running, outgoing, account, session);
   if (hasFailed) current.asFurtherCall();
   const remedyFor = remediesOf(remedies);
   for (;;) {

@@ -43,6 +43,7 @@ async function serveByChain(
   { first, failure: unlisted }: First,
   names: readonly string[] | undefined,
 ): Promise<Response> {
+  exchange.keep();
   const { record, running } = exchange;
   const name = exchange.incoming.model;
   const chain: Chain = {

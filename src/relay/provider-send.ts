@@ -9,7 +9,7 @@ import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/
 import { statusOf } from "../upstream/copilot/failure-match";
 import { keptWords } from "../upstream/copilot/known-sentences";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
-import { bodyRemedies, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
+import { bodyRemedies, remediesOf, type SentBody } from "./body-remedies";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
@@ -31,11 +31,7 @@ export async function sendToProvider<Answer>(
   const { provider, model } = target;
   const { isVerbatim = false, passesHeaders } = outgoing;
   const { record } = running;
-  const unsupported = isVerbatim
-    ? []
-    : [...(provider.settings.unsupportedParams ?? []), ...parts.unsupportedParams.known(model.id)];
-  const body = withoutPatterns(outgoing.body, unsupported, record);
-  const { headers, rules } = outgoing;
+  const { body, headers, rules } = outgoing;
   const sent: SentBody = { body, headers, rules, record, removed: [] };
   const remedyFor = remediesOf(isVerbatim ? [] : bodyRemedies);
   await running.budget.reserve(null);

@@ -12,7 +12,7 @@ import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
-import type { BodyRules } from "./body-remedies";
+import { type BodyRules, withoutRefused } from "./body-remedies";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
@@ -64,6 +64,7 @@ async function answered(
   dialect: ClientDialect,
   given: { inAddress?: AddressMembers; initiator?: Initiator },
 ): Promise<Response> {
+  const isJudged = dialect === "messages" && !given.initiator && parts.config.current.autoModeModel !== "off";
   let exchange: Exchange;
   let answer: Response;
   try {
@@ -72,13 +73,14 @@ async function answered(
     codec.checkRequest(read.incoming.body);
     const summary = codec.compaction?.inWords.request(read.incoming.body);
     exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
+    if (isJudged) exchange.keep();
     const serveOnce = () =>
       withFallbacks(parts, exchange, (target, first) => byModelOrAuto(parts, exchange, target, first));
     answer = await orWait(parts, exchange, serveOnce);
   } catch (thrown) {
     throw running.fail(thrown);
   }
-  if (dialect !== "messages" || given.initiator) return answer;
+  if (!isJudged) return answer;
   // The owner chose the model, so the limits of the client's key are none for it.
   const judge = { ...caller, key: undefined };
   const ask = (question: Request, own: RunningRequest) =>
@@ -106,8 +108,9 @@ export async function relayToProvider(
     requireFurtherModels(caller.key, provider, exchange.body);
     exchange.record.setTarget(target, exchange.facts);
     const call = verbatim(exchange, target);
-    const outgoing = { ...outgoingOf(parts, exchange, target, call), isVerbatim: true };
-    return await sendCall(parts, exchange, target, call, outgoing);
+    const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call));
+    exchange.sent();
+    return await answer;
   } catch (thrown) {
     throw running.fail(thrown);
   }
@@ -144,6 +147,7 @@ async function byModelOrAuto(
  * @throws ProxyError
  */
 async function compact(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+  exchange.keep();
   const { codec, dialect, record, running } = exchange;
   const { trigger, reply, isNotMade } = codec.compaction!;
   const model = target.model.id;
@@ -176,6 +180,8 @@ async function compact(parts: Scope, exchange: Exchange, target: ChatTarget): Pr
 async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   const { codec, incoming, record, running } = exchange;
   const plan = exchange.reshape ? undefined : await planTools(parts, exchange, target);
+  // Another model serves after an answer that says so, and an answer with tools goes on.
+  if (plan || parts.config.current.autoWhenOnly || parts.budgets.budgets.length > 0) exchange.keep();
   const isPassed = !exchange.reshape && !plan && isPassable(exchange, target);
   // A provider may have stored what it said.
   if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, exchange);
@@ -219,6 +225,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   // What is needed of the prompt later is made now, while the upstream works.
   const lesson = parts.tokenCounts.beginLesson(target.model.id, prompt, incoming.bytes.length);
   running.setPrompt(recordedPrompt(exchange, cache.address), lesson);
+  exchange.sent();
   return answer;
 }
 
@@ -233,15 +240,21 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
 const estimateOf = ({ tokenCounts }: Scope, prompt: Prompt, model: string, isStream: boolean) =>
   isStream ? tokenCounts.beginCount(prompt, model) : () => tokenCounts.roughly(prompt, model);
 
+/** Bytes: a smaller body is copied by `fetch` in less time than a blob is made. */
+const minBlob = 8 * 1024;
+
+/** @param rules None for a body that is passed on as it is. */
 function outgoingOf(
-  { limits }: Scope,
-  { dialect, facts, session }: Exchange,
+  parts: Scope,
+  { dialect, facts, record, session }: Exchange,
   target: ChatTarget,
   call: Pick<UpstreamCall, "body" | "headers" | "stream">,
   rules?: BodyRules,
   affinity?: Affinity,
 ): Outgoing {
   const { choice, model } = target;
+  const chosen = asChosen(choice, call);
+  const body = rules ? withoutRefused(parts, target, chosen.body, record) : chosen.body;
   // The token goes with a request, and a socket has its headers from its beginning.
   const isOverSocket = !choice && model.socket && call.stream && target.dialect === "responses";
   return {
@@ -249,9 +262,11 @@ function outgoingOf(
     intent: "conversation-agent",
     initiator: facts.initiator,
     vision: facts.vision,
-    limits: callLimits(limits, call.stream),
-    ...asChosen(choice, call),
+    limits: callLimits(parts.limits, call.stream),
+    headers: chosen.headers,
+    body: isOverSocket || body.length < minBlob ? body : new Blob([body]),
     rules,
+    isVerbatim: !rules,
     passesHeaders: dialect === target.dialect,
     preferredAccount: affinity?.preferredAccount,
     onlyAccount: choice?.account,
@@ -268,10 +283,14 @@ function sendCall(
   call: UpstreamCall,
   outgoing: Outgoing,
 ): Promise<Response> {
-  const { request, connection, incoming, running } = exchange;
+  const { request, connection, running } = exchange;
+  const isStream = exchange.incoming.stream;
+  // Nothing of the prompt.
+  const { who, stream, streamType, reply: way } = call;
   const accept = async (response: CallResponse) => {
-    const reply = { response, call, running, watch: watchOf(parts, target, call, response) };
-    const answer = incoming.stream
+    const answering = { who, stream, streamType, reply: way };
+    const reply = { response, call: answering, running, watch: watchOf(parts, target, stream, response) };
+    const answer = isStream
       ? await respondStream(parts, { ...reply, clientGone: request.signal, connection })
       : await respondFull(reply);
     return running.budget.addTo(isProvided(target) ? withHeaders(answer, target.provider, response) : answer);
@@ -280,8 +299,8 @@ function sendCall(
 }
 
 /** Watches an answer of GitHub Copilot for what is new in it, once a minute. Undefined for all others. */
-function watchOf({ drift }: Scope, target: ChatTarget, call: UpstreamCall, { headers }: CallResponse) {
-  const watch = isProvided(target) ? undefined : drift.watch(target.dialect, target.model.id, call.stream);
+function watchOf({ drift }: Scope, target: ChatTarget, stream: boolean, { headers }: CallResponse) {
+  const watch = isProvided(target) ? undefined : drift.watch(target.dialect, target.model.id, stream);
   watch?.headers(headers);
   return watch;
 }

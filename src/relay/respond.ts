@@ -18,7 +18,7 @@ const maxReplyBytes = 32 * 1024 * 1024;
 /** One answer of the upstream. */
 interface Reply {
   response: CallResponse;
-  call: UpstreamCall;
+  call: Omit<UpstreamCall, "body" | "headers">;
   running: RunningRequest;
   /** Looks at what is new in the answer. */
   watch?: ReplyWatch;

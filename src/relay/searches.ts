@@ -13,6 +13,7 @@ import { singleLimit } from "../net/out/clock";
 import type { Searches, ToolContext } from "../server-tools/context";
 import type { Model } from "../upstream/models/model";
 import type { SearchEngine } from "../upstream/search-engines";
+import { withoutRefused } from "./body-remedies";
 import { sendWithFailover } from "./failover";
 import type { Facts } from "./incoming";
 import { BrokenReply } from "./respond";
@@ -49,7 +50,7 @@ class RequestSearches implements Searches {
         target,
         outgoing: {
           path: target.endpoint,
-          body: text,
+          body: withoutRefused(this.parts, target, text, own.record),
           intent: "conversation-agent",
           initiator: facts.initiator,
           vision: false,

@@ -42,7 +42,7 @@ export interface UpstreamReply {
 
 /** What is sent, whichever account serves it. */
 export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> &
-  Pick<UpstreamCall, "body"> & {
+  Required<Pick<CopilotCall, "body">> & {
     /** How the body is changed after it was refused; missing where it is no request for a reply. */
     rules?: BodyRules;
     /** The model's answer may come over a WebSocket, which the requests of one session share. */

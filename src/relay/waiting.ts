@@ -21,7 +21,9 @@ export async function orWait(parts: Scope, exchange: Exchange, serve: () => Prom
   const since = parts.now();
   const holdFor = ({ error, untilReady }: Limit) =>
     hold(parts, exchange, { line: lineOf(exchange), since, error, untilReady, serve });
-  const last = canWaitForAccounts(parts, exchange) ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
+  const canWait = canWaitForAccounts(parts, exchange);
+  if (canWait) exchange.keep();
+  const last = canWait ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
   // Requests that wait already go first.
   if (last) return holdFor(last);
   try {

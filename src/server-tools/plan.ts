@@ -85,10 +85,11 @@ export function promptOf(
   { dialect, upstreamModel }: ToolTarget,
 ): Prompt {
   const isSearched = asked.dialect === dialect && hasToolSearch(upstreamModel, dialect);
+  const { conversation, whole } = asked;
   return {
-    whole: asked.whole,
+    whole,
     conversation() {
-      const sent = plan?.waiting ? plan.conversation : asked.conversation();
+      const sent = plan?.waiting ? plan.conversation : conversation();
       return isSearched && sent ? withoutWaiting(sent, dialect) : sent;
     },
   };

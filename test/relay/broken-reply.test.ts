@@ -21,17 +21,17 @@ async function start(): Promise<RunningProxy> {
   return proxy;
 }
 
-const ask = (proxy: RunningProxy, client: Dialect, upstream: Dialect, stream: boolean) =>
+const ask = (proxy: RunningProxy, client: Dialect, upstream: Dialect, stream: boolean, content = "Hello") =>
   proxy.post(
     paths[client],
     {
-      chat: { model: upstreams[upstream][0], stream, messages: [{ role: "user", content: "Hello" }] },
-      responses: { model: upstreams[upstream][0], stream, input: "Hello" },
+      chat: { model: upstreams[upstream][0], stream, messages: [{ role: "user", content }] },
+      responses: { model: upstreams[upstream][0], stream, input: [{ role: "user", content }] },
       messages: {
         model: upstreams[upstream][0],
         stream,
         max_tokens: 100,
-        messages: [{ role: "user", content: "Hello" }],
+        messages: [{ role: "user", content }],
       },
     }[client],
   );
@@ -68,12 +68,17 @@ describe.each(pairs)("a client of %s and an upstream of %s", (client, upstream) 
     }
   });
 
-  test("a quota that is used up marks the account, and the next one serves", async () => {
+  test("a quota that is used up marks the account, and the next one serves with every word of a long prompt", async () => {
+    const long = "One word after another. ".repeat(1000);
     for (const stream of [true, false]) {
       await using proxy = await start();
       proxy.demo.intercept(upstreams[upstream][1], () => told(upstream, "quota_exceeded", stream), 1);
-      const response = await ask(proxy, client, upstream, stream);
+      const response = await ask(proxy, client, upstream, stream, long);
       expect([response.status, (await response.text()).includes("Overloaded.")]).toEqual([200, false]);
+      const calls = proxy.demo.journal.filter(({ path }) => path === upstreams[upstream][1]);
+      const [first, second] = calls.map(({ bytes }) => Buffer.from(bytes).toString());
+      expect(first).toContain(long);
+      expect(second).toBe(first);
       expect(proxy.app.accounts.map(({ state }) => state.name)).toEqual(["exhausted", "ready"]);
       const [row] = proxy.rows();
       expect(row).toMatchObject({ http_status: 200, error_type: null, account_id: "work-demo" });

@@ -2,7 +2,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import { longTexts } from "../../src/dialects/long-texts";
+import { readIncoming } from "../../src/relay/incoming";
 import { offerOnly } from "../support/catalogue";
+import { exchangeOf } from "../support/exchange";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const models = {
@@ -120,4 +123,19 @@ test("the tokens of a long text are counted", async () => {
   );
   expect(counts[0]).toBeGreaterThan(20_000);
   expect(counts[1]! / counts[0]!).toBeCloseTo(2, 1);
+});
+
+test("a prompt that was sent is let go, unless the request may need it again", async () => {
+  const body = JSON.stringify(request("chat", "chat", true));
+  for (const isKept of [false, true]) {
+    const post = new Request("http://localhost", { method: "POST", body });
+    const { exchange } = exchangeOf(await readIncoming(post, longTexts.chat), "chat");
+    if (isKept) exchange.keep();
+    const { conversation } = exchange;
+    exchange.sent();
+    if (isKept) expect(exchange.incoming.bytes).toHaveLength(Buffer.byteLength(body));
+    else expect(() => exchange.incoming).toThrow("was let go");
+    // What counts the prompt has it until it is done.
+    expect(conversation()?.turns).toHaveLength(3);
+  }
 });

@@ -389,7 +389,9 @@ describe("a prompt beyond maxPromptTokens", () => {
     expect(items.find(({ id }) => id === "claude-sonnet-4.6")).toMatchObject({
       limits: { prompt: 20_000, context: 84_000, upstream_prompt: 936_000 },
     });
-    expect((await (await fetch(`${proxy.url}/admin/models`)).text()).replaceAll("<wbr>", "")).toContain("maxPromptTokens");
+    expect((await (await fetch(`${proxy.url}/admin/models`)).text()).replaceAll("<wbr>", "")).toContain(
+      "maxPromptTokens",
+    );
     const other = (await (await fetch(`${proxy.url}/v1/models/claude-haiku-4.5`)).json()) as object;
     expect(other).toMatchObject({ max_prompt_tokens: 136_000, max_context_window_tokens: 200_000 });
   });

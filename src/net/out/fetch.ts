@@ -7,11 +7,14 @@ import { type CallClock, type CallLimits, startClock } from "./clock";
 import { networkError, tunnelStatus } from "./network-errors";
 import { countLookups, noteLookup, wasReused } from "./reuse";
 
+/** A blob is not copied by `fetch`, which keeps what it sends until the answer begins. */
+export type SentBytes = string | Uint8Array | Blob;
+
 /** What a caller says of a call, to whomever it goes. */
 export interface CallOptions {
   headers?: Record<string, string>;
   /** If missing, the request is a GET. */
-  body?: string | Uint8Array;
+  body?: SentBytes;
   /** Ends the call. A limit of the call aborts it too, which saves a controller per call: for the last call of a request. */
   controller?: AbortController;
   limits: CallLimits;

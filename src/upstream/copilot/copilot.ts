@@ -50,7 +50,8 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
       const url = session.baseUrl + call.path;
       const method = body === undefined ? "GET" : "POST";
       const out: OutgoingCall = { method, headers, body, controller, limits, who, retried, resent };
-      if (!call.socket || body === undefined || config.current.responsesWebSocket === "off") return callOut(url, out);
+      if (!call.socket || body === undefined || body instanceof Blob || config.current.responsesWebSocket === "off")
+        return callOut(url, out);
       sockets ??= openSockets();
       const { initiator, socket } = call;
       return sockets.then((open) => open.call({ url, body, initiator, ...socket }, out));
