@@ -26,7 +26,8 @@ export class Postgres {
   readonly #pool: CircuitBreaker;
   readonly #direct: CircuitBreaker;
   readonly #backListeners: (() => void)[] = [];
-  readonly #subscriptions = new Set<Subscription>();
+  /** Missing until it listens. */
+  #listen: (() => Promise<void>) | undefined;
   #closed = false;
 
   constructor({ url, directUrl, lostDirect = () => {} }: PostgresOptions) {
@@ -47,7 +48,7 @@ export class Postgres {
       connections: 1,
       replaced: () => {
         lostDirect();
-        for (const subscription of this.#subscriptions) void this.#listenAgain(subscription);
+        void this.#listenAgain();
       },
       // The locks of the old connection are to end.
       finishSeconds: 0,
@@ -92,25 +93,19 @@ export class Postgres {
   }
 
   /**
-   * Listens by another connection of its own, also after that was lost.
+   * Listens by another connection of its own, also after that was lost. To be called once.
    * @param listening Called each time that it begins: what was announced before is lost.
-   * @returns A function that ends it.
    * @throws ProxyError as `ask` does.
    */
-  async listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<() => void> {
-    const subscription: Subscription = { channel, heard, listening };
-    this.#subscriptions.add(subscription);
-    const end = () => {
-      this.#subscriptions.delete(subscription);
-      subscription.end?.();
-    };
+  async listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<void> {
+    const listen = async () => void (await this.#direct.sql.listen(channel, heard, listening));
+    this.#listen = listen;
     try {
-      await this.#listenNow(subscription);
+      await listen();
     } catch (thrown) {
-      end();
+      this.#listen = undefined;
       throw isAwayError(thrown) ? databaseAway(thrown, false) : thrown;
     }
-    return end;
   }
 
   /** Calls back each time that the database answers again. */
@@ -128,32 +123,17 @@ export class Postgres {
     await Promise.all([this.#pool.close(), this.#direct.close()]);
   }
 
-  async #listenNow(subscription: Subscription): Promise<void> {
-    const { channel, heard, listening } = subscription;
-    const begun = await this.#direct.sql.listen(channel, heard, listening);
-    subscription.end = () => void begun.unlisten().catch(() => {}); // it ended with its connection
-  }
-
   /** Bun's client connects again by itself; this is for connections that were replaced. */
-  async #listenAgain(wanted: Subscription): Promise<void> {
+  async #listenAgain(): Promise<void> {
     const { sql } = this.#direct;
-    while (sql === this.#direct.sql && this.#subscriptions.has(wanted) && !this.#closed)
+    while (sql === this.#direct.sql && !this.#closed)
       try {
-        await this.#listenNow(wanted);
-        return;
+        return await this.#listen?.();
       } catch {
         // The database is away, which the next question reports.
         await Bun.sleep(listenEvery);
       }
   }
-}
-
-interface Subscription {
-  channel: string;
-  heard(payload: string): void;
-  listening(): void;
-  /** Missing until it has begun. */
-  end?(): void;
 }
 
 /** The address decides, although Bun's client prefers the variable `PGDATABASE`. */
