@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { lazy } from "../lazy";
 import { limitsIn, shownFields } from "./member-fields";
-import type { MemberUsage } from "./member-usage";
-import { type Member, type Members, maxMemberKeys } from "./members";
+import { type Member, type Members, type MemberUsage, maxMemberKeys } from "./members";
 
 export const memberSchema = lazy(() =>
   z.object({

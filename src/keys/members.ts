@@ -2,7 +2,6 @@
 import { ProxyError } from "../errors";
 import type { ClientKey } from "./client-keys";
 import type { ChangedLimits, MemberLimits } from "./member-fields";
-import type { MemberUsage } from "./member-usage";
 
 export interface Member extends MemberLimits {
   id: string;
@@ -45,6 +44,17 @@ export interface MemberAccount {
   account_key: string;
   /** A name of `accountStates`. */
   state: string;
+}
+
+/** What a member has used since a time. Sums are those of the known values; null when there are requests and no value is known. */
+export interface MemberUsage {
+  requests: number;
+  /** Billionths of an AI credit. */
+  nanoCredits: number | null;
+  /** Premium requests. */
+  premiumUnits: number | null;
+  /** When the last of these requests started, Unix ms. */
+  lastAt: number;
 }
 
 /** Keys that a member may have at a time, expired ones included. */

@@ -13,7 +13,7 @@ import {
 } from "../history/rollup";
 import { type Dialect, Parameters, type Source } from "../history/sql";
 import { sumsBy } from "../history/statistics";
-import type { MemberUsage } from "../keys/member-usage";
+import type { MemberUsage } from "../keys/members";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
 import { settledBefore } from "./requests";

@@ -12,7 +12,7 @@ import { ProxyError } from "../errors";
 import { dayMs } from "../format";
 import type { Entry } from "../history/entry";
 import type { HistoryOptions } from "../history/history";
-import { openAccessTokens } from "../keys/access-tokens";
+import { AccessTokens } from "../keys/access-tokens";
 import type { Logins } from "../keys/logins";
 import type { Members } from "../keys/members";
 import { type EndedSessions, PageSessions } from "../keys/page-sessions";
@@ -99,17 +99,22 @@ async function tryOpening(
     const config = await TeamConfig.open(parts);
     configRead(config);
     const accounts = await TeamAccounts.open(parts);
-    const tokens = openAccessTokens(() => seals.derived("access tokens"));
+    const tokens = new AccessTokens(() => seals.derived("access tokens"));
     const members = await TeamMembers.open(parts, tokens);
-    const logins = follow ? new TeamLogins(parts, tokens) : undefined;
-    if (follow) replica = await Replica.join({ ...parts, version, sealKeys: seals.keyIds });
-    const sync = replica && (await TeamAccountSync.open({ ...parts, replica: replica.id }));
-    const ended = follow ? await openEndedSessions(parts) : undefined;
-    const isLeader = () => replica?.isLeader ?? false;
-    const signIns = follow ? await TeamSignIns.open({ ...parts, isLeader }) : undefined;
-    if (follow) await changes.start();
-    if (follow) warnOfFolder(environment, { config, accounts, logger });
-    return new PostgresStores(environment, parts, { config, accounts, members, logins, replica, sync, ended, signIns });
+    const opened = { config, accounts, members };
+    if (!follow) return new PostgresStores(environment, parts, opened, undefined);
+    replica = await Replica.join({ ...parts, version, sealKeys: seals.keyIds });
+    const { id } = replica;
+    const joined: Joined = {
+      replica,
+      logins: new TeamLogins(parts, tokens),
+      accountSync: await TeamAccountSync.open({ ...parts, replica: id }),
+      ended: await openEndedSessions(parts),
+      signIns: await TeamSignIns.open({ ...parts, isLeader: () => replica!.isLeader }),
+    };
+    await changes.start();
+    warnOfFolder(environment, { config, accounts, logger });
+    return new PostgresStores(environment, parts, opened, joined);
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -118,15 +123,15 @@ async function tryOpening(
   }
 }
 
-interface Opened {
-  config: ConfigStore;
-  accounts: AccountStore;
-  members: Members;
-  logins: Logins | undefined;
-  replica: Replica | undefined;
-  sync: TeamAccountSync | undefined;
-  ended: EndedSessions | undefined;
-  signIns: SignInStore | undefined;
+type Opened = Pick<PostgresStores, "config" | "accounts" | "members">;
+
+/** What only a server has: a command that ends at once takes no part in the team. */
+interface Joined {
+  replica: Replica;
+  logins: TeamLogins;
+  accountSync: TeamAccountSync;
+  ended: EndedSessions;
+  signIns: TeamSignIns;
 }
 
 /** The stores, and what commands need beside them. */
@@ -145,7 +150,7 @@ export class PostgresStores implements Stores {
   readonly team: Team;
   readonly #environment: Environment;
   readonly #parts: StoreParts;
-  readonly #opened: Opened;
+  readonly #joined: Joined | undefined;
   readonly #replicaId: string;
   readonly #graceMs: number;
   #queues: DiskQueues | undefined;
@@ -153,11 +158,11 @@ export class PostgresStores implements Stores {
   #ledger: TeamLedger | undefined;
   #running: TeamRunning | undefined;
 
-  constructor(environment: Environment, parts: StoreParts, opened: Opened) {
+  constructor(environment: Environment, parts: StoreParts, opened: Opened, joined: Joined | undefined) {
     this.#environment = environment;
     this.#parts = parts;
-    this.#opened = opened;
-    this.#replicaId = opened.replica?.id ?? crypto.randomUUID();
+    this.#joined = joined;
+    this.#replicaId = joined?.replica.id ?? crypto.randomUUID();
     this.#graceMs = environment.databaseGraceMs ?? defaultGraceMs;
     this.postgres = parts.postgres;
     this.seals = parts.seals;
@@ -165,16 +170,15 @@ export class PostgresStores implements Stores {
     this.config = opened.config;
     this.accounts = opened.accounts;
     this.members = opened.members;
-    this.logins = opened.logins;
-    // A command that ends at once serves nothing, and asks nobody.
-    this.signIns = opened.signIns ?? openMemorySignIns();
+    this.logins = joined?.logins;
+    this.signIns = joined?.signIns ?? openMemorySignIns();
     this.affinity = new TeamAffinity(parts.postgres, this.#warn);
-    this.lines = opened.replica && postgresLines(parts.postgres, opened.replica.id);
-    this.accountSync = opened.sync;
+    this.lines = joined && postgresLines(parts.postgres, joined.replica.id);
+    this.accountSync = joined?.accountSync;
     const sizeOf = (name: "request" | "settlement") => this.#queues?.queue(name).size ?? 0;
     this.team = {
       get servers() {
-        return parts.postgres.isAway ? undefined : opened.replica?.servers;
+        return parts.postgres.isAway ? undefined : joined?.replica.servers;
       },
       get isDatabaseAway() {
         return parts.postgres.isAway;
@@ -207,9 +211,8 @@ export class PostgresStores implements Stores {
   }
 
   openRunning(inFlight: InFlight): RunningRequests {
-    const { replica } = this.#opened;
-    if (!replica) return runningHere(inFlight);
-    this.#running = new TeamRunning({ ...this.#parts, inFlight, replica: replica.id });
+    if (!this.#joined) return runningHere(inFlight);
+    this.#running = new TeamRunning({ ...this.#parts, inFlight, replica: this.#replicaId });
     return this.#running;
   }
 
@@ -218,11 +221,14 @@ export class PostgresStores implements Stores {
   }
 
   openPageState(now: () => number): PageState {
-    const { ended, members } = this.#opened;
-    if (!ended) return openMemoryPageState(now);
+    if (!this.#joined) return openMemoryPageState(now);
+    const { ended } = this.#joined;
     const { adminToken } = this.#environment;
     const { changes, seals } = this.#parts;
-    const keys = { keyWith: (digest: Uint8Array) => members.keyWith(digest), catchUp: () => changes.catchUp("keys") };
+    const keys = {
+      keyWith: (digest: Uint8Array) => this.members.keyWith(digest),
+      catchUp: () => changes.catchUp("keys"),
+    };
     return {
       sessions: new PageSessions({ secrets: () => seals.derived("page sessions"), now, adminToken, ended, keys }),
       changeKeys: () => seals.derived("config changes"),
@@ -236,22 +242,21 @@ export class PostgresStores implements Stores {
   }
 
   get isLeader(): boolean {
-    return this.#opened.replica?.isLeader ?? false;
+    return this.#joined?.replica.isLeader ?? false;
   }
 
   async close(): Promise<void> {
-    const { replica, sync } = this.#opened;
     const written = Promise.all([
       this.#running?.leave(),
       this.#history?.finish(),
       this.#ledger?.finish(),
       this.affinity.flush(),
-      sync?.flush(),
+      this.accountSync?.flush(),
     ]);
     await Promise.race([written, Bun.sleep(finishMs)]);
     const isWaiting = this.team.waiting().settlements > 0;
-    for (const part of [this.#queues, this.affinity, sync, this.#parts.changes]) part?.close();
-    await replica?.close(isWaiting);
+    for (const part of [this.#queues, this.affinity, this.accountSync, this.#parts.changes]) part?.close();
+    await this.#joined?.replica.close(isWaiting);
     await this.postgres.close();
   }
 

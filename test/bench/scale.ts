@@ -10,7 +10,7 @@ import { signInOf } from "../../src/accounts/account-sync";
 import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
 import { readEnvironment } from "../../src/config/environment";
-import { openAccessTokens } from "../../src/keys/access-tokens";
+import { AccessTokens } from "../../src/keys/access-tokens";
 import { createLogger } from "../../src/logger";
 import { TeamAccountSync } from "../../src/team/account-sync";
 import { TeamAccounts } from "../../src/team/accounts";
@@ -129,10 +129,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   Bun.gc(true);
   const before = process.memoryUsage().rss;
   const begun = performance.now();
-  const members = await TeamMembers.open(
-    parts,
-    openAccessTokens(() => []),
-  );
+  const members = await TeamMembers.open(parts, new AccessTokens(() => []));
   const sync = await TeamAccountSync.open({ ...parts, replica: crypto.randomUUID() });
   const store = await TeamAccounts.open({ postgres, seals, changes: noChanges, logger });
   const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, sync });
