@@ -121,9 +121,10 @@ function requireCompatible(row: VersionRow | undefined): void {
 /** The columns that members and the history have since a later version. What was added up without one is added up again. */
 async function addColumns(sql: TransactionSQL): Promise<void> {
   const missingOf = async <Name extends string>(table: string, names: readonly Name[]) => {
-    const present = await sql<{ column_name: string }[]>`SELECT column_name FROM information_schema.columns
-      WHERE table_schema = 'dragoman' AND table_name = ${table}`;
-    return names.filter((name) => !present.some(({ column_name }) => column_name === name));
+    // The view information_schema.columns takes a hundred times as long.
+    const present = await sql<{ attname: string }[]>`SELECT attname FROM pg_attribute
+      WHERE attrelid = ${`dragoman.${table}`}::text::regclass AND attnum > 0 AND NOT attisdropped`;
+    return names.filter((name) => !present.some(({ attname }) => attname === name));
   };
   for (const name of await missingOf("members", memberFieldNames))
     await sql.unsafe(`ALTER TABLE dragoman.members ADD COLUMN ${memberColumns.get(name)}`);

@@ -1,5 +1,5 @@
 /** Whether a store is whole after its program ended, or its disk failed, in the middle of a change. */
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CrashStore, crashStores, type Items, type Said } from "./crash-stores";
 import { type Disturbance, traced } from "./disk-tracer";
@@ -11,13 +11,24 @@ export const storeNames = Object.keys(crashStores) as StoreName[];
 /** A message that says so is believed. */
 const claimsNothing = /nothing was changed|was not changed|account could not be (?:saved|removed)/i;
 
+let built: Promise<string> | undefined;
+/** What makes the changes, as one file: a program that is traced loads two hundred in twice the time. */
+async function build(): Promise<string> {
+  const { outputs } = await Bun.build({ entrypoints: [join(import.meta.dir, "crash-stores.ts")], target: "bun" });
+  return outputs[0]!.text();
+}
+
 /** @returns The changes that the store began to make on the disk, in order. @throws If the store is not as it was served. */
 export async function disturb(name: StoreName, disturbance: Disturbance): Promise<string[]> {
-  const folder = realpathSync(mkdtempSync(join(quickest(), "dragoman-crash-")));
+  const home = realpathSync(mkdtempSync(join(quickest(), "dragoman-crash-")));
+  const [program, folder] = [join(home, "changes.js"), join(home, "store")];
   const store: CrashStore = crashStores[name];
   try {
+    built ??= build();
+    writeFileSync(program, await built);
+    mkdirSync(folder, { mode: 0o700 });
     store.prepare?.(folder);
-    const argv = [process.execPath, "--no-env-file", join(import.meta.dir, "crash-stores.ts"), name, folder];
+    const argv = [process.execPath, "--no-env-file", program, name, folder];
     const { code, stdout, stderr, changes } = await traced(argv, folder, disturbance);
     const { at, error } = disturbance;
     const what =
@@ -34,7 +45,7 @@ export async function disturb(name: StoreName, disturbance: Disturbance): Promis
     await compare(store, folder, said, context);
     return changes;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(home, { recursive: true, force: true });
   }
 }
 
