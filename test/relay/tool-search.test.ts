@@ -208,7 +208,7 @@ describe("OpenAI's tool search", () => {
   );
 
   test("the tool search of a GPT that has it is left to the upstream", async () => {
-    await using proxy = await startProxy({ demo: { generation: "B" } as Json });
+    await using proxy = await startProxy({ demo: { generation: "C" } });
     const body = ask("gpt-5.4");
     await (await proxy.post("/v1/responses", body)).text();
     expect(sentTo(proxy)[0]?.tools?.length).toBe(body.tools.length);
