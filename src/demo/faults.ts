@@ -17,10 +17,6 @@ export interface Effects {
   after?: number;
   /** Seconds of `silence`. */
   silence?: number;
-  /** A reply with calls ends with the finish reason of a text. */
-  wrongFinish?: boolean;
-  /** The last event of a response does not repeat its items. */
-  noOutput?: boolean;
   noFinish?: boolean;
   noDone?: boolean;
   empty?: boolean;
@@ -45,12 +41,12 @@ interface Directive {
 }
 
 interface Row extends Directive {
-  give(argument: number | undefined, now: number, path: string): Partial<Effects>;
+  give(argument: number | undefined, path: string): Partial<Effects>;
 }
 
 /**
  * Answers instead of the scripted one. The name starts with the status, or it is 200. A row:
- * name | form | code (@param) | message | retry-after in seconds, with `date` as a date | description
+ * name | form | code (@param) | message | retry-after in seconds | description
  */
 const answers = `
 400-model | openai | model_not_supported @model | The requested model is not supported. | | the model is unknown or not allowed
@@ -65,47 +61,34 @@ const answers = `
 400-field | anthropic | invalid_request_error | context_management: Extra inputs are not permitted | | a field is refused
 400-body | json | invalid_request_body | invalid request body | | the body is refused
 400-plain | plain | | Bad Request | | an opaque refusal
-400-editor | plain | | bad request: missing Editor-Version header for IDE auth | | a header is missing
 400-off-topic | json | off_topic | off_topic: the question is not about programming | | the intent filter
 400-previous | openai | previous_response_not_found @previous_response_id | Previous response with id 'resp_demo' not found. | | nothing is stored upstream
 400-encrypted | openai | invalid_encrypted_content | The encrypted content could not be decrypted or parsed. | | replayed reasoning of someone else
 400-item-id | openai | string_above_max_length @input[2].id | Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but got a string with length 416 instead. | | a replayed item id of someone else
 400-mismatch | openai | invalid_request_body | The encrypted content for item rs_demo could not be verified. Reason: Encrypted content item_id did not match the target item id. | | replayed reasoning under another id
 401-expired | plain | | unauthorized: token expired | | the Copilot token has expired
-401-ide | plain | | IDE token expired: unauthorized: token expired | | the same in other words
 401-item | json | | input item ID does not belong to this connection | | a replayed item of another account
 401-pat | plain | | unauthorized: Personal Access Token does not have Copilot Requests permission | | a token without the permission
 400-pat | plain | | Personal Access Tokens are not supported for this endpoint | | a fine-grained personal token
 401-session | json | session_expired | The session has expired | | the session has ended
-401-agent | raw | | {"authorize_url":"https://github.com/login/oauth/authorize"} | | an agent wants its own sign-in
 402 | json | quota_exceeded | You have no quota | 3600 | the quota is used up
-402-date | json | quota_exceeded | You have no quota | date 3600 | the same, until a date
 402-free | json | free_quota_exceeded | You have no quota | | the free plan is used up
-402-overage | json | overage_limit_reached | You have reached your overage limit | | the limit of paid overage is reached
 402-spend | json | additional_spend_limit_reached | You have reached your additional usage limit | | the budget for more is spent
-402-billing | json | billing_not_configured | Billing is not configured | | billing is not set up
 403 | plain | | unauthorized: not authorized to use this Copilot feature | | no right to use this
 403-empty | raw | | | | the same without a word
-403-endpoint | plain | | access to this endpoint is forbidden | | no right to use this endpoint
 404 | plain | | 404 page not found | | unknown path or model
-408 | json | user_request_timeout | Timed out reading request body. Try again, or use a smaller request size. | | the body came too slowly
 413 | plain | | Request Entity Too Large | | the body is too large
-413-json | json | | failed to parse request | | the same as JSON
 421 | plain | | Misdirected Request | | the host of another plan
 422 | plain | | Sorry, the response was filtered by the Responsible AI Service. | | the content filter
-424 | plain | | failed dependency | | an agent's dependency failed
 429 | json | rate_limited | Too many requests. Please wait. | 5 | too many requests
-429-date | json | rate_limited | Too many requests. Please wait. | date 5 | the same, until a date
 429-silent | json | rate_limited | Too many requests. Please wait. | | the same, without saying how long
 429-model | json | user_model_rate_limited:pro | You have been rate-limited for this model. | 60 | this account with this model
 429-global | json | user_global_rate_limited:pro | Sorry, you have been rate-limited. Please wait a moment before trying again. | 60 | this account with every model
 429-session | json | user_global_rate_limited:pro | Sorry, you've exceeded your 5 hour session limits. Please retry after 2733 seconds. | | the limit of five hours, with the wait in the text only
 429-quota | plain | quota_exceeded | quota exceeded | | the quota is used up, in plain text
 429-weekly | json | user_weekly_rate_limited | Sorry, you've exceeded your weekly rate limit. Please review our Terms of Service. | 187200 | the weekly limit
-429-integration | json | integration_rate_limited | This integration is rate-limited. | 60 | every account alike
 429-overloaded | json | model_overloaded | The model is overloaded. | 10 | this model for everybody
 466 | plain | | bad request: the specified API version is no longer supported. You may need to update your client to a newer version. | | the API version is too old
-499 | plain | | client closed request | | cancelled by the server
 500 | json | internal_error | Internal server error | | an internal error
 502 | raw | | | | a bad gateway, without a word
 502-html | html | | 502 Bad Gateway | | a bad gateway's page
@@ -148,11 +131,9 @@ function answerRow(line: string): Row {
     name,
     what: `${status}: ${what}`,
     ...(retry && { argument: "seconds to wait" }),
-    give(argument, now, path) {
-      const seconds = argument ?? Number(retry.replace("date", ""));
-      const after = retry.startsWith("date") ? new Date(now + seconds * 1000).toUTCString() : String(seconds);
+    give(argument, path) {
       const headers = {
-        ...(retry && { "retry-after": after }),
+        ...(retry && { "retry-after": String(argument ?? retry) }),
         ...(status === 429 && { "x-ratelimit-exceeded": code }),
       };
       return { instead: forms[form]!(status, code, words.replace("{path}", path), headers, path) };
@@ -173,8 +154,6 @@ const changes: [name: string, what: string, give: (argument?: number) => Partial
   ["first-error", "200, then an error as the first event", () => ({ firstError: true })],
   ["empty", "200 without a single event", () => ({ empty: true })],
   ["ping", "a line that means nothing midway", () => ({ midway: "ping" })],
-  ["wrong-finish", "calls, but the finish reason of a text", () => ({ wrongFinish: true })],
-  ["no-output", "responses: the last event has no items", () => ({ noOutput: true })],
   ["no-finish", "no finish reason; in responses no last output_item.done", () => ({ noFinish: true })],
   ["no-done", "the last event is missing", () => ({ noDone: true })],
   ["after-done", "more bytes after the last event", () => ({ afterDone: true })],
@@ -218,7 +197,7 @@ export function readEffects(demo: DemoState, prompt: string, login: string, path
     }
     const row = rows.find((candidate) => candidate.name === name.toLowerCase());
     const argument = words.map(Number).find((value) => !Number.isNaN(value));
-    if (row) Object.assign(effects, row.give(argument, demo.now(), path));
+    if (row) Object.assign(effects, row.give(argument, path));
     else effects.help = `There is no directive “${name}”.\n${directivesHelp()}`;
   }
   return effects;

@@ -33,12 +33,14 @@ export function* responseFrames(context: ReplyContext): Generator<Frame> {
   const id = responseId(context);
   yield frame("opening", "response.created", { response: envelope(context, id, "in_progress") });
   yield frame("opening", "response.in_progress", { response: envelope(context, id, "in_progress") });
-  for (const [output_index, item] of made.entries()) {
-    yield frame("content", "response.output_item.added", { output_index, item: item.begun() });
-    for (const [type, fields] of item.events())
-      yield frame("content", `response.${type}`, { ...item.place(), output_index, ...fields });
+  for (const [output_index, { id, begun, events, done }] of made.entries()) {
+    const fresh = () => seal({ id, login: context.account.login });
+    yield frame("content", "response.output_item.added", { output_index, item: { ...begun, id: fresh() } });
+    for (const [type, fields] of events)
+      yield frame("content", `response.${type}`, { item_id: fresh(), output_index, ...fields });
     const last = output_index === made.length - 1;
-    yield frame(last ? "finish" : "content", "response.output_item.done", { output_index, item: item.done() });
+    const item = { ...done, id: fresh() };
+    yield frame(last ? "finish" : "content", "response.output_item.done", { output_index, item });
   }
   const response = closing(context, made, id);
   yield frame("end", `response.${response.status}`, {
@@ -54,128 +56,113 @@ function frameText(type: string, fields: Json): string {
 
 const responseId = ({ account }: ReplyContext) => seal({ id: randomId("resp_", 40), login: account.login });
 
-/** One item of the output, in full or as events. Each time it has a new id. */
+/** One item of the output, in full or as events. */
 interface Item {
-  begun(): Json;
-  events(): Iterable<[type: string, fields: Json]>;
-  done(): Json;
-  place(): Json;
+  /** The true one; each event and each answer shows it in another form. */
+  id: string;
+  begun: Json;
+  events: [type: string, fields: Json][];
+  done: Json;
 }
+
+const newId = (prefix: string) => randomId(prefix, 40).toLowerCase();
 
 function items(context: ReplyContext): Item[] {
   const { reply, body, model } = context;
   const isAsked = context.isNewest && records(body.input).some(({ type }) => type === "compaction_trigger");
   // The small model answers with two items.
-  if (isAsked)
-    return model.id.includes("mini") ? [compactionItem(context), compactionItem(context)] : [compactionItem(context)];
+  if (isAsked) return Array.from({ length: model.id.includes("mini") ? 2 : 1 }, () => compactionItem(context));
   return [
     ...(reply.thinking.length > 0 ? [reasoningItem(context)] : []),
     ...(reply.search ? [searchItem(context, reply.search)] : []),
     ...(reply.calls.length === 0 || reply.text.length > 0 ? [messageItem(context)] : []),
-    ...reply.calls.map((call) => callItem(context, call)),
+    ...reply.calls.map(callItem),
   ];
 }
 
-function identity({ account }: ReplyContext, prefix: string) {
-  const id = randomId(prefix, 40).toLowerCase();
-  const fresh = () => seal({ id, login: account.login });
-  return { id, fresh, place: () => ({ item_id: fresh() }) };
-}
-
 /** Without `reasoning.summary` the summary is empty; without `include` there is no encrypted content. */
-function reasoningItem(context: ReplyContext): Item {
-  const { id, fresh, place } = identity(context, "rs_");
-  const { reply, body, account } = context;
-  const thought = reply.thinking.join("");
-  const shown = record(body.reasoning).summary != null && !reply.redacted;
-  const included = list(body.include).includes("reasoning.encrypted_content");
-  const summary = { type: "summary_text", text: thought };
+function reasoningItem({ reply, body, account: { login } }: ReplyContext): Item {
+  const id = newId("rs_");
+  const text = reply.thinking.join("");
+  const isShown = record(body.reasoning).summary != null && !reply.redacted;
+  const isIncluded = list(body.include).includes("reasoning.encrypted_content");
+  const part = { type: "summary_text", text };
+  const at = { summary_index: 0 };
   return {
-    place,
-    begun: () => ({ type: "reasoning", id: fresh(), summary: [] }),
-    *events() {
-      if (!shown) return;
-      const at = { summary_index: 0 };
-      yield ["reasoning_summary_part.added", { ...at, part: { type: "summary_text", text: "" } }];
-      for (const delta of reply.thinking) yield ["reasoning_summary_text.delta", { ...at, delta }];
-      yield ["reasoning_summary_text.done", { ...at, text: thought }];
-      yield ["reasoning_summary_part.done", { ...at, part: summary }];
-    },
-    done: () => ({
+    id,
+    begun: { type: "reasoning", summary: [] },
+    events: isShown
+      ? [
+          ["reasoning_summary_part.added", { ...at, part: { ...part, text: "" } }],
+          ...deltas("reasoning_summary_text", at, reply.thinking),
+          ["reasoning_summary_text.done", { ...at, text }],
+          ["reasoning_summary_part.done", { ...at, part }],
+        ]
+      : [],
+    done: {
       type: "reasoning",
-      id: fresh(),
-      summary: shown ? [summary] : [],
-      ...(included && { encrypted_content: encrypt({ id, login: account.login }, thought) }),
-    }),
+      summary: isShown ? [part] : [],
+      ...(isIncluded && { encrypted_content: encrypt({ id, login }, text) }),
+    },
   };
 }
+
+const deltas = (name: string, fields: Json, pieces: string[]): Item["events"] =>
+  pieces.map((delta) => [`${name}.delta`, { ...fields, delta }]);
 
 /** The conversation in short, readable for this upstream with the same account. */
-function compactionItem(context: ReplyContext): Item {
-  const { id, fresh, place } = identity(context, "cmp_");
-  const { reply, account } = context;
-  const content = { encrypted_content: encrypt({ id, login: account.login }, reply.text.join("")) };
-  return {
-    place,
-    begun: () => ({ type: "compaction", id: fresh(), ...content }),
-    events: () => [],
-    done: () => ({ type: "compaction", id: fresh(), ...content }),
-  };
+function compactionItem({ reply, account: { login } }: ReplyContext): Item {
+  const id = newId("cmp_");
+  const item = { type: "compaction", encrypted_content: encrypt({ id, login }, reply.text.join("")) };
+  return { id, begun: item, events: [], done: item };
 }
 
-function searchItem(context: ReplyContext, query: string): Item {
-  const { fresh, place } = identity(context, "ws_");
-  const isListed = list(context.body.include).includes("web_search_call.action.sources");
+function searchItem({ body }: ReplyContext, query: string): Item {
+  const isListed = list(body.include).includes("web_search_call.action.sources");
   const sources = [{ type: "url", url: citation("").url }];
-  const action = { type: "search", query, ...(isListed && { sources }) };
+  const call = { type: "web_search_call", action: { type: "search", query, ...(isListed && { sources }) } };
   return {
-    place,
-    begun: () => ({ type: "web_search_call", id: fresh(), status: "in_progress", action }),
-    *events() {
-      yield ["web_search_call.in_progress", {}];
-      yield ["web_search_call.searching", {}];
-      yield ["web_search_call.completed", {}];
-    },
-    done: () => ({ type: "web_search_call", id: fresh(), status: "completed", action }),
+    id: newId("ws_"),
+    begun: { ...call, status: "in_progress" },
+    events: ["in_progress", "searching", "completed"].map((state) => [`web_search_call.${state}`, {}]),
+    done: { ...call, status: "completed" },
   };
 }
 
-function messageItem(context: ReplyContext): Item {
-  const { fresh, place } = identity(context, "msg_");
-  const { reply, model } = context;
+function messageItem({ reply, model }: ReplyContext): Item {
   const text = reply.text.join("");
-  const refused = reply.finish === "refusal";
+  const isRefusal = reply.finish === "refusal";
   const annotations = reply.search ? [citation(text)] : [];
-  const content = refused
+  const part = isRefusal
     ? { type: "refusal", refusal: text }
     : { type: "output_text", text, annotations, logprobs: [] };
+  const at = { content_index: 0 };
   const common = {
     type: "message",
     role: "assistant",
     ...(model.traits.has("phases") && { phase: reply.calls.length > 0 ? "commentary" : "final_answer" }),
   };
+  const filler = (delta: string) => ({ logprobs: [], obfuscation: "x".repeat(16 - (delta.length % 16)) });
+  const written: Item["events"] = isRefusal
+    ? [...deltas("refusal", at, reply.text), ["refusal.done", { ...at, refusal: text }]]
+    : [
+        ...reply.text.flatMap((delta) => deltas("output_text", { ...at, ...filler(delta) }, [delta])),
+        ...annotations.map((annotation, annotation_index): Item["events"][number] => [
+          "output_text.annotation.added",
+          { ...at, annotation_index, annotation },
+        ]),
+        ["output_text.done", { ...at, text, logprobs: [] }],
+      ];
+  const empty = isRefusal ? { refusal: "" } : { text: "", annotations: [] };
   return {
-    place,
-    begun: () => ({ ...common, id: fresh(), status: "in_progress", content: [] }),
-    *events() {
-      const at = { content_index: 0 };
-      const start = refused ? { type: "refusal", refusal: "" } : { ...content, text: "", annotations: [] };
-      yield ["content_part.added", { ...at, part: start }];
-      for (const delta of reply.text)
-        yield refused
-          ? ["refusal.delta", { ...at, delta }]
-          : ["output_text.delta", { ...at, delta, logprobs: [], obfuscation: "x".repeat(16 - (delta.length % 16)) }];
-      for (const [annotation_index, annotation] of annotations.entries())
-        yield ["output_text.annotation.added", { ...at, annotation_index, annotation }];
-      yield refused ? ["refusal.done", { ...at, refusal: text }] : ["output_text.done", { ...at, text, logprobs: [] }];
-      yield ["content_part.done", { ...at, part: content }];
-    },
-    done: () => ({
-      ...common,
-      id: fresh(),
-      status: reply.finish === "length" ? "incomplete" : "completed",
-      content: [content],
-    }),
+    id: newId("msg_"),
+    begun: { ...common, status: "in_progress", content: [] },
+    events: [
+      ["content_part.added", { ...at, part: { ...part, ...empty } }],
+      ...written,
+      ["content_part.done", { ...at, part }],
+    ],
+    done: { ...common, status: reply.finish === "length" ? "incomplete" : "completed", content: [part] },
   };
 }
 
@@ -188,38 +175,34 @@ const citation = (text: string): Json => ({
 });
 
 /** Free text for a custom tool, JSON for a function. */
-function callItem(context: ReplyContext, { tool, input }: Call): Item {
-  const isCustom = tool.kind === "custom";
-  const { fresh, place } = identity(context, isCustom ? "ctc_" : "fc_");
-  const written = isCustom ? String(input) : JSON.stringify(input);
-  const member = isCustom ? "input" : "arguments";
-  const event = isCustom ? "custom_tool_call_input" : "function_call_arguments";
-  const common = {
-    type: isCustom ? "custom_tool_call" : "function_call",
+function callItem({ tool, input }: Call): Item {
+  const [kind, id, member, event, written] =
+    tool.kind === "custom"
+      ? ["custom_tool_call", "ctc_", "input", "custom_tool_call_input", String(input)]
+      : ["function_call", "fc_", "arguments", "function_call_arguments", JSON.stringify(input)];
+  const call = {
+    type: kind,
     call_id: randomId("call_", 24),
     name: tool.name,
     ...(tool.namespace && { namespace: tool.namespace }),
   };
   return {
-    place,
-    begun: () => ({ ...common, id: fresh(), [member]: "", status: "in_progress" }),
-    *events() {
-      for (const delta of pieces(written, 8)) yield [`${event}.delta`, { delta }];
-      yield [`${event}.done`, { [member]: written }];
-    },
-    done: () => ({ ...common, id: fresh(), [member]: written, status: "completed" }),
+    id: newId(id),
+    begun: { ...call, [member]: "", status: "in_progress" },
+    events: [...deltas(event, {}, pieces(written, 8)), [`${event}.done`, { [member]: written }]],
+    done: { ...call, [member]: written, status: "completed" },
   };
 }
 
 /** The response in the last event. */
 function closing(context: ReplyContext, made: Item[], id: string): Json {
-  const { reply, model, effects } = context;
+  const { reply, model, account } = context;
   const { input, cacheRead, output, reasoning } = reply.usage;
   const cut = reply.finish === "length";
   return {
     ...envelope(context, id, cut ? "incomplete" : "completed"),
     incomplete_details: cut ? { reason: "max_output_tokens" } : null,
-    output: effects.noOutput ? [] : made.map((item) => item.done()),
+    output: made.map(({ id, done }) => ({ ...done, id: seal({ id, login: account.login }) })),
     usage: {
       input_tokens: input,
       input_tokens_details: { cached_tokens: cacheRead },

@@ -18,7 +18,7 @@ export function answer(ask: ModelRequest, model: Model, effects: Effects): Model
     redacted: effects.redacted === true && thinking !== "",
     text: effects.long === undefined ? pieces(text) : text.split(/(?<=\n)/),
     calls: kept,
-    finish: effects.refuse ? "refusal" : kept.length > 0 && !effects.wrongFinish ? "tool" : finish,
+    finish: effects.refuse ? "refusal" : kept.length > 0 ? "tool" : finish,
     stopSequence,
     search: calls.length === 0 ? searchQuery(ask) : undefined,
     usage: measure(ask, model, thinking, text, kept),

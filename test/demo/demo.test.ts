@@ -472,9 +472,7 @@ describe("a fault on request", () => {
   test("a fault on request says how long to wait, applies once or to one account, and is over after its turn", async () => {
     const ask = (directive: string, login?: string) => chat(say(`[demo: ${directive}]`), { login });
     const wait = async (directive: string) => (await ask(directive)).headers.get("retry-after");
-    expect(await Promise.all(["429 17", "429-date 60", "429-silent", "402"].map(wait))).toEqual([
-      ...["17", "Mon, 20 Jul 2026 10:01:00 GMT", null, "3600"],
-    ]);
+    expect(await Promise.all(["429 17", "429-silent", "402"].map(wait))).toEqual(["17", null, "3600"]);
     expect([(await ask("500 once")).status, (await ask("500 once")).status]).toEqual([500, 200]);
     const one = "429 @work-demo";
     expect([(await ask(one)).status, (await ask(one, "work-demo")).status]).toEqual([200, 429]);
