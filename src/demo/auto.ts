@@ -4,17 +4,13 @@
  */
 import type { AutoOffer, AutoProtocol, DemoAccount } from "./accounts";
 import { type Model, visibleModels, wireModel } from "./models";
-import type { DemoState } from "./state";
+import type { Arrival, DemoState } from "./state";
 import { type Json, list, plain, Refusal, randomId, record, refusal, string } from "./wire";
 
 /** `POST /auto`. */
-export async function chooseAtOnce(
-  demo: DemoState,
-  account: DemoAccount,
-  version: string,
-  body: Json,
-  signal: AbortSignal,
-) {
+export async function chooseAtOnce({ demo, seen, signal }: Arrival, account: DemoAccount): Promise<Response> {
+  const version = seen.headers["x-github-api-version"] ?? "";
+  const body = record(seen.body);
   if (version < "2026-08-01") throw plain(404, "invalid apiVersion");
   const offer = offerOf(account, "auto");
   await fail(offer, signal);
@@ -31,10 +27,11 @@ export async function chooseAtOnce(
 }
 
 /** `POST /models/session`: a token, and the models among which an intent may choose. */
-export async function openSession(demo: DemoState, account: DemoAccount, body: Json, signal: AbortSignal) {
+export async function openSession({ demo, seen, signal }: Arrival, account: DemoAccount): Promise<Response> {
   const offer = offerOf(account, "session");
   await fail(offer, signal);
-  if (!list(record(body.auto_mode).model_hints).includes("auto")) throw errorOnly(400, "missing_model_hints");
+  if (!list(record(record(seen.body).auto_mode).model_hints).includes("auto"))
+    throw errorOnly(400, "missing_model_hints");
   const models = poolOf(demo, account, offer);
   return Response.json({
     ...issue(demo, account, offer),
@@ -45,12 +42,12 @@ export async function openSession(demo: DemoState, account: DemoAccount, body: J
 }
 
 /** `POST /models/session/intent`: the choice for a prompt. */
-export function chooseByIntent(demo: DemoState, account: DemoAccount, headers: Record<string, string>, body: Json) {
+export function chooseByIntent({ demo, seen: { headers, body } }: Arrival, account: DemoAccount): Response {
   const offer = offerOf(account, "session");
   if (headers["copilot-session-token"] === undefined)
     throw refusal(400, "bad_request", "Missing Copilot-Session-Token header");
   requireToken(demo, account, headers);
-  const available = list(body.available_models).map(string);
+  const available = list(record(body).available_models).map(string);
   const models = poolOf(demo, account, offer).filter(({ id }) => available.includes(id));
   if (models.length === 0) throw refusal(400, "bad_request", "available_models must name models of the session");
   const model = take(offer, models, false);

@@ -1,12 +1,13 @@
 /** POST /embeddings: vectors made from a hash, so that the same text always has the same vector. */
 import { quotaHeaders } from "./accounting";
-import type { ModelCall } from "./model-call";
+import type { DemoAccount } from "./accounts";
 import { modelFor } from "./models";
 import { tokens } from "./scripted-replies";
-import type { DemoState } from "./state";
-import { invalid, list, number, string } from "./wire";
+import type { Arrival } from "./state";
+import { invalid, list, number, record, string } from "./wire";
 
-export function embeddings(demo: DemoState, { account, body }: ModelCall): Response {
+export function embeddings({ demo, seen }: Arrival, account: DemoAccount): Response {
+  const body = record(seen.body);
   const model = modelFor(demo, account, string(body.model), "/embeddings");
   const { input, dimensions, encoding_format } = body;
   const max = Number(model.traits.get("inputs") ?? 512);

@@ -1,7 +1,7 @@
-/** github.com and its REST host: the device flow, the user, the Copilot token and the quota. */
-import { quotaReport } from "./accounting";
+/** github.com and its REST host: the device flow, the user, the Copilot token and the report of credits. */
 import type { DemoAccount } from "./accounts";
-import type { DemoState } from "./state";
+import { tokenIn } from "./auth";
+import type { Arrival, DemoState, SeenRequest } from "./state";
 import { githubError, type Json, randomId, record, string } from "./wire";
 
 /** Token prefixes by kind of app: tokens of GitHub Apps are exchanged, those of OAuth Apps are not. */
@@ -11,28 +11,24 @@ const applications = [
 ];
 
 /** POST /login/device/code, JSON or form. */
-export function startDeviceFlow(demo: DemoState, body: unknown, accept: string, webUrl: string): Response {
-  const clientId = string(fields(body).client_id);
+export function startDeviceFlow({ demo, seen }: Arrival): Response {
+  const clientId = string(fields(seen).client_id);
   if (!applications.some((application) => application.clientId.test(clientId)))
-    return encodeAnswer({ error: "Not Found" }, accept, 404);
+    return encodeAnswer(seen, { error: "Not Found" }, 404);
   const device_code = randomId("", 40);
   const { interval } = demo.device;
   demo.grants.set(device_code, { clientId, interval, polls: 0, lastPoll: demo.now(), until: demo.now() + 900_000 });
   const user_code = `DEMO-${String(demo.grants.size).padStart(4, "0")}`;
-  return encodeAnswer(
-    { device_code, user_code, verification_uri: `${webUrl}/login/device`, expires_in: 900, interval },
-    accept,
-  );
+  const verification_uri = `${demo.url}/login/device`;
+  return encodeAnswer(seen, { device_code, user_code, verification_uri, expires_in: 900, interval });
 }
 
 /** POST /login/oauth/access_token. Pending and failed polls are HTTP 200 with an `error`. */
-export function pollDeviceFlow(demo: DemoState, body: unknown, accept: string): Response {
-  const { client_id, device_code, grant_type } = fields(body);
+export function pollDeviceFlow({ demo, seen }: Arrival): Response {
+  const { client_id, device_code, grant_type } = fields(seen);
+  const error_uri = "https://docs.github.com/developers";
   const fail = (error: string, extra: Json = {}) =>
-    encodeAnswer(
-      { error, error_description: `DEMO: ${error}`, error_uri: "https://docs.github.com/developers", ...extra },
-      accept,
-    );
+    encodeAnswer(seen, { error, error_description: `DEMO: ${error}`, error_uri, ...extra });
   if (grant_type !== "urn:ietf:params:oauth:grant-type:device_code") return fail("unsupported_grant_type");
   const grant = demo.grants.get(string(device_code));
   if (!grant) return fail("incorrect_device_code");
@@ -48,15 +44,12 @@ export function pollDeviceFlow(demo: DemoState, body: unknown, accept: string): 
   if (grant.polls <= demo.device.pending) return fail("authorization_pending");
   if (demo.device.outcome !== "success") return fail(demo.device.outcome);
   demo.grants.delete(string(device_code));
-  const application = applications.find(({ clientId }) => clientId.test(grant.clientId))!;
-  return encodeAnswer(
-    { access_token: signedIn(demo, application.prefix), token_type: "bearer", scope: application.scope },
-    accept,
-  );
+  const { prefix, scope } = applications.find(({ clientId }) => clientId.test(grant.clientId))!;
+  return encodeAnswer(seen, { access_token: nextToken(demo, prefix), token_type: "bearer", scope });
 }
 
 /** The account of the next sign-in with such an app: the accounts take turns. */
-function signedIn(demo: DemoState, prefix: string): string {
+function nextToken(demo: DemoState, prefix: string): string {
   const candidates = demo.accounts.filter((account) => account.githubToken.startsWith(prefix));
   const turn = [...demo.spent].filter((mark) => mark.startsWith(`sign-in ${prefix}`)).length;
   demo.spent.add(`sign-in ${prefix} ${turn}`);
@@ -71,12 +64,10 @@ export const devicePage = () =>
   );
 
 /** GET /user */
-export function whoAmI(demo: DemoState, authorization: string | undefined): Response {
-  const account = byGithubToken(demo, authorization, ["githubToken", "planToken"]);
-  const id = 1000 + demo.accounts.indexOf(account);
+export function whoAmI({ demo }: Arrival, account: DemoAccount): Response {
   return Response.json({
     login: account.login,
-    id,
+    id: 1000 + demo.accounts.indexOf(account),
     type: "User",
     name: `DEMO ${account.login}`,
     email: null,
@@ -87,8 +78,7 @@ export function whoAmI(demo: DemoState, authorization: string | undefined): Resp
 }
 
 /** GET /copilot_internal/v2/token: the exchange. */
-export function exchangeToken(demo: DemoState, authorization: string | undefined): Response {
-  const account = byGithubToken(demo, authorization);
+export function exchangeToken({ demo }: Arrival, account: DemoAccount): Response {
   if (!account.githubToken.startsWith("ghu_")) throw githubError(404, "Not Found");
   const { tokenLifetime = 1800, refreshIn = 1500, host } = account;
   const expires = Math.floor(demo.now() / 1000) + tokenLifetime;
@@ -126,24 +116,17 @@ function mint({ sku, host }: DemoAccount, expires: number): string {
   return `${claims};editor_preview_features=1;agent_mode=1;mcp=1;rt=1;8kp=1;ip=203.0.113.7;asn=AS64500:${hex(32)}`;
 }
 
-/** GET /copilot_internal/user */
-export const copilotUser = (demo: DemoState, authorization: string | undefined): Response =>
-  Response.json(quotaReport(demo, byGithubToken(demo, authorization)));
-
 /**
  * GET /users/{login}/settings/billing/ai_credit/usage: what an account was charged, by model, in a month or on a day of it. Only a
  * token with the right to the plan reads it, and only for a plan that the person pays for.
  */
-export function creditUsage(
-  demo: DemoState,
-  login: string,
-  { authorization, query }: { authorization: string | undefined; query: string },
-): Response {
-  const account = byGithubToken(demo, authorization, ["planToken", "githubToken"]);
-  if (tokenIn(authorization) !== account.planToken) throw githubError(403, "Resource not accessible by integration");
+export function creditUsage({ demo, seen }: Arrival, account: DemoAccount): Response {
+  const login = decodeURIComponent(seen.path.split("/")[2] ?? "");
+  if (tokenIn(seen.headers.authorization) !== account.planToken)
+    throw githubError(403, "Resource not accessible by integration");
   if (account.login.toLowerCase() !== login.toLowerCase() || account.host === "business")
     throw githubError(404, "Not Found");
-  const asked = new URLSearchParams(query);
+  const asked = new URLSearchParams(seen.query);
   const today = new Date(demo.now());
   const year = Number(asked.get("year") ?? today.getUTCFullYear());
   const month = Number(asked.get("month") ?? today.getUTCMonth() + 1);
@@ -166,26 +149,12 @@ export function creditUsage(
   return Response.json({ timePeriod: { year, month, ...(day && { day }) }, user: account.login, usageItems });
 }
 
-/** `token X` and `Bearer X` are the same to GitHub. */
-const tokenIn = (authorization = "") => /^(?:token|bearer) (.+)$/i.exec(authorization)?.[1];
-
-function byGithubToken(
-  demo: DemoState,
-  authorization: string | undefined,
-  kinds: readonly ("githubToken" | "planToken")[] = ["githubToken"],
-): DemoAccount {
-  const token = tokenIn(authorization);
-  const account = demo.accounts.find((each) => token !== undefined && kinds.some((kind) => each[kind] === token));
-  if (!account) throw githubError(401, "Bad credentials");
-  return account;
-}
-
-const fields = (body: unknown): Json =>
+const fields = ({ body }: SeenRequest): Json =>
   typeof body === "string" ? Object.fromEntries(new URLSearchParams(body)) : record(body);
 
 /** Without `Accept: application/json` the answer is form-encoded. */
-function encodeAnswer(answer: Json, accept: string, status = 200): Response {
-  if (accept.includes("json")) return Response.json(answer, { status });
+function encodeAnswer({ headers }: SeenRequest, answer: Json, status = 200): Response {
+  if (headers.accept?.includes("json")) return Response.json(answer, { status });
   const form = new URLSearchParams(
     Object.entries(answer).map(([key, value]): [string, string] => [key, String(value)]),
   );

@@ -8,8 +8,8 @@ import { modelFor } from "./models";
 import type { ModelRequest, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { newestWords, ownWords, promptTokens } from "./scripted-replies";
-import type { DemoState } from "./state";
-import { anthropicInvalid, type Json, list, number, record, records, string, weigh } from "./wire";
+import type { Arrival } from "./state";
+import { anthropicInvalid, type Json, list, number, plain, record, records, string, weigh } from "./wire";
 
 export const messages: Dialect = {
   path: "/v1/messages",
@@ -25,7 +25,9 @@ const counted = new Set(
 );
 
 /** POST /v1/messages/count_tokens, which the newest generation has. */
-export function countTokens(demo: DemoState, account: DemoAccount, body: Json): Response {
+export function countTokens({ demo, seen }: Arrival, account: DemoAccount): Response {
+  if (demo.generation !== "C") throw plain(404, "404 page not found");
+  const body = record(seen.body);
   const { id } = modelFor(demo, account, string(body.model), messages.path);
   const odd = Object.keys(body).find((name) => !counted.has(name));
   if (odd) throw anthropicInvalid(`${odd}: Extra inputs are not permitted`);

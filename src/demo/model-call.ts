@@ -7,19 +7,9 @@ import { type Model, modelFor } from "./models";
 import { type ModelReply, type ModelRequest, presentTools } from "./parse-prompt";
 import { useCache } from "./prompt-cache";
 import { answer, promptTokens } from "./scripted-replies";
-import type { DemoState } from "./state";
+import type { Arrival, DemoState } from "./state";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
 import { invalid, type Json, plain, type Refusal, record, refusal, string } from "./wire";
-
-/** A request that passed authentication. */
-export interface ModelCall {
-  account: DemoAccount;
-  headers: Record<string, string>;
-  body: Json;
-  signal: AbortSignal;
-  /** Counts the request as open after the handler has returned, until the returned function is called. */
-  hold(): (aborted: boolean) => void;
-}
 
 /** The input of a dialect's validation rules. */
 export interface View {
@@ -53,8 +43,10 @@ export interface Dialect {
   interjections: Interjections;
 }
 
-export async function answerModelCall(demo: DemoState, call: ModelCall, dialect: Dialect): Promise<Response> {
-  const { account, headers, body, signal } = call;
+export async function answerModelCall(arrival: Arrival, account: DemoAccount, dialect: Dialect): Promise<Response> {
+  const { demo, signal } = arrival;
+  const { headers } = arrival.seen;
+  const body = record(arrival.seen.body);
   const ask = dialect.read(body);
   const asked = ask.results.length > 0 ? "" : ask.prompt;
   const effects = readEffects(demo, asked, account.login, dialect.path);
@@ -75,7 +67,7 @@ export async function answerModelCall(demo: DemoState, call: ModelCall, dialect:
   const context: ReplyContext = { ...view, demo, effects, reply };
   const quota = quotaHeaders(demo, account);
   const send = (frames: Iterable<Frame>) =>
-    deliver(frames, dialect.interjections, effects, { pace: demo.pace, signal, left: call.hold() });
+    deliver(frames, dialect.interjections, effects, { pace: demo.pace, signal, left: arrival.hold() });
   if (ask.stream)
     return new Response(send(dialect.frames(context)), { headers: { "content-type": "text/event-stream", ...quota } });
   const text = damaged(JSON.stringify(dialect.whole(context)), dialect.interjections, effects);

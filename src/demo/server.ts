@@ -1,9 +1,9 @@
 /** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
 import type { HostName } from "./accounts";
 import { admit } from "./auth";
-import { type Arrival, answerRoute, modelPaths, type Route } from "./routes";
+import { answerRoute, modelPaths, type Route } from "./routes";
 import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
-import type { DemoState, SeenRequest } from "./state";
+import type { Arrival, DemoState, SeenRequest } from "./state";
 import { plain, Refusal, randomId } from "./wire";
 
 export function listen(demo: DemoState, host: HostName, routes: Route[]) {
@@ -28,9 +28,7 @@ export function listen(demo: DemoState, host: HostName, routes: Route[]) {
     async fetch(request, server) {
       const seen = await note(demo, host, request);
       if (!isHandshake(request)) return answer(seen, request, request.signal);
-      const refused = demo.takesSockets
-        ? refusalOf(() => admit(demo, host, seen.headers))
-        : plain(404, "404 page not found");
+      const refused = demo.takesSockets ? refusalOf(() => admit({ demo, seen })) : plain(404, "404 page not found");
       if (refused) return refused.response();
       const data = { id: ++demo.sockets, handshake: seen, gone: new AbortController() };
       return server.upgrade(request, { data }) ? undefined : new Response(null, { status: 400 });

@@ -38,6 +38,16 @@ export interface SeenRequest {
 
 export type Interceptor = (seen: SeenRequest, request: Request) => Response | undefined | Promise<Response | undefined>;
 
+/** The input of a route's handler. */
+export interface Arrival {
+  demo: DemoState;
+  seen: SeenRequest;
+  /** Aborted when the caller hangs up. */
+  signal: AbortSignal;
+  /** Counts the request as open after the handler has returned, until the returned function is called. */
+  hold(): (aborted: boolean) => void;
+}
+
 /** What an account was charged. Tests add what other clients did. */
 interface Charge {
   login: string;
