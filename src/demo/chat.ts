@@ -1,12 +1,11 @@
 /** POST /chat/completions: reads and validates the request. reply-variants.ts writes the answer. */
 
 import { type Dialect, modelRules, type Objection, schemaObjection, type View } from "./model-call";
-import type { ModelRequest, Tool } from "./parse-prompt";
+import type { ModelRequest, Reading, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
-import { newestWords, ownWords } from "./scripted-replies";
 import { proves } from "./signatures";
-import { entry, invalid, type Json, number, record, records, refusal, string, textOf, weigh } from "./wire";
+import { entry, invalid, type Json, number, record, records, refusal, string } from "./wire";
 
 const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message: "DEMO: the model stopped working" } })}\n\n`;
 
@@ -19,23 +18,12 @@ export const chat: Dialect = {
   interjections: { error: stopped, failed: stopped, ping: ": ping\n\n" },
 };
 
-function read(body: Json): ModelRequest {
+function read(body: Json): Reading {
   const messages = records(body.messages);
-  const lastOther = messages.findLastIndex((message) => message.role !== "tool");
-  const results = messages.slice(lastOther + 1).map((message) => textOf(message.content));
-  const wordsIn = (some: Json[]) => some.filter((message) => message.role === "user").map(newestText);
-  const sinceTheModel = messages.slice(messages.findLastIndex((message) => message.role === "assistant") + 1);
-  const parts = messages.flatMap((message) => records(message.content));
   const effort = string(body.reasoning_effort);
   const asksThinking = number(body.thinking_budget) || (effort && effort !== "none");
   return {
-    model: string(body.model),
-    stream: body.stream === true,
-    prompt: newestWords(wordsIn(messages), wordsIn(sinceTheModel), results),
-    results,
-    background: messages
-      .filter(({ role }) => role !== "assistant" && role !== "tool")
-      .map(({ content }) => textOf(content)),
+    turns: messages.map(({ role, content }) => ({ role, content, results: role === "tool" ? [content] : [] })),
     tools: records(body.tools).map(readTool),
     choice: readChoice(body.tool_choice),
     thinks: asksThinking ? true : effort === "none" ? false : undefined,
@@ -44,19 +32,8 @@ function read(body: Json): ModelRequest {
     schema: readSchema(record(body.response_format)),
     maxTokens: number(body.max_completion_tokens) ?? number(body.max_tokens),
     stops: [body.stop].flat().map(string).filter(Boolean),
-    turns: messages.filter((message) => message.role === "assistant").length,
-    images: parts.filter((part) => part.type === "image_url").length,
     blocks: [...records(body.tools), ...messages].map((block) => promptBlock(block)),
-    cacheKey: string(body.prompt_cache_key) || undefined,
-    weight: weigh(body.messages),
-    toolWeight: weigh(body.tools),
   };
-}
-
-/** The last text of a message that has a person's own words: clients put their context into earlier texts. */
-function newestText({ content }: Json): string {
-  const texts = typeof content === "string" ? [content] : records(content).map((part) => string(part.text));
-  return texts.map(ownWords).findLast(Boolean) ?? "";
 }
 
 function readTool(tool: Json): Tool {

@@ -5,11 +5,11 @@ import { messageFrames, messageInterjections, wholeMessage } from "./message-eve
 import { blocksOf, messagesRules } from "./messages-rules";
 import type { Dialect } from "./model-call";
 import { modelFor } from "./models";
-import type { ModelRequest, Tool } from "./parse-prompt";
+import { type ModelRequest, type Reading, readRequest, type Tool, type Turn } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
-import { newestWords, ownWords, promptTokens } from "./scripted-replies";
+import { promptTokens } from "./scripted-replies";
 import type { Arrival } from "./state";
-import { anthropicInvalid, type Json, list, number, plain, record, records, string, weigh } from "./wire";
+import { anthropicInvalid, type Json, list, number, plain, record, records, string } from "./wire";
 
 export const messages: Dialect = {
   path: "/v1/messages",
@@ -31,27 +31,15 @@ export function countTokens({ demo, seen }: Arrival, account: DemoAccount): Resp
   const { id } = modelFor(demo, account, string(body.model), messages.path);
   const odd = Object.keys(body).find((name) => !counted.has(name));
   if (odd) throw anthropicInvalid(`${odd}: Extra inputs are not permitted`);
-  return Response.json({ input_tokens: promptTokens(read(body), id) });
+  return Response.json({ input_tokens: promptTokens(readRequest(body, read(body)), id) });
 }
 
-function read(body: Json): ModelRequest {
+function read(body: Json): Reading {
   const turns = records(body.messages);
-  const last = turns.findLast((turn) => turn.role !== "system");
-  const answers = last?.role === "user" ? blocksOf(last.content).filter((block) => block.type === "tool_result") : [];
-  const results = answers.map((block) => textOf(block.content));
-  const wordsIn = (some: Json[]) => some.filter((turn) => turn.role === "user").map(newestText);
-  const sinceTheModel = turns.slice(turns.findLastIndex((turn) => turn.role === "assistant") + 1);
   const thinking = string(record(body.thinking).type);
   const format = record(record(body.output_config).format);
   return {
-    model: string(body.model),
-    stream: body.stream === true,
-    prompt: newestWords(wordsIn(turns), wordsIn(sinceTheModel), results),
-    results,
-    background: [
-      textOf(body.system),
-      ...turns.filter(({ role }) => role !== "assistant").map(({ content }) => textOf(content)),
-    ],
+    turns: [{ role: "system", content: body.system, results: [] }, ...turns.map(readTurn)],
     tools: records(body.tools).filter(isOrdinary).map(readTool),
     choice: readChoice(record(body.tool_choice)),
     thinks: thinking === "enabled" || thinking === "adaptive",
@@ -60,31 +48,21 @@ function read(body: Json): ModelRequest {
     schema: format.type === "json_schema" ? format.schema : undefined,
     maxTokens: number(body.max_tokens),
     stops: list(body.stop_sequences).map(string),
-    turns: turns.filter((turn) => turn.role === "assistant").length,
-    images: turns.reduce((sum, turn) => sum + imagesIn(turn.content), 0),
     blocks: [
       ...records(body.tools).map((tool) => promptBlock(tool)),
       ...blocksOf(body.system).map((block) => promptBlock(block)),
       ...turns.flatMap(({ role, content }) => blocksOf(content).map((block) => promptBlock(block, string(role)))),
     ],
-    cacheKey: undefined,
-    weight: weigh(body.system) + weigh(body.messages),
-    toolWeight: weigh(body.tools),
   };
 }
 
-/** The last text of a message that has a person's own words. */
-const newestText = (turn: Json): string =>
-  blocksOf(turn.content)
-    .filter((block) => block.type === "text")
-    .map((block) => ownWords(string(block.text)))
-    .findLast(Boolean) ?? "";
-
-const textOf = (content: unknown): string =>
-  blocksOf(content)
-    .map((block) => string(block.text))
-    .filter(Boolean)
-    .join("\n");
+const readTurn = ({ role, content }: Json): Turn => ({
+  role,
+  content,
+  results: blocksOf(content)
+    .filter((block) => block.type === "tool_result")
+    .map((block) => block.content),
+});
 
 const isOrdinary = (tool: Json) => tool.type === undefined || tool.type === "custom";
 
@@ -100,7 +78,3 @@ function readChoice({ type, name }: Json): ModelRequest["choice"] {
   if (type === "tool") return { name: string(name) };
   return type === "any" || type === "none" ? type : "auto";
 }
-
-/** Images, including those in tool results. */
-const imagesIn = (content: unknown): number =>
-  blocksOf(content).reduce((sum, block) => sum + (block.type === "image" ? 1 : imagesIn(block.content)), 0);

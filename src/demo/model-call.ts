@@ -4,7 +4,7 @@ import type { DemoAccount } from "./accounts";
 import { autoModelFor } from "./auto";
 import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
-import { type ModelReply, type ModelRequest, presentTools } from "./parse-prompt";
+import { type ModelReply, type ModelRequest, presentTools, type Reading, readRequest } from "./parse-prompt";
 import { useCache } from "./prompt-cache";
 import { answer, promptTokens } from "./scripted-replies";
 import type { Arrival, DemoState } from "./state";
@@ -35,7 +35,7 @@ export type Objection = Refusal | undefined | false | "";
 export interface Dialect {
   path: string;
   /** Never refuses: it leaves out what it cannot read. */
-  read(body: Json): ModelRequest;
+  read(body: Json): Reading;
   /** Checked in order; the first refusal is the answer. */
   rules(view: View): Iterable<Objection>;
   whole(context: ReplyContext): Json;
@@ -47,7 +47,7 @@ export async function answerModelCall(arrival: Arrival, account: DemoAccount, di
   const { demo, signal } = arrival;
   const { headers } = arrival.seen;
   const body = record(arrival.seen.body);
-  const ask = dialect.read(body);
+  const ask = readRequest(body, dialect.read(body));
   const asked = ask.results.length > 0 ? "" : ask.prompt;
   const effects = readEffects(demo, asked, account.login, dialect.path);
   if (effects.slowHeaders) await nap(effects.slowHeaders * 1000, signal);

@@ -1,4 +1,5 @@
-/** Between a dialect and the demo's model: each dialect reads its request into a `ModelRequest`, and writes the `ModelReply` as its answer. */
+/** Between a dialect and the demo's model: a request becomes a `ModelRequest`, and each dialect writes the `ModelReply` as its answer. */
+import { type Json, records, string, textOf, textsOf, weigh } from "./wire";
 
 export interface Tool {
   name: string;
@@ -37,8 +38,6 @@ export interface ModelRequest {
   schema: unknown;
   maxTokens: number | undefined;
   stops: string[];
-  /** The number of the model's turns so far. */
-  turns: number;
   images: number;
   /** Everything the model reads, in the order in which it is cached. */
   blocks: PromptBlock[];
@@ -49,6 +48,78 @@ export interface ModelRequest {
   /** The same of the definitions of tools. */
   toolWeight: number;
 }
+
+/** One message of a conversation. */
+export interface Turn {
+  role: unknown;
+  /** A text or a list of parts. */
+  content: unknown;
+  /** The contents of the tool results that it brings. */
+  results: unknown[];
+}
+
+/** What a dialect alone can read of its request. */
+export type Reading = Pick<
+  ModelRequest,
+  "tools" | "choice" | "thinks" | "effort" | "parallel" | "schema" | "maxTokens" | "stops" | "blocks"
+> & { turns: Turn[] };
+
+export function readRequest(body: Json, { turns, ...reading }: Reading): ModelRequest {
+  const talk = turns.filter(({ role }) => role !== "system");
+  const results = talk
+    .slice(talk.findLastIndex((turn) => turn.results.length === 0) + 1)
+    .flatMap((turn) => turn.results.map(textOf));
+  // A message with only a client's reminder since the model's last one must trigger no calls again.
+  const asking = results.length > 0 ? turns : turns.slice(turns.findLastIndex(({ role }) => role === "assistant") + 1);
+  return {
+    ...reading,
+    model: string(body.model),
+    stream: body.stream === true,
+    prompt:
+      asking
+        .filter(({ role }) => role === "user")
+        .map(newestWords)
+        .findLast(Boolean) ?? "",
+    results,
+    background: turns
+      .filter(({ role }) => role !== "assistant" && role !== "tool")
+      .map(({ content }) => textOf(content)),
+    images: turns.reduce((sum, { content }) => sum + imagesIn(content), 0),
+    cacheKey: string(body.prompt_cache_key) || undefined,
+    weight: weigh([body.system, body.instructions, body.messages, body.input]),
+    toolWeight: weigh(body.tools),
+  };
+}
+
+/** The last text that has a person's own words: clients put their context into earlier ones. */
+const newestWords = ({ content }: Turn): string => textsOf(content).map(ownWords).findLast(Boolean) ?? "";
+
+/** The person's own words, without the text in tags that clients add: it must not trigger tool calls. */
+export function ownWords(text: string): string {
+  const tags = /<(system-reminder|environment_context|user_instructions|mode_notice)>/g;
+  const unclosed = new Set<string>();
+  let kept = "";
+  let from = 0;
+  for (let tag = tags.exec(text); tag; tag = tags.exec(text)) {
+    const closing = `</${tag[1]}>`;
+    // Each missing end is searched for once only: a text of opening tags alone would take minutes.
+    const end = unclosed.has(closing) ? -1 : text.indexOf(closing, tags.lastIndex);
+    if (end === -1) {
+      unclosed.add(closing);
+      continue;
+    }
+    kept += text.slice(from, tag.index);
+    from = tags.lastIndex = end + closing.length;
+  }
+  // This tag encloses the person's own words, so only the tag is removed.
+  return (kept + text.slice(from)).replace(/<\/?user_input(?: mode="\w+")?>/g, "").trim();
+}
+
+const imageTypes = new Set<unknown>(["image", "image_url", "input_image"]);
+
+/** Images, including those in tool results. */
+const imagesIn = (content: unknown): number =>
+  records(content).reduce((sum, part) => sum + (imageTypes.has(part.type) ? 1 : imagesIn(part.content)), 0);
 
 export interface PromptBlock {
   /** Its JSON, without a cache mark. */

@@ -1,12 +1,11 @@
 /** POST /responses: reads and validates the request. response-events.ts writes the answer. */
 
 import { type Dialect, modelRules, type Objection, schemaObjection, type View } from "./model-call";
-import { type ModelRequest, presentTools, type Tool } from "./parse-prompt";
+import { type ModelRequest, presentTools, type Reading, type Tool, type Turn } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
-import { newestWords, ownWords } from "./scripted-replies";
 import { decrypt, unseal } from "./signatures";
-import { entry, invalid, type Json, number, record, records, refusal, string, textOf, weigh } from "./wire";
+import { entry, invalid, type Json, number, record, records, refusal, string } from "./wire";
 
 export const responses: Dialect = {
   path: "/responses",
@@ -17,48 +16,34 @@ export const responses: Dialect = {
   interjections: responseInterjections,
 };
 
-function read(body: Json): ModelRequest {
+function read(body: Json): Reading {
   const items = inputItems(body);
-  const messages = items.filter(isMessage);
-  const lastOther = items.findLastIndex(({ type }) => !isOutput(type));
-  const results = items.slice(lastOther + 1).map((item) => textOf(item.output));
-  const wordsIn = (some: Json[]) =>
-    some.filter((item) => isMessage(item) && item.role === "user").map((message) => ownWords(textOf(message.content)));
-  const sinceTheModel = items.slice(items.findLastIndex(isModels) + 1);
   const reasoning = record(body.reasoning);
-  const format = record(record(body.text).format);
   const offered = [...records(body.tools), ...items.filter(isToolList).flatMap((item) => records(item.tools))];
   const choice = record(body.tool_choice);
   return {
-    model: string(body.model),
-    stream: body.stream === true,
-    prompt: newestWords(wordsIn(items), wordsIn(sinceTheModel), results),
-    results,
-    background: [
-      string(body.instructions),
-      ...messages.filter(({ role }) => role !== "assistant").map(({ content }) => textOf(content)),
-    ],
+    turns: [{ role: "system", content: body.instructions, results: [] }, ...items.map(readTurn)],
     tools: offered.flatMap((tool) => readTools(tool)),
     choice: string(choice.name) ? { name: string(choice.name) } : (entry(choices, string(body.tool_choice)) ?? "auto"),
     thinks: body.reasoning == null ? undefined : reasoning.effort !== "none",
     effort: string(reasoning.effort) || undefined,
     parallel: body.parallel_tool_calls !== false,
-    schema: schemaOf(format),
+    schema: schemaOf(record(record(body.text).format)),
     maxTokens: number(body.max_output_tokens),
     stops: [],
-    turns: items.filter(isModels).length,
-    images: items.flatMap((item) => records(item.content)).filter((part) => part.type === "input_image").length,
     blocks: [...records(body.tools), { text: string(body.instructions) }, ...items].map((block) => promptBlock(block)),
-    cacheKey: string(body.prompt_cache_key) || undefined,
-    weight: weigh(body.instructions) + weigh(body.input),
-    toolWeight: weigh(body.tools),
   };
+}
+
+function readTurn(item: Json): Turn {
+  const { type, role, content, output } = item;
+  if (isOutput(type)) return { role: "tool", content: undefined, results: [output] };
+  return { role: isCall(type) ? "assistant" : isMessage(item) ? role : undefined, content, results: [] };
 }
 
 const inputItems = (body: Json): Json[] =>
   typeof body.input === "string" ? [{ type: "message", role: "user", content: body.input }] : records(body.input);
 const isMessage = (item: Json) => item.type === "message" || (item.type === undefined && item.role !== undefined);
-const isModels = ({ role, type }: Json) => role === "assistant" || isCall(type);
 const isCall = (type: unknown) => type === "function_call" || type === "custom_tool_call";
 const isOutput = (type: unknown) => type === "function_call_output" || type === "custom_tool_call_output";
 const choices: Record<string, ModelRequest["choice"]> = { required: "any", none: "none" };

@@ -28,36 +28,6 @@ export function answer(ask: ModelRequest, model: Model, effects: Effects): Model
 /** Splits by code points, so that no piece ends inside a character. */
 export const pieces = (text: string, size = 12): string[] => text.match(new RegExp(`.{1,${size}}`, "gsu")) ?? [];
 
-/** The person's own words, without the text in tags that clients add: it must not trigger tool calls. */
-export function ownWords(text: string): string {
-  const tags = /<(system-reminder|environment_context|user_instructions|mode_notice)>/g;
-  const unclosed = new Set<string>();
-  let kept = "";
-  let from = 0;
-  for (let tag = tags.exec(text); tag; tag = tags.exec(text)) {
-    const closing = `</${tag[1]}>`;
-    // Each missing end is searched for once only: a text of opening tags alone would take minutes.
-    const end = unclosed.has(closing) ? -1 : text.indexOf(closing, tags.lastIndex);
-    if (end === -1) {
-      unclosed.add(closing);
-      continue;
-    }
-    kept += text.slice(from, tag.index);
-    from = tags.lastIndex = end + closing.length;
-  }
-  // This tag encloses the person's own words, so only the tag is removed.
-  return (kept + text.slice(from)).replace(/<\/?user_input(?: mode="\w+")?>/g, "").trim();
-}
-
-/**
- * The newest words of the person. With tool results, those before the calls; else those since the model's last message, so
- * that a message with only a client's reminder triggers no calls again.
- * @param all The person's words in each message.
- * @param sinceTheModel The same, since the model's last message.
- */
-export const newestWords = (all: string[], sinceTheModel: string[], results: string[]): string =>
-  (results.length > 0 ? all : sinceTheModel).findLast(Boolean) ?? "";
-
 function wantsThinking(ask: ModelRequest, model: Model): boolean {
   return model.reasons && (ask.thinks ?? /\bthink/i.test(ask.prompt));
 }

@@ -11,12 +11,9 @@ export const records = (value: unknown): Json[] => list(value).map(record);
 export const string = (value: unknown): string => (typeof value === "string" ? value : "");
 export const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 /** The texts of a message's content, whether it is one text or a list of parts. */
-export const textOf = (content: unknown): string =>
-  typeof content === "string"
-    ? content
-    : records(content)
-        .map((part) => string(part.text))
-        .join("\n");
+export const textsOf = (content: unknown): string[] =>
+  [content].flat().map((part) => string(part) || string(record(part).text));
+export const textOf = (content: unknown): string => textsOf(content).filter(Boolean).join("\n");
 
 /** The entry of a table for an untrusted key. */
 export const entry = <T>(table: Record<string, T>, key: string): T | undefined =>

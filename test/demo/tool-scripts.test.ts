@@ -1,7 +1,6 @@
 /** The scripted model at the tools and the prompts of real clients, as they arrive. */
 import { expect, test } from "bun:test";
-import type { ModelRequest, Tool } from "../../src/demo/parse-prompt";
-import { ownWords } from "../../src/demo/scripted-replies";
+import { type ModelRequest, ownWords, type Tool } from "../../src/demo/parse-prompt";
 import { scriptedCalls } from "../../src/demo/tool-scripts";
 
 const tool = (name: string, properties: object, kind: Tool["kind"] = "function"): Tool => ({
@@ -25,7 +24,6 @@ const ask = (prompt: string, tools: Tool[]): ModelRequest => ({
   schema: undefined,
   maxTokens: undefined,
   stops: [],
-  turns: 0,
   images: 0,
   blocks: [],
   cacheKey: undefined,
