@@ -9,39 +9,21 @@ import { invalid, list, number, record, string } from "./wire";
 export function embeddings({ demo, seen }: Arrival, account: DemoAccount): Response {
   const body = record(seen.body);
   const model = modelFor(demo, account, string(body.model), "/embeddings");
-  const { input, dimensions, encoding_format } = body;
+  const { input, dimensions } = body;
+  const format = body.encoding_format ?? "float";
   const max = Number(model.traits.get("inputs") ?? 512);
   const size = number(dimensions) ?? 1536;
-  const refuse = (isWrong: boolean, words: string, param = "input") => {
-    if (isWrong) throw invalid("invalid_request_body", words, param);
-  };
-  const isText = (text: unknown): text is string => typeof text === "string";
-  const texts = list(input).filter(isText);
-  refuse(!Array.isArray(input) || texts.length < input.length, "input must be an array of strings");
-  refuse(
-    texts.length === 0 || texts.length > max,
-    `input must have between 1 and ${max} items, but has ${texts.length}`,
-  );
-  refuse(
-    texts.some((text) => tokens(text) > 8191),
-    "This model's maximum context length is 8191 tokens.",
-  );
-  const format = "encoding_format";
-  refuse(
-    (encoding_format ?? "float") !== "float",
-    `${format} ${JSON.stringify(encoding_format)} is not supported`,
-    format,
-  );
-  refuse(
-    dimensions !== undefined && !model.traits.has("dimensions"),
-    "This model does not support specifying dimensions.",
-    "dimensions",
-  );
-  refuse(
-    !Number.isInteger(size) || size < 1 || size > 1536,
-    `Invalid value for 'dimensions': ${dimensions}.`,
-    "dimensions",
-  );
+  const texts = list(input).filter((text) => typeof text === "string");
+  // biome-ignore format: a table is read by its rows
+  const rules: [isBroken: boolean, words: string, param: string][] = [
+    [!Array.isArray(input) || texts.length < input.length, "input must be an array of strings", "input"],
+    [texts.length === 0 || texts.length > max, `input must have between 1 and ${max} items, but has ${texts.length}`, "input"],
+    [texts.some((text) => tokens(text) > 8191), "This model's maximum context length is 8191 tokens.", "input"],
+    [format !== "float", `encoding_format ${JSON.stringify(format)} is not supported`, "encoding_format"],
+    [dimensions !== undefined && !model.traits.has("dimensions"), "This model does not support specifying dimensions.", "dimensions"],
+    [!Number.isInteger(size) || size < 1 || size > 1536, `Invalid value for 'dimensions': ${dimensions}.`, "dimensions"],
+  ];
+  for (const [isBroken, words, param] of rules) if (isBroken) throw invalid("invalid_request_body", words, param);
   const prompt_tokens = texts.reduce((sum, text) => sum + tokens(text), 0);
   return Response.json(
     {

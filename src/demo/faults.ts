@@ -64,10 +64,7 @@ const answers = `
 400-off-topic | json | off_topic | off_topic: the question is not about programming | | the intent filter
 400-previous | openai | previous_response_not_found @previous_response_id | Previous response with id 'resp_demo' not found. | | nothing is stored upstream
 400-encrypted | openai | invalid_encrypted_content | The encrypted content could not be decrypted or parsed. | | replayed reasoning of someone else
-400-item-id | openai | string_above_max_length @input[2].id | Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but got a string with length 416 instead. | | a replayed item id of someone else
-400-mismatch | openai | invalid_request_body | The encrypted content for item rs_demo could not be verified. Reason: Encrypted content item_id did not match the target item id. | | replayed reasoning under another id
 401-expired | plain | | unauthorized: token expired | | the Copilot token has expired
-401-item | json | | input item ID does not belong to this connection | | a replayed item of another account
 401-pat | plain | | unauthorized: Personal Access Token does not have Copilot Requests permission | | a token without the permission
 400-pat | plain | | Personal Access Tokens are not supported for this endpoint | | a fine-grained personal token
 401-session | json | session_expired | The session has expired | | the session has ended

@@ -17,11 +17,19 @@ const step = { tokens: 128, length: 512 };
 const lookback = 20;
 const maxCached = 100_000;
 
-type CacheUse = Pick<Usage, "cacheRead" | "cacheWrite">;
-
 export function promptBlock(block: Json, role = ""): PromptBlock {
   const { cache_control, copilot_cache_control, ...rest } = block;
   return { text: `${role}${JSON.stringify(rest)}`, marked: cache_control != null || copilot_cache_control != null };
+}
+
+/** A beginning of the prompt. */
+interface Start {
+  hash: bigint;
+  tokens: number;
+  /** It may have been cached by an earlier prompt. */
+  isRead: boolean;
+  /** It is cached for later ones. */
+  isKept: boolean;
 }
 
 /** What of this prompt is read from the cache and written to it, in tokens. */
@@ -31,76 +39,59 @@ export function useCache(
   model: Model,
   ask: ModelRequest,
   input: number,
-): CacheUse {
-  if (input < leastTokens) return { cacheRead: 0, cacheWrite: 0 };
-  const cache = openCache(demo, `${account.login} ${model.id}`);
-  return model.family === "claude" ? useMarks(cache, ask, input) : useSteps(cache, demo, model, ask, input);
-}
-
-interface PromptCache {
-  name: string;
-  has(start: Start): boolean;
-  keep(start: Start): void;
-}
-
-/** A beginning of the prompt. */
-interface Start {
-  hash: bigint;
-  tokens: number;
-}
-
-function openCache({ cached, now }: DemoState, name: string): PromptCache {
+): Pick<Usage, "cacheRead" | "cacheWrite"> {
+  const name = `${account.login} ${model.id}`;
+  if (input < leastTokens || (model.family === "gpt" && isElsewhere(demo, name, ask)))
+    return { cacheRead: 0, cacheWrite: 0 };
+  const { cached, now } = demo;
   const nameOf = ({ hash }: Start) => `${name} ${hash.toString(36)}`;
-  return {
-    name,
-    has: (start) => (cached.get(nameOf(start)) ?? 0) > now(),
-    keep(start) {
-      cached.delete(nameOf(start));
-      cached.set(nameOf(start), now() + lifetimeMs);
-      const oldest = cached.keys().next();
-      if (cached.size > maxCached && !oldest.done) cached.delete(oldest.value);
-    },
-  };
+  const starts = model.family === "claude" ? startsByMarks(ask, input) : startsBySteps(ask, input);
+  const found = starts.filter((start) => start.isRead && (cached.get(nameOf(start)) ?? 0) > now());
+  const kept = starts.filter((start) => start.isKept);
+  for (const start of [...found, ...kept]) {
+    cached.delete(nameOf(start));
+    cached.set(nameOf(start), now() + lifetimeMs);
+    const oldest = cached.keys().next();
+    if (cached.size > maxCached && !oldest.done) cached.delete(oldest.value);
+  }
+  const cacheRead = found.at(-1)?.tokens ?? 0;
+  const cacheWrite = model.family === "claude" ? (kept.at(-1)?.tokens ?? 0) - cacheRead : 0;
+  return { cacheRead, cacheWrite };
 }
 
-/** Claude: reads up to the last block that is cached, near a mark; writes from there up to the last mark. */
-function useMarks(cache: PromptCache, { blocks }: ModelRequest, input: number): CacheUse {
+/** Without a key, every second request of OpenAI's models comes to a machine that has not seen the prompt. */
+function isElsewhere({ keyless }: DemoState, name: string, { cacheKey }: ModelRequest): boolean {
+  if (cacheKey !== undefined) return false;
+  const earlier = keyless.get(name) ?? 0;
+  keyless.set(name, earlier + 1);
+  return earlier % 2 === 1;
+}
+
+/** Claude: up to each block. Those near a mark are read, those with a mark are kept. */
+function startsByMarks({ blocks }: ModelRequest, input: number): Start[] {
   const length = blocks.reduce((sum, { text }) => sum + text.length, 0);
   let read = 0;
   let hash = 0n;
-  const starts = blocks.map(({ text }): Start => {
+  const starts = blocks.map(({ text, marked }) => {
     hash = Bun.hash.wyhash(text, hash);
     read += text.length;
-    return { hash, tokens: Math.floor((input * read) / length) };
+    const tokens = Math.floor((input * read) / length);
+    return { hash, tokens, isKept: marked && tokens >= leastTokens };
   });
-  const marks = blocks.flatMap(({ marked }, at) => (marked && starts[at]!.tokens >= leastTokens ? [at] : []));
-  const near = marks.flatMap((at) => starts.slice(Math.max(0, at - lookback), at + 1));
-  const found = near.filter((start) => cache.has(start));
-  const cacheRead = Math.max(0, ...found.map(({ tokens }) => tokens));
-  for (const start of found) cache.keep(start);
-  for (const at of marks) cache.keep(starts[at]!);
-  return { cacheRead, cacheWrite: Math.max(0, ...marks.map((at) => starts[at]!.tokens)) - cacheRead };
+  return starts.map((start, at) => ({
+    ...start,
+    isRead: starts.slice(at, at + lookback + 1).some(({ isKept }) => isKept),
+  }));
 }
 
-/**
- * The others: the longest cached beginning is read. Without a key, every second request of OpenAI's models comes to a
- * machine that has not seen the prompt.
- */
-function useSteps(cache: PromptCache, demo: DemoState, model: Model, ask: ModelRequest, input: number): CacheUse {
-  if (model.family === "gpt" && ask.cacheKey === undefined) {
-    const earlier = demo.keyless.get(cache.name) ?? 0;
-    demo.keyless.set(cache.name, earlier + 1);
-    if (earlier % 2 === 1) return { cacheRead: 0, cacheWrite: 0 };
-  }
-  const text = ask.blocks.map((block) => block.text).join("\n");
-  let hash = Bun.hash.wyhash(ask.cacheKey ?? "");
-  let cacheRead = 0;
-  for (let end = step.length; end <= text.length; end += step.length) {
+/** The others: up to each step. */
+function startsBySteps({ blocks, cacheKey = "" }: ModelRequest, input: number): Start[] {
+  const text = blocks.map((block) => block.text).join("\n");
+  let hash = Bun.hash.wyhash(cacheKey);
+  return Array.from({ length: Math.floor(text.length / step.length) }, (_, at) => {
+    const end = (at + 1) * step.length;
     hash = Bun.hash.wyhash(text.slice(end - step.length, end), hash);
-    const start = { hash, tokens: Math.floor((input * end) / text.length / step.tokens) * step.tokens };
-    if (start.tokens < leastTokens) continue;
-    if (cache.has(start)) cacheRead = start.tokens;
-    cache.keep(start);
-  }
-  return { cacheRead, cacheWrite: 0 };
+    const tokens = Math.floor((input * end) / text.length / step.tokens) * step.tokens;
+    return { hash, tokens, isRead: tokens >= leastTokens, isKept: tokens >= leastTokens };
+  });
 }

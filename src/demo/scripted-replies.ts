@@ -6,6 +6,7 @@ import type { Call, ModelReply, ModelRequest, Usage } from "./parse-prompt";
 import { sample } from "./sample";
 import { factorsOf } from "./tokenizer";
 import { isHostedSearch, scriptedCalls, searchWish } from "./tool-scripts";
+import { parse } from "./wire";
 
 export function answer(ask: ModelRequest, model: Model, effects: Effects): ModelReply {
   const calls = effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
@@ -49,17 +50,10 @@ function words(ask: ModelRequest, calls: Call[], effects: Effects): string {
 }
 
 /** The schema of models without structured output: clients put it into the prompt. */
-function schemaInWords(background: string[]): unknown {
-  for (const text of background) {
-    const written = /JSON Schema: (\{.*\})/s.exec(text)?.[1];
-    try {
-      if (written) return JSON.parse(written);
-    } catch {
-      // The text after the label is not JSON alone, so it is not a schema.
-    }
-  }
-  return undefined;
-}
+const schemaInWords = (background: string[]): unknown =>
+  background
+    .map((text) => parse(/JSON Schema: (\{.*\})/s.exec(text)?.[1] ?? ""))
+    .find((written) => typeof written === "object");
 
 /** What a tool said; of a list of pages, the first one as a link. */
 function resultInWords(results: string[]): string {

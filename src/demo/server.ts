@@ -4,7 +4,7 @@ import { admit } from "./auth";
 import { answerRoute, modelPaths, type Route } from "./routes";
 import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
 import type { Arrival, DemoState, SeenRequest } from "./state";
-import { plain, Refusal, randomId } from "./wire";
+import { parse, plain, Refusal, randomId } from "./wire";
 
 export function listen(demo: DemoState, host: HostName, routes: Route[]) {
   const answer = async (seen: SeenRequest, request: Request, signal: AbortSignal): Promise<Response> => {
@@ -75,14 +75,6 @@ async function note(demo: DemoState, host: HostName, request: Request): Promise<
 
 const whose = (demo: DemoState, token: string): string | undefined =>
   (demo.issued.get(token)?.account ?? demo.accounts.find(({ githubToken }) => githubToken === token))?.login;
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
 
 type Hold = Arrival["hold"];
 

@@ -1,6 +1,6 @@
 /** `wss://{host}/responses`: a frame of JSON for each request, and one for each event of its answer. */
 import type { SeenRequest } from "./state";
-import { type Json, list, record } from "./wire";
+import { list, parse, record } from "./wire";
 
 /** One connection. */
 export interface SocketState {
@@ -20,7 +20,7 @@ export const isHandshake = (request: Request): boolean =>
 
 /** A frame as the same request over HTTP; undefined if it is none. */
 export function requestIn({ id, handshake }: SocketState, text: string): SeenRequest | undefined {
-  const { type, initiator, ...body } = parse(text);
+  const { type, initiator, ...body } = record(parse(text));
   if (type !== "response.create" || "stream" in body) return undefined;
   return {
     ...handshake,
@@ -30,14 +30,6 @@ export function requestIn({ id, handshake }: SocketState, text: string): SeenReq
     bytes: new TextEncoder().encode(text),
     socket: id,
   };
-}
-
-function parse(text: string): Json {
-  try {
-    return record(JSON.parse(text));
-  } catch {
-    return {};
-  }
 }
 
 /** Sends the answer to a request. A connection whose answer breaks off is broken too. */
@@ -79,7 +71,7 @@ const codes: Record<number, string> = {
 
 async function sendError(socket: DemoSocket, response: Response, form: "status" | "nested"): Promise<void> {
   const text = await response.text();
-  const error = record(parse(text).error);
+  const error = record(record(parse(text)).error);
   const isNamed = Object.keys(error).length > 0;
   if (form === "nested") {
     const { code, message } = isNamed ? error : { code: codes[response.status] ?? "error", message: text.trim() };

@@ -110,7 +110,7 @@ export class DemoState {
   socketErrors: "status" | "nested" = "status";
 
   constructor({ device, ...chosen }: DemoOptions) {
-    Object.assign(this, chosen);
+    for (const [name, value] of Object.entries(chosen)) if (value !== undefined) Object.assign(this, { [name]: value });
     Object.assign(this.device, device);
   }
 

@@ -19,6 +19,15 @@ export const textOf = (content: unknown): string => textsOf(content).filter(Bool
 export const entry = <T>(table: Record<string, T>, key: string): T | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
+/** The JSON in a text; the text itself if it has none. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** An error answer. Thrown anywhere below the router, which sends it. */
 export class Refusal extends Error {
   constructor(
