@@ -29,7 +29,7 @@ import { openClientSockets } from "./net/in/client-sockets";
 import { failedTries } from "./net/in/failed-tries";
 import { openHeldBodies } from "./net/in/held-bytes";
 import type { TrustedProxies } from "./net/in/trusted-proxies";
-import { openNotices } from "./notices/notices";
+import { Notices } from "./notices/notices";
 import { openExchangeMetrics } from "./observe/exchange-metrics";
 import type { Stores, StoresOptions } from "./stores";
 import { TokenCounts } from "./tokens/token-counts";
@@ -154,7 +154,7 @@ class RunningApp extends Foundation implements App {
     now: this.now,
     warn: this.warn,
   });
-  readonly notices = openNotices({
+  readonly notices = new Notices({
     accounts: this.#allAccounts,
     sent: this.stores.openSentNotices({ now: this.now, warn: this.warn }),
     isLeader: () => this.isLeader,

@@ -7,6 +7,7 @@ import { type NewKey, newKeySchema } from "../keys/stored-keys";
 import { type ConnectedTool, connectedTools, giveKey, takesKeysOf } from "./connect/tools";
 import { type KeyStore, keyStoreOf } from "./key-store";
 import { table } from "./layout";
+import type { ListOptions } from "./list-command";
 import { besideDemo, serverOf } from "./running-server";
 import { atTerminal, confirm, interrupted, mayRemove, print, printJson, say, shortened } from "./terminal";
 import { readOptions, UsageError } from "./usage-error";
@@ -68,7 +69,7 @@ async function serveTools(tools: ConnectedTool[], store: KeyStore, environment: 
 
 const namesOf = (tools: readonly ConnectedTool[]) => tools.map(({ name }) => name).join(", ");
 
-export async function keyLs({ environment, json }: KeyOptions & { json: boolean }): Promise<number> {
+export async function keyLs({ environment, json }: ListOptions): Promise<number> {
   const list = await keyStoreOf(environment, serverOf(environment)).list();
   say(...besideDemo(environment, "these are the keys of your real config"));
   if (json) printJson(list);

@@ -14,7 +14,7 @@ import { isLoopbackUrl } from "../net/address";
 import { readText } from "../net/out/body";
 import { singleLimit } from "../net/out/clock";
 import { callOut } from "../net/out/fetch";
-import { openBrowser } from "./open-browser";
+import { openBrowser } from "./desktop";
 import type { RunningServer } from "./running-server";
 import { atTerminal, bold, countdown, interrupted, print, say } from "./terminal";
 import { UsageError } from "./usage-error";

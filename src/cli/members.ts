@@ -6,6 +6,7 @@ import { type MemberItem, memberList, memberTrouble } from "../keys/member-list"
 import { isLoopbackUrl } from "../net/address";
 import { openPostgresStores, type PostgresStores } from "../team/stores";
 import { table } from "./layout";
+import type { ListOptions } from "./list-command";
 import { serverOf } from "./running-server";
 import { mayRemove, print, printJson, say } from "./terminal";
 import { readOptions, UsageError } from "./usage-error";
@@ -74,7 +75,7 @@ function readLimits(options: LimitOptions): ChangedLimits {
 }
 
 /** As `GET /api/admin/members` returns them, but all at once. */
-export async function memberLs({ environment, json }: MemberOptions & { json: boolean }): Promise<number> {
+export async function memberLs({ environment, json }: ListOptions): Promise<number> {
   const now = Date.now();
   const everybody = { sort: "name", offset: 0, limit: Number.POSITIVE_INFINITY } as const;
   const list = await withTeam(environment, ({ members }) => memberList(members, everybody, now));

@@ -1,6 +1,6 @@
 /** `dragoman open`: the admin pages of the running server. */
 import type { Environment } from "../config/environment";
-import { openBrowser } from "./open-browser";
+import { openBrowser } from "./desktop";
 import { requireServer } from "./running-server";
 import { print, say } from "./terminal";
 

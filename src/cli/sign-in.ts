@@ -10,9 +10,8 @@ import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { unitNames } from "../format";
 import { quietLogger } from "../logger";
-import { copyToClipboard } from "./clipboard";
+import { copyToClipboard, openBrowser } from "./desktop";
 import { remainingInWords, resetInWords } from "./format-usage";
-import { openBrowser } from "./open-browser";
 import { atTerminal, bold, confirm, countdown, interrupted, say, withProgress } from "./terminal";
 
 interface SignInOptions {

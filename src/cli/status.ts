@@ -2,11 +2,11 @@
 import type { z } from "zod";
 import { metaSchema, totalsSchema } from "../admin/api/schemas";
 import type { UsageItem } from "../api/usage";
-import type { Environment } from "../config/environment";
 import { ago, costInWords, day, formatCount, plural } from "../format";
 import { connectedTools } from "./connect/tools";
 import { quotaBar, remainingInWords, stateOf } from "./format-usage";
 import { table } from "./layout";
+import type { ListOptions } from "./list-command";
 import { ask, demoNotice, findServer, type RunningServer, readAs } from "./running-server";
 import { print, printJson, say, styled } from "./terminal";
 import { usageOfServer } from "./usage";
@@ -26,7 +26,7 @@ interface Status {
 }
 
 /** @returns The exit code: 0 only if a server runs. */
-export async function status({ environment, json }: { environment: Environment; json: boolean }): Promise<number> {
+export async function status({ environment, json }: ListOptions): Promise<number> {
   const server = findServer(environment);
   if (!server) {
     if (json) printJson({ running: false });

@@ -28,14 +28,6 @@ import {
 } from "./conditions";
 import type { Claim, SentNotices } from "./sent-notices";
 
-export interface Notices {
-  /** Checks all conditions now, and resolves when the new notices are sent. */
-  check(): Promise<void>;
-  /** Sends a test notice. @returns What failed, as a sentence for each channel; empty if every channel worked. */
-  test(): Promise<string[]>;
-  close(): void;
-}
-
 interface NoticesOptions {
   /** Those of the whole team. */
   accounts(): readonly Account[];
@@ -71,52 +63,76 @@ async function statesOf(budgets: NoticesOptions["budgets"]): Promise<BudgetState
   return [await budgets.overview(shared), ...(await Promise.all(states))].flat();
 }
 
-export function openNotices({
-  accounts,
-  budgets,
-  config,
-  history,
-  logger,
-  losses,
-  members,
-  sent,
-  isLeader,
-  version,
-  now,
-}: NoticesOptions): Notices {
+export class Notices {
+  readonly #options: NoticesOptions;
+  readonly #limits: Limits = new Map();
+  readonly #timer: Timer;
   /** Timestamp of the first failure, while the upstream fails. */
-  let failingSince: number | undefined;
+  #failingSince: number | undefined;
 
-  const limits: Limits = new Map();
+  constructor(options: NoticesOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => {
+      this.check().catch((thrown) => options.logger.warn("The notices could not be checked.", thrown));
+    }, checkEvery);
+    this.#timer.unref();
+  }
 
-  const nameOf = (member: string) => members?.find(member)?.name;
-
-  /** Each channel that is on, with what it does. */
-  const channels = (): Channel[] => {
-    const { webhookUrl: url, webhookSecret: secret, webhookFormat: format, desktop } = config.current.notices;
-    return [
-      ...(url
-        ? [
-            [
-              "webhook",
-              (notice: Notice) => postNotice({ url, secret, format }, notice, { at: now(), version }),
-            ] as const,
-          ]
-        : []),
-      ...(desktop ? [["desktop", (notice: Notice) => showOnDesktop(notice)] as const] : []),
-    ].map(([name, send]) => [name, send]);
-  };
-
-  /** @returns What failed, as a sentence. */
-  const deliver = ([name, send]: Channel, notice: Notice): Promise<string | undefined> =>
-    send(notice).then(
-      () => undefined,
-      (thrown) => `The notice could not be sent to the ${name}: ${asProxyError(thrown).message}`,
+  /** Checks all conditions now, and resolves when the new notices are sent. */
+  async check(): Promise<void> {
+    const { isLeader, logger, sent } = this.#options;
+    if (!isLeader()) return;
+    const all = await this.#current();
+    const claims = new Map(
+      (all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id))).map((each) => [each.id, each]),
     );
+    const due = all.filter(({ id }) => claims.has(id));
+    for (const { id, title, message, severity, isLogged } of due)
+      if (claims.get(id)!.isNew && !isLogged) logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
+    await this.#sendDue(due, claims);
+  }
+
+  /** Sends a test notice. @returns What failed, as a sentence for each channel; empty if every channel worked. */
+  async test(): Promise<string[]> {
+    const notice = {
+      id: `test ${this.#options.now()}`,
+      type: "test",
+      severity: "info",
+      title: "Test notice from dragoman",
+      message: "Notices are set up correctly.",
+    } as const;
+    const faults = await Promise.all(this.#channels().map((channel) => deliver(channel, notice)));
+    return faults.filter((fault) => fault !== undefined);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #current(): Promise<Notice[]> {
+    const { accounts, budgets, config, history, losses, members, now } = this.#options;
+    const at = now();
+    const [all, failed] = await Promise.all([
+      history.totals({ from_ms: at - watchedMs }),
+      history.totals({ from_ms: at - watchedMs, status_class: 5 }),
+    ]);
+    const recent = { count: all.request_count, failed: failed.request_count, firstAt: all.first_at_ms };
+    this.#failingSince = isFailing(recent, at) ? (this.#failingSince ?? recent.firstAt ?? at) : undefined;
+    const nameOf = (member: string) => members?.find(member)?.name;
+    const noticed = { accounts: accounts(), thresholds: config.current.notices.accounts, nameOf };
+    return [
+      ...budgetNotices(await statesOf(budgets), at),
+      ...accountNotices(noticed, at),
+      ...returnNotices(this.#limits, noticed, at),
+      ...(this.#failingSince === undefined ? [] : upstreamNotices(this.#failingSince, at)),
+      ...lossNotices(losses.current, at),
+    ];
+  }
 
   /** Sends to each channel what it does not have yet, and notes what it has then. */
-  async function sendDue(due: readonly Notice[], claims: ReadonlyMap<string, Claim>): Promise<void> {
-    const open = channels();
+  async #sendDue(due: readonly Notice[], claims: ReadonlyMap<string, Claim>): Promise<void> {
+    const { logger, sent } = this.#options;
+    const open = this.#channels();
     const had = new Map(due.map(({ id }) => [id, new Set(claims.get(id)!.delivered)]));
     const faults: string[] = [];
     const sends = open.flatMap((channel) =>
@@ -136,56 +152,21 @@ export function openNotices({
       );
   }
 
-  async function current(): Promise<Notice[]> {
-    const at = now();
-    const [all, failed] = await Promise.all([
-      history.totals({ from_ms: at - watchedMs }),
-      history.totals({ from_ms: at - watchedMs, status_class: 5 }),
-    ]);
-    const recent = { count: all.request_count, failed: failed.request_count, firstAt: all.first_at_ms };
-    failingSince = isFailing(recent, at) ? (failingSince ?? recent.firstAt ?? at) : undefined;
-    const noticed = { accounts: accounts(), thresholds: config.current.notices.accounts, nameOf };
-    return [
-      ...budgetNotices(await statesOf(budgets), at),
-      ...accountNotices(noticed, at),
-      ...returnNotices(limits, noticed, at),
-      ...(failingSince === undefined ? [] : upstreamNotices(failingSince, at)),
-      ...lossNotices(losses.current, at),
-    ];
+  /** Each channel that is on, with what it does. */
+  #channels(): Channel[] {
+    const { config, now, version } = this.#options;
+    const { webhookUrl: url, webhookSecret: secret, webhookFormat: format, desktop } = config.current.notices;
+    const channels: Channel[] = [];
+    if (url)
+      channels.push(["webhook", (notice) => postNotice({ url, secret, format }, notice, { at: now(), version })]);
+    if (desktop) channels.push(["desktop", (notice) => showOnDesktop(notice)]);
+    return channels;
   }
-
-  async function check(): Promise<void> {
-    if (!isLeader()) return;
-    const all = await current();
-    const claims = new Map(
-      (all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id))).map((each) => [each.id, each]),
-    );
-    const due = all.filter(({ id }) => claims.has(id));
-    for (const { id, title, message, severity, isLogged } of due)
-      if (claims.get(id)!.isNew && !isLogged) logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
-    await sendDue(due, claims);
-  }
-
-  const timer = setInterval(() => {
-    check().catch((thrown) => logger.warn("The notices could not be checked.", thrown));
-  }, checkEvery);
-  timer.unref();
-
-  return {
-    check,
-    async test() {
-      const notice = {
-        id: `test ${now()}`,
-        type: "test",
-        severity: "info",
-        title: "Test notice from dragoman",
-        message: "Notices are set up correctly.",
-      } as const;
-      const faults = await Promise.all(channels().map((channel) => deliver(channel, notice)));
-      return faults.filter((fault) => fault !== undefined);
-    },
-    close() {
-      clearInterval(timer);
-    },
-  };
 }
+
+/** @returns What failed, as a sentence. */
+const deliver = ([name, send]: Channel, notice: Notice): Promise<string | undefined> =>
+  send(notice).then(
+    () => undefined,
+    (thrown) => `The notice could not be sent to the ${name}: ${asProxyError(thrown).message}`,
+  );

@@ -27,30 +27,6 @@ import { maskSecrets } from "./redact";
 import { orRevoke, person, placeOf, sayIfOpen, takesKeysOf } from "./tools";
 import { undoFiles } from "./undo";
 
-interface ConnectOptions {
-  environment: Environment;
-  client: ClientId;
-  /** A model's id, in any form that a request may use. */
-  model?: string;
-  shell: Shell;
-  /** The client key to write or print. */
-  key?: string;
-  /** The address of a team that this machine is signed in to, in place of the server that runs here. */
-  from?: string;
-  /** Show what sessions cost in the client's status line. */
-  statusline: boolean;
-  /** Let the tool ask about costs and limits, by MCP. */
-  mcp: boolean;
-  /** A project, whose requests are counted apart. */
-  project?: string;
-  /** Keep the key on this machine, and have the tool ask for it. */
-  keyHelper: boolean;
-  /** Make a test call even if the model is not free. */
-  test: boolean;
-  force: boolean;
-  yes: boolean;
-}
-
 /** The options of the command line. */
 interface ConnectArguments
   extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline" | "mcp" | "keyHelper", boolean> {
@@ -61,6 +37,12 @@ interface ConnectArguments
   from?: string;
   project?: string;
   shell?: string;
+}
+
+/** The same, checked. */
+interface ConnectOptions extends ConnectArguments {
+  client: ClientId;
+  shell: Shell;
 }
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
@@ -96,21 +78,7 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     throw new UsageError(
       "--mcp writes the client key to a file: it cannot be used where the tool asks a command for it.",
     );
-  const options = {
-    environment,
-    client: id,
-    model,
-    key,
-    from,
-    statusline,
-    mcp,
-    project,
-    keyHelper,
-    test,
-    force,
-    yes,
-    shell: shell ?? usualShell(process.env),
-  };
+  const options = { ...given, environment, client: id, shell: shell ?? usualShell(process.env) };
   return action === "undo" ? undo(options) : point(options, action);
 }
 

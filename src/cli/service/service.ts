@@ -5,6 +5,7 @@ import { type Environment, homeFolder } from "../../config/environment";
 import { ensurePrivateFolder, replaceFile } from "../../config/files";
 import { asProxyError, ProxyError } from "../../errors";
 import { installationOf } from "../installation";
+import type { ListOptions } from "../list-command";
 import { type Readiness, readinessOf, waitUntilReady } from "../readiness";
 import { findInstance } from "../start/instance-file";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
@@ -152,13 +153,8 @@ function remove(path: string, { home, personHome }: ServicePlaces): void {
   }
 }
 
-interface ServiceStatusOptions {
-  environment: Environment;
-  json: boolean;
-}
-
 /** @returns The exit code: 0 only if the service is installed, runs and is ready. */
-export async function serviceStatus({ environment, json }: ServiceStatusOptions): Promise<number> {
+export async function serviceStatus({ environment, json }: ListOptions): Promise<number> {
   const manager = requireManager();
   const places = placesOf(environment);
   const [file] = manager.paths(places);
