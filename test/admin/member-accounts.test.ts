@@ -1,7 +1,7 @@
 /** Members pause and order their own accounts. This is kept in the database with the accounts, and not in the owner's config. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { type TestMember, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
@@ -14,10 +14,10 @@ describeWithDatabases("a member's own accounts", (postgres) => {
 
   beforeAll(async () => {
     team = await startTeam(postgres, { accounts: individuals("octo-one", "octo-two") });
-    await withTeamStores(team, async (stores) => {
-      anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two", "anna-three"));
-      ben = await addMember(stores, team, "ben", individuals("ben-one", "ben-two"));
-    });
+    ({ anna, ben } = await team.addMembers({
+      anna: ["anna-one", "anna-two", "anna-three"],
+      ben: ["ben-one", "ben-two"],
+    }));
     servers = await Promise.all([team.server(), team.server()]);
   });
   afterAll(async () => {

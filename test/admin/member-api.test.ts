@@ -1,7 +1,7 @@
 /** The admin API and the pages as a member of a team; see also member-isolation.test.ts. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import type { TestMember } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
@@ -22,10 +22,7 @@ describeWithDatabases("a member at the admin API", (postgres) => {
     await server.admin("/budgets", { name: "annas-own", scope: { key: "anna/*" }, ...limit });
     await server.admin("/budgets", { name: "of-everybody", scope: {}, ...limit });
     await server.admin("/budgets", { name: "of-ben", scope: { key: "ben/*" }, ...limit });
-    await withTeamStores(team, async (stores) => {
-      anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
-      ben = await addMember(stores, team, "ben", individuals("ben-demo"));
-    });
+    ({ anna, ben } = await team.addMembers({ anna: ["anna-one", "anna-two"], ben: ["ben-demo"] }));
     for (const each of [key, anna.key, ben.key])
       await until(async () => (await chat(each)).status === 200, "the key is known");
     await until(async () => {

@@ -408,7 +408,7 @@ describeWithDatabases("a member of a team", (postgres) => {
     await beginRequest(ben);
     const late = [ben, owner].flatMap(({ tag, member }) => rowsOf(tag, member, 1_111_000_000_000));
     await addRows([...late, ...late.map((row) => ({ ...row, request_id: crypto.randomUUID() }))]);
-    const carl = await withTeamStores(team, (stores) => addMember(stores, team, "carl", individuals("carl-hub")));
+    const carl = await team.addMember("carl", "carl-hub");
     const ask = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": carl.key } });
     await until(async () => (await ask()).status === 200, "the key is known");
     expect(await all()).toEqual(before);

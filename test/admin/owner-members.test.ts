@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addPartitions } from "../../src/team/requests";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { type TestMember, withTeamStores } from "../support/members";
 import { startProxy } from "../support/proxy";
 import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 const dayMs = 86_400_000;
@@ -22,10 +22,7 @@ describeWithDatabases("the owner's members", (postgres) => {
 
   beforeAll(async () => {
     team = await startTeam(postgres);
-    await withTeamStores(team, async (stores) => {
-      anna = await addMember(stores, team, "anna", individuals("anna-demo"));
-      ben = await addMember(stores, team, "ben", individuals("ben-one", "ben-two"));
-    });
+    ({ anna, ben } = await team.addMembers({ anna: ["anna-demo"], ben: ["ben-one", "ben-two"] }));
     servers = [
       await team.server(),
       await team.process({ env: { ADMIN_TOKEN: "owner-token-0123456789", TZ: "America/New_York" } }),
@@ -209,7 +206,7 @@ describeWithDatabases("the owner's members", (postgres) => {
 
   test("a member who is removed while an answer runs gets its end, and then nothing on any server", async () => {
     team.demo.accounts.length = 0;
-    const dora = await withTeamStores(team, (stores) => addMember(stores, team, "dora", individuals("dora-demo")));
+    const dora = await team.addMember("dora", "dora-demo");
     for (const server of servers)
       await until(async () => (await chat(server, dora.key)).status === 200, "the server knows Dora's key");
     const gate = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { runningState } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import type { TestMember } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
@@ -20,10 +20,7 @@ describeWithDatabases("the running requests of a team", (postgres) => {
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     servers = await Promise.all([team.server(), team.server()]);
     owner = await servers[0]!.admin("/keys", { name: "owner-key" });
-    await withTeamStores(team, async (stores) => {
-      anna = await addMember(stores, team, "anna", individuals("anna-demo"));
-      ben = await addMember(stores, team, "ben", individuals("ben-demo"));
-    });
+    ({ anna, ben } = await team.addMembers({ anna: ["anna-demo"], ben: ["ben-demo"] }));
     for (const server of servers)
       for (const each of [owner, anna, ben])
         await until(async () => (await ask(server, each, "Hello")).status === 200, "the server knows the key");

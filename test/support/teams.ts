@@ -13,7 +13,7 @@ import { openApp } from "../../src/open-app";
 import { openStores } from "../../src/open-stores";
 import { listen } from "../../src/server";
 import { type Command, run } from "./command";
-import { saveAccounts, withTeamStores } from "./members";
+import { addMember, saveAccounts, type TestMember, withTeamStores } from "./members";
 import type { PgBouncer } from "./pgbouncer";
 import { quickest } from "./quickest";
 import type { TestDatabases } from "./shared-postgres";
@@ -23,6 +23,10 @@ export interface Team extends AsyncDisposable {
   demo: Demo;
   /** Signs the accounts in, or signs them in again. */
   signIn(accounts: readonly DemoAccount[]): Promise<void>;
+  /** A member with accounts of these logins, made as an invitation and a sign-in make them. */
+  addMember(name: string, ...logins: string[]): Promise<TestMember>;
+  /** Several, with the logins of each, by their names. */
+  addMembers<Name extends string>(members: Record<Name, string[]>): Promise<Record<Name, TestMember>>;
   /** The environment of every server. */
   env: Record<string, string>;
   /**
@@ -91,11 +95,17 @@ export async function startTeam(
     ...(pooler && { DRAGOMAN_DATABASE_DIRECT_URL: url }),
   };
   const signIn: Team["signIn"] = (each) => withTeamStores({ env }, (stores) => saveAccounts(stores, each));
+  const addMembers: Team["addMembers"] = (members) =>
+    withTeamStores({ env }, async (stores) => {
+      const added = { ...members } as Record<string, unknown>;
+      for (const [name, logins] of Object.entries<string[]>(members))
+        added[name] = await addMember(stores, { demo }, name, individuals(...logins));
+      return added as Record<keyof typeof members, TestMember>;
+    });
   await signIn(accounts);
   return {
-    demo,
-    env,
-    signIn,
+    ...{ demo, env, signIn, addMembers },
+    addMember: async (name, ...logins) => (await addMembers({ [name]: logins }))[name]!,
     async server({ env: more = {}, trustedProxies } = {}) {
       const opened = await openServer({ ...env, ...more }, trustedProxies);
       running.push(opened);

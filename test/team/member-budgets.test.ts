@@ -1,9 +1,9 @@
 /** A budget for each member over several servers: what one member uses is exact, and nobody else's. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { type TestMember, withTeamStores } from "../support/members";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 const ask = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
@@ -27,10 +27,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
 
   beforeAll(async () => {
     team = await startTeam(postgres);
-    await withTeamStores(team, async (stores) => {
-      anna = await addMember(stores, team, "anna", individuals("anna-hub"));
-      ben = await addMember(stores, team, "ben", individuals("ben-hub"));
-    });
+    ({ anna, ben } = await team.addMembers({ anna: ["anna-hub"], ben: ["ben-hub"] }));
     all = await Promise.all([team.process(), team.process(), team.process()]);
   });
   afterEach(() => all[0]!.admin("/config", { budgets: [] }));
@@ -56,7 +53,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
 
   test("what a member used outlives a restart, and is not that of another person of the name", async () => {
     await addBudget({ name: "persons", limit: 2, scope: { member: "Cleo" } });
-    const invite = () => withTeamStores(team, (stores) => addMember(stores, team, "cleo", individuals("cleo-hub")));
+    const invite = () => team.addMember("cleo", "cleo-hub");
     const statuses = async (server: TeamServer, member: TestMember) => {
       const models = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": member.key } });
       await until(async () => (await models()).status === 200, "the models are listed");
@@ -166,7 +163,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
 
   test("a request that runs while its member is removed is counted as that member's", async () => {
     await addBudget({ name: "leaving", limit: 9, each: "member" });
-    const dora = await withTeamStores(team, (stores) => addMember(stores, team, "dora", individuals("dora-hub")));
+    const dora = await team.addMember("dora", "dora-hub");
     const models = () => fetch(`${all[0]!.url}/v1/models`, { headers: { "x-api-key": dora.key } });
     await until(async () => (await models()).status === 200, "the models are listed");
     const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];

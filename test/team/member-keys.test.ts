@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { maxDailyKeys, maxMemberKeys } from "../../src/keys/members";
 import { formTokenIn, signedIn } from "../support/form-fields";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { type TestMember, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 const dayMs = 86_400_000;
@@ -38,7 +38,7 @@ describeWithDatabases("keys of members", (postgres) => {
     for (const server of servers) await until(() => holds(server), "it holds on every server");
   }
   async function join(name: string): Promise<TestMember> {
-    const member = await withTeamStores(team, (stores) => addMember(stores, team, name, individuals(`${name}-demo`)));
+    const member = await team.addMember(name, `${name}-demo`);
     await untilOnBoth(async (server) => (await chat(server, member.key, "gpt-5-mini")).status === 200);
     return member;
   }

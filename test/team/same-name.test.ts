@@ -1,9 +1,9 @@
 /** A member who was removed and another of the same name, and names that look alike, on two servers. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import type { TestMember } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 describeWithDatabases("members of the same name", (postgres) => {
@@ -38,8 +38,7 @@ describeWithDatabases("members of the same name", (postgres) => {
     await answer.text();
     return answer.status;
   };
-  const add = (name: string, ...logins: string[]) =>
-    withTeamStores(team, (stores) => addMember(stores, team, name, individuals(...logins)));
+  const add = (name: string, ...logins: string[]) => team.addMember(name, ...logins);
   const signIn = async (server: TeamServer, key: string) => {
     const { cookie } = await signedIn(server.url, key);
     return cookie;

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { SQL } from "bun";
 import { run } from "../support/command";
-import { addMember, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
@@ -168,7 +167,7 @@ describeWithDatabases("servers of a team", (postgres) => {
 
   test("the first lines name the database, whose accounts there are, and that a key is needed", async () => {
     await using team = await startTeam(postgres, { accounts: [] });
-    await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-one", "anna-two")));
+    await team.addMember("anna", "anna-one", "anna-two");
     await using command = run(["start", "--port", "0"], { env: team.env });
     await until(async () => command.stderr().includes("Try it:"), "the first lines are printed");
     const { host, pathname, password } = new URL(team.env.DRAGOMAN_DATABASE_URL!);
@@ -181,7 +180,7 @@ describeWithDatabases("servers of a team", (postgres) => {
 
   test("an owner without an account is no fault where members have theirs; Health lists the servers", async () => {
     await using team = await startTeam(postgres, { accounts: [] });
-    await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-one")));
+    await team.addMember("anna", "anna-one");
     const [one] = await servers(team, 2);
     const page = async (path: string) => (await fetch(one!.url + path)).text();
     expect(await page("/admin")).toMatch(/class="note info">\s*<strong>No account is signed in\.<\/strong>/);

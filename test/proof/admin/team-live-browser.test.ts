@@ -3,7 +3,6 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { openBrowser, openPage, violations } from "../../support/browser";
-import { addMember, withTeamStores } from "../../support/members";
 import { describeWithPostgres, startPostgres } from "../../support/postgres";
 import { individuals, startTeam, type TeamServer } from "../../support/teams";
 
@@ -34,7 +33,7 @@ describeWithPostgres("what runs on the servers of a team", () => {
     async () => {
       await using postgres = await startPostgres();
       await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
-      const anna = await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-demo")));
+      const anna = await team.addMember("anna", "anna-demo");
       const env = { ADMIN_TOKEN: "t-admin-0123456789" };
       const [here, there] = [await team.server({ env }), await team.server({ env })];
       const { key } = await here.admin("/keys", { name: "laptop" });

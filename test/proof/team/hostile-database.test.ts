@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { watchFeed } from "../../support/live-feed";
-import { addMember, type TestMember, withTeamStores } from "../../support/members";
+import type { TestMember } from "../../support/members";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamProcess, type TeamServer } from "../../support/teams";
+import { startTeam, type Team, type TeamProcess, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
 
 describeWithOwnPostgres("somebody with the database and no seal key", (postgres) => {
@@ -20,10 +20,7 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
   beforeAll(async () => {
     team = await startTeam(postgres);
     servers = [await team.process(), await team.process()];
-    await withTeamStores(team, async (stores) => {
-      anna = await addMember(stores, team, "anna", individuals("anna-hub"));
-      ben = await addMember(stores, team, "ben", individuals("ben-hub"));
-    });
+    ({ anna, ben } = await team.addMembers({ anna: ["anna-hub"], ben: ["ben-hub"] }));
     sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 2 });
     for (const server of servers)
       for (const each of [anna, ben])

@@ -1,9 +1,9 @@
 /** A member of a team who means harm, on two servers: what a key can make the servers do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../../support/form-fields";
-import { addMember, type TestMember, withTeamStores } from "../../support/members";
+import type { TestMember } from "../../support/members";
 import { describeWithDatabases } from "../../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
+import { startTeam, type Team, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
 
 describeWithDatabases("a member who means harm", (postgres) => {
@@ -13,7 +13,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
   beforeAll(async () => {
     team = await startTeam(postgres);
     servers = [await team.process(), await team.process()];
-    eve = await withTeamStores(team, (stores) => addMember(stores, team, "eve", individuals("eve-hub")));
+    eve = await team.addMember("eve", "eve-hub");
     for (const server of servers)
       await until(async () => (await ask(server, "/accounts")).status === 200, "the server knows the member");
   });
@@ -113,7 +113,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
 
   test("a member who means harm does not learn from the reason of a cache miss that somebody else has sent the same prompt", async () => {
     const [server] = servers;
-    const ivy = await withTeamStores(team, (stores) => addMember(stores, team, "ivy", individuals("ivy-hub")));
+    const ivy = await team.addMember("ivy", "ivy-hub");
     const send = async (key: string) => {
       const content = `The secret plan is this. ${"It goes on and on. ".repeat(600)}`;
       const headers = { authorization: `Bearer ${key}`, "user-agent": "same-client/1.0" };
@@ -163,7 +163,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
 
   test("a member who means harm does not keep others out by requests that never end, and goes on when they have ended", async () => {
     const [server] = servers;
-    const ada = await withTeamStores(team, (stores) => addMember(stores, team, "ada", individuals("ada-hub")));
+    const ada = await team.addMember("ada", "ada-hub");
     const bodyOf = (content: string) => ({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] });
     const send = async (key: string) => {
       const answer = await server.post("/v1/chat/completions", bodyOf("Hello"), { "x-api-key": key });
@@ -192,7 +192,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
 
   test("a member who means harm does not have fields removed from the requests of others by provoking that one is refused", async () => {
     const [server] = servers;
-    const uma = await withTeamStores(team, (stores) => addMember(stores, team, "uma", individuals("uma-hub")));
+    const uma = await team.addMember("uma", "uma-hub");
     const send = async ({ key }: TestMember, content: string) => {
       const asked = {
         ...{ model: "claude-sonnet-4.6", max_tokens: 9, messages: [{ role: "user", content }] },
@@ -217,7 +217,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
 
   test("a member who means harm opens so many WebSockets at most, and others open theirs", async () => {
     const [server] = servers;
-    const leo = await withTeamStores(team, (stores) => addMember(stores, team, "leo", individuals("leo-hub")));
+    const leo = await team.addMember("leo", "leo-hub");
     const open = async ({ key }: TestMember) => {
       const { promise, resolve } = Promise.withResolvers<boolean>();
       const headers = { "x-api-key": key };
@@ -246,7 +246,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
 
   test("a member who means harm does not fill a server's memory with large bodies, whatever they are sent to and however", async () => {
     const [server] = servers;
-    const mia = await withTeamStores(team, (stores) => addMember(stores, team, "mia", individuals("mia-hub")));
+    const mia = await team.addMember("mia", "mia-hub");
     const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
     const status = async ({ key }: TestMember) => {
       const answer = await server.post("/v1/chat/completions", hello, { "x-api-key": key });

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { adminRoutes } from "../../../src/admin/api/routes";
 import { pageRoutes } from "../../../src/admin/pages/routes";
 import { formTokenIn } from "../../support/form-fields";
-import { addMember, type TestMember, withTeamStores } from "../../support/members";
+import type { TestMember } from "../../support/members";
 import { describeWithDatabases } from "../../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
+import { startTeam, type Team, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
 
 const adminToken = "admin-token-of-these-tests";
@@ -26,10 +26,7 @@ describeWithDatabases("the pages of a team", (postgres) => {
     const trustedProxies = ["127.0.0.1"];
     team = await startTeam(postgres);
     servers = [await team.server({ trustedProxies, env }), await team.server({ trustedProxies, env })];
-    await withTeamStores(team, async (stores) => {
-      anna = await addMember(stores, team, "anna", individuals("anna-hub"));
-      eve = await addMember(stores, team, "eve", individuals("eve-hub"));
-    });
+    ({ anna, eve } = await team.addMembers({ anna: ["anna-hub"], eve: ["eve-hub"] }));
     const another = await startTeam(postgres);
     stranger = { team: another, server: await another.server({ trustedProxies, env }) };
     for (const server of servers)

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { leastOf, took } from "../../support/least";
 import { type LiveFeed, watchFeed } from "../../support/live-feed";
-import { addMember, type TestMember, withTeamStores } from "../../support/members";
+import { type TestMember, withTeamStores } from "../../support/members";
 import { type PgBouncer, startPgBouncer } from "../../support/pgbouncer";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../../support/postgres";
 import { describeWith } from "../../support/sandbox";
@@ -51,7 +51,7 @@ describeWithPostgres("servers of a team", () => {
       team = await startTeam(postgres, { accounts: individuals("octo-demo", "work-demo") });
       [one, other] = await Promise.all([team.process(), team.process()]);
       owner = (await one.admin("/keys", { name: "owner" })).key;
-      anna = await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-demo")));
+      anna = await team.addMember("anna", "anna-demo");
       for (const key of [owner, anna.key]) await known(other, key);
       feed = await watchFeed(other.url);
     });
@@ -116,9 +116,7 @@ describeWithPostgres("servers of a team", () => {
       },
       "a member who was removed": async () => {
         const name = `ben-${++serial}`;
-        const member = await withTeamStores(team, (stores) =>
-          addMember(stores, team, name, individuals(`${name}-demo`)),
-        );
+        const member = await team.addMember(name, `${name}-demo`);
         await known(other, member.key);
         return {
           change: () => withTeamStores(team, ({ members }) => members.remove(name)),
