@@ -109,5 +109,26 @@ export const ChoiceField = ({ name, label, choices, chosen, children }: ChoiceFi
   />
 );
 
+interface FilterChoiceProps {
+  name: string;
+  label: string;
+  chosen: string | null;
+  options: readonly (readonly [value: string, label: string])[];
+}
+
+/** A choice among the filters of a list. */
+export const FilterChoice = ({ name, label, chosen, options }: FilterChoiceProps) => (
+  <label class="field">
+    <span>{label}</span>
+    <select name={name}>
+      {options.map(([value, text]) => (
+        <option value={value} selected={value === (chosen ?? "")}>
+          {text}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
 /** What is separated by spaces or commas. */
 export const wordsIn = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);

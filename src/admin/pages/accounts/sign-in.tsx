@@ -11,6 +11,7 @@ import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { Section } from "../../ui/lists";
+import { Copy, ReloadedAlways } from "../../ui/notes";
 import { type PageContext, redirect } from "../../ui/page-context";
 
 const pathOf = (id: string) => `/admin/accounts/sign-in/${encodeURIComponent(id)}`;
@@ -33,11 +34,7 @@ export async function signInPage({ app, frame, params }: PageContext): Promise<M
   const isWaiting = signIn.state === "waiting";
   return (
     <Page frame={frame} title="Sign in to GitHub" current="/admin/accounts">
-      {isWaiting && (
-        <noscript>
-          <meta http-equiv="refresh" content="5" />
-        </noscript>
-      )}
+      {isWaiting && <ReloadedAlways />}
       {isWaiting && <DeviceCode signIn={signIn} frame={frame} />}
       <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
         <SignInProgress signIn={signIn} now={app.now()} />
@@ -54,10 +51,7 @@ export const DeviceCode = ({ signIn, frame }: { signIn: SignInItem; frame?: Fram
   <section class="card device" aria-labelledby="code" data-while-waiting>
     <h2 id="code">Enter this code at GitHub</h2>
     <p class="device-code">
-      <code id="user-code">{signIn.user_code}</code>{" "}
-      <button type="button" data-copy="user-code" hidden>
-        Copy
-      </button>
+      <code id="user-code">{signIn.user_code}</code> <Copy of="user-code" />
     </p>
     {signIn.warning !== null && (
       <p class="note bad" role="alert">

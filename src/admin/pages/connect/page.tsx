@@ -19,6 +19,7 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Picker } from "../../ui/lists";
+import { Copy } from "../../ui/notes";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { keyOfVisitor } from "../try/send";
@@ -244,9 +245,7 @@ const SnippetBlock = ({
     <summary>{snippet.name}</summary>
     <div class="code">
       <pre id={id}>{snippet.text}</pre>
-      <button type="button" class="quiet" data-copy={id} hidden aria-label={`Copy for ${client}, ${snippet.name}`}>
-        Copy
-      </button>
+      <Copy of={id} label={`Copy for ${client}, ${snippet.name}`} quiet />
     </div>
   </details>
 );

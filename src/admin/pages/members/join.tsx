@@ -16,7 +16,7 @@ import { beginSignIn, showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { BarePage, type Frame } from "../../ui/layout";
-import { ShownOnce } from "../../ui/notes";
+import { ReloadedAlways, ShownOnce } from "../../ui/notes";
 import { html, redirect } from "../../ui/page-context";
 import { DeviceCode, SignInProgress } from "../accounts/sign-in";
 
@@ -149,11 +149,7 @@ async function follow(guest: Guest): Promise<Response> {
   const isWaiting = signIn.state === "waiting";
   return html(
     <BarePage frame={frame} title="Sign in to GitHub">
-      {isWaiting && (
-        <noscript>
-          <meta http-equiv="refresh" content="5" />
-        </noscript>
-      )}
+      {isWaiting && <ReloadedAlways />}
       {isWaiting && <DeviceCode signIn={signIn} />}
       <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
         <SignInProgress signIn={signIn} now={app.now()} />

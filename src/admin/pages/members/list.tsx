@@ -6,7 +6,7 @@ import { utcDay } from "../../../format";
 import { newMemberSchema } from "../../../keys/member-fields";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
-import { TextField } from "../../ui/form-fields";
+import { FilterChoice, TextField } from "../../ui/form-fields";
 import { Ago, Count, Value } from "../../ui/format";
 import { CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
@@ -100,16 +100,7 @@ async function listOf({ app }: OwnerContext, query: z.output<ReturnType<typeof m
               <span>Name</span>
               <input name="name" value={query.name} placeholder="Any" autocomplete="off" spellcheck="false" />
             </label>
-            <label class="field">
-              <span>Order</span>
-              <select name="sort">
-                {sorts.map(([value, text]) => (
-                  <option value={value} selected={value === query.sort}>
-                    {text}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <FilterChoice name="sort" label="Order" chosen={query.sort} options={sorts} />
             <div class="go">
               <button type="submit">Show</button>
             </div>

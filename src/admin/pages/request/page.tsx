@@ -9,6 +9,7 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestPath, requestsPath } from "../../ui/links";
 import { Pair, Section } from "../../ui/lists";
+import { Copy, ReloadedAlways } from "../../ui/notes";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
@@ -163,10 +164,7 @@ function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | unde
     <Section id="ids" title="Identifiers" card>
       <dl class="pairs">
         <Pair name="Request ID">
-          <code id="request-id">{item.request_id}</code>{" "}
-          <button type="button" class="quiet" data-copy="request-id" hidden>
-            Copy
-          </button>
+          <code id="request-id">{item.request_id}</code> <Copy of="request-id" quiet />
         </Pair>
         {names && (
           <Pair name="Member">
@@ -222,9 +220,7 @@ interface RunningPageProps {
 function RunningPage({ item, frame, names, now }: RunningPageProps): Markup {
   return (
     <Page frame={frame} title="Request" current="/admin/requests" aside={<span class="badge busy">running</span>}>
-      <noscript>
-        <meta http-equiv="refresh" content="5" />
-      </noscript>
+      <ReloadedAlways />
       <div id="live" data-follow="/admin/requests/live">
         <section class="card">
           <h2>In progress</h2>

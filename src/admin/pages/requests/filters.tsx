@@ -7,6 +7,7 @@ import { labelOf, type NameColumn, nameColumns } from "../../../history/entry";
 import type { Filters } from "../../../history/history";
 import { formatName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
+import { FilterChoice } from "../../ui/form-fields";
 import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { MemberNames } from "../member-names";
@@ -38,7 +39,7 @@ export function FilterBar({
     <search class="filters">
       <form method="get" action="/admin/requests" data-auto>
         <div class="fields">
-          <Choice
+          <FilterChoice
             name="period"
             label="Time range"
             chosen={period}
@@ -60,7 +61,7 @@ export function FilterBar({
               <span>Status</span>
               <input name="status" inputmode="numeric" pattern="[1-5][0-9][0-9]" value={filters.status?.toString()} />
             </label>
-            <Choice
+            <FilterChoice
               name="status_class"
               label="Status class"
               chosen={filters.status_class === undefined ? "" : `${filters.status_class}xx`}
@@ -68,7 +69,7 @@ export function FilterBar({
             />
             <Time name="from" label="From" value={period ? undefined : filters.from_ms} />
             <Time name="to" label="Until" value={filters.to_ms} />
-            <Choice
+            <FilterChoice
               name="limit"
               label="Rows"
               chosen={String(view.limit)}
@@ -166,28 +167,8 @@ function MemberChoice({ names, chosen, list }: MemberChoiceProps): Markup {
   const ids = new Set([...listed, ...list.items.flatMap(({ member }) => member ?? []), ...(chosen ? [chosen] : [])]);
   const options = [null, ...ids].map((id) => [formatName(id), names.nameOf(id)] as const);
   const value = chosen === undefined ? "" : formatName(chosen);
-  return <Choice name="member" label="Member" chosen={value} options={[["", "Any"], ...options]} />;
+  return <FilterChoice name="member" label="Member" chosen={value} options={[["", "Any"], ...options]} />;
 }
-
-interface ChoiceProps {
-  name: string;
-  label: string;
-  chosen: string | null;
-  options: readonly (readonly [value: string, label: string])[];
-}
-
-const Choice = ({ name, label, chosen, options }: ChoiceProps) => (
-  <label class="field">
-    <span>{label}</span>
-    <select name={name}>
-      {options.map(([value, text]) => (
-        <option value={value} selected={value === (chosen ?? "")}>
-          {text}
-        </option>
-      ))}
-    </select>
-  </label>
-);
 
 interface FlagProps {
   name: "has_error" | "stream";
@@ -197,7 +178,7 @@ interface FlagProps {
 }
 
 const Flag = ({ name, label, value, words: [no, yes] }: FlagProps) => (
-  <Choice
+  <FilterChoice
     name={name}
     label={label}
     chosen={value === undefined ? "" : String(Number(value))}

@@ -12,6 +12,7 @@ import { listRequests, type ShownPage, type ShownRunning, showRunning } from "..
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { withFirstRows, withQuery } from "../../ui/links";
+import { ReloadedAlways } from "../../ui/notes";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { memberNamesFor } from "../member-names";
@@ -52,11 +53,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
         current="/admin/requests"
         aside={view.paged ? undefined : <Follow view={view} />}
       >
-        {follows && (
-          <noscript>
-            <meta http-equiv="refresh" content="5" />
-          </noscript>
-        )}
+        {follows && <ReloadedAlways />}
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} keys={keyNames(app, list)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <RunningRows {...{ running, live, frame, names, now }} />

@@ -9,6 +9,7 @@ import { withTimeLimit } from "../../../net/time-limit";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
+import { Copy } from "../../ui/notes";
 import type { PageContext } from "../../ui/page-context";
 import { needsKeyIn } from "../connect/page";
 import { curlOf, readPrompt } from "./prompt";
@@ -123,9 +124,7 @@ async function tryMarkup({ context, form, curl }: TryProps): Promise<Markup> {
         <h2 id="curl">The same with curl</h2>
         <div class="code">
           <pre id="curl-text">{curl}</pre>
-          <button type="button" class="quiet" data-copy="curl-text" hidden>
-            Copy
-          </button>
+          <Copy of="curl-text" quiet />
         </div>
       </section>
       <script type="module" src={`/admin/assets/try.js?${frame.assets}`}></script>
