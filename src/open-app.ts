@@ -37,7 +37,7 @@ import { openTokenizer, type Tokenizer } from "./tokens/tokenizer";
 import { CacheWatch } from "./upstream/cache-watch";
 import { Drift } from "./upstream/changes/drift";
 import { Losses } from "./upstream/changes/losses";
-import { openAuto } from "./upstream/copilot/auto";
+import { Auto } from "./upstream/copilot/auto";
 import { openCopilot } from "./upstream/copilot/copilot";
 import { CopilotCounter } from "./upstream/copilot/copilot-counter";
 import { UnsupportedParams } from "./upstream/copilot/unsupported-params";
@@ -163,7 +163,7 @@ class RunningApp extends Foundation implements App {
   });
   readonly billedPrices = new BilledPrices();
   readonly drift = new Drift(this.now, this.monotonic, (model, answer) => this.billedPrices.learn(model, answer));
-  readonly auto = openAuto({ copilot: this.copilot, logger: this.logger, now: this.now, monotonic: this.monotonic });
+  readonly auto = new Auto({ copilot: this.copilot, logger: this.logger, now: this.now, monotonic: this.monotonic });
   readonly #routingParts = {
     ...{ auto: this.auto, config: this.config, copilot: this.copilot, drift: this.drift, losses: this.losses },
     ...{ logger: this.logger, version: this.version, now: this.now, monotonic: this.monotonic },
@@ -201,7 +201,7 @@ class RunningApp extends Foundation implements App {
   readonly affinity = this.stores.affinity;
   readonly cacheWatch = new CacheWatch(this.now);
   readonly copilotCounter = new CopilotCounter(this.copilot, this.logger, this.monotonic);
-  readonly exchangeMetrics = openExchangeMetrics(this.providerModels.isListed);
+  readonly exchangeMetrics = openExchangeMetrics((provider, id) => this.providerModels.isListed(provider, id));
   readonly heldBodies = openHeldBodies();
   readonly sockets = openClientSockets();
   readonly tracing = {};

@@ -75,9 +75,10 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
 }
 
 /** Accounts that have nothing but Auto refuse every named model, so the others come first. */
-function namingFirst(candidates: Account[], { isAutoOnly }: Pick<Scope["catalogue"], "isAutoOnly">): Account[] {
-  if (candidates.length < 2 || !candidates.some(isAutoOnly)) return candidates;
-  return candidates.toSorted((one, other) => Number(isAutoOnly(one)) - Number(isAutoOnly(other)));
+function namingFirst(candidates: Account[], catalogue: Pick<Scope["catalogue"], "isAutoOnly">): Account[] {
+  if (candidates.length < 2) return candidates;
+  const rank = (account: Account) => Number(catalogue.isAutoOnly(account));
+  return candidates.toSorted((one, other) => rank(one) - rank(other));
 }
 
 function preferredFirst(candidates: Account[], preferred: Account | undefined): Account[] {

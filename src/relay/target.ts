@@ -160,7 +160,7 @@ function isOfProvider({ config, providerModels }: Scope, { name, key }: AskedMod
 /** Whether none of the accounts that could serve takes a named model. */
 export function haveOnlyAuto({ accounts, catalogue }: Pick<Scope, "accounts" | "catalogue">): boolean {
   const able = accounts.filter(({ state }) => state.name !== "failed" && state.name !== "paused");
-  return able.length > 0 && able.every(catalogue.isAutoOnly);
+  return able.length > 0 && able.every((account) => catalogue.isAutoOnly(account));
 }
 
 /** @throws ProxyError `not_found`, `permission`. */

@@ -12,9 +12,9 @@ import type { Drift } from "./changes/drift";
 import type { Losses } from "./changes/losses";
 import type { Auto } from "./copilot/auto";
 import type { Copilot } from "./copilot/copilot";
-import { type Catalogue, openCatalogue } from "./models/catalogue";
+import { Catalogue } from "./models/catalogue";
 import { openProviders, type Providers } from "./providers/provider";
-import { openProviderModels, type ProviderModels } from "./providers/provider-models";
+import { ProviderModels } from "./providers/provider-models";
 
 export interface Routing {
   /** Read it at use. */
@@ -56,8 +56,8 @@ export function openRouting(parts: RoutingParts, accounts: () => Account[], sign
     pool,
     breaker: openBreaker(accounts, now),
     providers,
-    providerModels: openProviderModels({ providers, logger, limits, monotonic }),
-    catalogue: openCatalogue({
+    providerModels: new ProviderModels({ providers, logger, limits, monotonic }),
+    catalogue: new Catalogue({
       accounts: () => unpaused(accounts()),
       pool,
       auto,

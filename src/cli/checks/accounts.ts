@@ -11,7 +11,7 @@ import { plural, unitNames } from "../../format";
 import { singleLimit } from "../../net/out/clock";
 import { autoId, hasOnlyAuto, picksNone } from "../../upstream/copilot/auto-model";
 import { openCopilot } from "../../upstream/copilot/copilot";
-import { openCatalogue } from "../../upstream/models/catalogue";
+import { Catalogue } from "../../upstream/models/catalogue";
 import type { Model } from "../../upstream/models/model";
 import { remainingInWords, resetInWords } from "../format-usage";
 import { about, type CheckContext, type Finding } from "./check";
@@ -128,7 +128,7 @@ function modelsOf(account: Account, { config, version, logger }: CheckContext): 
   const copilot = openCopilot({ current: config ?? parseConfig({}) }, version);
   const pool = new Pool({ accounts, freeInOrder: () => true, now: Date.now });
   const clocks = { now: Date.now, monotonic: () => performance.now() };
-  return openCatalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs), ...clocks }).models();
+  return new Catalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs), ...clocks }).models();
 }
 
 function listed(names: string[]): string {

@@ -59,26 +59,6 @@ export interface AutoQuestion {
   controller(): AbortController;
 }
 
-export interface Auto {
-  /**
-   * The choice of a conversation: the one that is kept, or a new one.
-   * @param conversation Undefined if it cannot be told apart from others: then nothing is kept.
-   * @param replies The model's replies in it; fewer than before mean that it was compacted, and a new choice is made.
-   * @throws ProxyError why nothing could be chosen; the code is `auto_not_offered` if the account does not have Auto.
-   */
-  choose(account: Account, conversation: string | undefined, question: AutoQuestion): Promise<AutoChoice>;
-  /** Whether a choice is kept for the conversation. */
-  keeps(account: Account, conversation: string | undefined): boolean;
-  /** Drops the choice: its token was refused, or the conversation was compacted. */
-  forget(account: Account, conversation: string | undefined): void;
-  /** The account does not serve requests without a model. */
-  refuseOmission(account: Account): void;
-  /** Whether Auto was found to work for the account; undefined if nobody has asked. */
-  worksFor(account: Account): boolean | undefined;
-  /** Changes with each answer of {@link worksFor}. */
-  readonly revision: number;
-}
-
 interface AutoOptions {
   copilot: Copilot;
   logger: Logger;
@@ -112,70 +92,118 @@ interface Known {
   kept: BoundedMap<string, Kept>;
 }
 
-export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto {
-  const known = new WeakMap<Account, Known>();
-  let revision = 0;
+export class Auto {
+  readonly #known = new WeakMap<Account, Known>();
+  #revision = 0;
 
-  const knownOf = (account: Account): Known => {
-    let found = known.get(account);
-    if (!found) {
-      found = { refused: new Map(), kept: new BoundedMap(maxKept) };
-      known.set(account, found);
-    }
-    return found;
-  };
-  const learn = (account: Account, works: boolean) => {
-    const about = knownOf(account);
-    if (about.works !== works) revision++;
-    about.works = works;
-  };
-  const isRefused = ({ refused }: Known, protocol: AutoProtocol) =>
-    (refused.get(protocol) ?? Number.NEGATIVE_INFINITY) > monotonic();
+  constructor(private readonly options: AutoOptions) {}
 
-  async function ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused"> {
-    const { account, path, body, token, controller, deadline } = call;
-    const left = Math.max(1, Math.round(deadline - performance.now()));
-    const { status, text, failure } = await askAccount(
-      account,
-      (session) =>
-        copilot.call(session, {
-          path,
-          body: JSON.stringify(body),
-          requestId: crypto.randomUUID(),
-          intent: "model-access",
-          headers: token === undefined ? undefined : { [autoTokenHeader]: token },
-          controller: controller(),
-          limits: singleLimit(left),
-        }),
-      { maxBytes, now, hasPrompt: true },
-    );
-    if (!failure) {
-      const json = parseJson(text);
-      if (isObject(json)) return json;
-      throw unavailable("GitHub Copilot's answer is not JSON");
+  /**
+   * The choice of a conversation: the one that is kept, or a new one. Fewer turns than before mean that the conversation was
+   * compacted, and a new choice is made.
+   * @param conversation Undefined if it cannot be told apart from others: then nothing is kept.
+   * @throws ProxyError why nothing could be chosen; the code is `auto_not_offered` if the account does not have Auto.
+   */
+  async choose(account: Account, conversation: string | undefined, question: AutoQuestion): Promise<AutoChoice> {
+    const { kept } = this.#knownOf(account);
+    const before = conversation === undefined ? undefined : kept.get(conversation);
+    if (before && before.until - spareMs > this.options.now() && !isShorter(before, question)) {
+      before.turns = Math.max(before.turns, question.turns);
+      return before;
     }
-    if (notForYou.has(status)) return "refused";
-    if (failure.account) account.setState(failure.account);
-    if (failure.account || isSuspension(failure.error) || status === 401) throw failure.error;
-    if (status === 403) return "refused";
-    throw unavailable(`GitHub Copilot answered with status ${status}`);
+    const { until, ...choice } = await this.#chooseNow(account, question);
+    const made: Kept = { account, ...choice, until, turns: question.turns };
+    if (conversation !== undefined && made.token !== undefined) kept.set(conversation, made);
+    return made;
   }
 
-  const ways: Record<AutoProtocol, (to: ChoiceTo) => Promise<Found | "refused">> = {
-    async auto({ question, ...to }) {
+  /** Whether a choice is kept for the conversation. */
+  keeps(account: Account, conversation: string | undefined): boolean {
+    return conversation !== undefined && (this.#known.get(account)?.kept.has(conversation) ?? false);
+  }
+
+  /** Drops the choice: its token was refused, or the conversation was compacted. */
+  forget(account: Account, conversation: string | undefined): void {
+    if (conversation !== undefined) this.#known.get(account)?.kept.delete(conversation);
+  }
+
+  /** The account does not serve requests without a model. */
+  refuseOmission(account: Account): void {
+    this.#knownOf(account).refused.set("omission", this.options.monotonic() + refusedFor);
+  }
+
+  /** Whether Auto was found to work for the account; undefined if nobody has asked. */
+  worksFor(account: Account): boolean | undefined {
+    return this.#known.get(account)?.works;
+  }
+
+  /** Changes with each answer of {@link worksFor}. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  #knownOf(account: Account): Known {
+    const known: Known = this.#known.get(account) ?? { refused: new Map(), kept: new BoundedMap(maxKept) };
+    this.#known.set(account, known);
+    return known;
+  }
+
+  #learn(account: Account, works: boolean): void {
+    const about = this.#knownOf(account);
+    if (about.works !== works) this.#revision++;
+    about.works = works;
+  }
+
+  #isRefused({ refused }: Known, protocol: AutoProtocol): boolean {
+    return (refused.get(protocol) ?? Number.NEGATIVE_INFINITY) > this.options.monotonic();
+  }
+
+  async #chooseNow(account: Account, question: AutoQuestion): Promise<Found & { by: AutoProtocol }> {
+    const about = this.#knownOf(account);
+    const deadline = performance.now() + timeoutMs;
+    let failure: ProxyError | undefined;
+    for (const by of autoProtocols) {
+      // Both are the same service: what it cannot do now it cannot do the other way either.
+      if (this.#isRefused(about, by) || (failure && by !== "omission")) continue;
+      try {
+        const choice = await this.#ways[by]({ account, question, deadline });
+        if (choice !== "refused") {
+          this.#learn(account, true);
+          return { ...choice, by };
+        }
+        // Whether a request may go without a model depends on the key too.
+        if (by !== "omission") about.refused.set(by, this.options.monotonic() + refusedFor);
+      } catch (thrown) {
+        if (question.controller().signal.aborted && !(thrown instanceof ProxyError && thrown.kind === "timeout"))
+          throw thrown;
+        if (!(thrown instanceof ProxyError) || !mayOmitAfter(thrown)) throw thrown;
+        failure = thrown;
+        this.options.logger.debug(`Auto's choice failed for ${account.id}. ${thrown.kept}`);
+      }
+    }
+    if (failure) throw asUnavailable(failure);
+    this.#learn(account, false);
+    throw new ProxyError("no_account", `GitHub Copilot does not offer Auto to ${account.id}: name a model instead.`, {
+      code: "auto_not_offered",
+      headers: { "x-should-retry": "false" },
+    });
+  }
+
+  readonly #ways: Record<AutoProtocol, (to: ChoiceTo) => Promise<Found | "refused">> = {
+    auto: async ({ question, ...to }) => {
       const body = {
         prompt: question.prompt.slice(-maxPrompt),
         has_image: question.hasImage,
         multi_turn: question.turns > 0,
       };
-      const json = await ask({ ...to, path: "/auto", body, controller: question.controller });
+      const json = await this.#ask({ ...to, path: "/auto", body, controller: question.controller });
       if (json === "refused") return json;
       const model = modelOf(json.selected_model, question.listed);
-      return choiceOf(json, model, strongest(json.hydra_scores));
+      return this.#choiceOf(json, model, strongest(json.hydra_scores));
     },
-    async session({ question, ...to }) {
+    session: async ({ question, ...to }) => {
       const { controller, listed, mayUse, hasImage, turns } = question;
-      const session = await ask({ ...to, path: "/models/session", body: sessionBody, controller });
+      const session = await this.#ask({ ...to, path: "/models/session", body: sessionBody, controller });
       if (session === "refused") return session;
       const usable = textsIn(session.available_models).filter((id) => {
         const model = listed.find((each) => each.id === id);
@@ -189,10 +217,10 @@ export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto
         prompt_char_count: question.prompt.length,
       };
       if (usable.length === 0) throw unavailable("it offers no model that this request may use", "permission");
-      const chosen = await ask({ ...to, path: "/models/session/intent", body: intent, token, controller }).catch(
+      const chosen = await this.#ask({ ...to, path: "/models/session/intent", body: intent, token, controller }).catch(
         (thrown: unknown) => {
           if (controller().signal.aborted || isSuspension(thrown)) throw thrown;
-          logger.debug("Auto's router did not answer; its first choice serves.", thrown);
+          this.options.logger.debug("Auto's router did not answer; its first choice serves.", thrown);
           return "refused" as const;
         },
       );
@@ -202,14 +230,12 @@ export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto
           : [chosen.chosen_model ?? session.selected_model, labelOf(chosen.predicted_label)];
       const offered = modelOf(first, listed);
       const model = usable.includes(offered.id) ? offered : modelOf(usable[0], listed);
-      return choiceOf(session, model, why);
+      return this.#choiceOf(session, model, why);
     },
-    async omission({ question }) {
-      return question.mayOmit ? { why: null, discount: null, until: 0 } : "refused";
-    },
+    omission: async ({ question }) => (question.mayOmit ? { why: null, discount: null, until: 0 } : "refused"),
   };
 
-  function choiceOf(json: Record<string, unknown>, model: Model, why: string | null): Found {
+  #choiceOf(json: Record<string, unknown>, model: Model, why: string | null): Found {
     const costs = json.discounted_costs;
     const hint = isObject(costs) ? shareOf(costs[model.id]) : undefined;
     const end = (countIn(json.expires_at) ?? 0) * 1000;
@@ -218,65 +244,38 @@ export function openAuto({ copilot, logger, now, monotonic }: AutoOptions): Auto
       token: tokenOf(json),
       why,
       discount: hint ?? model.autoDiscount ?? null,
-      until: end > 0 ? Math.min(end, now() + dayMs) : now() + dayMs,
+      until: end > 0 ? Math.min(end, this.options.now() + dayMs) : this.options.now() + dayMs,
     };
   }
 
-  async function chooseNow(account: Account, question: AutoQuestion): Promise<Found & { by: AutoProtocol }> {
-    const about = knownOf(account);
-    const deadline = performance.now() + timeoutMs;
-    let failure: ProxyError | undefined;
-    for (const by of autoProtocols) {
-      // Both are the same service: what it cannot do now it cannot do the other way either.
-      if (isRefused(about, by) || (failure && by !== "omission")) continue;
-      try {
-        const choice = await ways[by]({ account, question, deadline });
-        if (choice !== "refused") {
-          learn(account, true);
-          return { ...choice, by };
-        }
-        // Whether a request may go without a model depends on the key too.
-        if (by !== "omission") about.refused.set(by, monotonic() + refusedFor);
-      } catch (thrown) {
-        if (question.controller().signal.aborted && !(thrown instanceof ProxyError && thrown.kind === "timeout"))
-          throw thrown;
-        if (!(thrown instanceof ProxyError) || !mayOmitAfter(thrown)) throw thrown;
-        failure = thrown;
-        logger.debug(`Auto's choice failed for ${account.id}. ${thrown.kept}`);
-      }
+  async #ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused"> {
+    const { account, path, body, token, controller, deadline } = call;
+    const left = Math.max(1, Math.round(deadline - performance.now()));
+    const { status, text, failure } = await askAccount(
+      account,
+      (session) =>
+        this.options.copilot.call(session, {
+          path,
+          body: JSON.stringify(body),
+          requestId: crypto.randomUUID(),
+          intent: "model-access",
+          headers: token === undefined ? undefined : { [autoTokenHeader]: token },
+          controller: controller(),
+          limits: singleLimit(left),
+        }),
+      { maxBytes, now: this.options.now, hasPrompt: true },
+    );
+    if (!failure) {
+      const json = parseJson(text);
+      if (isObject(json)) return json;
+      throw unavailable("GitHub Copilot's answer is not JSON");
     }
-    if (failure) throw asUnavailable(failure);
-    learn(account, false);
-    throw new ProxyError("no_account", `GitHub Copilot does not offer Auto to ${account.id}: name a model instead.`, {
-      code: "auto_not_offered",
-      headers: { "x-should-retry": "false" },
-    });
+    if (notForYou.has(status)) return "refused";
+    if (failure.account) account.setState(failure.account);
+    if (failure.account || isSuspension(failure.error) || status === 401) throw failure.error;
+    if (status === 403) return "refused";
+    throw unavailable(`GitHub Copilot answered with status ${status}`);
   }
-
-  return {
-    async choose(account, conversation, question) {
-      const { kept } = knownOf(account);
-      const before = conversation === undefined ? undefined : kept.get(conversation);
-      if (before && before.until - spareMs > now() && !isShorter(before, question)) {
-        before.turns = Math.max(before.turns, question.turns);
-        return before;
-      }
-      const { until, ...choice } = await chooseNow(account, question);
-      const made: Kept = { account, ...choice, until, turns: question.turns };
-      if (conversation !== undefined && made.token !== undefined) kept.set(conversation, made);
-      return made;
-    },
-    keeps: (account, conversation) =>
-      conversation !== undefined && (known.get(account)?.kept.has(conversation) ?? false),
-    forget(account, conversation) {
-      if (conversation !== undefined) known.get(account)?.kept.delete(conversation);
-    },
-    refuseOmission: (account) => void knownOf(account).refused.set("omission", monotonic() + refusedFor),
-    worksFor: (account) => known.get(account)?.works,
-    get revision() {
-      return revision;
-    },
-  };
 }
 
 interface ChoiceTo {

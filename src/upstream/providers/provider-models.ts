@@ -11,20 +11,6 @@ import type { Price } from "../models/price-list";
 import type { Provider, Providers } from "./provider";
 import { fetchProviderModels, type ProviderModelFacts } from "./provider-model-list";
 
-export interface ProviderModels {
-  /**
-   * The model that a client named `<provider>/<model>`; undefined if no provider has this name. Any model can be named,
-   * because a list may be incomplete. A list that is not known yet is waited for a moment: it may have the price.
-   */
-  find(name: string): Promise<ProviderModel> | ProviderModel | undefined;
-  /** The model as it is known now. */
-  known(provider: Provider, id: string): ProviderModel;
-  /** Whether the config or the provider's list names the model, whose id may begin with the provider's name. */
-  isListed(provider: string, id: string): boolean;
-  /** The models of all providers. A provider that does not answer is left out, or has its last list. */
-  all(): Promise<ProvidedModels>;
-}
-
 /** A model of a provider; its id in lists and in the history begins with the provider's name. */
 interface ProviderModel {
   model: Model;
@@ -55,19 +41,76 @@ const listTimeoutMs = 3_000;
 /** A longer list is not offered to tools as a whole. */
 const maxPicked = 50;
 
-export function openProviderModels({ providers, logger, limits, monotonic }: Options): ProviderModels {
+export class ProviderModels {
   /** By the provider in the config: a changed config begins anew. */
-  const lists = new ListCache<ProviderConfig, ReadonlyMap<string, ProviderModelFacts>>(monotonic);
+  readonly #lists: ListCache<ProviderConfig, ReadonlyMap<string, ProviderModelFacts>>;
 
-  /** Fetches the list, unless it is known or has just failed. Waits at most this long after the fetch began. Never rejects. */
-  async function load(provider: Provider, timeoutMs: number): Promise<void> {
-    const { settings } = provider;
-    if (lists.isFresh(settings) || lists.recentFailure(settings)) return;
-    const done = lists.fetch(settings, () => fetchList(provider)).catch(() => undefined); // already in the log
-    await withTimeLimit(done, Math.max(0, timeoutMs - (lists.waitedFor(settings) ?? 0)), () => undefined);
+  constructor(private readonly options: Options) {
+    this.#lists = new ListCache(options.monotonic);
   }
 
-  async function fetchList(provider: Provider): Promise<ReadonlyMap<string, ProviderModelFacts>> {
+  /**
+   * The model that a client named `<provider>/<model>`; undefined if no provider has this name. Any model can be named,
+   * because a list may be incomplete. A list that is not known yet is waited for a moment: it may have the price.
+   */
+  find(name: string): Promise<ProviderModel> | ProviderModel | undefined {
+    const found = this.options.providers.findByModel(name);
+    if (!found) return undefined;
+    const { provider, model } = found;
+    if (this.#lists.get(provider.settings) || provider.settings.models) {
+      // A list that is out of date is fetched again in the background.
+      if (!provider.settings.models) void this.#load(provider, 0);
+      return this.known(provider, model);
+    }
+    return this.#load(provider, requestTimeoutMs).then(() => this.known(provider, model));
+  }
+
+  /** The model as it is known now. */
+  known(provider: Provider, id: string): ProviderModel {
+    const list = this.#lists.get(provider.settings);
+    const own = configured(provider.settings).find((model) => model.id === id);
+    const isPicked = own !== undefined || (list?.size ?? 0) <= maxPicked;
+    return providerModel(provider, { ...list?.get(id), ...own, id }, isPicked);
+  }
+
+  /** Whether the config or the provider's list names the model, whose id may begin with the provider's name. */
+  isListed(provider: string, id: string): boolean {
+    const { providers } = this.options;
+    if (!providers.names().includes(provider)) return false;
+    const ids = this.#idsOf(providers.find(provider));
+    return ids.includes(id) || (id.startsWith(`${provider}/`) && ids.includes(id.slice(provider.length + 1)));
+  }
+
+  /** The models of all providers. A provider that does not answer is left out, or has its last list. */
+  async all(): Promise<ProvidedModels> {
+    const { providers } = this.options;
+    const every = providers.names().map((name) => providers.find(name));
+    const listed = every.filter(({ settings }) => !settings.models);
+    await Promise.all(listed.map((provider) => this.#load(provider, listTimeoutMs)));
+    const isStale = ({ settings }: Provider) => !this.#lists.isFresh(settings);
+    const unlisted = new Set(listed.filter(isStale).map(({ name }) => name));
+    return {
+      models: every.flatMap((provider) => this.#idsOf(provider).map((id) => this.known(provider, id).model)),
+      stale: unlisted.size > 0,
+      complete: new Set(every.filter(({ name }) => !unlisted.has(name)).map(({ name }) => name)),
+    };
+  }
+
+  #idsOf({ settings }: Provider): string[] {
+    if (settings.models) return configured(settings).map(({ id }) => id);
+    return [...(this.#lists.get(settings)?.keys() ?? [])];
+  }
+
+  /** Fetches the list, unless it is known or has just failed. Waits at most this long after the fetch began. Never rejects. */
+  async #load(provider: Provider, timeoutMs: number): Promise<void> {
+    const { settings } = provider;
+    if (this.#lists.isFresh(settings) || this.#lists.recentFailure(settings)) return;
+    const done = this.#lists.fetch(settings, () => this.#fetchList(provider)).catch(() => undefined); // already in the log
+    await withTimeLimit(done, Math.max(0, timeoutMs - (this.#lists.waitedFor(settings) ?? 0)), () => undefined);
+  }
+
+  async #fetchList(provider: Provider): Promise<ReadonlyMap<string, ProviderModelFacts>> {
+    const { limits, logger } = this.options;
     try {
       return new Map((await fetchProviderModels(provider, limits)).map((model) => [model.id, model]));
     } catch (thrown) {
@@ -75,49 +118,6 @@ export function openProviderModels({ providers, logger, limits, monotonic }: Opt
       throw thrown;
     }
   }
-
-  function known(provider: Provider, id: string): ProviderModel {
-    const list = lists.get(provider.settings);
-    const own = configured(provider.settings).find((model) => model.id === id);
-    const isPicked = own !== undefined || (list?.size ?? 0) <= maxPicked;
-    return providerModel(provider, { ...list?.get(id), ...own, id }, isPicked);
-  }
-
-  function idsOf(provider: Provider): string[] {
-    if (provider.settings.models) return configured(provider.settings).map(({ id }) => id);
-    return [...(lists.get(provider.settings)?.keys() ?? [])];
-  }
-
-  return {
-    find(name) {
-      const found = providers.findByModel(name);
-      if (!found) return undefined;
-      const { provider, model } = found;
-      if (lists.get(provider.settings) || provider.settings.models) {
-        // A list that is out of date is fetched again in the background.
-        if (!provider.settings.models) void load(provider, 0);
-        return known(provider, model);
-      }
-      return load(provider, requestTimeoutMs).then(() => known(provider, model));
-    },
-    known,
-    isListed(name, id) {
-      if (!providers.names().includes(name)) return false;
-      const ids = idsOf(providers.find(name));
-      return ids.includes(id) || (id.startsWith(`${name}/`) && ids.includes(id.slice(name.length + 1)));
-    },
-    async all() {
-      const every = providers.names().map((name) => providers.find(name));
-      const listed = every.filter(({ settings }) => !settings.models);
-      await Promise.all(listed.map((provider) => load(provider, listTimeoutMs)));
-      const unlisted = new Set(listed.filter((provider) => !lists.isFresh(provider.settings)).map(({ name }) => name));
-      return {
-        models: every.flatMap((provider) => idsOf(provider).map((id) => known(provider, id).model)),
-        stale: unlisted.size > 0,
-        complete: new Set(every.filter(({ name }) => !unlisted.has(name)).map(({ name }) => name)),
-      };
-    },
-  };
 }
 
 /** As the config documents them: the cache costs what plain input does unless the owner states something else. */
