@@ -34,14 +34,22 @@ export interface Embeddings {
 
 export const openaiEmbeddings: EmbeddingsFormat = {
   errors: "chat",
-  decodeRequest: decodeEmbeddingsRequest,
-  encodeReply: (model, embeddings, { base64 }) => encodeEmbeddings(model, embeddings, base64),
+  decodeRequest: ({ input, encoding_format, dimensions }) => ({
+    texts: readInput(input),
+    base64: readFormat(encoding_format) === "base64",
+    dimensions,
+  }),
+  encodeReply: (model, { vectors, tokens }, { base64 }) => ({
+    object: "list",
+    data: vectors.map((vector, index) => ({
+      object: "embedding",
+      index,
+      embedding: base64 ? toBase64(vector) : vector,
+    })),
+    model,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  }),
 };
-
-/** @throws ProxyError `invalid_request` naming the field that cannot be read. */
-function decodeEmbeddingsRequest({ input, encoding_format, dimensions }: JsonObject): EmbeddingsRequest {
-  return { texts: readInput(input), base64: readFormat(encoding_format) === "base64", dimensions };
-}
 
 function readInput(input: unknown): string[] {
   const texts = typeof input === "string" ? [input] : input;
@@ -76,20 +84,6 @@ export function decodeEmbeddings(body: string, wanted: number, who: string): Emb
     throw new ProxyError("upstream", `${who}'s answer does not hold an embedding for each text.`);
   const usage = isObject(json) && isObject(json.usage) ? json.usage : {};
   return { vectors, tokens: countIn(usage.prompt_tokens) ?? countIn(usage.total_tokens) ?? 0 };
-}
-
-/** @param model The model id that the client sent. */
-function encodeEmbeddings(model: string, { vectors, tokens }: Embeddings, base64: boolean): JsonObject {
-  return {
-    object: "list",
-    data: vectors.map((vector, index) => ({
-      object: "embedding",
-      index,
-      embedding: base64 ? toBase64(vector) : vector,
-    })),
-    model,
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
-  };
 }
 
 /** Little-endian 32-bit floats. */

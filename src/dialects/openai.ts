@@ -5,6 +5,7 @@ import { beginningOf, joinTexts, type LongText, textFrom } from "../net/json/jso
 import type { CacheHints } from "./codec";
 import type { Conversation, ForeignTool, JsonObject, Turn, WithExtras } from "./hub/conversation";
 import { arrayAt, refuse, textAt } from "./hub/json";
+import type { BlockEnd } from "./hub/reply";
 
 /** The hub's roles by wire role. */
 export const roles: Record<string, Turn["role"]> = {
@@ -65,6 +66,15 @@ export function addCacheKey(body: JsonObject, cache: CacheHints | undefined): st
   if (cache?.key === undefined || body.prompt_cache_key != null) return [];
   body.prompt_cache_key = cache.key;
   return ["cache-key"];
+}
+
+/** The annotations of a text, as the Responses API has them: OpenAI's own as they are, and the hub's citations. */
+export function annotationsOf({ extras, citations = [] }: BlockEnd): unknown[] {
+  const own = extras?.openai?.annotations;
+  const hubs = citations.map(({ url, title, start, end }) => {
+    return { type: "url_citation", url, title, start_index: start, end_index: end };
+  });
+  return [...(Array.isArray(own) ? own : []), ...hubs];
 }
 
 /** The content of a data URL. */

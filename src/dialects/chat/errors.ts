@@ -1,7 +1,7 @@
 /** Errors of the chat dialect: those of upstreams, and those written to clients. */
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import { gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
+import { failureIn, gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import type { ReplyFailure } from "../hub/reply";
 
@@ -14,12 +14,7 @@ export function errorIn(chunk: JsonObject): ReplyFailure | undefined {
   const error = chunk.error || (Array.isArray(errors) ? errors[0] : undefined);
   if (!error) return undefined;
   if (typeof error === "string") return { code: "upstream_error", message: error };
-  if (!isObject(error)) return gaveUp;
-  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
-  return {
-    code: code === undefined ? "upstream_error" : String(code),
-    message: typeof error.message === "string" && error.message !== "" ? error.message : gaveUp.message,
-  };
+  return isObject(error) ? failureIn(error) : gaveUp;
 }
 
 /** The error as a frame: clients recognize a chunk with `error`, and a stream without `[DONE]` as incomplete. */

@@ -16,7 +16,7 @@ import {
 } from "../hub/reply";
 import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
-import { annotationsOf } from "./citations";
+import { citationsOf } from "./citations";
 import { errorFrame } from "./errors";
 import { encodeUsage } from "./usage";
 
@@ -79,7 +79,7 @@ class StreamWriter extends FrameWriter {
 
   protected closeBlock(end: BlockEnd) {
     const { block } = this;
-    const annotations = block?.kind === "text" ? annotationsOf(end, this.before) : [];
+    const annotations = block?.kind === "text" ? citationsOf(end, this.before) : [];
     if (annotations.length > 0) this.write({ annotations });
     this.before = this.length;
     if (block?.kind === "thinking" && end.signature)
@@ -135,7 +135,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
   let opaque: string | undefined;
   for (const { block, text, end } of blocks) {
     if (block.kind === "text") {
-      annotations.push(...annotationsOf(end, texts.content.length));
+      annotations.push(...citationsOf(end, texts.content.length));
       texts[block.refusal ? "refusal" : "content"] += text;
     } else if (block.kind === "thinking") texts.reasoning_text += text;
     else if (block.kind === "tool-call") calls.push(callOf(block, text === "" && !block.freeform ? "{}" : text));

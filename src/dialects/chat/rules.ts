@@ -9,7 +9,7 @@ import { filled, omitUndefined } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { modelName, onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { refuseSeveral, withProperties } from "../openai";
 import {
@@ -31,7 +31,7 @@ export const ownMarks = "cache-marks-added";
 
 export const rules: Record<string, RuleRow> = {
   "one-answer": ["n", oneAnswer],
-  "model-name": [(body, model) => (body.model === model.id ? undefined : { model: model.id })],
+  "model-name": modelName,
   "max-tokens-name": [...limitNames, maxTokensName],
   "max-tokens-limit": [...limitNames, maxTokensLimit],
   reasoning: ["reasoning_effort", "thinking_budget", reasoning],

@@ -1,5 +1,7 @@
 /** Enforces the order of reply events in one place: readers report what they read, the emitter opens and closes blocks. */
 import type { Sink } from "../../net/stream/stream";
+import type { JsonObject } from "./conversation";
+import { omitUndefined, textIn } from "./json";
 import type { Block, BlockEnd, ReplyEvent, ReplyFailure, StopReason, Usage } from "./reply";
 
 export class ReplyEmitter {
@@ -59,13 +61,7 @@ export class ReplyEmitter {
     this.start("", "");
     this.close();
     this.#ended = true;
-    this.next.push({
-      type: "finish",
-      reason,
-      ...(raw === undefined ? {} : { raw }),
-      ...(stopSequence === undefined ? {} : { stopSequence }),
-      ...(explanation === undefined ? {} : { explanation }),
-    });
+    this.next.push(omitUndefined({ type: "finish" as const, reason, raw, stopSequence, explanation }));
   }
 
   /** Ends the reply with an error; the open block is closed first. */
@@ -97,6 +93,12 @@ export const gaveUp = {
   code: "upstream_error",
   message: "The upstream ended its reply with an error that has no message.",
 } as const;
+
+/** An upstream's error in the form that all vendors share; what it does not say is {@link gaveUp}'s. */
+export function failureIn(error: JsonObject): ReplyFailure {
+  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
+  return { code: textIn(code) || gaveUp.code, message: textIn(error.message) || gaveUp.message };
+}
 
 /** The error of every decoder when the upstream closes without a terminal event. */
 export const cutReply = {

@@ -34,6 +34,15 @@ export const onList =
     return isSameList(after, list) ? undefined : { [name]: after };
   };
 
+/** The model's name as the upstream knows it. */
+export const modelName: RuleRow = [(body, model) => (body.model === model.id ? undefined : { model: model.id })];
+
+/** "[] is too short - 'tools'": some clients send an empty list. */
+export const emptyTools: RuleRow = [
+  "tools",
+  ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
+];
+
 export interface RuleTable {
   rules: Record<string, RuleRow>;
   /** What a rule removed or added, for the client to know. Rules without an entry change nothing for the client. */

@@ -1,6 +1,6 @@
 /** Tools that dragoman runs, as functions for the model. */
 import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conversation";
-import { omit } from "./json";
+import { without } from "./json";
 import { functionNames, type ServerToolName, type ServerToolOffer } from "./server-tools";
 import { foundIn, type WaitingTools, withFound } from "./tool-search";
 import { matchesChoice, namesOf } from "./tools";
@@ -27,7 +27,7 @@ export function offerFunctions(
 ): OfferedTools | undefined {
   const taken = new Set(namesOf(conversation.tools));
   const offers = new Map<string, ServerToolOffer>();
-  const replaced = new Set<ForeignTool>();
+  const replaced = new Set<OfferingTool>();
   const tools = conversation.tools.flatMap((tool): Tool[] => {
     if (!isOffering(tool) || taken.has(functionNames[tool.server.tool])) return [tool];
     const { server } = tool;
@@ -40,44 +40,35 @@ export function offerFunctions(
     return [{ kind: "function", name, ...form }];
   });
   if (offers.size === 0) return undefined;
-  return { conversation: withChoice(withoutCount({ ...conversation, tools }), replaced), offers };
+  return { conversation: withChoice(withoutField({ ...conversation, tools }, "max_tool_calls"), replaced), offers };
 }
 
-const counted: ReadonlySet<string> = new Set(["max_tool_calls"]);
-
-/** The offers hold the limit of OpenAI's own tools, which do not run at the upstream. */
-function withoutCount(conversation: Conversation): Conversation {
+/** Without a field of OpenAI's requests: the offers hold the limit of its own tools, which do not run at the upstream. */
+function withoutField(conversation: Conversation, field: "max_tool_calls" | "tool_choice"): Conversation {
   const { openai } = conversation.extras ?? {};
-  if (openai?.max_tool_calls === undefined) return conversation;
-  return { ...conversation, extras: { ...conversation.extras, openai: omit(openai, counted) ?? {} } };
+  if (openai?.[field] === undefined) return conversation;
+  return { ...conversation, extras: { ...conversation.extras, openai: without(openai, [field]) } };
 }
 
 const isOffering = (tool: Tool): tool is OfferingTool => tool.kind === "foreign" && tool.server !== undefined;
 
-/** A choice of one of these tools becomes a choice of its function. */
-function withChoice(conversation: Conversation, replaced: ReadonlySet<ForeignTool>): Conversation {
-  const { allowedTools, extras } = conversation;
-  const nameOf = (value: unknown): string | undefined => {
-    const { server } = [...replaced].find((tool) => matchesChoice(value, tool)) ?? {};
-    return server && functionNames[server.tool];
+/** A choice of one of these tools, by its form or by the name that it had in its dialect, becomes a choice of its function. */
+function withChoice(conversation: Conversation, replaced: ReadonlySet<OfferingTool>): Conversation {
+  const { allowedTools, toolChoice, extras } = conversation;
+  const functionOf = (isChosen: (tool: OfferingTool) => boolean): string | undefined => {
+    const tool = [...replaced].find(isChosen);
+    return tool && functionNames[tool.server.tool];
   };
-  const chosen = nameOf(extras?.openai?.tool_choice);
-  const changed = allowedTools
-    ? {
-        ...conversation,
-        allowedTools: allowedTools.map((tool) => (typeof tool === "string" ? tool : (nameOf(tool.value) ?? tool))),
-      }
-    : conversation;
-  if (chosen === undefined) return { ...changed, ...choiceByName(conversation, replaced) };
-  const openai = omit(extras?.openai ?? {}, new Set(["tool_choice"])) ?? {};
-  return { ...changed, toolChoice: { name: chosen }, extras: { ...extras, openai } };
-}
-
-/** A choice by the name that the tool had in its dialect. */
-function choiceByName({ toolChoice }: Conversation, replaced: ReadonlySet<ForeignTool>): Partial<Conversation> {
-  if (typeof toolChoice !== "object") return {};
-  const { server } = [...replaced].find(({ value }) => value.name === toolChoice.name) ?? {};
-  return server ? { toolChoice: { name: functionNames[server.tool] } } : {};
+  const byForm = (value: unknown) => functionOf((tool) => matchesChoice(value, tool));
+  const formed = byForm(extras?.openai?.tool_choice);
+  const chosen = typeof toolChoice === "object" ? functionOf(({ value }) => value.name === toolChoice.name) : undefined;
+  const name = formed ?? chosen;
+  const allowed = allowedTools?.map((tool) => (typeof tool === "string" ? tool : (byForm(tool.value) ?? tool)));
+  return {
+    ...(formed === undefined ? conversation : withoutField(conversation, "tool_choice")),
+    ...(allowed ? { allowedTools: allowed } : {}),
+    ...(name === undefined ? {} : { toolChoice: { name } }),
+  };
 }
 
 /**

@@ -15,7 +15,7 @@ import type {
   WithExtras,
 } from "./conversation";
 import { replaceForeign } from "./foreign";
-import { omit } from "./json";
+import { without } from "./json";
 import type { ModelFacts } from "./model";
 import { functionNames, type ServerToolName } from "./server-tools";
 import { countTools, namesOf } from "./tools";
@@ -164,7 +164,7 @@ function plainTool(tool: Tool): Tool {
   const isSearch = tool.kind === "function" && tool.clientSearch;
   if (families.length === 0 && !isFound && !isSearch) return tool;
   const plain: NonNullable<WithExtras["extras"]> = { ...extras };
-  for (const family of families) plain[family] = omit(plain[family] ?? {}, new Set([deferring])) ?? {};
+  for (const family of families) plain[family] = without(plain[family] ?? {}, [deferring]);
   return { ...others, ...(isSearch ? { clientSearch: undefined } : {}), ...(extras ? { extras: plain } : {}) };
 }
 

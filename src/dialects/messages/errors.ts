@@ -3,10 +3,9 @@
 import { kinds, type ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import { gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
+import { failureIn, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import { contextWords } from "../hub/context-limit";
 import type { JsonObject } from "../hub/conversation";
-import { textIn } from "../hub/json";
 import type { ReplyError, ReplyFailure } from "../hub/reply";
 
 export const invalidEvent = invalidEventOf("a Messages event");
@@ -16,12 +15,7 @@ export const invalidReply = invalidReplyOf("a Messages reply");
 export function errorIn(value: unknown): ReplyError | undefined {
   if (!isObject(value) || (value.type !== "error" && value.error == null)) return undefined;
   const error = isObject(value.error) ? value.error : { message: value.error ?? value.message };
-  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
-  return {
-    type: "error",
-    code: textIn(code) || gaveUp.code,
-    message: textIn(error.message) || gaveUp.message,
-  };
+  return { type: "error", ...failureIn(error) };
 }
 
 /** The last event of a stream that failed. */

@@ -9,7 +9,7 @@ import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, refuse, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { emptyTools, modelName, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
@@ -21,16 +21,13 @@ const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
 const toolFieldNames = ["strict", "input_examples", "allowed_callers"];
 
 export const rules: Record<string, RuleRow> = {
-  "model-name": [(body, model) => (body.model === model.id ? undefined : { model: model.id })],
+  "model-name": modelName,
   "billing-header": ["system", billingHeader],
   safeguards: ["safeguards", (body) => ("safeguards" in body ? { safeguards: undefined } : undefined)],
   "unsupported-fields": [...unsupported, unsupportedFields],
   "beta-fields": ["thinking", "output_config", "context_management", betaFields],
   "server-tools": ["tools", serverTools],
-  "empty-tools": [
-    "tools",
-    ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
-  ],
+  "empty-tools": emptyTools,
   "tool-choice-without-tools": ["tool_choice", toolChoiceWithoutTools],
   "blank-stop": ["stop_sequences", blankStop],
   "eager-input-streaming": [

@@ -5,7 +5,7 @@
 import type { JsonObject } from "../hub/conversation";
 import type { BlockEnd } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { urlAnnotations } from "./server-tools";
+import { annotationsOf } from "../openai";
 
 /** Receives the events that are written. */
 export interface Wire {
@@ -57,7 +57,7 @@ export function textPart(shown: ShownItem, refusal: boolean, wire: Wire): OpenIt
     refusal ? { type: "refusal", refusal: text } : { type: "output_text", text, annotations, ...more };
   wire.send("response.content_part.added", { ...at, part: part("", []) });
   return pieceByPiece(shown, wire.deltas(`${events}.delta`, { ...at, ...more }), (text, end) => {
-    const annotations = urlAnnotations(end);
+    const annotations = annotationsOf(end);
     for (const [annotation_index, annotation] of annotations.entries())
       wire.send(`${events}.annotation.added`, { ...at, annotation_index, annotation });
     wire.send(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });

@@ -9,7 +9,7 @@ import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { emptyTools, modelName, onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
@@ -23,7 +23,7 @@ import { searchAsCall } from "./server-tools";
 const clientMetadata = "internal_chat_message_metadata_passthrough";
 
 export const rules: Record<string, RuleRow> = {
-  "model-name": [(body, model) => (body.model === model.id ? undefined : { model: model.id })],
+  "model-name": modelName,
   store: [(body) => (body.store === false ? undefined : { store: false })],
   "include-reasoning": [includeReasoning],
   "service-tier": ["service_tier", (body) => ("service_tier" in body ? { service_tier: undefined } : undefined)],
@@ -33,10 +33,7 @@ export const rules: Record<string, RuleRow> = {
     ...["tools", "tool_choice"],
     (body, _, options) => (options.webSearch ? undefined : withoutTools(body, isWebSearch)),
   ],
-  "empty-tools": [
-    "tools",
-    ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
-  ],
+  "empty-tools": emptyTools,
   "strict-default": ["function", (body) => eachTool(body, strictSaid)],
   "namespace-description": ["namespace", namespaceDescription],
   summary: ["compaction", onList("input", readSummaries)],

@@ -3,9 +3,7 @@ import { isObject } from "../../json";
 import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
 import { objectAt, omitUndefined, textIn, textListAt, textMembers } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
-import type { BlockEnd } from "../hub/reply";
 import {
-  type Citation,
   functionNames,
   hostOfLimit,
   type ServerToolName,
@@ -119,17 +117,3 @@ export function pagesRead(action: unknown): WebPage[] {
   const urls = objectsAmong(isObject(action) ? action.sources : undefined).map(({ url }) => textIn(url));
   return [...new Set(urls)].filter(isAddress).map((url) => ({ url, title: url }));
 }
-
-/** OpenAI's own annotations as they are, and the hub's citations. */
-export function urlAnnotations({ extras, citations = [] }: BlockEnd): unknown[] {
-  const own = extras?.openai?.annotations;
-  return [...(Array.isArray(own) ? own : []), ...citations.map(encodeCitation)];
-}
-
-const encodeCitation = ({ url, title, start, end }: Citation): JsonObject => ({
-  type: "url_citation",
-  url,
-  title,
-  start_index: start,
-  end_index: end,
-});
