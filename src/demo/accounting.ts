@@ -1,7 +1,6 @@
 /** What a request costs, and the three places where the rest is reported: quota endpoint, response headers, stream snapshots. */
 import { type Allowance, type DemoAccount, resetDate } from "./accounts";
-import { pricesOf } from "./billing";
-import type { Model } from "./models";
+import { type Model, pricesOf } from "./model";
 import type { Usage } from "./parse-prompt";
 import type { DemoState } from "./state";
 import { type Json, refusal } from "./wire";

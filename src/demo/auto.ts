@@ -3,7 +3,8 @@
  * on plans that have nothing else, a chat request without a model is served too.
  */
 import type { AutoOffer, AutoProtocol, DemoAccount } from "./accounts";
-import { type Model, visibleModels, wireModel } from "./models";
+import type { Model } from "./model";
+import { visibleModels, wireModel } from "./models";
 import type { Arrival, DemoState } from "./state";
 import { type Json, list, plain, Refusal, randomId, record, refusal, string } from "./wire";
 

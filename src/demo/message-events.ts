@@ -1,7 +1,7 @@
 /** Writes the answers of /v1/messages. */
 import { copilotUsage } from "./accounting";
+import type { Model } from "./model";
 import type { ReplyContext } from "./model-call";
-import type { Model } from "./models";
 import type { Call, ModelReply, Usage } from "./parse-prompt";
 import { pieces } from "./scripted-replies";
 import { sign } from "./signatures";

@@ -1,4 +1,7 @@
-/** One model of the demo, as a row of its table says. */
+/** One model of the demo, as a row of its table says, and what it costs. */
+import type { DemoState } from "./state";
+import type { Json } from "./wire";
+
 export type Endpoint = "/chat/completions" | "/responses" | "ws:/responses" | "/v1/messages";
 
 export interface Model {
@@ -21,4 +24,61 @@ export interface Model {
   traits: Map<string, string>;
   /** Credits per million tokens. */
   prices: { input: number; output: number; cacheRead: number; cacheWrite?: number };
+}
+
+/** Generation A counts premium units, C prices tokens, those of some models (`texts`) as texts. */
+export function billing({ generation, now }: DemoState, model: Model, restricted_to: string[] | undefined): Json {
+  if (generation === "A")
+    return { is_premium: model.units > 0, multiplier: model.units, ...(restricted_to && { restricted_to }) };
+  const long = longPrices(model);
+  const discount = Number(model.traits.get("promo"));
+  return {
+    ...(restricted_to && { restricted_to: [...restricted_to, "max"] }),
+    ...(model.prices.input > 0 && { auto_discount: 10 }),
+    ...(discount > 0 && {
+      promo: {
+        id: `demo-${model.id}`,
+        discount_percent: discount,
+        ends_at: new Date(now() + 14 * 86_400_000).toISOString(),
+        message: `${model.name} costs ${discount} % less. DEMO.`,
+        show_banner: true,
+      },
+    }),
+    token_prices: {
+      batch_size: model.prices.input ? 1_000_000 : 0,
+      default: { ...tier(model, model.prices), ...(long && { max_prompt_tokens: long.above }) },
+      ...(long && { long_context: { ...tier(model, long), max_prompt_tokens: model.limits?.prompt } }),
+    },
+  };
+}
+
+function tier({ traits, family }: Model, { input, output, cacheRead, cacheWrite }: Model["prices"]): Json {
+  const write = (credits: number) => (traits.has("texts") ? credits.toFixed(4) : credits);
+  return {
+    cache_read_price: write(cacheRead),
+    ...(cacheWrite && { cache_write_price: write(cacheWrite) }),
+    ...(cacheWrite && family === "claude" && { cache_write_1h_price: write(input * 2) }),
+    input_price: write(input),
+    output_price: write(output),
+  };
+}
+
+/** Above the prompt of `long=` tokens a model costs double the input and half as much again for the output. */
+function longPrices({ traits, prices }: Model): (Model["prices"] & { above: number }) | undefined {
+  const above = Number(traits.get("long"));
+  const { input, output, cacheRead, cacheWrite } = prices;
+  if (!above) return undefined;
+  return {
+    above,
+    input: input * 2,
+    output: output * 1.5,
+    cacheRead: cacheRead * 2,
+    ...(cacheWrite && { cacheWrite: cacheWrite * 2 }),
+  };
+}
+
+/** A long prompt may cost more, from the boundary on (`long-at`) or above it. */
+export function pricesOf(model: Model, input: number): Model["prices"] {
+  const long = longPrices(model);
+  return long && (input > long.above || (input === long.above && model.traits.has("long-at"))) ? long : model.prices;
 }

@@ -4,12 +4,9 @@
  * Endpoints: C chat, R responses, W websocket, M messages, - the key is missing on the wire.
  */
 import type { DemoAccount } from "./accounts";
-import { billing } from "./billing";
-import type { Endpoint, Model } from "./model";
+import { billing, type Endpoint, type Model } from "./model";
 import type { DemoState } from "./state";
 import { type Json, refusal } from "./wire";
-
-export type { Model } from "./model";
 
 const generationA = `
 claude-opus-4.6-1m | Claude Opus 4.6 (1M context) | Anthropic | 6 | 1000000/936000/64000 | MC | claude-opus-4-6-20260205 | powerful paid adaptive budget=1024-32000 effort=low,medium,high structured vision=5 whole=16000 | 500/2500/50/625

@@ -3,7 +3,7 @@
  * their last use. Claude caches up to the marks of the request. All other models cache every prompt, in steps of 128 tokens.
  */
 import type { DemoAccount } from "./accounts";
-import type { Model } from "./models";
+import type { Model } from "./model";
 import type { ModelRequest, PromptBlock, Usage } from "./parse-prompt";
 import type { DemoState } from "./state";
 import type { Json } from "./wire";

@@ -4,8 +4,8 @@
  * new id marks a new call, and sends usage in the finish chunk; Gemini is like GPT but shows its reasoning.
  */
 import { copilotUsage } from "./accounting";
+import type { Model } from "./model";
 import type { ReplyContext } from "./model-call";
-import type { Model } from "./models";
 import type { Call, ModelReply, Usage } from "./parse-prompt";
 import { pieces } from "./scripted-replies";
 import { sign } from "./signatures";

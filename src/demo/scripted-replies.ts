@@ -1,10 +1,9 @@
 /** The demo's "model": a deterministic answer to a request, independent of any dialect, with text, thinking and tool calls. */
 
 import type { Effects } from "./faults";
-import type { Model } from "./models";
+import type { Model } from "./model";
 import type { Call, ModelReply, ModelRequest, Usage } from "./parse-prompt";
 import { sample } from "./sample";
-import { factorsOf } from "./tokenizer";
 import { isHostedSearch, scriptedCalls, searchWish } from "./tool-scripts";
 import { parse } from "./wire";
 
@@ -94,6 +93,22 @@ function measure(ask: ModelRequest, model: Model, thinking: string, text: string
     reasoning,
   };
 }
+
+/** How a family's own tokenizer differs from four characters for a token: in texts, and in tools, which it sees rewritten. */
+export interface Factors {
+  texts: number;
+  tools: number;
+}
+
+const families: [RegExp, Factors][] = [
+  // Claude 4.7 and later have a newer tokenizer than earlier ones.
+  [/^claude-(?:[a-z]+-)?(?:4[.-][7-9]|5)/, { texts: 1.53, tools: 1.6 }],
+  [/^claude-/, { texts: 1.18, tools: 1.3 }],
+  [/^gemini-/, { texts: 1.06, tools: 0.9 }],
+];
+
+export const factorsOf = (model: string): Factors =>
+  families.find(([pattern]) => pattern.test(model))?.[1] ?? { texts: 1, tools: 1 };
 
 /** What the model's own tokenizer makes of a prompt. */
 export function promptTokens({ weight, toolWeight }: ModelRequest, model: string): number {

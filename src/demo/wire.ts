@@ -1,7 +1,5 @@
 /** Reads untrusted JSON, and writes the forms of this upstream's errors. */
 
-import { sizeOfText } from "./tokenizer";
-
 export type Json = Record<string, unknown>;
 
 export const record = (value: unknown): Json =>
@@ -83,13 +81,13 @@ export function randomId(prefix: string, length: number): string {
 
 const ids = new Set(["id", "call_id", "tool_call_id", "tool_use_id"]);
 
-/** The size of everything that a tokenizer would see, in units of which four are a token. Images count as 4000, opaque strings as 0. */
+/** The characters of everything that a tokenizer would see, of which four are a token. Images count as 4000, opaque strings as 0. */
 export function weigh(value: unknown, key = ""): number {
   if (typeof value === "string") {
     // Ids are random: the same request must always weigh the same.
     if (ids.has(key)) return value.length;
     if (key === "encrypted_content" || key === "signature" || key === "reasoning_opaque") return 0;
-    return value.startsWith("data:") || (key === "data" && value.length > 4000) ? 4000 : sizeOfText(value);
+    return value.startsWith("data:") || (key === "data" && value.length > 4000) ? 4000 : value.length;
   }
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + weigh(item), 0);
   if (value === null || typeof value !== "object") return 0;

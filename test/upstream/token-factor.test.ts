@@ -1,6 +1,6 @@
 /** What is learnt of a model's tokenizer: within what bounds, how soon, and that nothing a broken upstream reports spoils it. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { factorsOf, sizeOfText } from "../../src/demo/tokenizer";
+import { factorsOf } from "../../src/demo/scripted-replies";
 import {
   enoughExchanges,
   factorBounds,
@@ -13,6 +13,7 @@ import {
   type TokenFactor,
 } from "../../src/tokens/token-factor";
 import { chinese, pieces } from "../support/corpus";
+import { plainTokens } from "../support/model-tokenizer";
 import { sharedTokenizer } from "../support/tokenizer";
 
 const tokenizer = sharedTokenizer();
@@ -40,10 +41,10 @@ async function corpus(model: string, count: number, tools: string) {
     history.push(pieces[(at * 37) % pieces.length]!, at % 5 === 0 ? chinese : pieces[(at * 53) % pieces.length]!);
     let texts = 0;
     for (const text of history) texts += await localTokens(text);
-    const size = history.reduce((sum, text) => sum + sizeOfText(text), 0) / 4;
+    const size = history.reduce((sum, text) => sum + plainTokens(text), 0);
     exchanges.push({
       local: { texts, tools: toolTokens, fixed: 4 * history.length },
-      reported: Math.ceil(size * ofTexts + (sizeOfText(tools) / 4) * ofTools + 4 * history.length),
+      reported: Math.ceil(size * ofTexts + plainTokens(tools) * ofTools + 4 * history.length),
     });
   }
   return exchanges;
