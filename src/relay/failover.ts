@@ -13,7 +13,7 @@ import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/
 import { bodyRemedies, type Remedy, remediesOf, type SentBody } from "./body-remedies";
 import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
-import { BrokenReply } from "./respond";
+import { acceptedOr } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch, Outgoing } from "./upstream-call";
@@ -282,9 +282,10 @@ const sessionOf = (account: Account, record: RequestRecord, timeoutMs: number | 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
 async function attempt<Answer>(
   parts: Scope,
-  { accept, target, running }: Dispatch<Answer>,
+  dispatch: Dispatch<Answer>,
   current: AccountCall,
 ): Promise<{ answer: Answer } | Failure> {
+  const { target, running } = dispatch;
   const { account, record } = current;
   let response: CallResponse;
   current.begin();
@@ -306,16 +307,7 @@ async function attempt<Answer>(
   account.learnQuota(headers);
   running.account = account;
   if (response.overSocket) record.setOverSocket();
-  try {
-    return { answer: await accept(response) };
-  } catch (thrown) {
-    if (!(thrown instanceof BrokenReply)) throw thrown;
-    const failure = noted(parts, readBrokenReply(thrown.error, headers, parts.now()));
-    // A reply that had begun was generated and billed: the request is not sent again.
-    if (thrown.hasBegun) throw failure.error;
-    record.replyFailed(thrown.error.code);
-    return failure;
-  }
+  return acceptedOr(dispatch, response, ({ error }) => noted(parts, readBrokenReply(error, headers, parts.now())));
 }
 
 /** Counts a code that is new. */

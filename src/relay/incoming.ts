@@ -33,11 +33,7 @@ export async function readIncoming(
   inAddress?: AddressMembers,
   held?: HeldBytes,
 ): Promise<Incoming> {
-  return incomingOf(await readRequestBody(request, longTexts, held), inAddress);
-}
-
-/** @throws ProxyError `invalid_request` for what names no model. */
-export function incomingOf(read: RequestBody, inAddress?: AddressMembers): Incoming {
+  const read = await readRequestBody(request, longTexts, held);
   const body = inAddress ? { ...read.body, ...inAddress } : read.body;
   refuseOtherModel(body);
   if (typeof body.model !== "string" || body.model === "")

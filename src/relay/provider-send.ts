@@ -10,8 +10,7 @@ import { statusOf } from "../upstream/copilot/failure-match";
 import { keptWords } from "../upstream/copilot/known-sentences";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { bodyRemedies, remediesOf, type SentBody } from "./body-remedies";
-import type { RequestRecord } from "./request-record";
-import { BrokenReply } from "./respond";
+import { acceptedOr, type BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch } from "./upstream-call";
@@ -24,10 +23,8 @@ interface ProviderDispatch<Answer> extends Dispatch<Answer> {
  * The result of the provider's answer.
  * @throws ProxyError The provider's own error, or why it could not be asked.
  */
-export async function sendToProvider<Answer>(
-  parts: Scope,
-  { target, outgoing, request, running, accept }: ProviderDispatch<Answer>,
-): Promise<Answer> {
+export async function sendToProvider<Answer>(parts: Scope, dispatch: ProviderDispatch<Answer>): Promise<Answer> {
+  const { target, outgoing, request, running } = dispatch;
   const { provider, model } = target;
   const { isVerbatim = false, passesHeaders } = outgoing;
   const { record } = running;
@@ -45,7 +42,7 @@ export async function sendToProvider<Answer>(
       body: sent.body,
       controller: running.controller,
     });
-    const result = await resultOf(response, { provider, isVerbatim, record, accept, now: parts.now() });
+    const result = await resultOf(dispatch, response, parts.now());
     if ("answer" in result) {
       for (const pattern of sent.removed) parts.unsupportedParams.learn(model.id, pattern);
       return result.answer;
@@ -56,29 +53,20 @@ export async function sendToProvider<Answer>(
 
 /** The answer, or the failure as long as nothing of the answer went to the client. */
 async function resultOf<Answer>(
+  dispatch: ProviderDispatch<Answer>,
   response: CallResponse,
-  {
-    provider,
-    isVerbatim,
-    record,
-    accept,
-    now,
-  }: Pick<Dispatch<Answer>, "accept"> & { record: RequestRecord; provider: Provider; isVerbatim: boolean; now: number },
+  now: number,
 ): Promise<{ answer: Answer } | Failure> {
-  if (!response.ok) {
-    const { error, text } = await readProviderError(provider, response, isVerbatim);
-    return { ...readFailure(response.status, response.headers, text, now), error };
+  const { provider } = dispatch.target;
+  const { status, headers, ok } = response;
+  if (!ok) {
+    const { error, text } = await readProviderError(provider, response, dispatch.outgoing.isVerbatim);
+    return { ...readFailure(status, headers, text, now), error };
   }
-  try {
-    return { answer: await accept(response) };
-  } catch (thrown) {
-    if (!(thrown instanceof BrokenReply)) throw thrown;
-    const error = errorOfBroken(provider, thrown);
-    // A reply that had begun was generated and billed: the request is not sent again.
-    if (thrown.hasBegun) throw error;
-    record.replyFailed(thrown.error.code);
-    return { ...readBrokenReply(thrown.error, response.headers, now), error };
-  }
+  return acceptedOr(dispatch, response, (broken) => ({
+    ...readBrokenReply(broken.error, headers, now),
+    error: errorOfBroken(provider, broken),
+  }));
 }
 
 /** The error that a provider sent in place of a reply, with the status that its code stands for. */

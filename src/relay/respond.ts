@@ -9,9 +9,9 @@ import { type CallResponse, piecesOf, readStart, readText } from "../net/out/bod
 import { pump } from "../net/stream/pump";
 import { gatherFrames } from "../net/stream/sse";
 import type { ReplyWatch } from "../upstream/changes/drift";
-import { upstreamErrorIn } from "../upstream/copilot/failure";
+import { type Failure, upstreamErrorIn } from "../upstream/copilot/failure";
 import type { RunningRequest } from "./running-request";
-import type { UpstreamCall } from "./upstream-call";
+import type { Dispatch, UpstreamCall } from "./upstream-call";
 
 const maxReplyBytes = 32 * 1024 * 1024;
 
@@ -35,6 +35,27 @@ export class BrokenReply extends Error {
     readonly hasBegun: boolean,
   ) {
     super(error.message);
+  }
+}
+
+/**
+ * The answer; or, where it turned out to be an error, the failure after which the request may be sent again.
+ * @param read What the error says.
+ * @throws The failure's error if a reply had begun: it was generated and billed.
+ */
+export async function acceptedOr<Answer>(
+  { accept, running }: Pick<Dispatch<Answer>, "accept" | "running">,
+  response: CallResponse,
+  read: (broken: BrokenReply) => Failure,
+): Promise<{ answer: Answer } | Failure> {
+  try {
+    return { answer: await accept(response) };
+  } catch (thrown) {
+    if (!(thrown instanceof BrokenReply)) throw thrown;
+    const failure = read(thrown);
+    if (thrown.hasBegun) throw failure.error;
+    running.record.replyFailed(thrown.error.code);
+    return failure;
   }
 }
 

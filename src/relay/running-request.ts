@@ -78,7 +78,8 @@ export class RunningRequest implements InFlightHandle {
   readonly #state: RequestState;
   readonly #openedAt = performance.now();
   #controller = new AbortController();
-  #account: Account | undefined;
+  /** The account that answered; only this account can read the signatures in its reply. */
+  account: Account | undefined;
   #isStopped = false;
   #hasEnded = false;
   #lesson: Lesson | undefined;
@@ -165,21 +166,12 @@ export class RunningRequest implements InFlightHandle {
     return this.#isStopped;
   }
 
-  /** The account that answered; only this account can read the signatures in its reply. */
-  get account(): Account | undefined {
-    return this.#account;
-  }
-
-  set account(account: Account) {
-    this.#account = account;
-  }
-
   /** To be called with each event of the reply: it is recorded, and what it says of the account is kept. */
   addEvent(event: ReplyEvent): void {
     // Nothing is known of a text but that it came.
     if (event.type === "block-delta") return;
     this.record.addEvent(event);
-    const account = this.#account;
+    const { account } = this;
     if (!account) return;
     if (event.type === "error" && isSuspensionEvent(event.code, event.message))
       account.setState({ name: "failed", reason: suspensionReason(this.record.kept(event.message)), suspended: true });
@@ -200,7 +192,7 @@ export class RunningRequest implements InFlightHandle {
   /** Another model is to serve the request. @returns As it is recorded, without parts of the request. */
   passOver(why: PassedOver): PassedOver {
     this.#lesson = undefined;
-    this.#account = undefined;
+    this.account = undefined;
     return this.record.passOver(why);
   }
 
@@ -213,7 +205,7 @@ export class RunningRequest implements InFlightHandle {
     const { hasBegun, isOver, trace } = this.record;
     const state = this.#state;
     const durationMs = this.#elapsedMs();
-    if (isOver) inspectUsage(state, this.#account, losses);
+    if (isOver) inspectUsage(state, this.account, losses);
     const turn = cachedTurn(state, durationMs);
     if (turn) state.cacheMiss = cacheWatch.judge(turn);
     const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
