@@ -49,11 +49,8 @@ const env = { SEED: seed, ...postgres?.env, ...program?.env };
 
 const startedAt = performance.now();
 const common = { root, flags, env };
-/**
- * A worker ends with the run, and gets back at once what it gave to the system: keeping it saves a third of the system's time.
- * With room for 256 MiB of new objects before each collection, a tenth of the rest.
- */
-const keepsMemory = { ...common, env: { ...env, MIMALLOC_PURGE_DELAY: "-1", BUN_JSC_largeHeapSize: String(2 ** 28) } };
+/** A worker ends with the run, and gets back at once what it gave to the system: keeping it saves a third of the system's time. */
+const keepsMemory = { ...common, env: { ...env, MIMALLOC_PURGE_DELAY: "-1" } };
 const sharing = files.filter((file) => !isProof(file) && !changesGlobals(file));
 const alone = files.filter((file) => !isProof(file) && changesGlobals(file));
 const ofSharing = runTests(sharing, {
