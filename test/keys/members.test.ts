@@ -29,7 +29,7 @@ import {
 } from "../../src/keys/member-list";
 import { type Member, maxMemberKeys, memberNotFound } from "../../src/keys/members";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
-import { noLimits } from "../support/members";
+import { member, noLimits } from "../support/members";
 import { quickest } from "../support/quickest";
 
 const now = Date.UTC(2026, 10, 11, 12);
@@ -178,9 +178,9 @@ describe("the list of keys", () => {
 });
 
 describe("the list of members", () => {
-  const [anna, ben, cleo] = ["Anna", "ben", "cleo"].map((name, at) => ({
-    ...{ name, id: `m${at}`, createdAt: at, ...noLimits },
-  })) as [Member, Member, Member];
+  const [anna, ben, cleo] = ["Anna", "ben", "cleo"].map((name, at) =>
+    member({ name, id: `m${at}`, createdAt: at }),
+  ) as [Member, Member, Member];
   const used = (requests: number, nanoCredits: number | null, premiumUnits: number | null, lastAt: number) => ({
     ...{ requests, nanoCredits, premiumUnits, lastAt },
   });

@@ -4,7 +4,7 @@ import type { Account } from "../../src/accounts/account";
 import type { AccountState } from "../../src/accounts/account-state";
 import { maxNamedAccounts, quotaPoints, statePoints } from "../../src/observe/account-points";
 import { openCounter } from "../../src/observe/series";
-import { noLimits } from "../support/members";
+import { member } from "../support/members";
 import { startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
@@ -108,7 +108,7 @@ describe("thousands of accounts", () => {
     }));
     const sources = {
       allAccounts: all,
-      members: { find: (id: string) => ({ id, name: id, createdAt: 0, ...noLimits }) },
+      members: { find: (id: string) => member({ id, name: id }) },
     };
     const points = statePoints(sources);
     expect(points).toHaveLength(5 * maxNamedAccounts);

@@ -10,6 +10,12 @@ import type { Team } from "./teams";
 /** What the owner may set of a member, none of it set. */
 export const noLimits = Object.fromEntries(memberFieldNames.map((name) => [name, null])) as unknown as MemberLimits;
 
+/** A member made by hand, where nothing asks a database. */
+export const member = (given: Partial<Member> = {}): Member => ({
+  ...{ id: "m1", name: "anna", createdAt: 0, ...noLimits },
+  ...given,
+});
+
 export interface TestMember extends Member {
   key: string;
   logins: string[];
