@@ -184,19 +184,18 @@ describeWithDatabases("statistics in Postgres", (server) => {
     });
   });
 
+  /** A row in each of the last 40 hours. */
+  async function addUpHours(postgres: Postgres, now: number): Promise<void> {
+    const ago = Array.from({ length: 40 }, (_, at): [number, number] => [at * 60, at]);
+    await insertRows(postgres, rowsAgo(now, ago), now);
+    await addUpPeriods(postgres, now, () => true);
+  }
+
   test("hours and days that are over are added up, and read in place of their rows", async () => {
     await empty();
     const [postgres, now] = [servers[0]!, noon + 17 * minuteMs];
     const hour = Math.floor(now / hourMs);
-    await insertRows(
-      postgres,
-      rowsAgo(
-        now,
-        Array.from({ length: 40 }, (_, at) => [at * 60, at]),
-      ),
-      now,
-    );
-    await addUpPeriods(postgres, now, () => true);
+    await addUpHours(postgres, now);
     // The next one ended 77 minutes ago: late rows of it may be under way.
     expect(await periods(1)).toEqual(Array.from({ length: 37 }, (_, at) => hour - 39 + at));
     expect(await periods(24)).toEqual([hour - (hour % 24) - 48, hour - (hour % 24) - 24]);
@@ -212,15 +211,7 @@ describeWithDatabases("statistics in Postgres", (server) => {
     await empty();
     const [postgres, now] = [servers[0]!, noon + 17 * minuteMs];
     const late = now - 30 * hourMs;
-    await insertRows(
-      postgres,
-      rowsAgo(
-        now,
-        Array.from({ length: 40 }, (_, at) => [at * 60, at]),
-      ),
-      now,
-    );
-    await addUpPeriods(postgres, now, () => true);
+    await addUpHours(postgres, now);
     const before = [await periods(1), await periods(24)];
     await insertRows(servers[1]!, [rowAt(late)], now);
     const others = [
