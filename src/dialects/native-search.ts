@@ -2,7 +2,7 @@
 import { isObject } from "../json";
 import type { Stage } from "../net/stream/stream";
 import type { Conversation, ForeignTool, JsonObject, Tool } from "./hub/conversation";
-import { omit, textIn } from "./hub/json";
+import { textIn, without } from "./hub/json";
 import type { ForeignBlock, ReplyEvent } from "./hub/reply";
 import type { Citation, ServerToolOffer, ServerToolOutput } from "./hub/server-tools";
 import { matchesChoice } from "./hub/tools";
@@ -12,7 +12,6 @@ import { nativeSearch, pagesRead, urlsCited } from "./responses/server-tools";
 const tooLittleEffort = "minimal";
 /** OpenAI names the pages that a search has read only if it is asked to. */
 const sources = "web_search_call.action.sources";
-const annotations: ReadonlySet<string> = new Set(["annotations"]);
 const nativeChoice = { type: "web_search" };
 
 /** Whether the upstream's own search can keep to the wish: it knows host names that are allowed, and where the person is. */
@@ -108,6 +107,6 @@ function withCitations(event: BlockEndEvent): BlockEndEvent {
     typeof start === "number" && typeof end === "number" ? [{ url, title: title || url, start, end, quote: "" }] : [],
   );
   if (citations.length === 0) return event;
-  const extras = { ...event.extras, openai: omit(openai, annotations) ?? {} };
+  const extras = { ...event.extras, openai: without(openai, ["annotations"]) };
   return { ...event, extras, citations: [...(event.citations ?? []), ...citations] };
 }

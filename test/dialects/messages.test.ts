@@ -6,7 +6,6 @@ import { cutReply } from "../../src/dialects/hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { betasFor } from "../../src/dialects/messages/betas";
 import { messages } from "../../src/dialects/messages/codec";
 import { rules } from "../../src/dialects/messages/rules";
 import { kinds, ProxyError } from "../../src/errors";
@@ -194,6 +193,11 @@ describe("a client's own request", () => {
 });
 
 describe("the beta header", () => {
+  const betasFor = (header: string | null, body: JsonObject, model: ModelFacts) => {
+    const client = header === null ? null : new Headers({ "anthropic-beta": header });
+    const { headers, fixups } = messages.requestHeaders!(client, body, model);
+    return { betas: headers["anthropic-beta"]?.split(",") ?? [], added: fixups.map((name) => name.slice(5)) };
+  };
   const [interleaved, advanced, context] = [
     "interleaved-thinking-2025-05-14",
     "advanced-tool-use-2025-11-20",

@@ -1,7 +1,7 @@
 /** Collects a streamed chat completion into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { omit } from "../hub/json";
+import { without } from "../hub/json";
 import type { WireEvent } from "../hub/upstream-stream";
 import { callPieceIn } from "./calls";
 import { textFields } from "./thinking";
@@ -49,7 +49,7 @@ function addTo(choices: Map<number, Choice>, { delta, ...members }: JsonObject):
     ...(logprobs === undefined ? {} : { logprobs }),
   };
   if (!isObject(delta)) return;
-  for (const [key, piece] of Object.entries(omit(delta, callsOnly) ?? {})) {
+  for (const [key, piece] of Object.entries(without(delta, ["tool_calls"]))) {
     const before = choice.message[key];
     const joins = typeof before === "string" && typeof piece === "string" && textFields.includes(key);
     if (joins) choice.message[key] = before + piece;
@@ -58,8 +58,6 @@ function addTo(choices: Map<number, Choice>, { delta, ...members }: JsonObject):
   if (Array.isArray(delta.tool_calls))
     for (const piece of delta.tool_calls) if (isObject(piece)) addCall(choice, piece);
 }
-
-const callsOnly = new Set(["tool_calls"]);
 
 function addCall({ calls }: Choice, { index, ...piece }: JsonObject): void {
   const number = numberIn(index) ?? 0;

@@ -3,7 +3,7 @@ import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import { cutReply, gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
-import { omit, textIn } from "../hub/json";
+import { textIn, without } from "../hub/json";
 import { Normalizer } from "../hub/upstream-stream";
 import { CallNumbers } from "./calls";
 import { errorIn, invalidEvent } from "./errors";
@@ -97,7 +97,7 @@ export class ChatNormalizer extends Normalizer {
     this.#withRole.add(index);
     if (textIn(delta.role) !== "") return delta;
     this.report("role");
-    return { role: "assistant", ...omit(delta, roleAlone) };
+    return { role: "assistant", ...without(delta, ["role"]) };
   }
 
   private withCalls(delta: JsonObject, index: unknown): JsonObject {
@@ -110,5 +110,3 @@ export class ChatNormalizer extends Normalizer {
     return pieces === delta.tool_calls ? delta : { ...delta, tool_calls: pieces };
   }
 }
-
-const roleAlone = new Set(["role"]);

@@ -12,7 +12,7 @@
 import { isObject, isSameJson } from "../../json";
 import type { Changes } from "./changes";
 import type { JsonObject } from "./conversation";
-import { omit, setField } from "./json";
+import { omit, setField, without } from "./json";
 
 /** Each returns the same object if nothing has to change. */
 const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
@@ -74,11 +74,9 @@ function withoutUnicodePatterns(schema: JsonObject): JsonObject {
     const after = Object.fromEntries(kept.map(([pattern, item]) => [pattern, visit(item)]));
     if (Object.entries(patterns).some(([pattern, item]) => after[pattern] !== item)) changed.patternProperties = after;
   }
-  const plain = isUnicode(schema.pattern) ? (omit(schema, patternAlone) ?? {}) : schema;
+  const plain = isUnicode(schema.pattern) ? without(schema, ["pattern"]) : schema;
   return Object.keys(changed).length > 0 ? { ...plain, ...changed } : plain;
 }
-
-const patternAlone = new Set(["pattern"]);
 
 /** Whether a pattern has `\\p{…}`. A scan from escape to escape: a regular expression takes long for many backslashes. */
 function isUnicode(pattern: unknown): boolean {

@@ -74,49 +74,39 @@ export const withheldFields = (holder?: "thinking" | "output_config"): string[] 
 export const isRefused = (field: string, { refusedBetas = [] }: TranslationOptions): boolean =>
   betaFields.some((row) => row.field === field && refusedBetas.includes(row.beta));
 
-/** The header for the body that is sent upstream; none if no beta is left. */
+/**
+ * The header for the body that is sent upstream: the betas in the client's order, and those that the body needs. None if no
+ * beta is left.
+ */
 export function requestHeaders(
   client: Headers | null,
   body: JsonObject,
   model: ModelFacts,
-  options?: TranslationOptions,
+  { refusedBetas = [] }: Pick<TranslationOptions, "refusedBetas"> = {},
 ): HeaderFixup {
-  const header = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? null;
-  const { betas, added } = betasFor(header, body, model, options?.refusedBetas);
-  const headers: Record<string, string> = betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") };
-  return { headers, fixups: added.map((name) => `beta:${name}`) };
-}
-
-/**
- * The betas to send, in the client's order, and those among them that were added.
- * @param clientHeader The client's header; null if it sent none.
- * @param body The request as it is sent upstream.
- * @param refused Betas that are not sent.
- */
-export function betasFor(
-  clientHeader: string | null,
-  body: JsonObject,
-  model: ModelFacts,
-  refused: readonly string[] = [],
-): { betas: string[]; added: string[] } {
-  const wanted = (clientHeader ?? "").split(",").map((value) => value.trim());
-  const requested = [...new Set(wanted.filter((value) => supported.has(value) && !refused.includes(value)))];
+  const header = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? "";
+  const wanted = header.split(",").map((value) => value.trim());
+  const requested = [...new Set(wanted.filter((value) => supported.has(value) && !refusedBetas.includes(value)))];
   const thinking = isObject(body.thinking) ? body.thinking : {};
   // Adaptive thinking is always interleaved.
   const kept =
     thinking.type === "adaptive" ? requested.filter((value) => value !== beta.interleavedThinking) : requested;
   const isHeaderEmpty = wanted.every((value) => value === "");
-  const needed = [
-    ...(isHeaderEmpty &&
-    !refused.includes(beta.interleavedThinking) &&
+  const isInterleaved =
+    isHeaderEmpty &&
+    !refusedBetas.includes(beta.interleavedThinking) &&
     thinking.budget_tokens != null &&
-    !model.supports.adaptiveThinking
-      ? [beta.interleavedThinking]
-      : []),
+    !model.supports.adaptiveThinking;
+  const needed = [
+    ...(isInterleaved ? [beta.interleavedThinking] : []),
     ...betaFields.flatMap((field) => (field.isIn?.(body) ? [field.beta] : [])),
   ];
   const further = needed.filter((value) => !kept.includes(value));
-  return { betas: [...kept, ...further], added: further.filter((value) => !wanted.includes(value)) };
+  const betas = [...kept, ...further];
+  return {
+    headers: betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") },
+    fixups: further.filter((value) => !wanted.includes(value)).map((name) => `beta:${name}`),
+  };
 }
 
 /** Whether a cache mark has a lifetime of its own. */

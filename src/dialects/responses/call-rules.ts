@@ -1,7 +1,7 @@
 /** Rules about calls and their results: which belong together, and what tells them apart. */
 import { isObject, isSameJson } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { omit, textIn } from "../hub/json";
+import { textIn, without } from "../hub/json";
 import { lostResultHeading } from "../hub/lost-result";
 
 export const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
@@ -92,7 +92,7 @@ export function repeatedItemIds(input: unknown[]): unknown[] {
       first.set(item.id, item);
       return [item];
     }
-    return isSameJson(earlier, item) ? [] : [omit(item, new Set(["id"]))];
+    return isSameJson(earlier, item) ? [] : [without(item, ["id"])];
   });
 }
 

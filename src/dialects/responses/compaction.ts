@@ -30,9 +30,6 @@ const heading = "A summary of the conversation before this point:";
 /** What the content of a compaction holds that dragoman made: a summary, or several items of the upstream in the one that clients expect. */
 const [ofSummary, ofItems] = ["summary.", "compactions."];
 
-/** Whether dragoman made the content of a compaction. */
-export const isOwnCompaction = (content: string): boolean => isSealed(content, ofSummary) || isSealed(content, ofItems);
-
 /** Opens an item that dragoman made: it stands for a message with the summary, or for the upstream's items. Any other is returned alone. */
 export function unpacked(item: JsonObject): JsonObject[] {
   const content = item.type === "compaction" ? item.encrypted_content : undefined;
