@@ -60,8 +60,6 @@ export interface DemoAccount {
   tokenLifetime?: number;
   /** Seconds; 1500. */
   refreshIn?: number;
-  /** Copilot tokens are refused after `refreshIn`, before the end that they state. */
-  expiresEarly?: boolean;
   /** What Auto offers it; nothing if missing. */
   auto?: AutoOffer;
 }

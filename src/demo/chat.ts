@@ -43,18 +43,18 @@ function readTool(tool: Json): Tool {
 
 const choices: Record<string, ModelRequest["choice"]> = { required: "any", none: "none" };
 
-function readChoice(choice: unknown): ModelRequest["choice"] {
-  const name = string(record(record(choice).function).name);
-  if (name) return { name };
-  return entry(choices, string(choice)) ?? "auto";
+/** `tool_choice` of OpenAI's APIs: a word, or an object with a name. */
+export function readChoice(choice: unknown): ModelRequest["choice"] {
+  const { name, function: called } = record(choice);
+  const tool = string(name) || string(record(called).name);
+  return tool ? { name: tool } : (entry(choices, string(choice)) ?? "auto");
 }
 
-const readSchema = (format: Json): unknown =>
-  format.type === "json_schema"
-    ? record(format.json_schema).schema
-    : format.type === "json_object"
-      ? { type: "object" }
-      : undefined;
+/** The schema in a format of OpenAI's APIs. */
+export function readSchema({ type, schema, json_schema }: Json): unknown {
+  if (type === "json_object") return { type: "object" };
+  return type === "json_schema" ? (schema ?? record(json_schema).schema) : undefined;
+}
 
 const refused = (message: string) => refusal(400, "invalid_request_body", message);
 

@@ -83,7 +83,7 @@ export function exchangeToken({ demo }: Arrival, account: DemoAccount): Response
   const { tokenLifetime = 1800, refreshIn = 1500, host } = account;
   const expires = Math.floor(demo.now() / 1000) + tokenLifetime;
   const token = mint(account, expires);
-  demo.issued.set(token, { account, until: demo.now() + (account.expiresEarly ? refreshIn : tokenLifetime) * 1000 });
+  demo.issued.set(token, { account, until: demo.now() + tokenLifetime * 1000 });
   const free = account.plan === "free" ? account.quota : undefined;
   return Response.json({
     token,

@@ -6,13 +6,13 @@ import type { Call, ModelReply, Usage } from "./parse-prompt";
 import { pieces } from "./scripted-replies";
 import { sign } from "./signatures";
 import type { Frame, Interjections } from "./stream";
-import { type Json, randomId, record } from "./wire";
+import { eventText, type Json, randomId, record } from "./wire";
 
-const overloaded = frameText("error", { error: { type: "overloaded_error", message: "Overloaded" } });
+const overloaded = eventText("error", { error: { type: "overloaded_error", message: "Overloaded" } });
 export const messageInterjections: Interjections = {
   error: overloaded,
   failed: overloaded,
-  ping: frameText("ping", {}),
+  ping: eventText("ping", {}),
 };
 
 export function wholeMessage(context: ReplyContext): Json {
@@ -33,7 +33,7 @@ export function wholeMessage(context: ReplyContext): Json {
  */
 export function* messageFrames(context: ReplyContext): Generator<Frame> {
   const { reply, model } = context;
-  const frame = (part: Frame["part"], type: string, fields: Json): Frame => ({ part, text: frameText(type, fields) });
+  const frame = (part: Frame["part"], type: string, fields: Json): Frame => ({ part, text: eventText(type, fields) });
   const guess = usage({
     ...reply.usage,
     input: Math.ceil(reply.usage.input / 2),
@@ -59,10 +59,6 @@ export function* messageFrames(context: ReplyContext): Generator<Frame> {
   yield frame("end", "message_stop", {});
   // One of the hosts behind this endpoint adds the chat dialect's last line.
   if (backend(model) === "vrtx") yield { part: "end", text: "data: [DONE]\n\n" };
-}
-
-function frameText(type: string, fields: Json): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
 
 /** The prefixes of ids show which host serves the model. */

@@ -7,17 +7,17 @@ import type { Call } from "./parse-prompt";
 import { pieces } from "./scripted-replies";
 import { encrypt, seal } from "./signatures";
 import type { Frame, Interjections } from "./stream";
-import { type Json, list, randomId, record, records } from "./wire";
+import { eventText, type Json, list, randomId, record, records } from "./wire";
 
 const stopped = { code: "server_error", message: "DEMO: the model stopped working" };
 
 export const responseInterjections: Interjections = {
-  error: frameText("error", { ...stopped, param: null, sequence_number: 99 }),
-  failed: frameText("response.failed", {
+  error: eventText("error", { ...stopped, param: null, sequence_number: 99 }),
+  failed: eventText("response.failed", {
     sequence_number: 99,
     response: { object: "response", status: "failed", error: stopped, output: [], usage: null },
   }),
-  ping: frameText("ping", {}),
+  ping: eventText("ping", {}),
 };
 
 /** The full answer: its id and its items' ids are opaque, `output_text` is null. */
@@ -27,7 +27,7 @@ export function* responseFrames(context: ReplyContext): Generator<Frame> {
   let sequence_number = 0;
   const frame = (part: Frame["part"], type: string, fields: Json): Frame => ({
     part,
-    text: frameText(type, { sequence_number: sequence_number++, ...fields }),
+    text: eventText(type, { sequence_number: sequence_number++, ...fields }),
   });
   const made = items(context);
   const id = responseId(context);
@@ -48,10 +48,6 @@ export function* responseFrames(context: ReplyContext): Generator<Frame> {
     copilot_quota_snapshots: streamSnapshots(context.demo, context.account),
     copilot_usage: response.copilot_usage,
   });
-}
-
-function frameText(type: string, fields: Json): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
 
 const responseId = ({ account }: ReplyContext) => seal({ id: randomId("resp_", 40), login: account.login });

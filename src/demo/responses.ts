@@ -1,11 +1,12 @@
 /** POST /responses: reads and validates the request. response-events.ts writes the answer. */
 
+import { readChoice, readSchema } from "./chat";
 import { type Dialect, modelRules, type Objection, schemaObjection, type View } from "./model-call";
-import { type ModelRequest, presentTools, type Reading, type Tool, type Turn } from "./parse-prompt";
+import { presentTools, type Reading, type Tool, type Turn } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
 import { decrypt, unseal } from "./signatures";
-import { entry, invalid, type Json, number, record, records, refusal, string } from "./wire";
+import { invalid, type Json, number, record, records, refusal, string } from "./wire";
 
 export const responses: Dialect = {
   path: "/responses",
@@ -20,15 +21,14 @@ function read(body: Json): Reading {
   const items = inputItems(body);
   const reasoning = record(body.reasoning);
   const offered = [...records(body.tools), ...items.filter(isToolList).flatMap((item) => records(item.tools))];
-  const choice = record(body.tool_choice);
   return {
     turns: [{ role: "system", content: body.instructions, results: [] }, ...items.map(readTurn)],
     tools: offered.flatMap((tool) => readTools(tool)),
-    choice: string(choice.name) ? { name: string(choice.name) } : (entry(choices, string(body.tool_choice)) ?? "auto"),
+    choice: readChoice(body.tool_choice),
     thinks: body.reasoning == null ? undefined : reasoning.effort !== "none",
     effort: string(reasoning.effort) || undefined,
     parallel: body.parallel_tool_calls !== false,
-    schema: schemaOf(record(record(body.text).format)),
+    schema: readSchema(record(record(body.text).format)),
     maxTokens: number(body.max_output_tokens),
     stops: [],
     blocks: [...records(body.tools), { text: string(body.instructions) }, ...items].map((block) => promptBlock(block)),
@@ -46,9 +46,6 @@ const inputItems = (body: Json): Json[] =>
 const isMessage = (item: Json) => item.type === "message" || (item.type === undefined && item.role !== undefined);
 const isCall = (type: unknown) => type === "function_call" || type === "custom_tool_call";
 const isOutput = (type: unknown) => type === "function_call_output" || type === "custom_tool_call_output";
-const choices: Record<string, ModelRequest["choice"]> = { required: "any", none: "none" };
-const schemaOf = (format: Json): unknown =>
-  format.type === "json_schema" ? format.schema : format.type === "json_object" ? { type: "object" } : undefined;
 /** Tools, including those in an item of the input. */
 const isToolList = (item: Json) => item.type === "additional_tools";
 

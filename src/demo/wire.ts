@@ -26,6 +26,10 @@ export function parse(text: string): unknown {
   }
 }
 
+/** A server-sent event that says its type twice. */
+export const eventText = (type: string, fields: Json): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+
 /** An error answer. Thrown anywhere below the router, which sends it. */
 export class Refusal extends Error {
   constructor(

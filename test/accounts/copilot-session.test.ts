@@ -102,7 +102,6 @@ describe("a token is there when it is needed", () => {
   });
 
   test("past refresh_in the new token is waited for, though the old one's end is later", async () => {
-    demo.accounts[0]!.expiresEarly = true;
     const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(1501 * second);
