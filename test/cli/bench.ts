@@ -1,10 +1,10 @@
 /** What the tests of this room share: a scripted GitHub that a real process can be pointed at, and a home to keep accounts in. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openAccountStore } from "../../src/accounts/account-store";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import { keptLog, savedFrom } from "../accounts/bench";
+import { quickest } from "../support/quickest";
 
 export interface Github extends AsyncDisposable {
   demo: Demo;
@@ -21,7 +21,7 @@ export interface Github extends AsyncDisposable {
 
 export function scriptedGithub(options: DemoOptions = {}): Github {
   const demo = startDemo({ pace: 0, device: { interval: 1, pending: 0 }, ...options });
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-"));
   const data = join(home, ".local", "share", "dragoman");
   const store = openAccountStore(join(data, "accounts"), keptLog().logger);
   const env = { HOME: home, DRAGOMAN_HOME: data, DRAGOMAN_GITHUB_URL: demo.url, DRAGOMAN_GITHUB_API_URL: demo.url };

@@ -1,8 +1,8 @@
 /** The program as a person at a terminal meets it: a pseudo-terminal of its own, keys to press, and what is on the screen. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program } from "./command";
+import { quickest } from "./quickest";
 import { until } from "./until";
 
 export interface AtTerminal extends AsyncDisposable {
@@ -18,7 +18,7 @@ export interface AtTerminal extends AsyncDisposable {
 
 /** @param home Where its data is; a folder of its own when missing. */
 export function atTerminal(args: string[], env: Record<string, string> = {}, home?: string, columns = 120): AtTerminal {
-  const folder = home ?? mkdtempSync(join(tmpdir(), "dragoman-"));
+  const folder = home ?? mkdtempSync(join(quickest(), "dragoman-"));
   const decoder = new TextDecoder();
   let written = "";
   const child = Bun.spawn([...program, ...args], {

@@ -2,7 +2,6 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "../../src/accounts/account-sync";
 import type { Quota } from "../../src/accounts/quota";
@@ -10,6 +9,7 @@ import { readEnvironment } from "../../src/config/environment";
 import type { TeamAccountSync } from "../../src/team/account-sync";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
+import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { until } from "../support/until";
 
@@ -17,7 +17,7 @@ const token = "ghu_anna0123456789";
 const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
 
 describeWithDatabases("what servers share of an account", (postgres) => {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-share-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-share-"));
   const opened: PostgresStores[] = [];
   let env: Record<string, string>;
   afterEach(async () => {

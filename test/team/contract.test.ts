@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Account } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
@@ -20,6 +19,7 @@ import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
 import { describeWithPostgres } from "../support/postgres";
+import { quickest } from "../support/quickest";
 import fc from "../support/random";
 import { describeWith } from "../support/sandbox";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
@@ -75,7 +75,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
   });
 
   async function world(): Promise<World> {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-contract-"));
+    const home = mkdtempSync(join(quickest(), "dragoman-contract-"));
     homes.push(home);
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...(await variables()) });
     const open = async () => {

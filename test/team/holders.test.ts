@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
@@ -11,6 +10,7 @@ import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
+import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
@@ -51,7 +51,7 @@ function contract(variables: () => Promise<Record<string, string>>): void {
   const fresh = () => `budget ${names++}`;
 
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), "dragoman-holders-"));
+    home = mkdtempSync(join(quickest(), "dragoman-holders-"));
     stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...(await variables()) }), {
       follow: false,
     });

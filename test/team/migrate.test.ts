@@ -2,7 +2,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { entryFor } from "../../src/budgets/entries";
@@ -16,6 +15,7 @@ import { openDiskQueues } from "../../src/team/disk-queue";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { asProcess, inProcess } from "../support/in-process";
+import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
 
 const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
@@ -29,7 +29,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
   });
 
   const freshHome = () => {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-migrate-"));
+    const home = mkdtempSync(join(quickest(), "dragoman-migrate-"));
     homes.push(home);
     return home;
   };

@@ -2,7 +2,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { readEnvironment } from "../../src/config/environment";
@@ -12,6 +11,7 @@ import { InFlight } from "../../src/live/in-flight";
 import type { RunningEvent, RunningRequests } from "../../src/live/running-requests";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { entry, runningState } from "../support/history-rows";
+import { quickest } from "../support/quickest";
 import { openChance } from "../support/random";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { until } from "../support/until";
@@ -46,7 +46,7 @@ describeWithOwnPostgres("the running requests of a team", (postgres) => {
   }
 
   async function open(sealKey: string): Promise<Server> {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-running-"));
+    const home = mkdtempSync(join(quickest(), "dragoman-running-"));
     homes.push(home);
     const variables = { DRAGOMAN_DATABASE_URL: url, DRAGOMAN_SEAL_KEY: sealKey };
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...variables });

@@ -2,7 +2,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { keyIdOf } from "../../src/team/seal";
@@ -11,6 +10,7 @@ import { openVisitor, startEdge } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
 import { inProcess } from "../support/in-process";
 import { withTeamStores } from "../support/members";
+import { quickest } from "../support/quickest";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
 import { until } from "../support/until";
@@ -151,7 +151,7 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
 
   test("who has a config or accounts in the data folder is told that they are not used", async () => {
     await using team = await startTeam(postgres, { accounts: [] });
-    const home = mkdtempSync(join(tmpdir(), "dragoman-folder-"));
+    const home = mkdtempSync(join(quickest(), "dragoman-folder-"));
     try {
       mkdirSync(join(home, "accounts"), { mode: 0o700 });
       writeFileSync(join(home, "config.json"), "{}");

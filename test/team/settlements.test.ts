@@ -1,12 +1,12 @@
 /** What requests used of budgets: sent by whoever has it, counted once, and known to the servers that run other requests. */
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startDemo } from "../../src/demo/demo";
 import { diskQueueName, openDiskQueues } from "../../src/team/disk-queue";
 import type { Settlement } from "../../src/team/ledger-queries";
 import { saveAccounts } from "../support/members";
+import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals } from "../support/teams";
@@ -19,7 +19,7 @@ describeWithDatabases("settlements of a team", (postgres) => {
   const used = (url: string) => postgres.administer("SELECT used::int FROM dragoman.ledger", url);
 
   test("a server that is started with a folder sends what waits there, before its first request", async () => {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const home = mkdtempSync(join(quickest(), "dragoman-"));
     const queues = openDiskQueues(join(home, diskQueueName), () => {});
     queues.queue<Settlement[]>("settlement").add([[crypto.randomUUID(), [settlement]]]);
     queues.close();

@@ -2,7 +2,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import type { SignInStore } from "../../src/accounts/sign-in-store";
@@ -11,6 +10,7 @@ import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import type { Postgres } from "../../src/team/connection";
 import type { PostgresStores } from "../../src/team/stores";
+import { quickest } from "../support/quickest";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { waitingSignIn } from "../support/sign-ins";
 import { until } from "../support/until";
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 async function open(env: Record<string, string>): Promise<World & { stores: Stores }> {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-sign-ins-"));
+  const home = mkdtempSync(join(quickest(), "dragoman-sign-ins-"));
   homes.push(home);
   const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env }), { follow: true });
   opened.push(stores);
