@@ -11,9 +11,9 @@ import type { Scope } from "../app";
 import type { ClientDialect, Turn } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import { mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
-import { bodyText } from "../net/in/request-body";
+import { editBody } from "../net/in/request-body";
 import { editMembers } from "../net/json/json-edit";
-import { type ReadText, readUnmarked, skeletonOf } from "../net/json/json-skeleton";
+import { type ReadText, readUnmarked } from "../net/json/json-skeleton";
 import { type AutoChoice, type AutoQuestion, autoTokenHeader } from "../upstream/copilot/auto";
 import { autoModel } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
@@ -24,8 +24,7 @@ import type { Exchange } from "./exchange";
 import { requireOwnAccount } from "./failover";
 import { unfitReason } from "./fallback-fit";
 import { isClientsOwn } from "./initiator";
-import { modelHeader, modelInHeader } from "./model-header";
-import { type ChatTarget, preferredDialect } from "./target";
+import { type ChatTarget, modelHeader, modelInHeader, preferredDialect } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
 /**
@@ -195,17 +194,11 @@ function retryFor({ auto }: Scope, { details, status, message }: ProxyError, cho
 /** The request as Auto chose it: with its token, and without a model if Auto named none. */
 export function asChosen(choice: AutoChoice | undefined, { body, headers }: SentParts): SentParts {
   if (choice?.token !== undefined) return { body, headers: { ...headers, [autoTokenHeader]: choice.token } };
-  return { body: choice && !choice.model ? withoutModel(body) : body, headers };
+  const isNamed = !choice || choice.model;
+  return { body: isNamed ? body : editBody(body, (text) => editMembers(text, {}, ["model"])), headers };
 }
 
 type SentParts = Pick<UpstreamCall, "body" | "headers">;
-
-/** The request without the name of a model. */
-function withoutModel(body: string | Uint8Array): string | Uint8Array {
-  const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
-  const text = editMembers(skeleton?.text ?? bodyText(body), {}, ["model"]);
-  return skeleton?.fill(text) ?? text;
-}
 
 /**
  * Tells conversations apart: by the client's session, which subagents share, and the first words of the person, which a

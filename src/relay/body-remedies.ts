@@ -6,9 +6,8 @@ import type { JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
 import type { ModelFacts } from "../dialects/hub/model";
 import { isObject, parseWithSource } from "../json";
-import { bodyText } from "../net/in/request-body";
+import { bodyText, editBody } from "../net/in/request-body";
 import { editedTo, editMembers } from "../net/json/json-edit";
-import { skeletonOf } from "../net/json/json-skeleton";
 import type { SentBytes } from "../net/out/fetch";
 import type { Failure } from "../upstream/copilot/failure";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
@@ -150,8 +149,9 @@ export const withoutRefused = (
 /** The very same body when it has none of these parameters. */
 function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {
   if (patterns.length === 0) return body;
-  const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
-  const { text, removed } = withoutParams(skeleton?.text ?? bodyText(body), patterns);
-  for (const pattern of removed) record.addFixup(`refused:${pattern}`);
-  return removed.length === 0 ? body : (skeleton?.fill(text) ?? text);
+  return editBody(body, (plain) => {
+    const { text, removed } = withoutParams(plain, patterns);
+    for (const pattern of removed) record.addFixup(`refused:${pattern}`);
+    return text;
+  });
 }

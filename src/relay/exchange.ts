@@ -4,6 +4,7 @@ import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/co
 import { longTexts } from "../dialects/long-texts";
 import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
+import { lazy } from "../lazy";
 import type { ClientConnection } from "../net/in/guard";
 import type { ReadText } from "../net/json/json-skeleton";
 import { idOf } from "./hints";
@@ -58,7 +59,7 @@ export class Exchange {
   /** The client's session, if it names one. */
   readonly session: string | undefined;
   /** Undefined once it was let go. */
-  #asked: { read: ReadRequest; body: JsonObject; decoding: Decoding } | undefined;
+  #asked: { read: ReadRequest; body: JsonObject; decode: () => Conversation | ProxyError } | undefined;
   #isKept = false;
 
   /**
@@ -79,7 +80,7 @@ export class Exchange {
     this.key = key;
     this.dialect = dialect;
     this.codec = codecs[dialect];
-    this.#asked = { read, body, decoding: new Decoding(this.codec, body) };
+    this.#asked = { read, body, decode: decoderOf(this.codec, body) };
     this.bodySession = this.codec.session?.(incoming.body);
     this.session = clientSession(request.headers, this.bodySession);
     const facts = readFacts(this.codec, incoming, this.record.hints.kind);
@@ -113,12 +114,18 @@ export class Exchange {
 
   /** The conversation. @throws ProxyError if it cannot be decoded. */
   decoded(): Conversation {
-    return this.#prompt.decoding.decoded();
+    const decoded = this.#prompt.decode();
+    if (decoded instanceof ProxyError) throw decoded;
+    return decoded;
   }
 
   /** The same; undefined where it cannot be decoded: the request may still be passed through. */
   get conversation(): () => Conversation | undefined {
-    return this.#prompt.decoding.conversation;
+    const { decode } = this.#prompt;
+    return () => {
+      const decoded = decode();
+      return decoded instanceof ProxyError ? undefined : decoded;
+    };
   }
 
   /** The prompt may be needed again after it was sent: for another model, a judge, or an answer that goes on. */
@@ -133,35 +140,15 @@ export class Exchange {
 }
 
 /** Decodes a conversation when it is first needed: a request that is passed through seldom needs it. */
-class Decoding {
-  #decoded: Conversation | ProxyError | undefined;
-
-  constructor(
-    private readonly codec: ClientCodec,
-    private readonly body: JsonObject,
-  ) {}
-
-  /** @throws ProxyError */
-  decoded(): Conversation {
-    this.#decoded ??= this.#decode();
-    if (this.#decoded instanceof ProxyError) throw this.#decoded;
-    return this.#decoded;
-  }
-
-  readonly conversation = (): Conversation | undefined => {
-    this.#decoded ??= this.#decode();
-    return this.#decoded instanceof ProxyError ? undefined : this.#decoded;
-  };
-
-  #decode(): Conversation | ProxyError {
+const decoderOf = (codec: ClientCodec, body: JsonObject) =>
+  lazy((): Conversation | ProxyError => {
     try {
-      return this.codec.decodeRequest(this.body);
+      return codec.decodeRequest(body);
     } catch (thrown) {
       if (thrown instanceof ProxyError) return thrown;
       throw thrown;
     }
-  }
-}
+  });
 
 /** No person asks for a summary: the client does, when the conversation has become long. */
 const summarized = { initiator: "agent", reason: "the conversation is summarized", kind: "compaction" } as const;

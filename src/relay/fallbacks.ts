@@ -9,11 +9,10 @@ import { ofEveryModel } from "../upstream/copilot/failure-rows";
 import { findListed } from "../upstream/models/model-name";
 import type { Exchange } from "./exchange";
 import { unfitReason } from "./fallback-fit";
-import { modelHeader, modelInHeader } from "./model-header";
 import type { PassedOver } from "./request-log";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
-import { type ChatTarget, chooseTarget, isAutoTarget } from "./target";
+import { type ChatTarget, chooseTarget, isAutoTarget, modelHeader, modelInHeader } from "./target";
 
 /** The statuses after which another model may serve: no quota, limited, unavailable, overloaded. */
 const statusesForFallback: ReadonlySet<number> = new Set([402, 429, 503, 529]);

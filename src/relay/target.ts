@@ -34,6 +34,13 @@ export const isProvided = <T extends Target>(target: T): target is T & { provide
 export const isAutoTarget = ({ model, provider, choice }: NamedModel & Pick<Partial<Target>, "choice">): boolean =>
   model.id === autoId && !provider && !choice;
 
+/** Names the model that served, where it may be another one than the client asked for. */
+export const modelHeader = "x-dragoman-model";
+
+/** A provider's model may have any name; a header holds ASCII. */
+export const modelInHeader = (id: string): string =>
+  id.replace(/[^ -~]+/g, (letters) => encodeURIComponent(letters.toWellFormed()));
+
 /** Who is called, for sentences. */
 export const whoOf = ({ provider }: Pick<Target, "provider">): string => provider?.who ?? "GitHub Copilot";
 

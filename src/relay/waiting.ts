@@ -6,6 +6,7 @@ import { countsOnlyEvents } from "../clients/agent-names";
 import type { Conversation } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import { gatherFrames, jsonFrame } from "../net/stream/sse";
+import { withTimeLimit } from "../net/time-limit";
 import { clientClosed } from "./client-error";
 import type { Exchange } from "./exchange";
 import { streamHeaders } from "./respond";
@@ -110,16 +111,9 @@ async function served(parts: Scope, exchange: Exchange, first: Holding): Promise
   }
 }
 
-async function isSettledWithin(answer: Promise<unknown>, ms: number): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<false>();
-  const timer = setTimeout(() => resolve(false), ms);
-  const settled = answer.then(
-    () => true,
-    () => true,
-  );
-  const isSettled = await Promise.race([settled, late]);
-  clearTimeout(timer);
-  return isSettled;
+function isSettledWithin(answer: Promise<unknown>, ms: number): Promise<boolean> {
+  const settled = () => true;
+  return withTimeLimit(answer.then(settled, settled), ms, () => false);
 }
 
 /** A stream that has begun before its answer is there: what goes wrong from now on is an event in it. */

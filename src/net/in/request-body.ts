@@ -109,6 +109,14 @@ async function* heldPieces(pieces: AsyncIterable<Uint8Array>, held: HeldBytes): 
 export const bodyText = (body: string | Uint8Array): string =>
   typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
 
+/** The body with its text changed; the very same if nothing was. @param edit Gets a large text without its long strings. */
+export function editBody(body: string | Uint8Array, edit: (text: string) => string): string | Uint8Array {
+  const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
+  const text = skeleton?.text ?? bodyText(body);
+  const edited = edit(text);
+  return edited === text ? body : (skeleton?.fill(edited) ?? edited);
+}
+
 function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null || value instanceof SourceNumber) return false;
   if (levels === 0) return true;
