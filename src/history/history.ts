@@ -221,10 +221,11 @@ function openClock(
 function noHistory(error: unknown, warn: (sentence: string) => void): LocalHistory {
   warn(`No request history is kept (${reasonOf(error)}); requests are not affected.`);
   const nothing = noTotals();
+  const noPage = async () => ({ items: [], next_cursor_id: null, has_more: false });
   return {
     add() {},
     flush: () => true,
-    list: async () => ({ items: [], next_cursor_id: null, has_more: false }),
+    list: noPage,
     after: () => [],
     get: () => undefined,
     count: () => 0,
@@ -233,7 +234,7 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     totals: async () => nothing,
     statistics: async (_filters, by) => ({ by, totals: nothing, groups: [], others: null }),
     largestSessions: async () => [],
-    prompts: async () => ({ items: [], next_cursor_id: null, has_more: false }),
+    prompts: noPage,
     prune: async () => {},
     degraded: true,
     queued: 0,

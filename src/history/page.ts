@@ -6,11 +6,19 @@ import { nearestView, views } from "./rollup";
 import { and, boundsOf, conditionsOf, Parameters, rowConditions, type Source, where } from "./sql";
 
 /** The newest first. */
-export interface HistoryPage {
-  items: Row[];
+export interface Paged<Item> {
+  items: Item[];
   /** The cursor of the next page; null on the last page. */
   next_cursor_id: number | null;
   has_more: boolean;
+}
+export type HistoryPage = Paged<Row>;
+
+/** @param found One more than the page takes, if there are more. */
+export function firstOf<Item extends { id: number }>(found: readonly Item[], limit: number): Paged<Item> {
+  const items = found.slice(0, limit);
+  const has_more = found.length > limit;
+  return { items, has_more, next_cursor_id: has_more ? items.at(-1)!.id : null };
 }
 
 /**
@@ -24,10 +32,7 @@ export async function pageOf(
   limit: number,
   cursor = Number.MAX_SAFE_INTEGER,
 ): Promise<HistoryPage> {
-  const rows = await newestRows(source, selected, filters, limit + 1, cursor);
-  const items = rows.slice(0, limit);
-  const has_more = rows.length > limit;
-  return { items, has_more, next_cursor_id: has_more ? items.at(-1)!.id : null };
+  return firstOf(await newestRows(source, selected, filters, limit + 1, cursor), limit);
 }
 
 /** Ids between which rows may pass the filters, and how many of an hour do. */

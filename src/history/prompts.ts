@@ -1,7 +1,7 @@
 /** The requests that one prompt of a person caused, added up: see the columns `prompt` and `kind`. */
 import type { RequestKind } from "./entry";
 import type { Filters } from "./filters";
-import { pageOf } from "./page";
+import { firstOf, type Paged, pageOf } from "./page";
 import { sumColumns, sumsOfRows } from "./rollup";
 import { and, conditionsOf, Parameters, type Source } from "./sql";
 import { type Measure, measureNames, measures } from "./totals";
@@ -34,13 +34,8 @@ export interface PromptSums {
   parts: PromptPart[];
 }
 
-/** The newest first, by their last request. */
-export interface PromptPage {
-  items: PromptSums[];
-  /** The cursor of the next page; null on the last page. */
-  next_cursor_id: number | null;
-  has_more: boolean;
-}
+/** By their last request. */
+export type PromptPage = Paged<PromptSums>;
 
 /**
  * @param filters A prompt is added up as a whole if one of its requests lies between the times.
@@ -52,11 +47,8 @@ export async function promptsOf(
   limit: number,
   cursor = Number.MAX_SAFE_INTEGER,
 ): Promise<PromptPage> {
-  const found = await newestPrompts(source, filters, limit + 1, cursor);
-  const shown = found.slice(0, limit);
-  const has_more = found.length > limit;
-  const items = await sumsOf(source, filters, shown);
-  return { items, has_more, next_cursor_id: has_more ? shown.at(-1)!.id : null };
+  const page = firstOf(await newestPrompts(source, filters, limit + 1, cursor), limit);
+  return { ...page, items: await sumsOf(source, filters, page.items) };
 }
 
 interface LastRequest {
@@ -122,12 +114,13 @@ async function promptsFrom(
 
 const partKeys = ["kind", "agent_type", "upstream_model", "cache_miss"] as const;
 const promptNames = ["client_name", "session", "project", "key_name", "member"] as const;
+type PromptName = (typeof promptNames)[number];
 const usedSums = sumColumns.filter(({ name }) =>
   measureNames.some((measure) => name === `${measure}_sum` || name === `${measure}_count`),
 );
 
 type PartRow = Pick<PromptPart, (typeof partKeys)[number]> &
-  Pick<PromptSums, (typeof promptNames)[number] | "prompt" | "started_at_ms" | "ended_at_ms"> &
+  Pick<PromptSums, PromptName | "prompt" | "started_at_ms" | "ended_at_ms"> &
   Record<`${Measure}_${"sum" | "count"}` | "requests" | "failed" | "retries", number> & {
     cache_idle_ms: number | null;
   };
@@ -165,16 +158,12 @@ async function sumsOf(source: Source, filters: Filters, prompts: readonly LastRe
 }
 
 function sumsOfPrompt(prompt: string, rows: PartRow[]): PromptSums {
-  const name = (column: (typeof promptNames)[number]) => rows.find((row) => row[column] !== null)?.[column] ?? null;
+  const name = (column: PromptName) => rows.find((row) => row[column] !== null)?.[column] ?? null;
   return {
     prompt,
     started_at_ms: Math.min(...rows.map((row) => row.started_at_ms)),
     ended_at_ms: Math.max(...rows.map((row) => row.ended_at_ms)),
-    client_name: name("client_name"),
-    session: name("session"),
-    project: name("project"),
-    key_name: name("key_name"),
-    member: name("member"),
+    ...(Object.fromEntries(promptNames.map((column) => [column, name(column)])) as Pick<PartRow, PromptName>),
     parts: rows.map(partOf),
   };
 }
