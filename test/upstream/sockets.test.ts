@@ -1,6 +1,6 @@
 /** Streamed requests over the upstream's WebSocket: the same answers, one socket for a session, HTTP where there is none. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openSocketPool } from "../../src/upstream/copilot/socket-pool";
+import { SocketPool } from "../../src/upstream/copilot/socket-pool";
 import { openFrames } from "../support/frame-client";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -285,8 +285,8 @@ test("the quota of the last event is learned", async () => {
 });
 
 describe("the pool", () => {
-  const open = async (limits: Parameters<typeof openSocketPool>[0]) => {
-    const pool = openSocketPool(limits);
+  const open = async (limits: ConstructorParameters<typeof SocketPool>[0]) => {
+    const pool = new SocketPool(limits);
     const demo = proxy.demo.url;
     const token = (await proxy.app.accounts[0]!.session()).token;
     const address = (session: string) => ({

@@ -246,34 +246,32 @@ export interface ToolItem {
   item: JsonObject;
 }
 
-export interface FunctionTool extends ToolBase {
-  kind: "function";
+/** A tool that the client runs. */
+interface ClientToolBase extends ToolBase {
   /** Unique in its conversation. */
   name: string;
   description?: string;
-  /** JSON Schema of the input object. */
-  schema?: unknown;
-  strict?: boolean;
-  cache?: boolean;
   /** The same tool is defined twice, identically. */
   isRepeated?: boolean;
   /** The model is to have it only once it has searched for it. The extras hold the dialect's own field. */
   isDeferred?: true;
+}
+
+export interface FunctionTool extends ClientToolBase {
+  kind: "function";
+  /** JSON Schema of the input object. */
+  schema?: unknown;
+  strict?: boolean;
+  cache?: boolean;
   /** The client's own search of tools, as it was sent; other upstreams have it as this function. */
   clientSearch?: JsonObject;
 }
 
 /** A tool whose input is text of a grammar instead of JSON. */
-export interface FreeformTool extends ToolBase {
+export interface FreeformTool extends ClientToolBase {
   kind: "freeform";
-  name: string;
-  description?: string;
   /** The grammar as it was sent. */
   grammar?: unknown;
-  /** The same tool is defined twice, identically. */
-  isRepeated?: boolean;
-  /** The model is to have it only once it has searched for it. */
-  isDeferred?: true;
 }
 
 /** A tool that the provider runs (web search, code execution), as its dialect's JSON. */

@@ -14,7 +14,7 @@ import { dayMs, hourMs } from "../../format";
 import { isObject, parseJson } from "../../json";
 import type { Logger } from "../../logger";
 import { singleLimit } from "../../net/out/clock";
-import { type Model, readModel, shareOf } from "../models/model";
+import { type Model, readModel, shareOf, textsIn } from "../models/model";
 import { askAccount } from "./ask-account";
 import { autoId } from "./auto-model";
 import type { Copilot } from "./copilot";
@@ -324,9 +324,6 @@ function strongest(scores: unknown): string | null {
 /** A name, never a text: it could repeat the prompt. */
 const labelOf = (label: unknown): string | null =>
   typeof label === "string" && /^[a-z][\w-]{0,63}$/i.test(label) ? label : null;
-
-const textsIn = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
 
 /** Whether a request without a model may still be served after this failure. */
 const mayOmitAfter = ({ kind, details }: ProxyError): boolean =>

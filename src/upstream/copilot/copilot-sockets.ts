@@ -3,7 +3,7 @@ import type { CallResponse } from "../../net/out/body";
 import { callOut, type OutgoingCall } from "../../net/out/fetch";
 import { openingHeaders } from "./headers";
 import { callOverSocket, SocketBroken, type SocketCall } from "./socket-call";
-import { openSocketPool } from "./socket-pool";
+import { SocketPool } from "./socket-pool";
 
 export interface CopilotSockets {
   /**
@@ -19,7 +19,7 @@ type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quo
   body: string | Uint8Array;
 };
 
-export function openCopilotSockets(pool = openSocketPool()): CopilotSockets {
+export function openCopilotSockets(pool = new SocketPool()): CopilotSockets {
   return {
     async call(call, out) {
       const { limits, controller, who } = out;

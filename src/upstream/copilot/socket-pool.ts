@@ -21,19 +21,6 @@ export interface SocketAddress {
   session: string | undefined;
 }
 
-export interface SocketPool {
-  /**
-   * A socket for one request; undefined if none can be opened. Such an address is not tried again for some minutes.
-   * @param timeoutMs Until it is open.
-   */
-  take(address: SocketAddress, timeoutMs: number): Promise<PooledSocket | undefined>;
-  /** Keeps the socket for the next request. */
-  give(socket: PooledSocket): void;
-  /** The socket broke before it answered: its address is not tried again for some minutes. */
-  distrust(socket: PooledSocket): void;
-  close(): void;
-}
-
 interface SocketPoolLimits {
   /** Milliseconds that a socket waits for a request. */
   idleMs: number;
@@ -47,61 +34,75 @@ interface SocketPoolLimits {
 
 const usualLimits: SocketPoolLimits = { idleMs: 60_000, ageMs: 55 * 60_000, distrustMs: 10 * 60_000, idle: 50 };
 
-export function openSocketPool(limits: Partial<SocketPoolLimits> = {}): SocketPool {
-  const { idleMs, ageMs, distrustMs, idle: most } = { ...usualLimits, ...limits };
+export class SocketPool {
   /** Those that wait, the longest-waiting first. */
-  const idle = new Set<OpenSocket>();
-  const distrusted = new Map<string, number>();
+  readonly #idle = new Set<OpenSocket>();
+  readonly #distrusted = new Map<string, number>();
+  readonly #limits: SocketPoolLimits;
 
-  const leave = (socket: OpenSocket) => {
-    idle.delete(socket);
+  constructor(limits: Partial<SocketPoolLimits> = {}) {
+    this.#limits = { ...usualLimits, ...limits };
+  }
+
+  /**
+   * A socket for one request; undefined if none can be opened. Such an address is not tried again for some minutes.
+   * @param timeoutMs Until it is open.
+   */
+  async take(address: SocketAddress, timeoutMs: number): Promise<PooledSocket | undefined> {
+    const { url, headers, session } = address;
+    const name = nameOf(url, headers);
+    for (const socket of this.#idle) {
+      if (socket.name !== name || socket.session !== session) continue;
+      this.#leave(socket);
+      if (performance.now() - socket.openedAt < this.#limits.ageMs) return socket;
+      socket.drop();
+    }
+    if ((this.#distrusted.get(url) ?? 0) > performance.now()) return undefined;
+    const opened = await openSocket({ url, headers, session }, name, timeoutMs);
+    if (opened === "failed") this.#distrust(url);
+    return opened === "refused" || opened === "failed" ? undefined : opened;
+  }
+
+  /** Keeps the socket for the next request. */
+  give(socket: PooledSocket): void {
+    if (!(socket instanceof OpenSocket) || socket.isClosed) return;
+    socket.isUsed = true;
+    socket.listener = (message) => {
+      // It has closed, or says something that no request asked for.
+      this.#leave(socket);
+      if (message !== undefined) socket.drop();
+    };
+    socket.timer = setTimeout(() => this.#end(socket), this.#limits.idleMs);
+    socket.timer.unref();
+    this.#idle.add(socket);
+    for (const oldest of this.#idle) {
+      if (this.#idle.size <= this.#limits.idle) break;
+      this.#end(oldest);
+    }
+  }
+
+  /** The socket broke before it answered: its address is not tried again for some minutes. */
+  distrust(socket: PooledSocket): void {
+    if (socket instanceof OpenSocket) this.#distrust(socket.url);
+  }
+
+  close(): void {
+    for (const socket of this.#idle) this.#end(socket);
+  }
+
+  #distrust(url: string): void {
+    this.#distrusted.set(url, performance.now() + this.#limits.distrustMs);
+  }
+
+  #leave(socket: OpenSocket): void {
+    this.#idle.delete(socket);
     clearTimeout(socket.timer);
-  };
-  return {
-    async take({ url, headers, session }, timeoutMs) {
-      const name = nameOf(url, headers);
-      for (const socket of idle) {
-        if (socket.name !== name || socket.session !== session) continue;
-        leave(socket);
-        if (performance.now() - socket.openedAt < ageMs) return socket;
-        socket.drop();
-      }
-      if ((distrusted.get(url) ?? 0) > performance.now()) return undefined;
-      const opened = await openSocket({ url, headers, session }, name, timeoutMs);
-      if (opened === "refused") return undefined;
-      if (opened === "failed") distrusted.set(url, performance.now() + distrustMs);
-      return opened === "failed" ? undefined : opened;
-    },
-    give(socket) {
-      if (!(socket instanceof OpenSocket) || socket.isClosed) return;
-      socket.isUsed = true;
-      socket.listener = (message) => {
-        // It has closed, or says something that no request asked for.
-        leave(socket);
-        if (message !== undefined) socket.drop();
-      };
-      socket.timer = setTimeout(() => {
-        leave(socket);
-        socket.drop();
-      }, idleMs);
-      socket.timer.unref();
-      idle.add(socket);
-      for (const oldest of idle) {
-        if (idle.size <= most) break;
-        leave(oldest);
-        oldest.drop();
-      }
-    },
-    distrust(socket) {
-      if (socket instanceof OpenSocket) distrusted.set(socket.url, performance.now() + distrustMs);
-    },
-    close() {
-      for (const socket of idle) {
-        leave(socket);
-        socket.drop();
-      }
-    },
-  };
+  }
+
+  #end(socket: OpenSocket): void {
+    this.#leave(socket);
+    socket.drop();
+  }
 }
 
 /** Sockets with the same name are opened alike. */

@@ -130,5 +130,6 @@ function readBudget(supports: JsonObject) {
 
 const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
 const shortText = (value: unknown) => (typeof value === "string" && value !== "" ? value.slice(0, 256) : undefined);
-const textsIn = (value: unknown) =>
+/** The texts among the items of a list; none for any other value. */
+export const textsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
