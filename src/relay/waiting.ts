@@ -46,6 +46,8 @@ type Limit = Pick<Waiter, "error" | "untilReady">;
 /** The limit that the request waits for; undefined if it may not, or would wait in vain. */
 function limitOf(parts: Scope, exchange: Exchange, since: number, thrown: unknown): Limit | undefined {
   if (exchange.running.isStopped || exchange.record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
+  // Where waiting was switched on while the request was on its way, it is refused as before.
+  if (!exchange.canServeAgain) return undefined;
   const { untilReady, mayWait, code } = thrown.details;
   if (!untilReady || !(code === "budget_exceeded" ? mayWait : canWaitForAccounts(parts, exchange))) return undefined;
   const ms = untilReady();

@@ -237,3 +237,19 @@ test("GET /wait answers when the model can be served again, or says when after i
   proxy.app.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
   expect(await (await fetch(`${proxy.url}/wait`)).text()).toContain("Revoked.");
 });
+
+test("a request that was sent before its owner wanted waiting is refused by its limit, and not by an error of ours", async () => {
+  await using proxy = await startProxy();
+  const arrived = Promise.withResolvers<void>();
+  const turned = Promise.withResolvers<void>();
+  proxy.demo.intercept("/chat/completions", async () => {
+    arrived.resolve();
+    await turned.promise;
+    return new Response("slow down", { status: 429, headers: { "retry-after": "30" } });
+  });
+  const answer = proxy.post("/v1/chat/completions", body("hello"));
+  await arrived.promise;
+  await proxy.app.config.change({ whenLimited: "wait" });
+  turned.resolve();
+  expect((await answer).status).toBe(429);
+});
