@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { settingsOf } from "../../src/launch";
 import { quickest } from "./quickest";
 import { patienceMs } from "./until";
 
@@ -49,11 +48,9 @@ export interface Surroundings {
 
 export function run(args: string[], { env = {}, cwd, within = [], instead = program }: Surroundings = {}): Command {
   const home = mkdtempSync(join(quickest(), "dragoman-"));
-  // With these it does not start a second time.
-  const settings = args[0] === "start" && instead === program ? settingsOf(Bun.version) : {};
   const child = Bun.spawn([...within, ...instead, ...args], {
     cwd: cwd ?? home,
-    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...settings, ...env },
+    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...env },
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",

@@ -137,7 +137,8 @@ inBrowser("a name stands on one line", () => {
   ])("a long name stays on its line: %s", async (_, width, path, selector) => {
     await using opened = await open(path, { from: named, viewport: { width, height: 900 } });
     await opened.page.locator(selector).first().waitFor();
-    const lines = (await opened.page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map((each) => {
+    const lines =
+      (await opened.page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map((each) => {
       const words = document.createRange();
       words.selectNodeContents(each);
       return new Set([...words.getClientRects()].map(({ top }) => top)).size;
