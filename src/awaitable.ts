@@ -21,6 +21,8 @@ export class FreshRuns<T> {
   readonly #work: () => Promise<T>;
   #running: Promise<T> | undefined;
   #next: Promise<T> | undefined;
+  #timer: Timer | undefined;
+  #isStopped = false;
 
   constructor(work: () => Promise<T>) {
     this.#work = work;
@@ -42,6 +44,21 @@ export class FreshRuns<T> {
       return this.#begin();
     });
     return this.#next;
+  }
+
+  /** Runs after so many ms, or as soon as an earlier call of this asked for. It keeps no process alive. */
+  runWithin(ms: number): void {
+    if (!this.#isStopped)
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined;
+        void this.run();
+      }, ms).unref();
+  }
+
+  /** From now on nothing runs by a timer. */
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
   }
 
   #begin(): Promise<T> {

@@ -21,14 +21,12 @@ export class Backlog<T> {
   readonly #options: BacklogOptions<T>;
   readonly #tries = new FreshRuns(() => this.#writeAll());
   #queue: DiskQueue<T> | undefined;
-  #timer: Timer | undefined;
-  #closed = false;
 
   constructor(options: BacklogOptions<T>) {
     this.#options = options;
     try {
       // Values of an earlier run may wait.
-      if (this.#opened().size > 0) this.#schedule();
+      if (this.#opened().size > 0) this.#tries.runWithin(retryMs);
     } catch (thrown) {
       options.warn(`${options.withoutQueue} (${reasonOf(thrown)}).`);
     }
@@ -45,7 +43,7 @@ export class Backlog<T> {
   /** @throws The disk's error. */
   keep(values: readonly (readonly [key: string, value: T])[]): void {
     this.#opened().add(values);
-    this.#schedule();
+    this.#tries.runWithin(retryMs);
   }
 
   /** Writes all to the database now, as far as that is possible. Never throws. */
@@ -54,21 +52,12 @@ export class Backlog<T> {
   }
 
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#tries.stop();
   }
 
   #opened(): DiskQueue<T> {
     this.#queue ??= this.#options.openQueue();
     return this.#queue;
-  }
-
-  #schedule(): void {
-    if (!this.#closed)
-      this.#timer ??= setTimeout(() => {
-        this.#timer = undefined;
-        void this.#tries.run();
-      }, retryMs).unref();
   }
 
   async #writeAll(): Promise<void> {
@@ -79,7 +68,7 @@ export class Backlog<T> {
         this.#queue!.remove(values.map(([key]) => key));
       }
     } catch {
-      this.#schedule();
+      this.#tries.runWithin(retryMs);
     }
   }
 }

@@ -32,7 +32,6 @@ export class RowWriter {
   readonly #options: RowWriterOptions;
   readonly #backlog: Backlog<Entry>;
   #queued: Entry[] = [];
-  #timer: Timer | undefined;
   /** Each writes what is queued at its beginning. */
   readonly #writes = new FreshRuns(() => this.#write());
   #failing = false;
@@ -54,7 +53,7 @@ export class RowWriter {
     if (this.#queued.length < maxQueued) this.#queued.push(cut(entry));
     else this.#lost += 1;
     if (this.#queued.length >= maxRowsAtOnce && !this.#failing) void this.#writes.run();
-    else this.#schedule();
+    else this.#writes.runWithin(gatherMs);
   }
 
   /** Rows that are not in the database yet. */
@@ -85,7 +84,7 @@ export class RowWriter {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#writes.stop();
     this.#backlog.close();
     // The rows of a write that is under way are kept too, because it may fail.
     this.#toDisk();
@@ -94,14 +93,6 @@ export class RowWriter {
   /** After `close`: writes to the database what waits on the disk, as far as that is possible. */
   finish(): Promise<void> {
     return this.#backlog.writeNow();
-  }
-
-  #schedule(): void {
-    if (!this.#closed)
-      this.#timer ??= setTimeout(() => {
-        this.#timer = undefined;
-        void this.#writes.run();
-      }, gatherMs).unref();
   }
 
   async #write(): Promise<void> {
@@ -119,7 +110,7 @@ export class RowWriter {
     } catch {
       this.#toDisk();
     }
-    if (this.#queued.length > 0) this.#schedule();
+    if (this.#queued.length > 0) this.#writes.runWithin(gatherMs);
   }
 
   /** @throws If the database is away, which it reports. */
