@@ -12,7 +12,7 @@ import { refuseKeyInAddress } from "./google-paths";
 export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   requireContact(app);
   if (app.requiresKey) return requireKey(app, request, caller);
-  refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
+  refuseStrangers(caller, app.config.current.allowedOrigins);
 }
 
 /** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */

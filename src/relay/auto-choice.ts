@@ -64,7 +64,7 @@ export async function serveByAuto(
         const error = asProxyError(thrown);
         if (error.kind === "internal" || isSuspension(error)) throw thrown;
         const retry = target && retryFor(parts, error, target.choice);
-        if (!target) record.addAttempt(account, error, 0);
+        if (!target) record.endAttempt(account, error);
         else if (retry ? retried.has(retry) : !error.details.otherAccount) throw thrown;
         const status = target && record.attemptCount > calls ? error.status : null;
         failure = error;
@@ -192,10 +192,9 @@ function retryFor({ auto }: Scope, { details, status, message }: ProxyError, cho
 }
 
 /** The request as Auto chose it: with its token, and without a model if Auto named none. */
-export function asChosen(choice: AutoChoice | undefined, { body, headers }: SentParts): SentParts {
-  if (choice?.token !== undefined) return { body, headers: { ...headers, [autoTokenHeader]: choice.token } };
-  const isNamed = !choice || choice.model;
-  return { body: isNamed ? body : editBody(body, (text) => editMembers(text, {}, ["model"])), headers };
+export function asChosen({ model, token }: AutoChoice, { body, headers }: SentParts): SentParts {
+  if (token !== undefined) return { body, headers: { ...headers, [autoTokenHeader]: token } };
+  return { body: model ? body : editBody(body, (text) => editMembers(text, {}, ["model"])), headers };
 }
 
 type SentParts = Pick<UpstreamCall, "body" | "headers">;

@@ -120,9 +120,8 @@ const maxRemedies = 4;
  * @returns The remedy for a failure; undefined where there is none, or where it was applied before.
  */
 export function remediesOf<Sent>(all: readonly Remedy<Sent>[]): (failure: Failure) => Remedy<Sent> | undefined {
-  let applied: Set<string> | undefined;
+  const applied = new Set<string>();
   return (failure) => {
-    applied ??= new Set();
     const remedy = all.find(({ when }) => when === failure.remedy);
     const cause = remedy?.again === "for-another-param" ? `${remedy.when} ${failure.param}` : failure.remedy;
     if (!remedy || applied.has(cause) || applied.size >= maxRemedies) return undefined;

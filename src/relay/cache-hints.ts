@@ -26,10 +26,10 @@ export function cacheUseOf(
     const hints = { marks: clientFamily !== "anthropic" && target.dialect === "messages" };
     return { hints: config.current.promptCache === "off" ? undefined : hints, address: "prompt" };
   }
-  const session = sessionIn(headers, bodySession);
   const isKeyless = clientFamily !== "openai" && familyOf[target.dialect] === "openai";
   // Without a session no key is sent: one that many sessions share would be worse than none.
-  const key = isKeyless && session !== undefined ? cacheKey(session) : undefined;
+  const session = isKeyless ? sessionIn(headers, bodySession) : undefined;
+  const key = session === undefined ? undefined : cacheKey(session);
   const hints = config.current.promptCache === "off" ? undefined : { key, marks: clientFamily !== "anthropic" };
   const isKeyed = isKeyless ? hints?.key !== undefined : bodySession != null;
   return { hints, address: addressOf(target.model.vendor, isKeyed) };

@@ -126,8 +126,6 @@ class AccountCall implements CopilotCall, SentBody {
   headers: Record<string, string> | undefined;
   readonly rules: Outgoing["rules"];
   initiator: Outgoing["initiator"];
-  /** When the last call was sent, by the clock that never jumps. */
-  #sentAt = 0;
 
   /** @param session The account's. */
   constructor(
@@ -165,13 +163,12 @@ class AccountCall implements CopilotCall, SentBody {
 
   /** To be called before each call. */
   begin(): void {
-    this.#sentAt = performance.now();
-    this.record.trace.begin(this.account, this.session.baseUrl);
+    this.record.beginAttempt(this.account, this.session.baseUrl);
   }
 
   /** To be called with its outcome: a status, or the error when there was no answer. */
   ended(outcome: number | ProxyError): void {
-    this.record.addAttempt(this.account, outcome, Math.round(performance.now() - this.#sentAt));
+    this.record.endAttempt(this.account, outcome);
   }
 
   readonly retried = (code: string): void =>
@@ -232,7 +229,7 @@ async function sendWith<Answer>(
   if (overBudget) return { remedy: "next-account", error: overBudget };
   const current = new AccountCall(parts.logger, running, outgoing, account, session);
   if (hasFailed) current.asFurtherCall();
-  const remedyFor = remediesOf(remedies);
+  let remedyFor: ReturnType<typeof remediesOf<AccountCall>> | undefined;
   for (;;) {
     const result = await attempt(parts, dispatch, current);
     if ("answer" in result) {
@@ -240,6 +237,7 @@ async function sendWith<Answer>(
       for (const pattern of current.removed) parts.unsupportedParams.learn(model, pattern);
       return result;
     }
+    remedyFor ??= remediesOf(remedies);
     const remedy = remedyFor(result);
     if (!remedy) return afterRemedies(result);
     const outcome = await orUnavailable(account, record, async () => remedy.apply(current, result));
@@ -336,7 +334,7 @@ async function orUnavailable<Result>(
     return await work();
   } catch (thrown) {
     const error = asProxyError(thrown);
-    record.addAttempt(account, error, 0);
+    record.endAttempt(account, error);
     // An account that GitHub has blocked is not replaced by another one: that would evade the block.
     if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
     return { remedy: "next-account", error: asUnavailable(error) };

@@ -60,7 +60,7 @@ function prepared(
     ? undefined
     : codec.requestHeaders?.(clientHeaders, body, target.upstreamModel, options);
   record.addChanges({ fixups, dropped });
-  record.addChanges(dialectHeaders ?? {});
+  if (dialectHeaders) record.addChanges(dialectHeaders);
   return {
     body: isSame ? incoming.bytes : editIncoming(incoming, set, remove),
     headers: dialectHeaders?.headers ?? {},

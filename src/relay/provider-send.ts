@@ -86,27 +86,25 @@ async function callProvider(
   call: ProviderCall,
 ): Promise<CallResponse> {
   const { record } = running;
-  let sentAt = performance.now();
-  const elapsedMs = () => Math.round(performance.now() - sentAt);
-  record.trace.begin(null, provider.settings.baseUrl);
+  const begin = () => record.beginAttempt(null, provider.settings.baseUrl);
+  begin();
   try {
     const response = await provider.call({
       ...call,
-      headers: { ...call.headers, ...record.trace.headers },
+      headers: { ...call.headers, ...record.trace?.headers },
       retried: (code) => logger.debug(`The connection to ${provider.name} failed (${code}); connecting again.`),
       resent(error) {
-        record.addAttempt(null, error, elapsedMs());
-        sentAt = performance.now();
-        record.trace.begin(null, provider.settings.baseUrl);
+        record.endAttempt(null, error);
+        begin();
       },
     });
-    record.addAttempt(null, response.status, elapsedMs());
+    record.endAttempt(null, response.status);
     if (response.status >= 500) noteFailure(logger, provider, `status ${response.status}`);
     else if (response.ok) provider.breaker.served();
     return response;
   } catch (thrown) {
     const error = asProxyError(thrown);
-    record.addAttempt(null, error, elapsedMs());
+    record.endAttempt(null, error);
     if (!running.isStopped && (error.kind === "upstream" || error.kind === "timeout"))
       noteFailure(logger, provider, error.kind === "timeout" ? "no answer in time" : "no connection");
     throw thrown;

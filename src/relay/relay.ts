@@ -253,7 +253,7 @@ function outgoingOf(
   affinity?: Affinity,
 ): Outgoing {
   const { choice, model } = target;
-  const chosen = asChosen(choice, call);
+  const chosen = choice ? asChosen(choice, call) : call;
   const body = rules ? withoutRefused(parts, target, chosen.body, record) : chosen.body;
   // The token goes with a request, and a socket has its headers from its beginning.
   const isOverSocket = !choice && model.socket && call.stream && target.dialect === "responses";

@@ -39,6 +39,7 @@ export class RequestBudget {
    */
   reserve(account: AttemptedAccount | null): Awaitable<ProxyError | undefined> {
     const { target } = this.#state;
+    if (!this.#reservation && this.#guard.budgets.length === 0) return undefined;
     if (this.#reservation && this.#account?.key === account?.key && this.#model === target?.model.id) return undefined;
     return whenKnown(this.release(), () => {
       this.#account = account;

@@ -4,6 +4,7 @@ import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply"
 import type { ProxyError } from "../errors";
 import { plainName } from "../json-shape";
 import type { Logger } from "../logger";
+import type { ExchangeTrace } from "../observe/tracing";
 import { keptWords } from "../upstream/copilot/known-sentences";
 import type { Hints } from "./hints";
 import type { Facts, Incoming } from "./incoming";
@@ -18,11 +19,11 @@ import {
   type RequestState,
   recordUsage,
 } from "./request-log";
-import type { RequestTrace } from "./request-trace";
 import type { KnownTarget } from "./target";
 
 interface RecordOptions {
-  trace: RequestTrace;
+  /** Undefined if nobody asked for traces. */
+  trace: ExchangeTrace | undefined;
   logger: Pick<Logger, "scrub" | "withoutSecrets">;
   /** Aborts when the client hangs up. */
   signal: AbortSignal;
@@ -33,12 +34,14 @@ interface RecordOptions {
 }
 
 export class RequestRecord {
-  readonly trace: RequestTrace;
+  readonly trace: ExchangeTrace | undefined;
   readonly #state: RequestState;
   readonly #with: RecordOptions;
   #hasBegun = false;
   #isOver = false;
   #waitBegan: number | undefined;
+  /** When the present attempt was sent, by the clock that never jumps; undefined once it has ended. */
+  #sentAt: number | undefined;
 
   constructor(state: RequestState, options: RecordOptions) {
     this.#state = state;
@@ -81,16 +84,36 @@ export class RequestRecord {
   }
 
   /**
-   * One attempt with one account (null with a provider, which has none).
+   * A call is about to be sent with one account (null with a provider, which has none).
+   * @param baseUrl Where to; null if that is not known.
+   */
+  beginAttempt(account: AttemptedAccount | null, baseUrl: string | null): void {
+    this.#sentAt = performance.now();
+    if (!this.trace) return;
+    const { target, asked } = this.#state;
+    this.trace.beginAttempt({
+      account: account?.key ?? null,
+      endpoint: target?.endpoint ?? null,
+      model: target?.model.id ?? null,
+      stream: asked?.stream ?? false,
+      baseUrl,
+    });
+  }
+
+  /**
+   * The headers of its answer are there, or there is none. What could not be sent was not begun.
    * @param outcome The HTTP status, or the error when there was no answer.
    */
-  addAttempt(account: AttemptedAccount | null, outcome: number | ProxyError, ms: number): void {
+  endAttempt(account: AttemptedAccount | null, outcome: number | ProxyError): void {
+    if (this.#sentAt === undefined) this.beginAttempt(account, null);
+    const ms = Math.round(performance.now() - this.#sentAt!);
+    this.#sentAt = undefined;
     this.#state.account = account;
     const model = this.#state.target?.model.id;
     const errorOf = ({ kind }: ProxyError) => (this.#with.signal.aborted ? "client_closed" : kind);
     const result = typeof outcome === "number" ? { status: outcome } : { error: errorOf(outcome) };
     this.#state.attempts.push({ account, model, ...result, ms });
-    this.trace.ended(account, result);
+    this.trace?.endAttempt(result);
     this.#with.changed();
   }
 
@@ -196,7 +219,7 @@ export class RequestRecord {
     const attempt = this.#state.attempts.at(-1);
     if (attempt) {
       attempt.error = errorName(code, this.#with.logger.scrub);
-      this.trace.failed(attempt.error);
+      this.trace?.failAttempt(attempt.error);
     }
     this.#state.error = undefined;
     this.#state.stopReason = undefined;

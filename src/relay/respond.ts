@@ -1,7 +1,6 @@
 /** Makes the client's answer from the upstream's successful answer. */
 
 import type { Scope } from "../app";
-import type { JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { ClientConnection } from "../net/in/guard";
@@ -66,10 +65,7 @@ export async function respondFull(reply: Reply): Promise<Response> {
   const text =
     call.stream || !call.reply.full
       ? await collectReply(reply)
-      : readFull(await readText(response, maxReplyBytes), call.who, (text, json) => {
-          watch?.full(json);
-          return call.reply.full!(text, json);
-        });
+      : readFull(await readText(response, maxReplyBytes), call, watch);
   if (record.earlyError) throw new BrokenReply(record.earlyError, false);
   record.markFirstByte();
   running.end(200);
@@ -90,11 +86,12 @@ async function collectReply({ response, call, running, watch }: Reply): Promise<
 
 const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
 
-function readFull(text: string, who: string, read: (text: string, json: JsonObject) => string): string {
+function readFull(text: string, { reply, who }: Reply["call"], watch?: ReplyWatch): string {
   // What is no object need not be parsed: a list that is nested a million times takes long.
   const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
   if (!isObject(json)) throw notJson(`${who}'s answer`);
-  return read(text, json);
+  watch?.full(json);
+  return reply.full!(text, json);
 }
 
 /** @param type The content type, if it is not an event stream. */

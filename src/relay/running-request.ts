@@ -13,6 +13,7 @@ import type { KeyedCaller } from "../keys/client-keys";
 import type { InFlightHandle } from "../live/in-flight";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { pathOfUrl } from "../net/in/params";
+import type { ExchangeTrace } from "../observe/tracing";
 import type { Lesson } from "../tokens/token-counts";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
 import { clientClosed, errorForClient } from "./client-error";
@@ -33,7 +34,6 @@ import {
   type RequestState,
 } from "./request-log";
 import { RequestRecord } from "./request-record";
-import { RequestTrace } from "./request-trace";
 import { requireRoomFor } from "./running-limits";
 
 /**
@@ -91,7 +91,7 @@ export class RunningRequest implements InFlightHandle {
     identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session" | "hints">,
     dialect: RequestState["clientDialect"],
     errors: ClientDialect,
-    parent?: RequestTrace,
+    parent?: ExchangeTrace,
   ) {
     this.requestId = identity.requestId;
     this.member = identity.member;
@@ -110,16 +110,17 @@ export class RunningRequest implements InFlightHandle {
       attempts: [],
       usage: {},
     };
-    const trace = new RequestTrace(parts.tracing, this.#state, request.headers, parent);
+    const { method, headers, signal } = request;
+    const { path, requestId } = identity;
+    const trace = parts.tracing.begin?.({ headers, method, path, dialect, requestId, parent });
     this.record = new RequestRecord(this.#state, {
       trace,
       logger: parts.logger,
-      signal: request.signal,
-      changed: () => parts.inFlight.notify(identity.requestId),
+      signal,
+      changed: () => parts.inFlight.notify(requestId),
       elapsedMs: () => this.#elapsedMs(),
     });
     this.budget = new RequestBudget(parts.budgets, this.#state, (why) => this.stop(why));
-    const { signal } = request;
     if (signal.aborted) this.stop(clientClosed);
     else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
   }
@@ -213,7 +214,7 @@ export class RunningRequest implements InFlightHandle {
     history.add(row);
     inFlight.end(row);
     exchangeMetrics.count(row, state.attempts);
-    trace.end(row);
+    trace?.end(row);
     const line = logLine(state.method, row);
     const fields = () => logFields(row);
     if (state.error) logger.warn(line, undefined, fields);

@@ -73,11 +73,11 @@ class RequestSearches implements Searches {
     const { record } = own;
     const model = { id: engine.name, price: { premium: false } };
     record.setTarget({ model, dialect: null, endpoint: `search:${engine.name}` }, facts);
-    const sentAt = performance.now();
+    record.beginAttempt(null, null);
     let hasAnswered = false;
     const attempt = (outcome: number | ProxyError) => {
       hasAnswered = true;
-      record.addAttempt(null, outcome, Math.round(performance.now() - sentAt));
+      record.endAttempt(null, outcome);
     };
     try {
       const refused = await own.budget.reserve(null);

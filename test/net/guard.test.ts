@@ -19,7 +19,7 @@ function callerOf(
 
 function refusalOf(headers: Record<string, string>): string {
   try {
-    refuseStrangers(callerOf(headers), origins);
+    refuseStrangers(callerOf(headers), [...origins]);
   } catch (thrown) {
     if (thrown instanceof ProxyError) return thrown.message;
     throw thrown;
@@ -46,14 +46,14 @@ test.each([
   expect(config.allowedHosts).toHaveLength(1);
   const caller = callerOf({ host }, { hosts: new Set(config.allowedHosts) });
   expect([caller.host, caller.local]).toEqual(["named", false]);
-  expect(() => refuseStrangers(caller, origins)).not.toThrow();
+  expect(() => refuseStrangers(caller, [...origins])).not.toThrow();
 });
 
 test.each(["https://my.app", "http://localhost:5173", "vscode-webview://abc", "chrome-extension://abcdef"])(
   "the sentence about the page at %s names a config line, which is accepted and lets it in",
   (origin) => {
     const config = parseConfig(lineIn(refusalOf({ origin })));
-    expect(() => refuseStrangers(callerOf({ origin }), new Set(config.allowedOrigins))).not.toThrow();
+    expect(() => refuseStrangers(callerOf({ origin }), config.allowedOrigins)).not.toThrow();
   },
 );
 

@@ -153,8 +153,8 @@ export function refuseMethods(request: Request, methodsAt: () => readonly string
 }
 
 /** Checks a call without a client key. @throws ProxyError 403 that names the config line that would allow it. */
-export function refuseStrangers(caller: Caller, origins: ReadonlySet<string>): void {
-  if (caller.foreign && !(caller.origin !== null && origins.has(caller.origin))) throw foreignPage(caller.origin);
+export function refuseStrangers(caller: Caller, origins: readonly string[]): void {
+  if (caller.foreign && !(caller.origin !== null && origins.includes(caller.origin))) throw foreignPage(caller.origin);
   if (caller.host !== "other") return;
   const line = `"allowedHosts": ["${caller.hostName}"]`;
   throw new ProxyError(

@@ -24,11 +24,7 @@ export function decodedParams(params: Record<string, string | null> | undefined)
 export function pathOfUrl(url: string): string {
   const start = url.startsWith("http") ? url.indexOf("/", "https://".length) : -1;
   if (start === -1) return "";
-  for (let end = start; end < url.length; end++) {
-    const code = url.charCodeAt(end);
-    if (code === questionMark || code === hash) return url.slice(start, end);
-  }
-  return url.slice(start);
+  const path = url.slice(start);
+  const end = path.search(/[?#]/);
+  return end === -1 ? path : path.slice(0, end);
 }
-
-const [questionMark, hash] = [63, 35];

@@ -61,15 +61,12 @@ class RunningClock implements CallClock {
     this.#ending = caller instanceof AbortController ? caller : new AbortController();
     this.signal = this.#ending.signal;
     if (caller instanceof AbortSignal) this.#link(caller);
-    if (!this.signal.aborted)
-      this.#timer = setTimeout(RunningClock.#check, Math.min(limits.headers, limits.total), this);
+    if (!this.signal.aborted) RunningClock.#check(this);
   }
 
   answered(): void {
     this.#stage = "idle";
     this.#awaitedSince = undefined;
-    clearTimeout(this.#timer);
-    RunningClock.#check(this);
   }
 
   awaits(): void {
@@ -98,14 +95,17 @@ class RunningClock implements CallClock {
     this.#ending.abort(reason);
   }
 
-  /** Runs when the timer fires, and sets it again for the time that is left; so no piece of a body has to set a timer. */
+  /**
+   * Runs when the timer fires, and sets it again for the time that is left, but at most for the wait between two pieces; so
+   * neither the headers nor a piece of the body have to set a timer.
+   */
   static #check(clock: RunningClock): void {
     const { limits, who, url } = clock;
     const now = performance.now();
     const silence = clock.#awaitedSince === undefined ? 0 : now - clock.#awaitedSince;
     const passed = now - clock.#startedAt;
     const left = Math.min(limits[clock.#stage] - silence, limits.total - passed);
-    if (left > 0) clock.#timer = setTimeout(RunningClock.#check, Math.ceil(left), clock);
+    if (left > 0) clock.#timer = setTimeout(RunningClock.#check, Math.ceil(Math.min(left, limits.idle)), clock);
     else if (clock.#stage === "headers") clock.#end(silenceError(url, who, Math.min(limits.headers, limits.total)));
     else
       clock.#end(
