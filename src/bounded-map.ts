@@ -19,4 +19,11 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
       }
     return this;
   }
+
+  /** The value of the key, made if there is none. It becomes the newest. */
+  renewed(key: Key, make: () => Value): Value {
+    const value = this.get(key) ?? make();
+    this.set(key, value);
+    return value;
+  }
 }

@@ -123,30 +123,32 @@ export class QuotaTracker {
   }
 
   #learnFromAnswer(fresh: Quota | undefined): void {
+    if (!fresh) return;
     this.#learn(fresh);
-    if (fresh) this.#options.learned?.(fresh);
+    this.#options.learned?.(fresh);
   }
 
   /** @param authoritative From the quota endpoint, not from a model's answer. */
-  #learn(fresh: Quota | undefined, authoritative = false): void {
-    if (!fresh) return;
+  #learn(fresh: Quota, authoritative = false): void {
     const { status, now } = this.#options;
     const { state } = status;
-    const before = this.state;
-    const next = stateOf(fresh, now());
+    const before = this.#quota;
     this.#quota = fresh;
-    if (state.name === "ready" && next.name === "exhausted") status.enter(next);
+    const next = stateOf(fresh, now());
+    if (state.name === "ready") {
+      if (next.name === "exhausted") status.enter(next);
+      return;
+    }
     // Only the quota endpoint ends `exhausted` early, and only if its numbers count something.
-    const isLeft = (fresh.remaining ?? 0) > 0;
-    // What is permitted beyond the plan says nothing about a budget that is spent.
-    const available =
-      isLeft ||
-      (!(state.name === "exhausted" && state.untilRaised) && ((fresh.unlimited && !fresh.isEmpty) || fresh.overage));
-    if (state.name === "exhausted" && available && (authoritative || reasonOf(state) === reasonOf(before)))
-      status.enter(next);
+    const mayEnd = authoritative || reasonOf(state) === reasonOf(stateOf(before, now()));
+    if (state.name === "exhausted" && mayEnd && isAvailable(fresh, state)) status.enter(next);
     if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);
   }
 }
+
+/** Whether the numbers end the state. What is permitted beyond the plan says nothing about a budget that is spent. */
+const isAvailable = ({ remaining, unlimited, isEmpty, overage }: Quota, { untilRaised }: { untilRaised?: boolean }) =>
+  (remaining ?? 0) > 0 || (!untilRaised && ((unlimited && !isEmpty) || overage));
 
 function stateOf(quota: Quota | undefined, now: number): NewState {
   if (!quota?.exhausted || (quota.resetAt !== null && quota.resetAt <= now)) return { name: "ready" };

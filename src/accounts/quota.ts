@@ -3,7 +3,7 @@
  * An unknown number is null, never 0. Two billing units exist; their numbers are never added together.
  */
 import { z } from "zod";
-import { entryOf } from "../json";
+import { entryOf, isObject } from "../json";
 import { lazy } from "../lazy";
 
 export interface Quota {
@@ -37,18 +37,19 @@ export interface Quota {
 export function readQuota(answer: unknown, now: number): Quota {
   const fields = answerSchema().parse(answer);
   const snapshots = fields.quota_snapshots;
-  const premium = readReport(snapshots.premium_interactions ?? snapshots.premium_models);
+  const snapshot = snapshots.premium_interactions ?? snapshots.premium_models;
+  const premium = readReport(snapshot);
   const chat = readReport(snapshots.chat) ?? legacyChat(fields);
-  const tokenBilled = Boolean(fields.token_based_billing) || premium?.tokenBilled;
+  const isByTokens = Boolean(fields.token_based_billing) || isTokenBilled(snapshot);
   const resetAt = dateOf(fields.quota_reset_date_utc ?? fields.quota_reset_date ?? fields.limited_user_reset_date);
   const plan = planOf(fields);
   const common = { plan, snapshots, resetAt, at: now };
 
   // The free plan without premium requests is measured by its chat messages.
   const byChat = chat && !chat.unlimited && !(premium && (premium.entitlement || premium.unlimited));
-  if (byChat && (plan === "free" || !premium)) return toQuota(chat, "chat", common);
-  if (!premium) return toQuota(emptyReading, "unknown", common);
-  return toQuota(premium, tokenBilled ? "credits" : "premium", common);
+  if (byChat && (plan === "free" || !premium)) return toQuota(chat, { ...common, unit: "chat" });
+  if (!premium) return toQuota(emptyReading, { ...common, unit: "unknown" });
+  return toQuota(premium, { ...common, unit: isByTokens ? "credits" : "premium" });
 }
 
 /** The two forms in which models' answers state a quota. */
@@ -63,28 +64,14 @@ export function learnFromHeaders(
   now: number,
   inspect?: Inspect,
 ): Quota | undefined {
-  const fieldsOf = (name: string) => {
+  for (const name of namesFor(known)) {
     const value = headers.get(`x-quota-snapshot-${name}`);
-    return value === null ? undefined : Object.fromEntries(new URLSearchParams(value));
-  };
-  // A query string, e.g. `ent=4000&ov=0.0&ovPerm=true&rem=95.7&rst=2026-07-01T00%3A00%3A00Z&totRem=3830.1`: `rem` is a
-  // percentage, `totRem` the same as an amount (seen in recordings of 2026-06).
-  return learn(known, now, (name) => {
-    const fields = fieldsOf(name);
-    if (fields) inspect?.("quota headers", fields);
-    const { ent, rem, totRem, ov, ovPerm, rst, hasQuota, has_quota = hasQuota } = fields ?? {};
-    return ent === undefined
-      ? undefined
-      : {
-          entitlement: ent,
-          percent_remaining: rem,
-          total_remaining: totRem,
-          has_quota: has_quota === undefined ? undefined : has_quota !== "false",
-          overage_count: ov,
-          overage_permitted: ovPerm === "true",
-          reset_date: rst,
-        };
-  });
+    if (value === null) continue;
+    const fields = Object.fromEntries(new URLSearchParams(value));
+    inspect?.("quota headers", fields);
+    if (fields.ent !== undefined) return withReading(known, readHeader(fields), now);
+  }
+  return undefined;
 }
 
 /** The quota after `copilot_quota_snapshots` of a responses stream; undefined if there are none. */
@@ -94,14 +81,21 @@ export function learnFromStream(
   now: number,
   inspect?: Inspect,
 ): Quota | undefined {
-  const read = z.record(z.string(), z.unknown()).safeParse(snapshots);
-  if (!read.success) return undefined;
-  return learn(known, now, (name) => {
-    const snapshot = read.data[name];
-    if (snapshot !== undefined) inspect?.("quota snapshots", snapshot);
-    return snapshot;
-  });
+  if (!isObject(snapshots)) return undefined;
+  for (const name of namesFor(known)) {
+    const snapshot = snapshots[name];
+    if (!isObject(snapshot)) continue;
+    inspect?.("quota snapshots", snapshot);
+    return withReading(known, readSnapshot(snapshot), now);
+  }
+  return undefined;
 }
+
+/** Of the snapshots of an answer the first of these counts. */
+const namesFor = (known: Quota | undefined): readonly string[] => (known?.unit === "chat" ? chatNames : premiumNames);
+
+const chatNames = ["chat"];
+const premiumNames = ["premium_models", "premium_interactions"];
 
 /** `copilot_plan` of a student is `individual`, as it is of Copilot Pro: only the SKU tells them apart (seen 2026-09). */
 const planOf = ({ access_type_sku, copilot_plan }: { access_type_sku: string | null; copilot_plan: string | null }) =>
@@ -111,27 +105,19 @@ const planOf = ({ access_type_sku, copilot_plan }: { access_type_sku: string | n
 
 const plansBySku: Record<string, string> = { free_limited_copilot: "free", free_educational_quota: "student" };
 
-function learn(known: Quota | undefined, now: number, find: (name: string) => unknown): Quota | undefined {
-  const names = known?.unit === "chat" ? ["chat"] : ["premium_models", "premium_interactions"];
-  const reading = names
-    .map(find)
-    .map((snapshot) => (snapshot === undefined ? undefined : readSnapshot(snapshot)))
-    .find(Boolean);
-  if (!reading) return undefined;
+/** What is known after a model's answer, which states neither the plan nor the unit. */
+function withReading(known: Quota | undefined, reading: Reading, now: number): Quota {
   // Headers and streams send -1 for "unlimited": the numbers of the quota endpoint stay.
-  const numbers = reading.unlimited && known?.unlimited ? known : reading;
-  const { entitlement } = numbers;
-  const remaining = isRoundingOf(reading, known) ? known!.remaining : numbers.remaining;
+  const staysKnown = (reading.unlimited && known?.unlimited) || isRoundingOf(reading, known);
+  const { entitlement, remaining } = staysKnown ? known! : reading;
   // Only the quota endpoint is sure to say so, and to take it back.
   const hasQuota = reading.hasQuota ?? (known?.isEmpty ? false : null);
-  // Neither format states the unit.
-  return toQuota({ ...reading, entitlement, remaining, hasQuota }, known?.unit ?? "unknown", {
-    plan: known?.plan ?? null,
-    snapshots: known?.snapshots ?? {},
-    resetAt: reading.resetAt ?? known?.resetAt ?? null,
-    at: now,
-  });
+  const { unit, plan, snapshots, resetAt } = known ?? nothingKnown;
+  const common = { unit, plan, snapshots, resetAt: reading.resetAt ?? resetAt, at: now };
+  return toQuota({ ...reading, entitlement, remaining, hasQuota }, common);
 }
+
+const nothingKnown = { unit: "unknown", plan: null, snapshots: {}, resetAt: null } as const;
 
 /** Whether a number that was rounded, or cut, is the one that is known already. */
 function isRoundingOf({ entitlement, remaining, step }: Reading, known: Quota | undefined): boolean {
@@ -139,18 +125,12 @@ function isRoundingOf({ entitlement, remaining, step }: Reading, known: Quota | 
   return known.remaining >= remaining - step && known.remaining < remaining + 2 * step;
 }
 
-interface Reading {
-  entitlement: number | null;
-  remaining: number | null;
+interface Reading
+  extends Pick<Quota, "entitlement" | "remaining" | "unlimited" | "overage" | "overageCount" | "resetAt"> {
   /** Half of what `remaining` is rounded to; 0 if it is exact. */
   step: number;
   /** Null if it is not stated. */
   hasQuota: boolean | null;
-  unlimited: boolean;
-  overage: boolean;
-  overageCount: number | null;
-  tokenBilled: boolean;
-  resetAt: number | null;
 }
 
 const emptyReading: Reading = {
@@ -161,7 +141,6 @@ const emptyReading: Reading = {
   unlimited: false,
   overage: false,
   overageCount: null,
-  tokenBilled: false,
   resetAt: null,
 };
 
@@ -170,38 +149,69 @@ const emptyReading: Reading = {
  * Without that, the numbers of an unlimited seat cannot be told from a quota that is used up, nor an empty pool from a full one.
  */
 function readReport(snapshot: unknown): Reading | undefined {
+  if (!isObject(snapshot)) return undefined;
   const reading = readSnapshot(snapshot);
-  if (!reading) return undefined;
-  const { isUnlimitedStated, entitlement, unlimited, tokenBilled, hasQuota } = reading;
-  const isUnknown = isUnlimitedStated ? unlimited && tokenBilled && hasQuota === null : !entitlement;
+  const { entitlement, unlimited, hasQuota } = reading;
+  const isUnlimitedStated = unlimited || typeof snapshot.unlimited === "boolean";
+  const isUnknown = isUnlimitedStated ? unlimited && isTokenBilled(snapshot) && hasQuota === null : !entitlement;
   return isUnknown ? { ...reading, unlimited: false, entitlement: null, remaining: null } : reading;
 }
 
-function readSnapshot(snapshot: unknown): (Reading & { isUnlimitedStated: boolean }) | undefined {
-  const read = snapshotSchema().safeParse(snapshot);
-  if (!read.success) return undefined;
-  const { entitlement: stated, percent_remaining, quota_remaining, remaining, total_remaining, ...flags } = read.data;
-  const unlimited = flags.unlimited === true || stated === -1;
-  // For an unlimited plan the quota endpoint sends 0, the other formats -1.
-  const entitlement = stated === -1 ? 0 : stated;
-  // GitHub sends -1 for "unlimited".
-  const total = total_remaining === -1 && unlimited ? null : total_remaining;
-  const exact = quota_remaining ?? remaining;
-  const byPercent = entitlement !== null && percent_remaining !== null ? (entitlement * percent_remaining) / 100 : null;
-  const rounded = total ?? (byPercent === null ? null : Math.round(byPercent * 100) / 100);
-  const digit = total === null ? (digitOf(percent_remaining ?? 0) * (entitlement ?? 0)) / 100 : digitOf(total);
+const isTokenBilled = (snapshot: unknown): boolean =>
+  isObject(snapshot) && (snapshot.token_based_billing === true || snapshot.credits_used != null);
+
+/** A snapshot of the quota endpoint or of a stream. */
+function readSnapshot(snapshot: Record<string, unknown>): Reading {
+  const { quota_remaining, remaining, total_remaining, percent_remaining, has_quota } = snapshot;
+  const size = sizeOf(snapshot.entitlement, snapshot.unlimited === true);
+  const exact = amountOf(quota_remaining) ?? amountOf(remaining);
   return {
-    entitlement,
-    remaining: exact ?? rounded,
-    step: exact === null ? digit / 2 : 0,
-    hasQuota: flags.has_quota,
-    unlimited,
-    isUnlimitedStated: flags.unlimited !== null || stated === -1,
-    overage: flags.overage_permitted,
-    overageCount: flags.overage_count,
-    tokenBilled: flags.token_based_billing === true || flags.credits_used != null,
-    resetAt: dateOf(flags.reset_date),
+    ...size,
+    ...(exact === null ? roundedOf(size, total_remaining, percent_remaining) : { remaining: exact, step: 0 }),
+    hasQuota: typeof has_quota === "boolean" ? has_quota : null,
+    overage: snapshot.overage_permitted === true,
+    overageCount: amountOf(snapshot.overage_count),
+    resetAt: dateOf(snapshot.reset_date),
   };
+}
+
+/**
+ * A query string, e.g. `ent=4000&ov=0.0&ovPerm=true&rem=95.7&rst=2026-07-01T00%3A00%3A00Z&totRem=3830.1`: `rem` is a
+ * percentage, `totRem` the same as an amount (seen in recordings of 2026-06).
+ */
+function readHeader({ ent, rem, totRem, ov, ovPerm, rst, hasQuota, has_quota = hasQuota }: HeaderFields): Reading {
+  const size = sizeOf(ent, false);
+  return {
+    ...size,
+    ...roundedOf(size, totRem, rem),
+    hasQuota: has_quota === undefined ? null : has_quota !== "false",
+    overage: ovPerm === "true",
+    overageCount: amountOf(ov),
+    resetAt: dateOf(rst),
+  };
+}
+
+type HeaderFields = Record<string, string | undefined>;
+
+/** For an unlimited plan the quota endpoint says so and sends 0, the other formats send -1. */
+function sizeOf(stated: unknown, isUnlimited: boolean): Pick<Reading, "entitlement" | "unlimited"> {
+  const entitlement = amountOf(stated);
+  return entitlement === -1 ? { entitlement: 0, unlimited: true } : { entitlement, unlimited: isUnlimited };
+}
+
+/** What is left, as it was rounded: to a digit of the amount, or of the percentage. */
+function roundedOf(
+  { entitlement, unlimited }: Pick<Reading, "entitlement" | "unlimited">,
+  amount: unknown,
+  percentage: unknown,
+): Pick<Reading, "remaining" | "step"> {
+  const total = amountOf(amount);
+  // GitHub sends -1 for "unlimited".
+  if (total !== null && !(total === -1 && unlimited)) return { remaining: total, step: digitOf(total) / 2 };
+  const percent = amountOf(percentage);
+  if (entitlement === null || percent === null) return { remaining: null, step: 0 };
+  const remaining = Math.round(((entitlement * percent) / 100) * 100) / 100;
+  return { remaining, step: (digitOf(percent) * entitlement) / 200 };
 }
 
 /** What the last digit of a number stands for; headers have one after the point, which may be a 0. */
@@ -217,74 +227,40 @@ function legacyChat({
 }
 
 /** Whether the included quota is used up, even if more is permitted as overage. */
-export const isUsedUp = ({
-  remaining,
-  isEmpty,
-  ...counted
-}: Pick<Quota, "unit" | "entitlement" | "remaining" | "unlimited" | "isEmpty">): boolean =>
-  isEmpty === true || (isCounted(counted) && remaining !== null && remaining <= 0);
+export const isUsedUp = (quota: Counted & Pick<Quota, "remaining" | "isEmpty">): boolean =>
+  quota.isEmpty === true || (isCounted(quota) && quota.remaining !== null && quota.remaining <= 0);
 
 function toQuota(
-  reading: Reading,
-  unit: Quota["unit"],
-  common: Pick<Quota, "plan" | "snapshots" | "resetAt" | "at">,
+  { step: _, hasQuota, ...reading }: Reading,
+  common: Pick<Quota, "unit" | "plan" | "snapshots" | "resetAt" | "at">,
 ): Quota {
-  const { entitlement, remaining, unlimited, overage, overageCount } = reading;
-  const empty = reading.hasQuota === false ? ({ isEmpty: true } as const) : {};
-  const exhausted = !overage && isUsedUp({ unit, entitlement, remaining, unlimited, ...empty });
-  return { ...common, unit, entitlement, remaining, unlimited, ...empty, overage, overageCount, exhausted };
+  const quota = { ...reading, ...common, isEmpty: hasQuota === false || undefined };
+  return { ...quota, exhausted: !quota.overage && isUsedUp(quota) };
 }
+
+type Counted = Pick<Quota, "unit" | "entitlement" | "unlimited">;
 
 /**
  * Whether the numbers count something. With token billing, an entitlement of 0 (and 100 percent) means "not counted here";
  * for an unlimited plan the numbers are placeholders too.
  */
-export const isCounted = ({
-  unit,
-  entitlement,
-  unlimited,
-}: Pick<Quota, "unit" | "entitlement" | "unlimited">): boolean =>
+export const isCounted = ({ unit, entitlement, unlimited }: Counted): boolean =>
   !unlimited && (Boolean(entitlement) || unit === "premium" || unit === "chat");
 
-function dateOf(text: string | null | undefined): number | null {
-  const time = Date.parse(text ?? "");
+/** A number, or one as text (streams send `"300"`, headers only text). An impossible number is unknown. */
+function amountOf(value: unknown): number | null {
+  const amount = typeof value === "string" && /^-?\d+(?:\.\d+)?$/.test(value) ? Number(value) : value;
+  return typeof amount === "number" && Math.abs(amount) <= 1e15 ? amount : null;
+}
+
+function dateOf(text: unknown): number | null {
+  const time = typeof text === "string" ? Date.parse(text) : Number.NaN;
   return Number.isNaN(time) ? null : time;
 }
 
-/** A number, or one as text (streams send `"300"`, headers only text). An impossible number is unknown. */
-const amount = () =>
-  z
-    .union([
-      z.number(),
-      z
-        .string()
-        .regex(/^-?\d+(?:\.\d+)?$/)
-        .transform(Number),
-    ])
-    .pipe(z.number().min(-1e15).max(1e15))
-    .nullable()
-    .catch(null)
-    .default(null);
-const flag = () => z.boolean().catch(false).default(false);
+const amount = () => z.unknown().transform(amountOf);
 const text = () => z.string().nullable().catch(null).default(null);
 const chatOnly = () => z.object({ chat: amount() }).catch({ chat: null }).default({ chat: null });
-
-const snapshotSchema = lazy(() =>
-  z.object({
-    entitlement: amount(),
-    remaining: amount(),
-    quota_remaining: amount(),
-    percent_remaining: amount(),
-    total_remaining: amount(),
-    has_quota: z.boolean().nullable().catch(null).default(null),
-    unlimited: z.boolean().nullable().catch(null).default(null),
-    overage_permitted: flag(),
-    overage_count: amount(),
-    token_based_billing: z.unknown().optional(),
-    credits_used: z.unknown().optional(),
-    reset_date: text(),
-  }),
-);
 
 const answerSchema = lazy(() =>
   z.object({

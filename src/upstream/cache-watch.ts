@@ -66,6 +66,8 @@ interface Prompt {
   head: HeadHashes;
 }
 
+const newPrompts = () => new BoundedMap<string, Prompt>(maxModels);
+
 export class CacheWatch {
   /** By client and first message, because a session may have agents whose prompts begin differently; then by model. */
   readonly #conversations = new BoundedMap<string, BoundedMap<string, Prompt>>(maxConversations);
@@ -77,8 +79,7 @@ export class CacheWatch {
   judge(turn: CachedTurn): JudgedMiss | null {
     if (turn.input < leastTokens) return null;
     const name = `${turn.client} ${turn.head.first}`;
-    const prompts = this.#conversations.get(name) ?? new BoundedMap<string, Prompt>(maxModels);
-    this.#conversations.set(name, prompts);
+    const prompts = this.#conversations.renewed(name, newPrompts);
     const before = prompts.get(turn.model);
     const isFound = turn.cached >= leastShare * Math.min(turn.input, before?.input ?? turn.input);
     // What was written for an hour is kept for another one whenever it is read.

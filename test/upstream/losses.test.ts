@@ -4,7 +4,7 @@ import type { App } from "../../src/app";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/state";
 import type { Row } from "../../src/history/history";
-import { type AnswerKind, type ReadMember, readMembers } from "../../src/upstream/changes/read-members";
+import { type AnswerKind, answerMembers, type ReadMember, usageMembers } from "../../src/upstream/changes/read-members";
 import type { Model } from "../../src/upstream/models/model";
 import { costOf } from "../../src/upstream/models/price";
 import { autoAccounts } from "../support/auto-accounts";
@@ -182,6 +182,7 @@ interface Case {
   stream?: boolean;
 }
 
+const readMembers: readonly ReadMember[] = [...answerMembers, ...usageMembers];
 const rowOf = (where: AnswerKind, path: string): ReadMember =>
   readMembers.find((row) => row.where === where && row.path === path)!;
 

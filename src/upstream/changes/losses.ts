@@ -11,7 +11,15 @@ import type { Usage } from "../../dialects/hub/reply";
 import { dayMs, zonedTime } from "../../format";
 import { isObject } from "../../json";
 import type { Logger } from "../../logger";
-import { type AnswerKind, hasMember, type ReadMember, readMembers } from "./read-members";
+import {
+  type AnswerKind,
+  type AnswerMember,
+  answerMembers,
+  hasMember,
+  type ReadMember,
+  type UsageMember,
+  usageMembers,
+} from "./read-members";
 
 /** Something that is missing now. */
 export interface Loss {
@@ -32,14 +40,12 @@ const repliesToKnow = 3;
 /** Pairs of an account and a kind of answer, or of an account and a model. */
 const maxKnown = 20_000;
 
-interface Known {
-  /** Members that were seen. Of a model list, the ids of the models that had them. */
-  seen: Map<ReadMember, ReadonlySet<string>>;
-  /** For the members of usage. */
-  counts: Map<ReadMember, Regularity>;
-}
+/** The members that were seen in a kind of an account's answers. Of a model list, with the ids of the models that had them. */
+type Seen = Map<AnswerMember, ReadonlySet<string>>;
+/** The numbers of the replies to one account by one model. */
+type Counts = ReadonlyMap<UsageMember, Regularity>;
 
-/** Whether a reply to one account by one model always has a number. */
+/** Whether replies always have a number. */
 interface Regularity {
   /** Replies that had it. */
   had: number;
@@ -49,24 +55,40 @@ interface Regularity {
   isIrregular: boolean;
 }
 
-const rowsOf = Object.groupBy(readMembers, ({ where }) => where);
+const membersOf = Object.groupBy(answerMembers, ({ where }) => where);
+const numbersOf = Object.groupBy(usageMembers, ({ where }) => where);
+const newSeen = (): Seen => new Map();
+const newCounts = (dialect: Dialect): Counts =>
+  new Map(numbersOf[dialect]?.map((row) => [row, { had: 0, missed: 0, isIrregular: false }]));
 const noIds: ReadonlySet<string> = new Set();
 
 export class Losses {
   readonly #lost = new Map<ReadMember, Loss & { from: Set<string> }>();
-  readonly #known = new BoundedMap<string, Known>(maxKnown);
+  // An account that answers is not forgotten for others.
+  readonly #seen = new BoundedMap<string, Seen>(maxKnown);
+  readonly #counts = new BoundedMap<string, Counts>(maxKnown);
 
   constructor(private readonly options: { logger: Pick<Logger, "warn" | "info">; now(): number }) {}
 
   /** @param account The account whose answer it is. */
   inspect(where: AnswerKind, account: string, answer: unknown): void {
     if (!isObject(answer)) return;
-    for (const row of rowsOf[where] ?? []) this.#judge(row, `${where} ${account}`, hasMember(answer, row));
+    const from = `${where} ${account}`;
+    const seen = this.#seen.renewed(from, newSeen);
+    for (const row of membersOf[where] ?? []) {
+      const isThere = hasMember(answer, row);
+      if (isThere) {
+        seen.set(row, noIds);
+        this.#find(row, from);
+      } else if (isThere === false && (!row.isOptional || seen.has(row))) this.#miss(row, from);
+    }
   }
 
   /** The items of one model list. */
   inspectModels(account: string, items: readonly JsonObject[]): void {
-    for (const row of rowsOf.models ?? []) this.#judgeList(row, `models ${account}`, items);
+    const from = `models ${account}`;
+    const seen = this.#seen.renewed(from, newSeen);
+    for (const row of membersOf.models ?? []) this.#judgeList(row, from, items, seen);
   }
 
   /**
@@ -75,12 +97,9 @@ export class Losses {
    */
   inspectUsage(dialect: Dialect, account: string, model: string, usage: Partial<Usage>): Partial<Usage> {
     const from = `${dialect} ${account} ${model}`;
-    const { counts } = this.#knownOf(from);
     let isPartial = false;
-    for (const row of rowsOf[dialect] ?? []) {
-      if (!row.usage) continue;
-      const count = counts.get(row) ?? { had: 0, missed: 0, isIrregular: false };
-      counts.set(row, count);
+    const counts = this.#counts.renewed(from, () => newCounts(dialect));
+    for (const [row, count] of counts) {
       if (usage[row.usage] !== undefined) {
         count.isIrregular ||= count.missed > 0;
         count.had++;
@@ -107,13 +126,6 @@ export class Losses {
       .sort((one, other) => other.firstAt - one.firstAt);
   }
 
-  #knownOf(key: string): Known {
-    const found = this.#known.get(key) ?? { seen: new Map(), counts: new Map() };
-    // An account that answers is not forgotten for others.
-    this.#known.set(key, found);
-    return found;
-  }
-
   #miss(row: ReadMember, from: string): void {
     const { logger, now } = this.options;
     const loss = this.#lost.get(row);
@@ -136,19 +148,8 @@ export class Losses {
     this.options.logger.info(`${places[row.where]} has ${namesOf(row.path)} again.`);
   }
 
-  /** @param isThere Undefined if nothing can be said. */
-  #judge(row: ReadMember, from: string, isThere: boolean | undefined): void {
-    if (isThere === undefined) return;
-    const { seen } = this.#knownOf(from);
-    if (isThere) {
-      seen.set(row, noIds);
-      this.#find(row, from);
-    } else if (!row.isOptional || seen.has(row)) this.#miss(row, from);
-  }
-
   /** A rename is one of the whole list: no model has the member any more. A single model may be without it. */
-  #judgeList(row: ReadMember, from: string, items: readonly JsonObject[]): void {
-    const { seen } = this.#knownOf(from);
+  #judgeList(row: AnswerMember, from: string, items: readonly JsonObject[], seen: Seen): void {
     const idsWhere = (isThere: boolean) =>
       items.filter((item) => hasMember(item, row) === isThere).map(({ id }) => String(id));
     const having = new Set(idsWhere(true));

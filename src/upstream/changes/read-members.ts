@@ -17,11 +17,24 @@ export interface ReadMember {
   affects: string;
   /** Answers may lack it: it is missed only where it was before. Without this, every known generation has it. */
   isOptional?: true;
-  /** Of a reply's usage: what is read from it. */
-  usage?: keyof Usage;
+}
+
+/** A member of an answer that is looked at as a whole. */
+export interface AnswerMember extends ReadMember {
+  /** The names of each step of the path. */
+  steps: readonly (readonly string[])[];
   /** Whether the object around it has to have it; a member is not missed where that object is missing. */
   given?(around: JsonObject, answer: JsonObject): boolean;
 }
+
+/** A number of a reply's usage. */
+export interface UsageMember extends ReadMember {
+  where: Dialect;
+  /** What is read from it. */
+  usage: keyof Usage;
+}
+
+type AnswerRow = Omit<AnswerMember, "where" | "steps">;
 
 const objectAt = (json: unknown, name: string): JsonObject => {
   const found = isObject(json) ? json[name] : undefined;
@@ -46,7 +59,7 @@ const premium = "quota_snapshots.premium_interactions|premium_models";
 const prices = "billing.token_prices";
 
 // biome-ignore format: a table
-const ofModels: Omit<ReadMember, "where">[] = [
+const ofModels: AnswerRow[] = [
   { path: "id", affects: "which models there are is unknown" },
   { path: "capabilities", affects: "the limits and abilities of models are unknown" },
   { path: "capabilities.type", affects: "which models are for conversations is unknown" },
@@ -74,7 +87,7 @@ const ofModels: Omit<ReadMember, "where">[] = [
 ];
 
 // biome-ignore format: a table
-const ofToken: Omit<ReadMember, "where">[] = [
+const ofToken: AnswerRow[] = [
   { path: "token", affects: "there is no Copilot token" },
   { path: "expires_at", affects: "when a Copilot token expires is unknown, and it is renewed after 25 minutes" },
   { path: "refresh_in", affects: "when to renew a Copilot token is unknown, and it is renewed before it expires" },
@@ -83,7 +96,7 @@ const ofToken: Omit<ReadMember, "where">[] = [
 ];
 
 // biome-ignore format: a table
-const ofUser: Omit<ReadMember, "where">[] = [
+const ofUser: AnswerRow[] = [
   { path: "copilot_plan", affects: "the plan of an account is unknown" },
   { path: "endpoints", isOptional: true, affects: "the model host of an account that uses its token directly is unknown" },
   { path: "endpoints.api", isOptional: true, affects: "the model host of an account that uses its token directly is unknown" },
@@ -105,7 +118,7 @@ const ofUser: Omit<ReadMember, "where">[] = [
 ];
 
 // biome-ignore format: a table
-const ofQuotaHeaders: Omit<ReadMember, "where">[] = [
+const ofQuotaHeaders: AnswerRow[] = [
   { path: "ent", affects: "quotas are not updated by answers" },
   { path: "rem|totRem", affects: "what is left of a quota is unknown after an answer" },
   { path: "ov", affects: "how much was used beyond the quota is unknown after an answer" },
@@ -114,7 +127,7 @@ const ofQuotaHeaders: Omit<ReadMember, "where">[] = [
 ];
 
 // biome-ignore format: a table
-const ofQuotaSnapshots: Omit<ReadMember, "where">[] = [
+const ofQuotaSnapshots: AnswerRow[] = [
   { path: "entitlement", affects: "the size of an account's quota is unknown after an answer" },
   { path: "percent_remaining|quota_remaining|remaining", affects: "what is left of a quota is unknown after an answer" },
   { path: "overage_count", affects: "how much was used beyond the quota is unknown after an answer" },
@@ -134,7 +147,7 @@ const reasoning = "how many tokens were thinking is unknown";
  * where the model thought, and no cost depends on them.
  */
 // biome-ignore format: a table
-const ofReplies: ReadMember[] = [
+export const usageMembers: readonly UsageMember[] = [
   { where: "chat", usage: "input", path: "usage.prompt_tokens", affects: input },
   { where: "chat", usage: "output", path: "usage.completion_tokens", affects: output },
   { where: "chat", usage: "cachedInput", path: "usage.prompt_tokens_details.cached_tokens", isOptional: true, affects: cached },
@@ -153,21 +166,19 @@ const ofReplies: ReadMember[] = [
   { where: "messages", usage: "nanoCredits", path: "copilot_usage.total_nano_aiu", isOptional: true, affects: charge },
 ];
 
-const at = (where: AnswerKind, rows: readonly Omit<ReadMember, "where">[]): ReadMember[] =>
-  rows.map((row) => ({ where, ...row }));
+const at = (where: AnswerKind, rows: readonly AnswerRow[]): AnswerMember[] =>
+  rows.map((row) => ({ where, ...row, steps: row.path.split(".").map((step) => step.split("|")) }));
 
-export const readMembers: readonly ReadMember[] = [
+export const answerMembers: readonly AnswerMember[] = [
   ...at("models", ofModels),
   ...at("token", ofToken),
   ...at("user", ofUser),
   ...at("quota headers", ofQuotaHeaders),
   ...at("quota snapshots", ofQuotaSnapshots),
-  ...ofReplies,
 ];
 
 /** Whether the answer has the member; undefined where nothing can be said, because what is around it is missing too. */
-export function hasMember(answer: JsonObject, { path, given }: ReadMember): boolean | undefined {
-  const steps = path.split(".").map((step) => step.split("|"));
+export function hasMember(answer: JsonObject, { steps, given }: AnswerMember): boolean | undefined {
   let around = answer;
   for (const step of steps.slice(0, -1)) {
     const inner = step.map((name) => around[name]).find(isObject);
