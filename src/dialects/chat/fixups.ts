@@ -5,7 +5,7 @@ import type { ReplyContext } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyFailure } from "../hub/reply";
-import { frameWith, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
+import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
 import { errorFrame } from "./errors";
 
@@ -106,7 +106,7 @@ export class PassedChat extends PassedStream {
     if (type !== "chunk") return this.next.push(this.asEvent(frame));
     const unwanted = unwantedIn(json, this.context.usage);
     if (unwanted) this.report(unwanted);
-    else this.next.push(this.asEvent(frameWith(frame, json, this.lacking(json))));
+    else this.next.push(this.asEvent(frameOf(frame, this.whole(json))));
   }
 
   protected writeError(error: ReplyFailure): void {
@@ -117,8 +117,8 @@ export class PassedChat extends PassedStream {
     this.next.push(commentFrame("keep-alive"));
   }
 
-  /** The members that strict clients require and a chunk does not have, and the model's requested name. */
-  private lacking(chunk: JsonObject): JsonObject | undefined {
+  /** The chunk with the members that strict clients require, and the model's requested name; the same object if it has them. */
+  private whole(chunk: JsonObject): JsonObject {
     let set: JsonObject | undefined;
     if (!Array.isArray(chunk.choices)) {
       this.report("choices-field");
@@ -141,7 +141,7 @@ export class PassedChat extends PassedStream {
       set ??= {};
       set.model = model;
     }
-    return set;
+    return set ? { ...chunk, ...set } : chunk;
   }
 
   /** Copilot may end a stream with its error as bare JSON; clients read it only after `data:`. */

@@ -3,7 +3,7 @@
  * own API, for replies that are translated, passed on and collected. What reads its events knows of no quirks.
  */
 import { isObject } from "../../json";
-import { editedTo, withMembers } from "../../net/json/json-edit";
+import { editedTo } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, Codec, Collector, ReplyContext } from "../codec";
@@ -131,14 +131,6 @@ export function frameOf(frame: SseFrame, json: JsonObject, event = frame.event):
   const { data = "" } = frame;
   const edited = json === before || !isObject(before) ? data : editedTo(data, before, json);
   return event === undefined ? { data: edited } : { event, data: edited };
-}
-
-/** The frame of an event with some of its members set. */
-export function frameWith(frame: SseFrame, json: JsonObject, set: JsonObject | undefined): SseFrame {
-  if (!set) return frameOf(frame, json);
-  const { event, data } = frame;
-  const edited = json === frame.json && data !== undefined ? withMembers(data, json, set) : undefined;
-  return edited === undefined ? frameOf(frame, { ...json, ...set }) : { event, data: edited };
 }
 
 /** Reads the events of a normalized stream. */

@@ -5,147 +5,63 @@
 import { isEmpty, isObject, stringEnd } from "../../json";
 
 /**
- * The text of the object with some top-level members set and some removed.
- * @param text A whole JSON object that `JSON.parse` accepts.
- */
-export function editMembers(text: string, set: Record<string, unknown>, remove: readonly string[]): string {
-  const members = readMembers(text);
-  const removed = new Set(remove);
-  const kept = members.filter((member) => !removed.has(member.key));
-  const last = new Map(kept.map((member) => [member.key, member]));
-
-  const pieces: string[] = [];
-  for (const member of kept) {
-    if (!Object.hasOwn(set, member.key)) pieces.push(text.slice(member.start, member.end));
-    // An earlier one of the same name goes: there are parsers that take the first.
-    else if (last.get(member.key) === member)
-      pieces.push(text.slice(member.start, member.valueStart) + JSON.stringify(set[member.key]));
-  }
-  for (const [key, value] of Object.entries(set))
-    if (!last.has(key)) pieces.push(`${JSON.stringify(key)}:${JSON.stringify(value)}`);
-  return `{${pieces.join(",")}}`;
-}
-
-/**
  * The text of an object that was changed, at whatever depth: a value that is identical in both keeps its text, so that a
  * changed name costs no other byte.
  * @param text The text from which `before` was parsed.
  */
-export function editedTo(text: string, before: Record<string, unknown>, after: Record<string, unknown>): string {
-  const found = hasMembersOf(before, after) ? withMembers(text, before, after) : undefined;
-  if (found !== undefined) return found;
+export function editedTo(text: string, before: object, after: object): string {
   const edits: Edit[] = [];
-  editObject(text, text.indexOf("{"), before, after, edits);
-  return spliced(text, edits);
-}
-
-function hasMembersOf(before: object, after: object): boolean {
-  for (const key in before) if (!Object.hasOwn(after, key)) return false;
-  return true;
+  // A name with an escaped letter is found under no name.
+  const isFound = !text.includes("\\u00") && findEdits(text, before, after, edits, text.lastIndexOf("}"));
+  return isFound ? spliced(text, edits) : changedText(text, changesBetween(before, after));
 }
 
 /**
- * The text with these members set, where a search finds them: at the top, no objects, and nothing else in the text is called
- * like them. A model's name in each event of a stream costs no reading of the event.
- * @param text The text from which `before` was parsed.
- * @returns Undefined where the text has to be read.
+ * The text of the object with some top-level members set and some removed.
+ * @param text A whole JSON object that `JSON.parse` accepts.
  */
-export function withMembers(
-  text: string,
-  before: Record<string, unknown>,
-  set: Record<string, unknown>,
-): string | undefined {
-  const end = text.lastIndexOf("}");
-  // A name with an escaped letter is found under no name.
-  if (isBlank(text.charCodeAt(end - 1)) || isEmpty(before) || text.includes("\\u00")) return undefined;
-  const edits: Edit[] = [];
-  let added = "";
-  for (const key in set) {
-    const was = before[key];
-    const value = set[key];
-    if (was === value) continue;
-    if (!Object.hasOwn(before, key)) {
-      const json = JSON.stringify(value);
-      if (json !== undefined) added += `,${JSON.stringify(key)}:${json}`;
-      continue;
+export function editMembers(text: string, set: Record<string, unknown>, remove: readonly string[]): string {
+  const changes: Changes = new Map(remove.map((key) => [key, null]));
+  for (const key of Object.keys(set)) changes.set(key, JSON.stringify(set[key]));
+  return changedText(text, changes);
+}
+
+/**
+ * The text of the object without the members at some paths.
+ * @param text A whole JSON object that `JSON.parse` accepts.
+ * @param paths From the object to a member: names and array indexes. Missing members are ignored.
+ */
+export function removePaths(text: string, paths: readonly (readonly (string | number)[])[]): string {
+  const whole: Changes = new Map();
+  for (const path of paths) {
+    let inner: Change = whole;
+    for (const [at, step] of path.entries()) {
+      if (!(inner instanceof Map)) break;
+      const next: Change = at === path.length - 1 ? null : (inner.get(step) ?? new Map());
+      inner.set(step, next);
+      inner = next;
     }
-    if (typeof was === "object" && was !== null) return undefined;
-    const name = `"${key}"`;
-    const at = text.indexOf(name);
-    const start = at + name.length + 1;
-    const written = JSON.stringify(was);
-    const isOnly = at !== -1 && text.indexOf(name, start) === -1;
-    if (!isOnly || text[start - 1] !== ":" || !text.startsWith(written, start)) return undefined;
-    edits.push({ start, end: start + written.length, text: JSON.stringify(value) });
   }
-  edits.sort((one, other) => one.start - other.start);
-  if (added !== "") edits.push({ start: end, end, text: added });
-  return spliced(text, edits);
+  return changedText(text, whole);
 }
 
-const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
-
-/** Adds the edits that make one object of the text the other one. @param start The position of its opening brace. */
-function editObject(
-  text: string,
-  start: number,
-  before: Record<string, unknown>,
-  after: Record<string, unknown>,
-  edits: Edit[],
-): void {
-  const members = readMembers(text, start);
-  // An earlier one of the same name is what no parser of ours has read.
-  const last = members.length > countOf(before) ? new Map(members.map((member) => [member.key, member])) : undefined;
-  /** Up to here the text is kept, or edited; after it come only members that are removed. */
-  let kept = start + 1;
-  let isFirst = true;
-  let isGap = false;
-  for (const member of members) {
-    const { key } = member;
-    if (!Object.hasOwn(after, key)) {
-      isGap = true;
-      continue;
-    }
-    if (isGap) edits.push({ start: kept, end: member.start, text: isFirst ? "" : "," });
-    if (after[key] !== before[key] && (!last || last.get(key) === member))
-      editValue(text, member.valueStart, member.end, before[key], after[key], edits);
-    kept = member.end;
-    isFirst = false;
-    isGap = false;
-  }
-  let added = "";
-  for (const key of Object.keys(after)) {
-    if (Object.hasOwn(before, key)) continue;
-    const value = JSON.stringify(after[key]);
-    if (value === undefined) continue;
-    added += `${isFirst ? "" : ","}${JSON.stringify(key)}:${value}`;
-    isFirst = false;
-  }
-  if (isGap || added !== "") edits.push({ start: kept, end: isGap ? members.at(-1)!.end : kept, text: added });
+/**
+ * The text of a top-level member's value; undefined if there is none.
+ * @param text A whole JSON object that `JSON.parse` accepts.
+ */
+export function memberText(text: string, key: string): string | undefined {
+  const member = readMembers(text, text.indexOf("{")).findLast((each) => each.key === key);
+  return member && text.slice(member.valueStart, member.end);
 }
 
-function editValue(text: string, start: number, end: number, before: unknown, after: unknown, edits: Edit[]): void {
-  if (after === before) return;
-  if (isObject(before) && isObject(after)) editObject(text, start, before, after, edits);
-  else if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
-    for (const { key, start: from, end: to } of readElements(text, start))
-      editValue(text, from, to, before[key], after[key], edits);
-  } else edits.push({ start, end, text: JSON.stringify(after) });
-}
-
-function countOf(object: object): number {
-  let count = 0;
-  for (const key in object) if (Object.hasOwn(object, key)) count++;
-  return count;
-}
-
+/** A piece of the text to be replaced. */
 interface Edit {
   start: number;
   end: number;
   text: string;
 }
 
-/** The text with some pieces of it replaced, which are in its order. */
+/** @param edits In the order of the text. */
 function spliced(text: string, edits: readonly Edit[]): string {
   let at = 0;
   let edited = "";
@@ -156,33 +72,135 @@ function spliced(text: string, edits: readonly Edit[]): string {
   return edited + text.slice(at);
 }
 
+const ownOf = (holder: object, key: string): unknown =>
+  Object.hasOwn(holder, key) ? holder[key as keyof typeof holder] : undefined;
+
+/** Two objects, or two arrays of one length: what changed is inside them. */
+const areHolders = (one: unknown, other: unknown): boolean =>
+  Array.isArray(one) ? Array.isArray(other) && one.length === other.length : isObject(one) && isObject(other);
+
+// ── Edits that a search finds ──
+
+/** More of them are found faster by one reading. */
+const mostSearched = 16;
+
 /**
- * The text of a top-level member's value; undefined if there is none.
- * @param text A whole JSON object that `JSON.parse` accepts.
+ * Adds the edits of members whose names are nowhere else in the text: most edits are of one name, and cost no reading.
+ * @param end The place of the object's closing brace, if members may be added there.
+ * @returns False where the text has to be read.
  */
-export function memberText(text: string, key: string): string | undefined {
-  const member = readMembers(text).findLast((each) => each.key === key);
-  return member && text.slice(member.valueStart, member.end);
+function findEdits(text: string, before: object, after: object, edits: Edit[], end?: number): boolean {
+  for (const key in before) {
+    const was = ownOf(before, key);
+    const value = ownOf(after, key);
+    if (value === was) continue;
+    if (areHolders(was, value)) {
+      if (!findEdits(text, was as object, value as object, edits)) return false;
+      continue;
+    }
+    const edit = findEdit(text, key, value);
+    if (!edit || edit.start < (edits.at(-1)?.end ?? 0) || edits.length === mostSearched) return false;
+    edits.push(edit);
+  }
+  for (const key in after) {
+    const value = ownOf(after, key);
+    if (Object.hasOwn(before, key) || value === undefined) continue;
+    if (end === undefined || isEmpty(before)) return false;
+    edits.push({ start: end, end, text: `,${JSON.stringify(key)}:${JSON.stringify(value)}` });
+  }
+  return true;
+}
+
+/** @param key Of a member that the text has. @param value Undefined if it goes. */
+function findEdit(text: string, key: string, value: unknown): Edit | undefined {
+  const name = `"${key}":`;
+  const start = text.indexOf(name);
+  const valueStart = start + name.length;
+  if (start === -1 || !/^[a-z_]\w*$/i.test(key) || text.includes(name.slice(0, -1), valueStart)) return undefined;
+  const end = valueEnd(text, skipSpace(text, valueStart));
+  if (value !== undefined) return { start: valueStart, end, text: JSON.stringify(value) };
+  if (text[start - 1] === ",") return { start: start - 1, end, text: "" };
+  return text[end] === "," ? { start, end: end + 1, text: "" } : undefined;
+}
+
+// ── Edits of a text that is read ──
+
+/** What becomes of a member: its new JSON, null if it goes, or what becomes of its own members. */
+type Change = string | null | Changes;
+type Changes = Map<string | number, Change>;
+
+function changesBetween(before: object, after: object): Changes {
+  const changes: Changes = new Map();
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const was = ownOf(before, key);
+    const value = ownOf(after, key);
+    if (value === was) continue;
+    const place = Array.isArray(before) ? Number(key) : key;
+    if (areHolders(was, value)) changes.set(place, changesBetween(was as object, value as object));
+    else changes.set(place, value === undefined ? null : JSON.stringify(value));
+  }
+  return changes;
+}
+
+function changedText(text: string, changes: Changes): string {
+  const edits: Edit[] = [];
+  readEdits(text, skipSpace(text, 0), changes, edits);
+  return spliced(text, edits);
+}
+
+/** Adds the edits of an object or an array. @param start The position of its opening brace. */
+function readEdits(text: string, start: number, changes: Changes, edits: Edit[]): void {
+  const members = readMembers(text, start);
+  // An earlier one of the same name goes: there are parsers that take the first.
+  const last = new Map(members.map((member) => [member.key, member]));
+  /** Up to here the text is kept, or edited; after it come only members that go. */
+  let kept = start + 1;
+  let isFirst = true;
+  let isGap = false;
+  for (const member of members) {
+    const change = changes.get(member.key);
+    if (change === null || (change !== undefined && last.get(member.key) !== member)) {
+      isGap = true;
+      continue;
+    }
+    if (isGap) edits.push({ start: kept, end: member.start, text: isFirst ? "" : "," });
+    if (typeof change === "string") edits.push({ start: member.valueStart, end: member.end, text: change });
+    else if (change) readEdits(text, member.valueStart, change, edits);
+    kept = member.end;
+    isFirst = false;
+    isGap = false;
+  }
+  const added: string[] = [];
+  for (const [key, json] of changes)
+    if (typeof json === "string" && !last.has(key)) added.push(`${JSON.stringify(key)}:${json}`);
+  const end = isGap ? members.at(-1)!.end : kept;
+  if (end > kept || added.length > 0)
+    edits.push({ start: kept, end, text: (isFirst || added.length === 0 ? "" : ",") + added.join(",") });
 }
 
 interface Member {
-  key: string;
-  /** The position of the key's opening quote. */
+  /** An element's is its index. */
+  key: string | number;
+  /** The position of the key's opening quote, or of the element. */
   start: number;
   valueStart: number;
   end: number;
 }
 
-/** @param start The position of the opening brace. */
-function readMembers(text: string, start = text.indexOf("{")): Member[] {
+/** The members of an object or the elements of an array. @param start The position of the opening brace. */
+function readMembers(text: string, start: number): Member[] {
+  const isObject = text[start] === "{";
   const members: Member[] = [];
+  if (!isObject && text[start] !== "[") return members;
   let at = skipSpace(text, start + 1);
-  while (text[at] === '"') {
-    const keyEnd = stringEnd(text, at);
-    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
+  while (at < text.length && text[at] !== "}" && text[at] !== "]") {
+    const keyEnd = isObject ? stringEnd(text, at) : at;
+    const valueStart = isObject ? skipSpace(text, skipSpace(text, keyEnd) + 1) : at;
     const end = valueEnd(text, valueStart);
-    members.push({ key: keyIn(text.slice(at, keyEnd)), start: at, valueStart, end });
-    at = skipSpace(text, skipSpace(text, end) + 1);
+    const key = isObject ? keyIn(text.slice(at, keyEnd)) : members.length;
+    members.push({ key, start: at, valueStart, end });
+    const next = skipSpace(text, end);
+    at = text[next] === "," ? skipSpace(text, next + 1) : next;
   }
   return members;
 }
@@ -190,19 +208,6 @@ function readMembers(text: string, start = text.indexOf("{")): Member[] {
 /** @param literal With its quotes. */
 const keyIn = (literal: string): string =>
   literal.includes("\\") ? (JSON.parse(literal) as string) : literal.slice(1, -1);
-
-/** @param start The position of the opening bracket. */
-function readElements(text: string, start: number): (Omit<Member, "key"> & { key: number })[] {
-  const elements: (Omit<Member, "key"> & { key: number })[] = [];
-  let at = skipSpace(text, start + 1);
-  while (text[at] !== "]") {
-    const end = valueEnd(text, at);
-    elements.push({ key: elements.length, start: at, valueStart: at, end });
-    const next = skipSpace(text, end);
-    at = text[next] === "," ? skipSpace(text, next + 1) : next;
-  }
-  return elements;
-}
 
 function skipSpace(text: string, from: number): number {
   let at = from;
@@ -225,41 +230,4 @@ function valueEnd(text: string, start: number): number {
     } else if (depth === 0 && (code === 44 || code <= 32)) return at;
   }
   return text.length;
-}
-
-/**
- * The text of the object without the members at some paths, every other member as it was written.
- * @param text A whole JSON object that `JSON.parse` accepts.
- * @param paths From the object to a member: names and array indexes. Missing members are ignored.
- */
-export function removePaths(text: string, paths: readonly (readonly (string | number)[])[]): string {
-  if (paths.length === 0) return text;
-  const whole: Removal = new Map();
-  for (const path of paths) {
-    let inner: Removal | "whole" = whole;
-    for (const [at, step] of path.entries()) {
-      if (inner === "whole") break;
-      const next: Removal | "whole" = at === path.length - 1 ? "whole" : (inner.get(step) ?? new Map());
-      inner.set(step, next);
-      inner = next;
-    }
-  }
-  return withoutRemoved(text, skipSpace(text, 0), whole);
-}
-
-type Removal = Map<string | number, Removal | "whole">;
-
-/** The text of the value at `start`, without the members to be removed. */
-function withoutRemoved(text: string, start: number, removal: Removal): string {
-  const [open, close] = text[start] === "{" ? ["{", "}"] : ["[", "]"];
-  if (text[start] !== open) return text.slice(start, valueEnd(text, start));
-  const pieces: string[] = [];
-  for (const { key, start: from, valueStart, end } of open === "{"
-    ? readMembers(text, start)
-    : readElements(text, start)) {
-    const inner = removal.get(key);
-    if (inner === "whole") continue;
-    pieces.push(inner ? text.slice(from, valueStart) + withoutRemoved(text, valueStart, inner) : text.slice(from, end));
-  }
-  return open + pieces.join(",") + close;
 }
