@@ -3,7 +3,6 @@ import type { Account } from "../accounts/account";
 import type { Scope } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
-import { omit } from "../dialects/hub/json";
 import { overviewOf } from "../dialects/overview";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../keys/client-keys";
@@ -84,8 +83,7 @@ async function knownOf(
 /** The request as it would be sent for a reply. @throws ProxyError `invalid_request` for what would be refused. */
 function sentFor(body: JsonObject, { upstreamModel }: ChatTarget, client: Headers): CountedRequest {
   const codec = codecs.messages;
-  const { set, remove } = codec.fixRequest(body, upstreamModel);
-  const sent = { ...omit(body, new Set(remove)), ...set };
+  const { body: sent } = codec.fixRequest(body, upstreamModel);
   return {
     body: sent,
     headers: codec.requestHeaders?.(client, sent, upstreamModel).headers ?? {},

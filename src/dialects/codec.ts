@@ -103,8 +103,10 @@ export interface Codec extends ClientCodec {
   replyContext(body: JsonObject): ReplyContext;
   /** What upstreams are known to send. */
   knownNames(): KnownNames;
-  /** The edits that a passed-through request may need. */
-  fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): RequestFixup;
+  /** A passed-through request as its upstream takes it: the same body, or a copy with the fixups. */
+  fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): EncodedRequest;
+  /** The most tokens that the request wants in its reply, if it says so. */
+  maxTokens(body: JsonObject): number | undefined;
 
   /** Reads a full reply. Never throws: an unreadable body becomes an `error` event. */
   decodeReply(body: unknown): ReplyEvent[];
@@ -196,12 +198,6 @@ export interface EncodedRequest extends Changes {
 
 export interface HeaderFixup extends Pick<Changes, "fixups"> {
   headers: Record<string, string>;
-}
-
-/** Top-level fields of the client's JSON to set and to remove; all other bytes stay the same. */
-export interface RequestFixup extends Changes {
-  set: JsonObject;
-  remove: string[];
 }
 
 /** The client's side of a stream, which also fills silence and reports failure. */

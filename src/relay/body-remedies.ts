@@ -101,15 +101,15 @@ const dropBeta = (current: SentBody, param: string, beta: string): Promise<boole
       clientHeaders === undefined
         ? undefined
         : codec.requestHeaders?.(clientHeaders, body, model, { ...options, refusedBetas });
-    const { set, remove, ...changes } = codec.fixRequest(json, model, { ...options, refusedBetas: refused });
-    const headers = headersOf({ ...omit(json, new Set(remove)), ...set }, refused);
+    const { body, ...changes } = codec.fixRequest(json, model, { ...options, refusedBetas: refused });
+    const headers = headersOf(body, refused);
     if (Object.values(headers?.headers ?? {}).some((value) => value.includes(beta))) return undefined;
     const before = new Set(Object.keys(headersOf(json)?.headers ?? {}));
     current.headers = { ...omit(current.headers ?? {}, before), ...headers?.headers } as Record<string, string>;
     current.removed.push(param);
     for (const made of [changes, headers ?? {}]) current.record.addChanges(made);
     current.record.addFixup(`refused:${param}`);
-    return editMembers(text, set, remove);
+    return editedTo(text, json, body);
   });
 
 /** How many remedies are tried for one request with one account or provider. */

@@ -7,7 +7,7 @@ import type { RequestKind } from "../history/entry";
 import { isObject, parseWithSource } from "../json";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { bodyText, type RequestBody, readRequestBody } from "../net/in/request-body";
-import { editMembers } from "../net/json/json-edit";
+import { editedTo } from "../net/json/json-edit";
 import type { MarkPlace } from "../net/json/json-skeleton";
 import { longestModelName } from "../upstream/models/model-name";
 import { type Initiator, initiatorOf } from "./initiator";
@@ -63,13 +63,9 @@ function refuseOtherModel(body: JsonObject): void {
       });
 }
 
-/** The client's JSON with some top-level members set and some removed; every other byte is as it was sent. */
-export const editIncoming = (
-  { bytes, skeleton }: Incoming,
-  set: JsonObject,
-  remove: readonly string[],
-): string | Uint8Array =>
-  skeleton ? skeleton.fill(editMembers(skeleton.text, set, remove)) : editMembers(bodyText(bytes), set, remove);
+/** The client's JSON as it was changed; every other byte is as it was sent. */
+export const editIncoming = ({ bytes, skeleton, body }: Incoming, changed: JsonObject): string | Uint8Array =>
+  skeleton ? skeleton.fill(editedTo(skeleton.text, body, changed)) : editedTo(bodyText(bytes), body, changed);
 
 /** The body without marks. */
 export function fullBody({ bytes, body, skeleton }: Incoming): JsonObject {

@@ -3,7 +3,6 @@
 import { type Codec, codecs, type ReplyContext, type TranslationOptions } from "../dialects/codecs";
 import { cutReply, invalidEventOf } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
-import { omit } from "../dialects/hub/json";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject } from "../json";
 import { editedTo } from "../net/json/json-edit";
@@ -22,7 +21,7 @@ type PassedTarget = Target & { dialect: Dialect };
 /** A full reply that the model gives only as a stream is requested as one, and collected. */
 export function passthrough(exchange: Exchange, target: PassedTarget, options: TranslationOptions): UpstreamCall {
   const { incoming } = exchange;
-  const isCollected = !incoming.stream && isOverFullOutput(exchange, target);
+  const isCollected = !incoming.stream && needsStream(codecs[target.dialect].maxTokens(incoming.body), target);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
   const { body: sent, headers } = prepared(exchange, target, options, wanted);
   return {
@@ -48,13 +47,8 @@ function prepared(
   wanted: JsonObject,
 ) {
   const codec = codecs[target.dialect];
-  const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, options);
-  if (wanted !== incoming.body) {
-    set.stream = true;
-    fixups.push("stream-gathered");
-  }
-  const isSame = fixups.length === 0;
-  const body = isSame ? incoming.body : { ...omit(incoming.body, new Set(remove)), ...set };
+  const { body, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, options);
+  if (wanted !== incoming.body) fixups.push("stream-gathered");
   // A provider gets the client's own headers of the dialect.
   const dialectHeaders = target.provider
     ? undefined
@@ -62,15 +56,9 @@ function prepared(
   record.addChanges({ fixups, dropped });
   if (dialectHeaders) record.addChanges(dialectHeaders);
   return {
-    body: isSame ? incoming.bytes : editIncoming(incoming, set, remove),
+    body: body === incoming.body ? incoming.bytes : editIncoming(incoming, body),
     headers: dialectHeaders?.headers ?? {},
   };
-}
-
-function isOverFullOutput(exchange: Exchange, target: Target): boolean {
-  if (target.model.limits.fullOutput === undefined) return false;
-  const decoded = exchange.conversation();
-  return decoded !== undefined && needsStream(decoded, target);
 }
 
 /** A reply in the client's own dialect: it is passed on with fixups, and the decoder reads along for the record. */

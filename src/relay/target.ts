@@ -3,7 +3,7 @@
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { Scope } from "../app";
 import { codecs } from "../dialects/codecs";
-import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
+import type { ClientDialect, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, requireModel, requireUnrevoked } from "../keys/client-keys";
 import type { AutoChoice } from "../upstream/copilot/auto";
@@ -98,7 +98,7 @@ export const preferredDialect = (client: ClientDialect, { dialects }: Pick<Model
   codecs[client].facts.upstreams.find((candidate) => dialects.includes(candidate));
 
 /** Whether a full answer has to be requested as a stream: some models give long answers only so. The messages dialect always has a maximum. */
-export function needsStream({ maxTokens }: Conversation, { model, dialect }: Target): boolean {
+export function needsStream(maxTokens: number | undefined, { model, dialect }: Target): boolean {
   const { fullOutput, output } = model.limits;
   const max = maxTokens ?? (dialect === "messages" ? output : undefined);
   return fullOutput !== undefined && max !== undefined && max > fullOutput;

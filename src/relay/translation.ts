@@ -52,7 +52,7 @@ export function translation(
   const plan = tools?.plan;
   const conversation = exchange.decoded();
   // Collected into a full reply where the client did not ask for a stream.
-  const isStreamed = conversation.stream || needsStream(conversation, target);
+  const isStreamed = conversation.stream || needsStream(conversation.maxTokens, target);
   record.addChanges(plan ?? {});
   const asked = plan?.conversation ?? conversation;
   const plain = encode(exchange, target, options, asked, isStreamed);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { ModelFacts } from "../../src/dialects/hub/model";
-import { editMembers } from "../../src/net/json/json-edit";
+import { editedTo } from "../../src/net/json/json-edit";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { hasFixture, jsonAt } from "../support/streams";
 
@@ -72,9 +72,9 @@ describe("a refused field is mended, with its name in the history", () => {
       ...(hasFixture(folder, "facts.json") ? jsonAt(folder, "facts.json") : {}),
     };
     const request = jsonAt(folder, "request.json");
-    const { set, remove, fixups } = codecs.messages.fixRequest(request, facts);
+    const { body, fixups } = codecs.messages.fixRequest(request, facts);
     expect(fixups).not.toEqual([]);
-    const sent = JSON.parse(editMembers(JSON.stringify(request), set, remove));
+    const sent = JSON.parse(editedTo(JSON.stringify(request), request, body));
     expect(sent).not.toEqual(request);
     expect(codecs.messages.fixRequest(sent, facts).fixups).toEqual([]);
   });

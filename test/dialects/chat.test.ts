@@ -664,13 +664,7 @@ describe("a request through the hub and back", () => {
   test("needs none of the fixups that a request that passes through would get, and a fixed one needs no more", () => {
     fc.assert(
       fc.property(request, fc.constantFrom(gpt, gpt5, claude, gemini), (given, model) => {
-        const fixup = (body: JsonObject) => {
-          const { set, remove } = chat.fixRequest(body, model);
-          const fixed: JsonObject = { ...body, ...set };
-          for (const field of remove) if (!(field in set)) delete fixed[field];
-          return fixed;
-        };
-        const once = fixup(JSON.parse(JSON.stringify(given)));
+        const { body: once } = chat.fixRequest(JSON.parse(JSON.stringify(given)), model);
         expect(chat.fixRequest(once, model).fixups).toEqual([]);
         try {
           expect(chat.fixRequest(encode(chat.decodeRequest(given), model).body, model).fixups).toEqual([]);
@@ -1017,14 +1011,15 @@ describe("a request for a chat upstream", () => {
 describe("a request passed through", () => {
   const hi = { model: "gpt-4.1", messages: [user("Hi")] };
   const fixup = (body: JsonObject, model = gpt) => chat.fixRequest({ model: model.id, ...body }, model);
+  /** The members that the fixups set, and those that they removed. */
+  const changes = (given: JsonObject, fixed: JsonObject) => ({
+    set: Object.fromEntries(Object.entries(fixed).filter(([name, value]) => value !== given[name])),
+    remove: Object.keys(given).filter((name) => !(name in fixed)),
+  });
 
   test("a request passed through needs nothing when nothing is wrong", () => {
-    expect(chat.fixRequest({ ...hi, max_tokens: 10, temperature: 0, seed: 1 }, gpt)).toEqual({
-      set: {},
-      remove: [],
-      fixups: [],
-      dropped: [],
-    });
+    const plain = { ...hi, max_tokens: 10, temperature: 0, seed: 1 };
+    expect(chat.fixRequest(plain, gpt)).toEqual({ body: plain, fixups: [], dropped: [] });
     expect(chat.fixRequest({ ...hi, stream: true, stream_options: { include_usage: true } }, gpt).fixups).toEqual([]);
   });
 
@@ -1197,8 +1192,10 @@ describe("a request passed through", () => {
       [],
     ],
   ] as const)("%s", (name, body, model, set, remove) => {
-    const { dropped: _, ...fixed } = fixup(body as unknown as JsonObject, model);
-    expect(fixed).toEqual({ set, remove: [...remove], fixups: [name] } as never);
+    const given: JsonObject = { model: model.id, ...(body as unknown as JsonObject) };
+    const fixed = chat.fixRequest(given, model);
+    expect<unknown>(changes(given, fixed.body)).toEqual({ set, remove: [...remove] });
+    expect(fixed.fixups).toEqual([name]);
   });
 
   test("a request passed through names what was taken from who asked", () => {
@@ -1206,20 +1203,15 @@ describe("a request passed through", () => {
   });
 
   test("a request passed through takes the newer of two names for one limit", () => {
-    const both = { messages: [user("Hi")], max_tokens: 5, max_completion_tokens: 10 };
-    expect(fixup(both, gpt5)).toEqual({
-      set: { max_completion_tokens: 10 },
-      remove: ["max_tokens"],
-      fixups: ["max-tokens-name"],
-      dropped: [],
-    });
+    const asked = { model: gpt5.id, messages: [user("Hi")], max_completion_tokens: 10 };
+    expect(fixup({ ...asked, max_tokens: 5 }, gpt5)).toEqual({ body: asked, fixups: ["max-tokens-name"], dropped: [] });
   });
 
   test("marks at most two system messages and the last of the others", () => {
     const mark = { cache_control: { type: "ephemeral" } };
     const system = (content: string) => ({ role: "system", content: [{ type: "text", text: content, ...mark }] });
     const messages = [system("a"), system("b"), system("c"), { ...user("d"), ...mark }, user("e")];
-    const { messages: marked } = fixup({ messages }, claude).set;
+    const { messages: marked } = fixup({ messages }, claude).body;
     expect((marked as JsonObject[]).map((message) => "copilot_cache_control" in message)).toEqual([
       false,
       true,

@@ -33,9 +33,9 @@ const conversation = (sealed: string): JsonObject => ({
 test("what dragoman has sealed makes a request one to translate, and its citations are left out", () => {
   const body = conversation(seal("Red."));
   expect(messages.hasOwnResults?.(body)).toBeTrue();
-  const { set, fixups } = messages.fixRequest(body, provided);
+  const { body: fixed, fixups } = messages.fixRequest(body, provided);
   expect(fixups).toEqual(["lost-citations"]);
-  expect(JSON.stringify(set)).not.toContain("encrypted_index");
+  expect(JSON.stringify(fixed)).not.toContain("encrypted_index");
 });
 
 test("what the provider has sealed passes through", () => {

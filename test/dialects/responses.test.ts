@@ -56,12 +56,8 @@ const call: JsonObject = { type: "function_call", call_id: "call_1", name: "read
 const output: JsonObject = { type: "function_call_output", call_id: "call_1", output: "contents" };
 
 /** The client's request as it goes up when the dialects match. */
-function passed(body: JsonObject, facts = model, options?: { webSearch: boolean }): JsonObject {
-  const { set, remove } = responses.fixRequest(body, facts, options);
-  const result: JsonObject = { ...body, ...set };
-  for (const key of remove) delete result[key];
-  return result;
-}
+const passed = (body: JsonObject, facts = model, options?: { webSearch: boolean }): JsonObject =>
+  responses.fixRequest(body, facts, options).body;
 
 function refusal(act: () => unknown): ProxyError {
   try {
@@ -114,7 +110,9 @@ describe("a request passed through", () => {
 
   test("a request without a fault is passed through as it came", () => {
     const body = request({ input: [message("user", "Hi.")], store: false, include: ["reasoning.encrypted_content"] });
-    expect(responses.fixRequest(body, model)).toEqual({ set: {}, remove: [], fixups: [], dropped: [] });
+    const fixed = responses.fixRequest(body, model);
+    expect(fixed).toEqual({ body, fixups: [], dropped: [] });
+    expect(fixed.body).toBe(body);
   });
 
   test("a limit of a few tokens is raised to what OpenAI takes", () => {

@@ -1,4 +1,5 @@
 /** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
+import { numberIn } from "../../json";
 import type { Codec } from "../codec";
 import { objectsAmong } from "../hub/lists";
 import { repliesOf } from "../hub/upstream-stream";
@@ -36,6 +37,7 @@ export const chat: Codec = {
   offersServerTools,
   knownNames,
   fixRequest,
+  maxTokens: ({ max_completion_tokens, max_tokens }) => numberIn(max_completion_tokens ?? max_tokens),
   decodeReply,
   encodeReply,
   ...repliesOf({

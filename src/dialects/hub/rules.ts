@@ -1,7 +1,6 @@
 /** Rules for what an upstream refuses in a request: each rule replaces one thing that is refused. */
 import { isObject } from "../../json";
-import type { RequestFixup, TranslationOptions } from "../codec";
-import type { Changes } from "./changes";
+import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { JsonObject } from "./conversation";
 import { omitUndefined } from "./json";
 import { isSameList } from "./lists";
@@ -51,21 +50,14 @@ export interface RuleTable {
   providerRules: Record<string, RuleRow>;
 }
 
-interface RuleResult extends Changes {
-  /** The request after all rules. */
-  body: JsonObject;
-  /** The top-level fields that changed; undefined ones are to be removed. */
-  set: JsonObject;
-}
-
-type ApplyRules = (body: JsonObject, model: ModelFacts, options?: TranslationOptions) => RuleResult;
+type ApplyRules = (body: JsonObject, model: ModelFacts, options?: TranslationOptions) => EncodedRequest;
 
 /** How a dialect's requests are changed: `applyRules` those that were translated, `fixRequest` those that pass through. */
 export function requestRules({ rules, notes, providerRules }: RuleTable) {
   const applyRules = applyInOrder(rules, notes);
   const applyProviderRules = applyInOrder(providerRules, notes);
-  const fixRequest = (body: JsonObject, model: ModelFacts, options?: TranslationOptions): RequestFixup =>
-    asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
+  const fixRequest: ApplyRules = (body, model, options) =>
+    (model.provider ? applyProviderRules : applyRules)(body, model, options);
   return { applyRules, fixRequest };
 }
 
@@ -75,21 +67,15 @@ function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): App
     return { name, words: row.slice(0, -1) as string[], rule: row.at(-1) as Rule };
   });
   return (body, model, options = { webSearch: true }) => {
-    const ruled: RuleResult = { body, set: {}, fixups: [], dropped: [] };
-    const found = new Set<string>();
-    let unread: JsonObject | undefined = body;
-    const isFound = (word: string) => {
-      if (unread) findWords(unread, found);
-      unread = undefined;
-      return found.has(word);
-    };
+    const ruled: EncodedRequest = { body, fixups: [], dropped: [] };
+    const found = findWords(body, new Set());
     for (const { name, words, rule } of named) {
-      const changes = words.length === 0 || words.some(isFound) ? rule(ruled.body, model, options) : undefined;
-      if (!changes) continue;
-      unread = { ...unread, ...changes };
+      if (words.length > 0 && !words.some((word) => found.has(word))) continue;
       const before = ruled.body;
+      const changes = rule(before, model, options);
+      if (!changes) continue;
+      findWords(changes, found);
       ruled.body = omitUndefined({ ...before, ...changes });
-      Object.assign(ruled.set, changes);
       ruled.fixups.push(name);
       ruled.dropped.push(...(notes[name]?.(before, ruled.body) ?? []));
     }
@@ -101,21 +87,16 @@ function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): App
  * Adds the words of an object and of all objects in its lists: the names of members, types and roles. Other objects within
  * them, such as schemas and the input of tools, are not looked into.
  */
-function findWords(object: JsonObject, words: Set<string>): void {
+function findWords(object: JsonObject, words: Set<string>): Set<string> {
   for (const name in object) {
     words.add(name);
     const value = object[name];
     if (Array.isArray(value)) for (const item of value) isObject(item) && findWords(item, words);
     else if (typeof value === "string" && (name === "type" || name === "role")) words.add(value);
   }
+  return words;
 }
 
 /** Some of the rules, in their order. */
 export const rulesNamed = (rules: RuleTable["rules"], names: readonly string[]): RuleTable["rules"] =>
   Object.fromEntries(Object.entries(rules).filter(([name]) => names.includes(name)));
-
-/** The result as edits of the client's JSON. */
-function asFixup(before: JsonObject, { set, fixups, dropped }: RuleResult): RequestFixup {
-  const remove = Object.keys(set).filter((key) => set[key] === undefined && key in before);
-  return { set: omitUndefined(set), remove, fixups, dropped };
-}

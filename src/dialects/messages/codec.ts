@@ -1,5 +1,5 @@
 /** The messages dialect: Anthropic's Messages API. */
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { Codec } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { repliesOf } from "../hub/upstream-stream";
@@ -40,6 +40,7 @@ export const messages: Codec = {
   hasOwnResults,
   knownNames,
   fixRequest,
+  maxTokens: ({ max_tokens }) => numberIn(max_tokens),
   decodeReply,
   encodeReply,
   ...repliesOf({

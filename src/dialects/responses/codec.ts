@@ -1,5 +1,5 @@
 /** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { Codec } from "../codec";
 import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
@@ -40,6 +40,7 @@ export const responses: Codec = {
   offersServerTools,
   knownNames,
   fixRequest,
+  maxTokens: ({ max_output_tokens }) => numberIn(max_output_tokens),
   decodeReply,
   encodeReply,
   ...repliesOf({
