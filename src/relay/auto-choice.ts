@@ -64,8 +64,10 @@ export async function serveByAuto(
         const error = asProxyError(thrown);
         if (error.kind === "internal" || isSuspension(error)) throw thrown;
         const retry = target && retryFor(parts, error, target.choice);
-        if (!target) record.endAttempt(account, error);
-        else if (retry ? retried.has(retry) : !error.details.otherAccount) throw thrown;
+        if (!target) {
+          record.beginAttempt(account, null);
+          record.endAttempt(error);
+        } else if (retry ? retried.has(retry) : !error.details.otherAccount) throw thrown;
         const status = target && record.attemptCount > calls ? error.status : null;
         failure = error;
         if (retry && !retried.has(retry)) {

@@ -1,10 +1,8 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
 
 import type { Scope } from "../app";
-import type { Codec, TranslationOptions } from "../dialects/codec";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
-import type { ModelFacts } from "../dialects/hub/model";
 import { isObject, parseWithSource } from "../json";
 import { bodyText, editBody } from "../net/in/request-body";
 import { editedTo, editMembers } from "../net/json/json-edit";
@@ -13,22 +11,11 @@ import type { Failure } from "../upstream/copilot/failure";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
 import type { RequestRecord } from "./request-record";
 import type { Target } from "./target";
+import type { BodyRules, Outgoing } from "./upstream-call";
 
-/** By which a request of an upstream's dialect is changed after it was refused. */
-export interface BodyRules {
-  codec: Codec;
-  model: ModelFacts;
-  options: TranslationOptions;
-  /** The client's, if it speaks the dialect too; undefined where the upstream gets them as they are. */
-  clientHeaders: Headers | null | undefined;
-}
-
-/** A body that is being sent; the remedies change it. */
-export interface SentBody {
-  body: SentBytes;
-  /** Headers of the dialect. */
-  headers: Record<string, string> | undefined;
-  readonly rules?: BodyRules;
+/** A request that is being sent; the remedies change it. */
+export interface SentRequest {
+  readonly sent: Outgoing;
   readonly record: RequestRecord;
   /** Patterns of the parameters that were removed. They are learned when the request then succeeds. */
   readonly removed: string[];
@@ -42,7 +29,7 @@ export interface Remedy<Sent> {
   again: "never" | "for-another-param";
 }
 
-export const bodyRemedies: readonly Remedy<SentBody>[] = [
+export const bodyRemedies: readonly Remedy<SentRequest>[] = [
   {
     when: "repair",
     apply: (current) =>
@@ -68,11 +55,11 @@ export const bodyRemedies: readonly Remedy<SentBody>[] = [
       if (param === undefined) return false;
       const beta = betaIn(param);
       if (beta !== undefined) return dropBeta(current, param, beta);
-      const before = await plainBody(current.body);
+      const before = await plainBody(current.sent.body);
       const next = withoutPatterns(before, [param], current.record);
       current.removed.push(param);
       if (next === before) return false;
-      current.body = next;
+      current.sent.body = next;
       return true;
     },
     again: "for-another-param",
@@ -81,20 +68,20 @@ export const bodyRemedies: readonly Remedy<SentBody>[] = [
 
 /** @param edit Makes the text that is sent next; undefined where nothing can be changed. */
 async function change(
-  current: SentBody,
+  current: SentRequest,
   edit: (rules: BodyRules, json: JsonObject, text: string) => string | undefined,
 ): Promise<boolean> {
-  const { rules } = current;
+  const { rules } = current.sent;
   if (!rules) return false;
-  const text = bodyText(await plainBody(current.body));
+  const text = bodyText(await plainBody(current.sent.body));
   const json = parseWithSource(text);
   const next = isObject(json) ? edit(rules, json, text) : undefined;
-  current.body = next ?? current.body;
+  current.sent.body = next ?? current.sent.body;
   return next !== undefined;
 }
 
 /** Sends a beta no more, and none of the fields that need it; false where the request cannot be without one of them. */
-const dropBeta = (current: SentBody, param: string, beta: string): Promise<boolean> =>
+const dropBeta = (current: SentRequest, param: string, beta: string): Promise<boolean> =>
   change(current, ({ codec, model, options, clientHeaders }, json, text) => {
     const refused = [...(options.refusedBetas ?? []), ...current.removed.flatMap((each) => betaIn(each) ?? []), beta];
     const headersOf = (body: JsonObject, refusedBetas = options.refusedBetas) =>
@@ -105,7 +92,10 @@ const dropBeta = (current: SentBody, param: string, beta: string): Promise<boole
     const headers = headersOf(body, refused);
     if (Object.values(headers?.headers ?? {}).some((value) => value.includes(beta))) return undefined;
     const before = new Set(Object.keys(headersOf(json)?.headers ?? {}));
-    current.headers = { ...omit(current.headers ?? {}, before), ...headers?.headers } as Record<string, string>;
+    current.sent.headers = { ...omit(current.sent.headers ?? {}, before), ...headers?.headers } as Record<
+      string,
+      string
+    >;
     current.removed.push(param);
     for (const made of [changes, headers ?? {}]) current.record.addChanges(made);
     current.record.addFixup(`refused:${param}`);

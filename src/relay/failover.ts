@@ -8,9 +8,8 @@ import { asProxyError, ProxyError } from "../errors";
 import { plainName } from "../json-shape";
 import { type CallResponse, readStart } from "../net/out/body";
 import { withTimeLimit } from "../net/time-limit";
-import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
-import { bodyRemedies, type Remedy, remediesOf, type SentBody } from "./body-remedies";
+import { bodyRemedies, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
 import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
 import { acceptedOr } from "./respond";
@@ -114,70 +113,46 @@ function asLimit({ pool }: Scope, need: Need, error: ProxyError, isOfOneAccount:
 }
 
 /** What is sent to one account next; the remedies change it. */
-class AccountCall implements CopilotCall, SentBody {
-  readonly path: string;
-  readonly intent: CopilotCall["intent"];
-  readonly vision: boolean | undefined;
-  readonly limits: CopilotCall["limits"];
-  readonly requestId: string;
+class AccountCall implements SentRequest {
+  readonly sent: Outgoing;
+  readonly record: RequestRecord;
   readonly removed: string[] = [];
-  readonly socket: CopilotCall["socket"];
-  body: Outgoing["body"];
-  headers: Record<string, string> | undefined;
-  readonly rules: Outgoing["rules"];
-  initiator: Outgoing["initiator"];
 
   /** @param session The account's. */
   constructor(
-    private readonly logger: Scope["logger"],
-    private readonly running: RunningRequest,
-    outgoing: Outgoing,
+    { outgoing, running }: Dispatch<unknown>,
     readonly account: Account,
     public session: Session,
   ) {
-    const { overSocket } = outgoing;
-    this.path = outgoing.path;
-    this.intent = outgoing.intent;
-    this.vision = outgoing.vision;
-    this.limits = outgoing.limits;
-    this.requestId = running.requestId;
-    this.socket = overSocket && { ...overSocket, quota: (snapshots) => account.learnQuotaSnapshots(snapshots) };
-    this.body = outgoing.body;
-    this.headers = outgoing.headers;
-    this.rules = outgoing.rules;
-    this.initiator = outgoing.initiator;
-  }
-
-  get record(): RequestRecord {
-    return this.running.record;
-  }
-
-  get controller(): AbortController {
-    return this.running.controller;
+    this.sent = { ...outgoing };
+    this.record = running.record;
   }
 
   /** The upstream bills a request with `user`: each account counts a person's turn once. */
   asFurtherCall(): void {
-    this.initiator &&= "agent";
+    this.sent.initiator &&= "agent";
   }
 
-  /** To be called before each call. */
-  begin(): void {
-    this.record.beginAttempt(this.account, this.session.baseUrl);
+  /** @throws ProxyError */
+  send({ copilot, logger }: Scope, { requestId, controller }: RunningRequest): Promise<CallResponse> {
+    const { account, record, sent, session } = this;
+    const begin = () => record.beginAttempt(account, session.baseUrl);
+    begin();
+    return copilot.call(session, {
+      ...sent,
+      requestId,
+      controller,
+      socket: sent.overSocket && {
+        ...sent.overSocket,
+        quota: (snapshots) => account.learnQuotaSnapshots(snapshots),
+      },
+      retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
+      resent(error) {
+        record.endAttempt(error);
+        begin();
+      },
+    });
   }
-
-  /** To be called with its outcome: a status, or the error when there was no answer. */
-  ended(outcome: number | ProxyError): void {
-    this.record.endAttempt(this.account, outcome);
-  }
-
-  readonly retried = (code: string): void =>
-    this.logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`);
-
-  readonly resent = (error: ProxyError): void => {
-    this.ended(error);
-    this.begin();
-  };
 }
 
 const remedies: readonly Remedy<AccountCall>[] = [
@@ -227,7 +202,7 @@ async function sendWith<Answer>(
   const reserved = running.budget.reserve(account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
-  const current = new AccountCall(parts.logger, running, outgoing, account, session);
+  const current = new AccountCall(dispatch, account, session);
   if (hasFailed) current.asFurtherCall();
   let remedyFor: ReturnType<typeof remediesOf<AccountCall>> | undefined;
   for (;;) {
@@ -286,17 +261,16 @@ async function attempt<Answer>(
   const { target, running } = dispatch;
   const { account, record } = current;
   let response: CallResponse;
-  current.begin();
   try {
-    response = await parts.copilot.call(current.session, current);
+    response = await current.send(parts, running);
   } catch (thrown) {
     const error = asProxyError(thrown);
-    current.ended(error);
+    record.endAttempt(error);
     if (!running.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.kept);
     throw thrown;
   }
   const { status, headers } = response;
-  current.ended(status);
+  record.endAttempt(status);
   if (status >= 500) parts.breaker.failed(account, `status ${status}`);
   if (!response.ok)
     return noted(parts, readFailure(status, headers, await readStart(response, 64 * 1024), parts.now()));
@@ -334,7 +308,8 @@ async function orUnavailable<Result>(
     return await work();
   } catch (thrown) {
     const error = asProxyError(thrown);
-    record.endAttempt(account, error);
+    record.beginAttempt(account, null);
+    record.endAttempt(error);
     // An account that GitHub has blocked is not replaced by another one: that would evade the block.
     if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
     return { remedy: "next-account", error: asUnavailable(error) };

@@ -9,7 +9,7 @@ import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/
 import { statusOf } from "../upstream/copilot/failure-match";
 import { keptWords } from "../upstream/copilot/known-sentences";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
-import { bodyRemedies, remediesOf, type SentBody } from "./body-remedies";
+import { bodyRemedies, remediesOf, type SentRequest } from "./body-remedies";
 import { acceptedOr, type BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
@@ -26,28 +26,23 @@ interface ProviderDispatch<Answer> extends Dispatch<Answer> {
 export async function sendToProvider<Answer>(parts: Scope, dispatch: ProviderDispatch<Answer>): Promise<Answer> {
   const { target, outgoing, request, running } = dispatch;
   const { provider, model } = target;
-  const { isVerbatim = false, passesHeaders } = outgoing;
   const { record } = running;
-  const { body, headers, rules } = outgoing;
-  const sent: SentBody = { body, headers, rules, record, removed: [] };
-  const remedyFor = remediesOf(isVerbatim ? [] : bodyRemedies);
+  const current: SentRequest = { sent: { ...outgoing }, record, removed: [] };
+  const remedyFor = remediesOf(outgoing.isVerbatim ? [] : bodyRemedies);
   await running.budget.reserve(null);
   for (;;) {
     const response = await callProvider(parts, provider, running, {
+      ...current.sent,
       operation: target.dialect ? "generate" : "embed",
       request,
-      passesHeaders,
-      headers: sent.headers,
-      limits: outgoing.limits,
-      body: sent.body,
       controller: running.controller,
     });
     const result = await resultOf(dispatch, response, parts.now());
     if ("answer" in result) {
-      for (const pattern of sent.removed) parts.unsupportedParams.learn(model.id, pattern);
+      for (const pattern of current.removed) parts.unsupportedParams.learn(model.id, pattern);
       return result.answer;
     }
-    if (!(await remedyFor(result)?.apply(sent, result))) throw result.error;
+    if (!(await remedyFor(result)?.apply(current, result))) throw result.error;
   }
 }
 
@@ -94,17 +89,17 @@ async function callProvider(
       headers: { ...call.headers, ...record.trace?.headers },
       retried: (code) => logger.debug(`The connection to ${provider.name} failed (${code}); connecting again.`),
       resent(error) {
-        record.endAttempt(null, error);
+        record.endAttempt(error);
         begin();
       },
     });
-    record.endAttempt(null, response.status);
+    record.endAttempt(response.status);
     if (response.status >= 500) noteFailure(logger, provider, `status ${response.status}`);
     else if (response.ok) provider.breaker.served();
     return response;
   } catch (thrown) {
     const error = asProxyError(thrown);
-    record.endAttempt(null, error);
+    record.endAttempt(error);
     if (!running.isStopped && (error.kind === "upstream" || error.kind === "timeout"))
       noteFailure(logger, provider, error.kind === "timeout" ? "no answer in time" : "no connection");
     throw thrown;

@@ -12,7 +12,7 @@ import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
-import { type BodyRules, withoutRefused } from "./body-remedies";
+import { withoutRefused } from "./body-remedies";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
@@ -37,7 +37,7 @@ import {
   whoOf,
 } from "./target";
 import { translation } from "./translation";
-import type { Outgoing, UpstreamCall } from "./upstream-call";
+import type { BodyRules, Outgoing, UpstreamCall } from "./upstream-call";
 import { orWait } from "./waiting";
 
 /**

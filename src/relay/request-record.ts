@@ -40,8 +40,9 @@ export class RequestRecord {
   #hasBegun = false;
   #isOver = false;
   #waitBegan: number | undefined;
-  /** When the present attempt was sent, by the clock that never jumps; undefined once it has ended. */
-  #sentAt: number | undefined;
+  #account: AttemptedAccount | null = null;
+  /** When the present attempt was sent, by the clock that never jumps. */
+  #sentAt = 0;
 
   constructor(state: RequestState, options: RecordOptions) {
     this.#state = state;
@@ -85,9 +86,10 @@ export class RequestRecord {
 
   /**
    * A call is about to be sent with one account (null with a provider, which has none).
-   * @param baseUrl Where to; null if that is not known.
+   * @param baseUrl Where to; null if nothing can be sent, or if that is not known.
    */
   beginAttempt(account: AttemptedAccount | null, baseUrl: string | null): void {
+    this.#account = account;
     this.#sentAt = performance.now();
     if (!this.trace) return;
     const { target, asked } = this.#state;
@@ -101,13 +103,12 @@ export class RequestRecord {
   }
 
   /**
-   * The headers of its answer are there, or there is none. What could not be sent was not begun.
+   * The headers of its answer are there, or there is none.
    * @param outcome The HTTP status, or the error when there was no answer.
    */
-  endAttempt(account: AttemptedAccount | null, outcome: number | ProxyError): void {
-    if (this.#sentAt === undefined) this.beginAttempt(account, null);
-    const ms = Math.round(performance.now() - this.#sentAt!);
-    this.#sentAt = undefined;
+  endAttempt(outcome: number | ProxyError): void {
+    const account = this.#account;
+    const ms = Math.round(performance.now() - this.#sentAt);
     this.#state.account = account;
     const model = this.#state.target?.model.id;
     const errorOf = ({ kind }: ProxyError) => (this.#with.signal.aborted ? "client_closed" : kind);

@@ -77,7 +77,7 @@ class RequestSearches implements Searches {
     let hasAnswered = false;
     const attempt = (outcome: number | ProxyError) => {
       hasAnswered = true;
-      record.endAttempt(null, outcome);
+      record.endAttempt(outcome);
     };
     try {
       const refused = await own.budget.reserve(null);

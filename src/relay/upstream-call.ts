@@ -1,14 +1,15 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
 
 import type { Account } from "../accounts/account";
+import type { Codec, TranslationOptions } from "../dialects/codec";
 import type { ClientSink } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
+import type { ModelFacts } from "../dialects/hub/model";
 import type { CallResponse, ResponseBody } from "../net/out/body";
 import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 import type { ReplyWatch } from "../upstream/changes/drift";
 import type { CopilotCall } from "../upstream/copilot/copilot";
-import type { BodyRules } from "./body-remedies";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 
@@ -38,6 +39,15 @@ export interface UpstreamReply {
   collect?(answer: Answer): Reading & { text(): string };
   /** Makes the client's stream of an answer. */
   stages(answer: Answer, out: Sink<SseFrame>): Reading & { client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
+}
+
+/** By which a request of an upstream's dialect is changed after it was refused. */
+export interface BodyRules {
+  codec: Codec;
+  model: ModelFacts;
+  options: TranslationOptions;
+  /** The client's, if it speaks the dialect too; undefined where the upstream gets them as they are. */
+  clientHeaders: Headers | null | undefined;
 }
 
 /** What is sent, whichever account serves it. */
