@@ -52,6 +52,8 @@ export class Account {
    * another person. A temporary account is counted apart, even after its login is known.
    */
   readonly key: string;
+  /** The id of the member who signed it in; null for the owner's. Only this person's requests may use it. */
+  readonly member: string | null;
   readonly #saved: SavedAccount | TemporaryAccount;
   readonly #options: AccountOptions;
   /** Made at the first use: most accounts of a large team are only listed on this server. */
@@ -63,6 +65,7 @@ export class Account {
     this.#saved = saved;
     this.#options = options;
     const host = options.hosts.name;
+    this.member = "temporary" in saved ? null : (saved.member ?? null);
     // A team has thousands of members: what hides their tokens is made at the first use too.
     if (this.member === null) options.logger.conceal(saved.githubToken);
     this.key = "temporary" in saved ? `${host}/(temporary)` : accountKeyOf({ host, login: saved.login });
@@ -83,10 +86,6 @@ export class Account {
   get temporary(): boolean {
     return "temporary" in this.#saved;
   }
-  /** The id of the member who signed it in; null for the owner's. Only this person's requests may use it. */
-  get member(): string | null {
-    return ("temporary" in this.#saved ? undefined : this.#saved.member) ?? null;
-  }
   /** As other servers know it. */
   get identity(): SharedSignIn {
     this.#signIn ??= this.#sync ? signInOf(this.#saved.githubToken) : "";
@@ -99,6 +98,14 @@ export class Account {
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
   stateFor(model: string | undefined, premium?: boolean): ShownState {
     return this.#asConfigured(this.#parts?.status.stateFor(model, premium) ?? ready);
+  }
+  /** GitHub has suspended it. */
+  get isSuspended(): boolean {
+    return this.#parts !== undefined && isSuspended(this.#parts.status.state);
+  }
+  /** Its person has paused it. A suspension stops all accounts: a pause does not hide it. */
+  get isPaused(): boolean {
+    return this.#options.paused?.(this.key, this.member) === true && !this.isSuspended;
   }
   /** The models that cool down by themselves. */
   get limitedModels(): LimitedModel[] {
@@ -166,7 +173,7 @@ export class Account {
   setState(next: NewState, model?: string): void {
     const { status, quota, now } = this.#open();
     // A late answer to an earlier request does not end a failure that a person must resolve.
-    if (status.isBackingOff && (next.name !== "failed" || isSuspended(status.state))) return;
+    if (status.isBackingOff && (next.name !== "failed" || this.isSuspended)) return;
     if (model !== undefined && next.name === "cooling") status.coolDownModel(model, next);
     else if (next.name !== "exhausted" || next.untilRaised) status.enter(next);
     else {
@@ -193,9 +200,8 @@ export class Account {
   }
 
   #asConfigured(state: AccountState): ShownState {
-    const { paused, neverOverage, now = Date.now } = this.#options;
-    // A suspension stops all accounts: a pause must not hide it.
-    if (paused?.(this.key, this.member) && !isSuspended(state)) return pausedState;
+    if (this.isPaused) return pausedState;
+    const { neverOverage, now = Date.now } = this.#options;
     return (neverOverage?.() && overageState(state, this.#parts?.quota.known, now())) || state;
   }
 

@@ -2,7 +2,7 @@
 import { ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import type { Account } from "./account";
-import { canServe, endOf, isRetryDue, isSuspended, needsPerson, reasonOf, type ShownState } from "./account-state";
+import { canServe, endOf, isRetryDue, needsPerson, reasonOf, type ShownState } from "./account-state";
 import { suspensionError } from "./suspension";
 
 /** What a request needs from an account. */
@@ -27,14 +27,17 @@ interface PoolParts {
 }
 
 const everyone = () => true;
+const isSuspended = (account: Account) => account.isSuspended;
 
 export class Pool {
   readonly #parts: PoolParts;
+  readonly #now: () => number;
   /** The account that a request for a free model was offered first: the next one has its turn. */
   #lastOffered: Account | undefined;
 
   constructor(parts: PoolParts) {
     this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
   }
 
   /**
@@ -42,8 +45,8 @@ export class Pool {
    * for a free model advances the round-robin.
    */
   candidates(need: Need): Account[] {
-    if (this.#suspended()) return [];
     const inOrder = this.#parts.accounts();
+    if (inOrder.some(isSuspended)) return [];
     const usable = this.#usableFor(need);
     if (inOrder.length < 2 || need.premium || this.#parts.freeInOrder?.()) return inOrder.filter(usable);
     const turn = this.#lastOffered ? inOrder.indexOf(this.#lastOffered) + 1 : 0;
@@ -96,9 +99,7 @@ export class Pool {
     });
   }
 
-  #now = (): number => (this.#parts.now ?? Date.now)();
-
-  #suspended = () => this.#parts.accounts().find(({ state }) => isSuspended(state));
+  #suspended = () => this.#parts.accounts().find(isSuspended);
 
   #usableFor({ premium, model, capable = everyone }: Need) {
     const now = this.#now();

@@ -71,6 +71,7 @@ export class AccountStatus {
   /** The current state. `cooling` and `exhausted` end when their time is over, `failed` does not. */
   get state(): AccountState {
     const state = this.#entered;
+    if (state.name === "ready") return state;
     const { now, monotonic, afterCooldown } = this.#options;
     if (state.name === "cooling" && state.until > now() && this.#coolUntil > monotonic()) return state;
     const next = state.name === "cooling" ? this.#timed(afterCooldown(), state.until) : state;
@@ -80,9 +81,10 @@ export class AccountStatus {
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
   stateFor(model: string | undefined, premium = true): AccountState {
     const account = this.state;
-    const cooling = model === undefined || account.name === "failed" ? undefined : this.#coolingOf(model);
+    const cooling = model === undefined ? undefined : this.#coolingOf(model);
+    if (!cooling || account.name === "failed") return account;
     const until = "until" in account ? account.until : 0;
-    return cooling && (canServe(account, premium) || cooling.until > until) ? cooling : account;
+    return canServe(account, premium) || cooling.until > until ? cooling : account;
   }
 
   /** The models that cool down by themselves. */

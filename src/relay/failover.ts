@@ -235,8 +235,8 @@ export function requireOwnAccount({ id, member }: Account, running: RunningReque
 }
 
 /** With `neverOverage`, an account whose quota is not known yet is asked for it before it is charged. */
-const mayBeOverage = ({ config }: Scope, { knownQuota }: Account, { model }: Target): boolean =>
-  config.current.neverOverage && model.price.premium && !knownQuota;
+const mayBeOverage = ({ config }: Scope, account: Account, { model }: Target): boolean =>
+  config.current.neverOverage && model.price.premium && !account.knownQuota;
 
 async function overageError({ pool }: Scope, account: Account, { model }: Target): Promise<ProxyError | undefined> {
   try {

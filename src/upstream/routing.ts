@@ -86,6 +86,6 @@ export function openMemberRouting(parts: RoutingParts, accounts: () => Account[]
 
 /** Models of paused accounts are not offered, unless all accounts are paused. */
 function unpaused(accounts: Account[]): Account[] {
-  const others = accounts.filter(({ state }) => state.name !== "paused");
+  const others = accounts.filter(({ isPaused }) => !isPaused);
   return others.length === 0 ? accounts : others;
 }

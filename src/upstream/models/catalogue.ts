@@ -48,9 +48,10 @@ export class Catalogue {
    * @throws ProxyError if no account's list can be fetched and none is cached
    */
   async models(): Promise<Model[]> {
+    const present = this.presentModels();
+    if (present) return present;
     const all = this.#signedIn();
-    if (all.every((account) => this.#cache.isFresh(account))) return this.#unionOf(this.#listsOf(all));
-    const others = Math.max(0, othersTimeoutMs - this.#cache.waitedFor(all));
+    const others = Math.max(0, othersTimeoutMs - this.#cache.longestWait(all));
     const results = await settledInTime(
       all.map((account) => this.#cache.load(account)),
       { others },
@@ -70,19 +71,13 @@ export class Catalogue {
       { others: othersTimeoutMs, total: othersTimeoutMs },
     );
     const isNew = results.some((result) => result?.status === "fulfilled" && result.value !== undefined);
-    return isNew ? this.#unionOf(this.#listsOf(this.options.accounts())) : undefined;
+    return isNew ? this.#unionOf(this.options.accounts().map((account) => this.#cache.get(account))) : undefined;
   }
 
   /** The result of {@link models} if all lists are fresh; undefined if it has to be awaited. */
   presentModels(): Model[] | undefined {
-    const all = this.options.accounts();
-    const { of } = this.#union;
-    const isPresent = (account: Account, at: number) => {
-      const list = this.#cache.get(account);
-      return list !== undefined && list === of[at] && this.#cache.isFresh(account);
-    };
-    if (all.length === 0 || all.length !== of.length || !all.every(isPresent)) return undefined;
-    return this.#unionOf(of);
+    const lists = this.options.accounts().map((account) => this.#cache.fresh(account));
+    return lists.length === 0 || lists.includes(undefined) ? undefined : this.#unionOf(lists);
   }
 
   /** Loads the list of one account, unless it is cached. @throws ProxyError if it cannot be fetched */
@@ -104,10 +99,11 @@ export class Catalogue {
     const counted = usable.length > 0 ? usable : loaded;
     const models = this.#unionOf(counted.map(({ account, list }) => list ?? this.#cache.get(account)));
     if (models.length === 0) throwFirst(results);
+    const listed = counted.filter(({ account }) => this.#cache.get(account));
     return {
       models,
       stale: counted.some(({ list }) => !list),
-      age: Math.max(...counted.map(({ account }) => this.#cache.ageOf(account))),
+      age: Math.max(0, ...listed.map(({ account }) => this.#cache.ageOf(account))),
     };
   }
 
@@ -117,10 +113,15 @@ export class Catalogue {
    */
   offers(account: Account, modelId: string): boolean {
     if (modelId === autoId) return this.#offersAuto(account);
-    const lists = (each: Account) => this.#cache.get(each)?.enabled.has(modelId) ?? true;
-    const mayServe = (each: Account) => lists(each) && !this.denials.isDenied(each, modelId);
-    const others = () => this.options.accounts().filter((other) => other !== account);
-    return mayServe(account) || (lists(account) && !others().some(mayServe));
+    if (!this.#lists(account, modelId)) return false;
+    if (!this.denials.isDenied(account, modelId)) return true;
+    const others = this.options.accounts().filter((other) => other !== account);
+    return !others.some((other) => this.#lists(other, modelId) && !this.denials.isDenied(other, modelId));
+  }
+
+  /** Whether the account's list has the model enabled; true as long as it is unknown. */
+  #lists(account: Account, modelId: string): boolean {
+    return this.#cache.get(account)?.enabled.has(modelId) ?? true;
   }
 
   /** The account was refused the model: if its last list lacks it, it is not kept any longer. */
@@ -154,10 +155,6 @@ export class Catalogue {
       this.#union = { of, models, revision: auto?.revision };
     }
     return this.#union.models;
-  }
-
-  #listsOf(all: Account[]): List[] {
-    return all.map((account) => this.#cache.get(account));
   }
 
   #signedIn(): Account[] {

@@ -48,13 +48,14 @@ export class DeniedModels {
   }
 
   served(account: Account, model: string): void {
-    const outcomes = this.#outcomesOf(account);
-    if (outcomes.get(model) !== null) outcomes.set(model, null);
+    this.#outcomesOf(account).set(model, null);
   }
 
   /** Whether the account was refused this model, or every model, within the last hour. */
   isDenied(account: Account, model: string): boolean {
-    return this.#counts(this.#accounts.get(account)?.get(model)) || this.everyDenied(account) !== undefined;
+    const outcomes = this.#accounts.get(account);
+    if (outcomes === undefined || outcomes.get(model) === null) return false;
+    return this.#counts(outcomes.get(model)) || this.everyDenied(account) !== undefined;
   }
 
   /** The models that the account was asked for, if it was refused each of them, and more than one, within the last hour. */

@@ -34,8 +34,9 @@ export class ListCache<Key extends WeakKey, List> {
     return entry?.list === undefined ? Number.POSITIVE_INFINITY : this.#monotonic() - entry.fetchedAt;
   }
 
-  isFresh(key: Key): boolean {
-    return this.ageOf(key) < freshFor;
+  /** The list, if it is too young to be fetched again. */
+  fresh(key: Key): List | undefined {
+    return this.ageOf(key) < freshFor ? this.get(key) : undefined;
   }
 
   /** Whether a list of the last day may serve while a new one is fetched. */

@@ -32,22 +32,16 @@ const missingAgainAfter = 60_000;
 /** Lists of one account differ from call to call, and a model that one of them lacks serves (zed, 2026-09). */
 const keepAbsentFor = dayMs;
 
-export class ModelListCache {
+export class ModelListCache extends ListCache<Account, CachedModelList> {
   readonly #options: ModelListCacheOptions;
-  readonly #lists: ListCache<Account, CachedModelList>;
   /** The last fetch for a missing name. Whoever misses another one meanwhile waits for the same list. */
   readonly #extra = new WeakMap<Account, { at: number; list: Promise<CachedModelList | undefined> }>();
   /** Ids of models that the log has named. */
   readonly #warned = new Set<string>();
 
   constructor(options: ModelListCacheOptions) {
+    super(options.monotonic);
     this.#options = options;
-    this.#lists = new ListCache(options.monotonic);
-  }
-
-  /** The cached list, however old; undefined if none was fetched yet. */
-  get(account: Account): CachedModelList | undefined {
-    return this.#lists.get(account);
   }
 
   /**
@@ -56,25 +50,25 @@ export class ModelListCache {
    * @throws ProxyError if no list can be fetched and none is cached
    */
   async load(account: Account): Promise<CachedModelList> {
-    const lists = this.#lists;
-    const cached = lists.get(account);
-    if (cached && lists.isFresh(account)) return cached;
-    const failure = lists.recentFailure(account);
+    const fresh = this.fresh(account);
+    if (fresh) return fresh;
+    const cached = this.get(account);
+    const failure = this.recentFailure(account);
     if (failure) {
       if (cached) return cached;
       // Without the models of this account, requests are served by the others.
-      if (this.#options.accounts().some((other) => lists.get(other))) throw failure.thrown;
+      if (this.#options.accounts().some((other) => this.get(other))) throw failure.thrown;
     }
     const fetched = this.#fetch(account);
     if (!cached) return fetched;
     const list = fetched.catch(() => cached); // already in the log
-    return lists.isUsable(account) ? cached : list;
+    return this.isUsable(account) ? cached : list;
   }
 
   /** A list that is at most 10 s old. @throws ProxyError if it cannot be fetched */
   async loadCurrent(account: Account): Promise<CachedModelList> {
-    const cached = this.#lists.get(account);
-    return cached && this.#lists.ageOf(account) < currentFor ? cached : this.#fetch(account);
+    const cached = this.get(account);
+    return cached && this.ageOf(account) < currentFor ? cached : this.#fetch(account);
   }
 
   /**
@@ -84,25 +78,15 @@ export class ModelListCache {
   async loadForMissing(account: Account): Promise<CachedModelList | undefined> {
     const now = this.#options.monotonic();
     const last = this.#extra.get(account);
-    if (last && now - last.at < missingAgainAfter)
-      return this.#lists.waitedFor(account) === undefined ? undefined : last.list;
+    if (last && now - last.at < missingAgainAfter) return this.waitedFor(account) === undefined ? undefined : last.list;
     const list = this.#fetch(account).catch(() => undefined); // already in the log
     this.#extra.set(account, { at: now, list });
     return list;
   }
 
-  isFresh(account: Account): boolean {
-    return this.#lists.isFresh(account);
-  }
-
-  /** Milliseconds; 0 without a list. */
-  ageOf(account: Account): number {
-    return this.get(account) ? this.#lists.ageOf(account) : 0;
-  }
-
   /** Milliseconds since the first of the fetches that are still running; 0 if none is. */
-  waitedFor(accounts: readonly Account[]): number {
-    return Math.max(0, ...accounts.map((account) => this.#lists.waitedFor(account) ?? 0));
+  longestWait(accounts: readonly Account[]): number {
+    return Math.max(0, ...accounts.map((account) => this.waitedFor(account) ?? 0));
   }
 
   /** The account was refused this model: it is not kept any longer if the last list lacks it. */
@@ -110,11 +94,11 @@ export class ModelListCache {
     const list = this.get(account);
     if (!list?.models.some(({ id, isAbsent }) => id === modelId && isAbsent)) return;
     const models = list.models.filter(({ id }) => id !== modelId);
-    this.#lists.replace(account, listOf(models, list.lastListed));
+    this.replace(account, listOf(models, list.lastListed));
   }
 
   #fetch(account: Account): Promise<CachedModelList> {
-    return this.#lists.fetch(account, () => this.#listNow(account));
+    return this.fetch(account, () => this.#listNow(account));
   }
 
   async #listNow(account: Account): Promise<CachedModelList> {

@@ -87,7 +87,7 @@ export class ProviderModels {
     const every = providers.names().map((name) => providers.find(name));
     const listed = every.filter(({ settings }) => !settings.models);
     await Promise.all(listed.map((provider) => this.#load(provider, listTimeoutMs)));
-    const isStale = ({ settings }: Provider) => !this.#lists.isFresh(settings);
+    const isStale = ({ settings }: Provider) => !this.#lists.fresh(settings);
     const unlisted = new Set(listed.filter(isStale).map(({ name }) => name));
     return {
       models: every.flatMap((provider) => this.#idsOf(provider).map((id) => this.known(provider, id).model)),
@@ -104,7 +104,7 @@ export class ProviderModels {
   /** Fetches the list, unless it is known or has just failed. Waits at most this long after the fetch began. Never rejects. */
   async #load(provider: Provider, timeoutMs: number): Promise<void> {
     const { settings } = provider;
-    if (this.#lists.isFresh(settings) || this.#lists.recentFailure(settings)) return;
+    if (this.#lists.fresh(settings) || this.#lists.recentFailure(settings)) return;
     const done = this.#lists.fetch(settings, () => this.#fetchList(provider)).catch(() => undefined); // already in the log
     await withTimeLimit(done, Math.max(0, timeoutMs - (this.#lists.waitedFor(settings) ?? 0)), () => undefined);
   }
