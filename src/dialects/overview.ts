@@ -10,7 +10,7 @@ import { omit } from "./hub/json";
 export interface Outline {
   tools: unknown;
   /** Instructions that stand beside the messages. */
-  system?: unknown;
+  system?(): unknown;
   messages: readonly OutlineMessage[];
   /** Its only tool is one that the provider runs, and must be called. */
   isForcedTool?: boolean;
@@ -75,6 +75,7 @@ const imageTypes: ReadonlySet<unknown> = new Set(["image", "image_url", "input_i
 const isResult = (type: unknown): boolean => typeof type === "string" && /(?:^|_)tool_result$/.test(type);
 
 function collect(content: unknown, since: Overview["since"]): void {
+  if (typeof content === "string") return void since.texts.push(content);
   for (const part of partsOf(content))
     if (typeof part === "string") since.texts.push(part);
     else if (!isObject(part)) continue;
@@ -111,7 +112,7 @@ export function promptHeadOf({ tools, system, messages }: Outline): PromptHead {
   const leading = messages.slice(0, spoken === -1 ? messages.length : spoken);
   return {
     tools: unmarked(tools),
-    system: [unmarked(system), ...leading.map(({ content }) => unmarked(content))],
+    system: [unmarked(system?.()), ...leading.map(({ content }) => unmarked(content))],
     first: unmarked(messages[spoken]?.content),
   };
 }

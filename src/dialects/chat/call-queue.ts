@@ -29,11 +29,6 @@ export class CallQueue {
 
   constructor(private readonly outlet: Outlet) {}
 
-  /** The number of calls so far. */
-  get count(): number {
-    return this.#calls.size;
-  }
-
   /** Whether the open call may get more input. */
   get mayGoOn(): boolean {
     const [first] = this.#queue;

@@ -7,30 +7,32 @@ import type { Block } from "../hub/reply";
 import { CallQueue } from "./call-queue";
 import { thoughtIn } from "./thinking";
 
+const blocks = {
+  thinking: { kind: "thinking" },
+  text: { kind: "text" },
+  refusal: { kind: "text", refusal: true },
+} as const satisfies Record<string, Block>;
+type TextKey = keyof typeof blocks;
+
 /**
  * Writes the deltas of a message as blocks in sequence: text that arrives during a call waits until the call ends, and
  * a signature goes to the thinking it belongs to.
  */
 export class MessageReader {
-  readonly #calls: CallQueue;
+  /** From the first call on. */
+  #calls: CallQueue | undefined;
   #signature: string | undefined;
   /** Text that arrived during a call's input: it is written after the call. */
-  #late: { key: string; block: Block; text: string }[] = [];
+  #late: { key: TextKey; text: string }[] = [];
   #isRefused = false;
 
   constructor(
     private readonly writer: ReplyEmitter,
-    failCall: () => void,
-  ) {
-    const closeText = () => {
-      this.close();
-      this.writeSignature();
-    };
-    this.#calls = new CallQueue({ writer, closeText, fail: failCall });
-  }
+    private readonly failCall: () => void,
+  ) {}
 
   get hasCalls(): boolean {
-    return this.#calls.count > 0;
+    return this.#calls !== undefined;
   }
 
   get isRefused(): boolean {
@@ -38,18 +40,18 @@ export class MessageReader {
   }
 
   read(delta: JsonObject): void {
-    this.addText("thinking", { kind: "thinking" }, thoughtIn(delta));
+    this.addText("thinking", thoughtIn(delta));
     const signature = textIn(delta.reasoning_opaque);
     if (signature !== "") {
       this.#signature = signature;
       if (this.writer.openKey === "thinking") this.closeAll();
     }
-    this.addText("text", { kind: "text" }, textIn(delta.content));
+    this.addText("text", textIn(delta.content));
     const refusal = textIn(delta.refusal);
     this.#isRefused ||= refusal !== "";
-    this.addText("refusal", { kind: "text", refusal: true }, refusal);
+    this.addText("refusal", refusal);
     if (Array.isArray(delta.tool_calls))
-      for (const piece of delta.tool_calls) if (isObject(piece)) this.#calls.add(piece);
+      for (const piece of delta.tool_calls) if (isObject(piece)) this.calls().add(piece);
   }
 
   end(): void {
@@ -57,21 +59,32 @@ export class MessageReader {
     this.writeSignature();
   }
 
-  private addText(key: string, block: Block, text: string): void {
-    if (text === "") return;
-    const last = this.#late.at(-1);
-    if (!this.#calls.mayGoOn) {
-      this.open(key, block);
-      this.writer.delta(text);
-    } else if (last?.key === key) last.text += text;
-    else this.#late.push({ key, block, text });
+  private calls(): CallQueue {
+    const closeText = () => {
+      this.close();
+      this.writeSignature();
+    };
+    this.#calls ??= new CallQueue({ writer: this.writer, closeText, fail: this.failCall });
+    return this.#calls;
   }
 
-  private open(key: string, block: Block): void {
+  private addText(key: TextKey, text: string): void {
+    if (text === "") return;
+    if (!this.#calls?.mayGoOn) {
+      this.open(key);
+      this.writer.delta(text);
+      return;
+    }
+    const last = this.#late.at(-1);
+    if (last?.key === key) last.text += text;
+    else this.#late.push({ key, text });
+  }
+
+  private open(key: TextKey): void {
     if (this.writer.openKey === key) return;
     this.closeAll();
-    if (block.kind !== "thinking") this.writeSignature();
-    this.writer.open(key, block);
+    if (key !== "thinking") this.writeSignature();
+    this.writer.open(key, blocks[key]);
   }
 
   /** Closes the open text or thinking block; thinking takes its signature, if it has arrived. */
@@ -84,9 +97,9 @@ export class MessageReader {
   /** Closes the open block and all calls, then writes the text that waited for them. */
   private closeAll(): void {
     this.close();
-    this.#calls.end();
-    for (const { key, block, text } of this.#late.splice(0)) {
-      this.writer.open(key, block);
+    this.#calls?.end();
+    for (const { key, text } of this.#late.splice(0)) {
+      this.writer.open(key, blocks[key]);
       this.writer.delta(text);
       this.close();
     }
@@ -95,7 +108,7 @@ export class MessageReader {
   /** Writes a remaining signature as an empty thinking block: it arrived late, or the thinking is not shown. */
   private writeSignature(): void {
     if (this.#signature === undefined) return;
-    this.writer.open("thinking", { kind: "thinking" });
+    this.writer.open("thinking", blocks.thinking);
     this.close();
   }
 }

@@ -4,6 +4,7 @@ import { collectInto } from "../../net/stream/stream";
 import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
+import { objectsAmong } from "../hub/lists";
 import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
 import { EventReader } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
@@ -23,26 +24,25 @@ const stopReasons: Record<string, StopReason> = {
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const reply = new ChunkReader(collectInto(events));
-  if (!isObject(body) || (!body.error && (!Array.isArray(body.choices) || body.choices.length === 0)))
-    reply.fail(invalidReply);
-  else {
-    reply.read("chunk", Array.isArray(body.choices) ? { ...body, choices: asDeltas(body.choices, body.id) } : body);
+  const failure = isObject(body) ? errorIn(body) : invalidReply;
+  if (failure) reply.fail(failure);
+  else if (isObject(body) && Array.isArray(body.choices) && body.choices.length > 0) {
+    reply.read("chunk", { ...body, choices: asDeltas(body.choices, body.id) });
     reply.read("done");
-  }
+  } else reply.fail(invalidReply);
   return events;
 }
 
 /** All choices are one message, because Claude's text and calls come as separate choices. */
-function asDeltas(choices: unknown[], replyId: unknown): unknown[] {
+function asDeltas(choices: unknown[], replyId: unknown): JsonObject[] {
   let count = 0;
   const numbered = (call: unknown) => {
     const index = count++;
     return isObject(call) ? { ...call, index, id: call.id || inventedCallId(replyId, index) } : call;
   };
-  return choices.filter(isObject).map(({ message, ...choice }) => {
-    if (!isObject(message)) return { ...choice, index: 0 };
-    const calls = Array.isArray(message.tool_calls) ? { tool_calls: message.tool_calls.map(numbered) } : {};
-    return { ...choice, index: 0, delta: { ...message, ...calls } };
+  return objectsAmong(choices).map(({ message, finish_reason }) => {
+    if (!isObject(message) || !Array.isArray(message.tool_calls)) return { finish_reason, delta: message };
+    return { finish_reason, delta: { ...message, tool_calls: message.tool_calls.map(numbered) } };
   });
 }
 
@@ -56,8 +56,7 @@ export class ChunkReader extends EventReader {
 
   read(type: string, chunk: JsonObject = {}) {
     if (type === "done") return this.finish();
-    const failure = errorIn(chunk);
-    if (failure) return this.fail(failure);
+    if (type === "error") return this.fail(errorIn(chunk) ?? gaveUp);
     this.#id = textIn(chunk.id) || this.#id;
     this.#model = textIn(chunk.model) || this.#model;
     if (isObject(chunk.usage) || isObject(chunk.copilot_usage)) Object.assign(this.#usage, decodeUsage(chunk));

@@ -9,7 +9,7 @@ import { filled, omitUndefined } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { modelName, onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { modelName, onList, type Rule, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { refuseSeveral, withProperties } from "../openai";
 import {
@@ -52,17 +52,12 @@ export const rules: Record<string, RuleRow> = {
   "foreign-thinking": ["reasoning_opaque", onList("messages", withoutForeignThinking)],
   "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],
   "tool-images": ["tool", onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages)))],
-  "cache-marks": [
-    "cache_control",
-    onList("messages", (messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
-  ],
-  "empty-text": [
-    onList("messages", (messages, model) => (isClaude(model) ? mapObjects(messages, withContent) : messages)),
-  ],
+  "cache-marks": ["cache_control", forClaude(onList("messages", withCacheMarks))],
+  "empty-text": [forClaude(onList("messages", (messages) => mapObjects(messages, withContent)))],
   "no-prefill": ["assistant", onList("messages", noPrefill)],
   [ownMarks]: [
-    onList("messages", (messages, model, options) =>
-      options.cache?.marks && isClaude(model) ? withAddedCacheMarks(messages) : messages,
+    forClaude(
+      onList("messages", (messages, _, { cache }) => (cache?.marks ? withAddedCacheMarks(messages) : messages)),
     ),
   ],
 };
@@ -234,6 +229,10 @@ function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | und
 }
 
 // ── Messages ──
+
+function forClaude(rule: Rule): Rule {
+  return (body, model, options) => (isClaude(model) ? rule(body, model, options) : undefined);
+}
 
 /** Claude refuses a conversation that ends with an assistant message. */
 function noPrefill(messages: unknown[], model: ModelFacts): unknown[] {

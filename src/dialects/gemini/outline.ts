@@ -8,7 +8,7 @@ export function outline(body: JsonObject): Outline {
   const messages = objectsAmong(contents)
     .map(fieldsIn)
     .map(({ role, parts }) => ({ by: role === "model" ? speakerOf(role) : "user", content: partsIn(parts) }) as const);
-  return { tools, system: systemInstruction, messages };
+  return { tools, system: () => systemInstruction, messages };
 }
 
 const partsIn = (parts: unknown): unknown[] =>

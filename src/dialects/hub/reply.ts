@@ -98,15 +98,14 @@ export interface Usage {
 
 /** The usage without numbers that cannot be true. Tokens are whole numbers up to `most`; a charge is at most 10,000 dollars. */
 export function believable(usage: Partial<Usage>, most: number): Partial<Usage> {
-  const isBelievable = (name: string, value: number | undefined) =>
-    value === undefined ||
-    (name === "nanoCredits"
-      ? value >= 0 && value <= mostNanoCredits
-      : Number.isInteger(value) && value >= 0 && value <= most);
   const reported = Object.entries(usage);
-  return reported.every(([name, value]) => isBelievable(name, value))
-    ? usage
-    : Object.fromEntries(reported.filter(([name, value]) => isBelievable(name, value)));
+  const kept = reported.filter(([name, value]) => value === undefined || isBelievable(name, value, most));
+  return kept.length === reported.length ? usage : Object.fromEntries(kept);
 }
+
+const isBelievable = (name: string, value: number, most: number): boolean =>
+  name === "nanoCredits"
+    ? value >= 0 && value <= mostNanoCredits
+    : Number.isInteger(value) && value >= 0 && value <= most;
 
 const mostNanoCredits = 1e15;

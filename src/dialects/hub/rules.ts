@@ -7,7 +7,7 @@ import { isSameList } from "./lists";
 import type { ModelFacts } from "./model";
 
 /** Returns the top-level fields to set (undefined: remove); returns undefined if nothing has to change. */
-type Rule = (body: JsonObject, model: ModelFacts, options: TranslationOptions) => JsonObject | undefined;
+export type Rule = (body: JsonObject, model: ModelFacts, options: TranslationOptions) => JsonObject | undefined;
 
 /**
  * A rule, and before it the words that it looks for: names of members, and values of `type` and `role`. It is asked only of a

@@ -3,7 +3,7 @@ import { isObject } from "../../json";
 import type { HeaderFixup, TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import type { ModelFacts } from "../hub/model";
-import { eachMark } from "./traverse";
+import { objectsIn } from "./traverse";
 
 const beta = {
   interleavedThinking: "interleaved-thinking-2025-05-14",
@@ -85,38 +85,29 @@ export function requestHeaders(
   { refusedBetas = [] }: Pick<TranslationOptions, "refusedBetas"> = {},
 ): HeaderFixup {
   const header = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? "";
-  const wanted = header.split(",").map((value) => value.trim());
-  const requested = [...new Set(wanted.filter((value) => supported.has(value) && !refusedBetas.includes(value)))];
+  const wanted = new Set(header.split(",").map((value) => value.trim()));
+  wanted.delete("");
   const thinking = isObject(body.thinking) ? body.thinking : {};
   // Adaptive thinking is always interleaved.
-  const kept =
-    thinking.type === "adaptive" ? requested.filter((value) => value !== beta.interleavedThinking) : requested;
-  const isHeaderEmpty = wanted.every((value) => value === "");
-  const isInterleaved =
-    isHeaderEmpty &&
-    !refusedBetas.includes(beta.interleavedThinking) &&
-    thinking.budget_tokens != null &&
-    !model.supports.adaptiveThinking;
-  const needed = [
-    ...(isInterleaved ? [beta.interleavedThinking] : []),
-    ...betaFields.flatMap((field) => (field.isIn?.(body) ? [field.beta] : [])),
-  ];
+  const idle = thinking.type === "adaptive" ? beta.interleavedThinking : undefined;
+  const kept = [...wanted].filter((value) => supported.has(value) && !refusedBetas.includes(value) && value !== idle);
+  const needed = betaFields.filter((field) => field.isIn?.(body)).map((field) => field.beta);
+  const mayInterleave = !model.supports.adaptiveThinking && !refusedBetas.includes(beta.interleavedThinking);
+  if (wanted.size === 0 && thinking.budget_tokens != null && mayInterleave) needed.unshift(beta.interleavedThinking);
   const further = needed.filter((value) => !kept.includes(value));
   const betas = [...kept, ...further];
   return {
     headers: betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") },
-    fixups: further.filter((value) => !wanted.includes(value)).map((name) => `beta:${name}`),
+    fixups: further.filter((value) => !wanted.has(value)).map((name) => `beta:${name}`),
   };
 }
 
 /** Whether a cache mark has a lifetime of its own. */
-function asksForHour(body: JsonObject): boolean {
-  let found = false;
-  eachMark(body, (holder) => {
-    found ||= isObject(holder.cache_control) && holder.cache_control.ttl !== undefined;
-    return holder;
-  });
-  return found;
+function asksForHour({ tools, system, messages }: JsonObject): boolean {
+  const lists = [tools, system, ...objectsIn(messages).map(({ content }) => content)];
+  return lists.some((list) =>
+    objectsIn(list).some(({ cache_control: mark }) => isObject(mark) && mark.ttl !== undefined),
+  );
 }
 
 /** Whether a tool is to be searched for, or searches. */

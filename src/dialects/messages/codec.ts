@@ -60,7 +60,7 @@ function outline({ tools, system, messages, tool_choice: choice }: JsonObject): 
   const isServers = tool !== undefined && others.length === 0 && tool.type != null && tool.type !== "custom";
   return {
     tools,
-    system: withoutBilling(system),
+    system: () => withoutBilling(system),
     messages: objectsIn(messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
     isForcedTool: isServers && isObject(choice) && choice.type === "tool" && choice.name === tool.name,
   };

@@ -3,7 +3,6 @@ import { isObject, numberIn } from "../../json";
 import { collectInto } from "../../net/stream/stream";
 import { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
-import { Fields } from "../hub/fields";
 import { textIn } from "../hub/json";
 import type { Block, ReplyEvent, ReplyFailure } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
@@ -55,28 +54,25 @@ interface ReadBlock {
 
 /** A block of a full reply, or what the start of a block in a stream holds. */
 function readBlock(value: JsonObject): ReadBlock {
-  const fields = new Fields(value);
-  const text = (name: string) => textIn(fields.any(name));
-  const rest = () => asExtras(fields.rest());
   switch (value.type) {
     case "text": {
-      fields.skip("type");
-      const citations = fields.any("citations");
-      const end = asExtras(Array.isArray(citations) && citations.length > 0 ? { citations } : undefined);
-      return { text: text("text"), block: { kind: "text", ...rest() }, end };
+      const { type: _, text, citations, ...rest } = value;
+      const end = Array.isArray(citations) && citations.length > 0 ? asExtras({ citations }) : {};
+      return { text: textIn(text), block: { kind: "text", ...asExtras(rest) }, end };
     }
     case "thinking": {
-      fields.skip("type");
-      const end = signed(fields.any("signature"));
-      return { text: text("thinking"), block: { kind: "thinking", ...rest() }, end };
+      const { type: _, thinking, signature, ...rest } = value;
+      return { text: textIn(thinking), block: { kind: "thinking", ...asExtras(rest) }, end: signed(signature) };
     }
     // Its type stays among the extras, and tells it from other thinking.
-    case "redacted_thinking":
-      return { text: "", end: signed(fields.any("data")), block: { kind: "thinking", ...rest() } };
+    case "redacted_thinking": {
+      const { data, ...rest } = value;
+      return { text: "", block: { kind: "thinking", ...asExtras(rest) }, end: signed(data) };
+    }
     case "tool_use": {
-      fields.skip("type");
-      const input = JSON.stringify(fields.any("input") ?? {});
-      return { text: input, block: { kind: "tool-call", id: text("id"), name: text("name"), ...rest() }, end: {} };
+      const { type: _, id, name, input, ...rest } = value;
+      const block: Block = { kind: "tool-call", id: textIn(id), name: textIn(name), ...asExtras(rest) };
+      return { text: JSON.stringify(input ?? {}), block, end: {} };
     }
     default: {
       const ran = toolRunBy(value);

@@ -5,7 +5,7 @@ import { type Outline, type OutlineMessage, speakerOf } from "../overview";
 
 export const outline = ({ tools, instructions, input }: JsonObject): Outline => ({
   tools,
-  system: instructions,
+  system: () => instructions,
   messages: typeof input === "string" ? [{ by: "user", content: input }] : objectsAmong(input).flatMap(spokenIn),
 });
 

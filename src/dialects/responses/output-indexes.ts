@@ -11,6 +11,7 @@ export function outputIndexes(
   output: readonly unknown[],
   shown: ReadonlyMap<number, JsonObject>,
 ): (number | undefined)[] {
+  if (shown.size === 0) return [];
   const left = new Map(shown);
   const take = (index: number | undefined) => {
     if (index !== undefined) left.delete(index);
