@@ -50,10 +50,14 @@ export function openExchangeMetrics(isListed: (provider: string, model: string) 
 
   function labelOf({ upstream_model: model, http_status: status }: Entry, upstream: string): string {
     if (model === null) return none;
+    if (upstream === "copilot") return beginningOf(model, longestLabel);
     const name = `${upstream} ${model}`;
     if (status < 300 && !served.has(name)) served.set(name, true);
-    const isKnown = upstream === "copilot" || served.has(name) || isListed(upstream, model);
-    return isKnown ? beginningOf(model, longestLabel) : unlisted;
+    return served.has(name) || isListed(upstream, model) ? beginningOf(model, longestLabel) : unlisted;
+  }
+
+  function countError(code: string): void {
+    if (code !== "client_closed") families.upstreamErrors.add([code], 1);
   }
 
   const kinds = new BoundedMap<string, SeriesOfKind>(maxSeries);
@@ -78,7 +82,10 @@ export function openExchangeMetrics(isListed: (provider: string, model: string) 
         kinds.set(name, series);
       }
       series.count(row);
-      for (const code of errorCodes(row, attempts)) families.upstreamErrors.add([code], 1);
+      // The failures of the upstream: statuses, and the words that the history has for errors.
+      for (const { status = 0, error } of attempts)
+        if (error !== undefined || status >= 400) countError(error ?? String(status));
+      if (kind.status === "cut" && row.error_type !== null) countError(row.error_type);
     },
   };
 }
@@ -86,13 +93,34 @@ export function openExchangeMetrics(isListed: (provider: string, model: string) 
 /** The labels of a row. */
 type KindOfRow = Record<"dialect" | "model" | "upstream" | "account" | "key" | "status" | "initiator", string>;
 
+interface TokenKind {
+  name: string;
+  column: "input_tokens" | "output_tokens" | "cached_tokens" | "cache_write_tokens" | "reasoning_tokens";
+  /** Of the request or of the reply, whose sizes are counted too. */
+  isSize?: true;
+}
+
+const tokenKinds: readonly TokenKind[] = [
+  { name: "input", column: "input_tokens", isSize: true },
+  { name: "output", column: "output_tokens", isSize: true },
+  { name: "cached", column: "cached_tokens" },
+  { name: "cache_write", column: "cache_write_tokens" },
+  { name: "reasoning", column: "reasoning_tokens" },
+];
+
+interface TokenSeries {
+  sum: Total;
+  sizes: Distribution | undefined;
+}
+
 /** The series of all rows with the same labels, each looked up when something is counted in it for the first time. */
 class SeriesOfKind {
   readonly #requests: Total;
   readonly #seconds: Distribution;
   #firstByteSeconds: Distribution | undefined;
-  readonly #tokens: Record<string, Total> = {};
-  readonly #requestTokens: Record<string, Distribution> = {};
+  readonly #tokens: Record<string, TokenSeries> = {};
+  #credits: Total | undefined;
+  #premiumUnits: Total | undefined;
 
   constructor(
     readonly families: ReturnType<typeof openFamilies>,
@@ -112,43 +140,32 @@ class SeriesOfKind {
       this.#firstByteSeconds ??= families.firstByteSeconds.find([dialect, model, upstream]);
       addTo(this.#firstByteSeconds, secondBounds, row.first_byte_ms / 1000);
     }
-    // What was estimated is not the upstream's number.
-    if (!row.tokens_estimated) {
-      this.#countPart("input", row.input_tokens);
-      this.#countPart("output", row.output_tokens);
+    for (const tokens of tokenKinds) {
+      const count = row[tokens.column];
+      // What was estimated is not the upstream's number.
+      if (count === null || (tokens.isSize && row.tokens_estimated)) continue;
+      const { sum, sizes } = this.#tokens[tokens.name] ?? this.#openTokens(tokens);
+      sum.total += count;
+      if (sizes) addTo(sizes, tokenBounds, count);
     }
-    this.#countTokens("cached", row.cached_tokens);
-    this.#countTokens("cache_write", row.cache_write_tokens);
-    this.#countTokens("reasoning", row.reasoning_tokens);
-    if (row.nano_credits) families.credits.add([account, model, key], row.nano_credits / 1e9);
-    if (row.premium_units) families.premiumUnits.add([account, model], row.premium_units);
+    if (row.nano_credits) {
+      this.#credits ??= families.credits.find([account, model, key]);
+      this.#credits.total += row.nano_credits / 1e9;
+    }
+    if (row.premium_units) {
+      this.#premiumUnits ??= families.premiumUnits.find([account, model]);
+      this.#premiumUnits.total += row.premium_units;
+    }
   }
 
-  /** Of the request or of the reply, whose sizes are counted too. */
-  #countPart(name: string, count: number | null): void {
-    if (count === null) return;
-    this.#countTokens(name, count);
-    this.#requestTokens[name] ??= this.families.requestTokens.find(this.#tokenLabels(name));
-    addTo(this.#requestTokens[name], tokenBounds, count);
-  }
-
-  #countTokens(name: string, count: number | null): void {
-    if (count === null) return;
-    this.#tokens[name] ??= this.families.tokens.find(this.#tokenLabels(name));
-    this.#tokens[name].total += count;
-  }
-
-  #tokenLabels(name: string): string[] {
+  #openTokens({ name, isSize }: TokenKind): TokenSeries {
     const { dialect, model, upstream } = this.kind;
-    return [name, dialect, model, upstream];
+    const labels = [name, dialect, model, upstream];
+    const { tokens, requestTokens } = this.families;
+    const series = { sum: tokens.find(labels), sizes: isSize && requestTokens.find(labels) };
+    this.#tokens[name] = series;
+    return series;
   }
-}
-
-/** The failures of the upstream in this exchange: statuses, and the words that the history has for errors. */
-function errorCodes(row: Entry, attempts: readonly CountedAttempt[]): string[] {
-  const codes = attempts.flatMap(({ status = 0, error }) => error ?? (status >= 400 ? String(status) : []));
-  if (classOf(row) === "cut" && row.error_type !== null) codes.push(row.error_type);
-  return codes.filter((code) => code !== "client_closed");
 }
 
 /** `cut`: the answer began with 200 and ended with an error. */
