@@ -169,47 +169,31 @@ export type AdminAuth = "remote" | "always";
 
 /** Milliseconds. */
 export interface Limits {
-  /** Until the headers of a streamed answer. */
-  streamHeaders: number;
-  /** Until the headers of a full answer, which come when the model is done. */
-  fullHeaders: number;
+  /** Of a call for a streamed answer. */
+  stream: CallLimits;
+  /** Of a call for a full answer, whose headers come when the model is done. */
+  full: CallLimits;
+  /** Of a call for a model list, which never takes long. */
+  list: CallLimits;
   /** Silence on a client's stream until a keep-alive is sent. */
   keepAlive: number;
   /** For the verdict on a reply's tool uses, see `autoModeModel`. */
   verdict: number;
-  /** Silence of an upstream in the middle of its answer until the call is given up. */
-  idle: number;
-  /** A whole call, its answer included. */
-  total: number;
   /** A client's WebSocket, however busy it is. */
   socketAge: number;
   /** A client's connection after an answer that had to be waited for; not while a stream goes on. */
   connectionIdle: number;
 }
 
-/** Of one call for an answer, streamed or full. */
-export const callLimits = ({ streamHeaders, fullHeaders, idle, total }: Limits, stream: boolean): CallLimits => ({
-  headers: stream ? streamHeaders : fullHeaders,
-  idle,
-  total,
-});
-
-/** Limits of a call for a model list, which never takes long. */
-export const listLimits = ({ streamHeaders, idle }: Limits): CallLimits => ({
-  headers: Math.min(streamHeaders, 30_000),
-  idle: Math.min(idle, 30_000),
-  total: 60_000,
-});
-
 /** @param upstreamSilence The owner's limit for a silent upstream; undefined if none is set. */
 export function limitsFor(upstreamSilence: number | undefined): Limits {
+  const [headers, idle] = [upstreamSilence ?? 120_000, upstreamSilence ?? 300_000];
   return {
-    streamHeaders: upstreamSilence ?? 120_000,
-    fullHeaders: upstreamSilence ?? 600_000,
+    stream: { headers, idle, total: 3_600_000 },
+    full: { headers: upstreamSilence ?? 600_000, idle, total: 3_600_000 },
+    list: { headers: Math.min(headers, 30_000), idle: Math.min(idle, 30_000), total: 60_000 },
     keepAlive: 15_000,
     verdict: 30_000,
-    idle: upstreamSilence ?? 300_000,
-    total: 3_600_000,
     socketAge: 3_600_000,
     connectionIdle: 60_000,
   };

@@ -8,7 +8,7 @@ import { OwnAccounts } from "./accounts/own-accounts";
 import type { SignInSteps } from "./accounts/sign-in";
 import { SignIns } from "./accounts/sign-ins";
 import { WaitingRoom } from "./accounts/waiting-room";
-import { type AdminAuth, type App, type Limits, limitsFor, listLimits, type Scope } from "./app";
+import { type AdminAuth, type App, type Limits, limitsFor, type Scope } from "./app";
 import { BoundedMap } from "./bounded-map";
 import { BudgetGuard } from "./budgets/guard";
 import { type Environment, secretsOfEnvironment } from "./config/environment";
@@ -167,7 +167,7 @@ class RunningApp extends Foundation implements App {
   readonly #routingParts = {
     ...{ auto: this.auto, config: this.config, copilot: this.copilot, drift: this.drift, losses: this.losses },
     ...{ logger: this.logger, version: this.version, now: this.now, monotonic: this.monotonic },
-    limits: listLimits(this.limits),
+    limits: this.limits.list,
     isShared: this.stores.accountSync !== undefined,
   };
   readonly #routing = openRouting(this.#routingParts, () => this.accounts);

@@ -1,7 +1,7 @@
 /** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about, and Google's. */
 
 import type { z } from "zod";
-import { callLimits, type Scope } from "../app";
+import type { Scope } from "../app";
 import { idForClaudeCode, isClaudeCode } from "../clients/claude-code-names";
 import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../errors";
@@ -161,7 +161,7 @@ export async function listProviderModels(
   name: string,
 ): Promise<Response> {
   const provider = messagesProvider(app, name);
-  const limits = callLimits(app.limits, true);
+  const limits = app.limits.stream;
   const response = await provider.call({ operation: "list", request, passesHeaders: true, limits });
   if (!response.ok) throw (await readProviderError(provider, response)).error;
   const text = await readText(response, providerListLimit);

@@ -144,23 +144,16 @@ const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped"
  * @param most A lower limit for all of them.
  */
 export function cut<Fields extends Partial<Entry>>(entry: Fields, most = Number.POSITIVE_INFINITY): Fields {
-  if (fits(entry, most)) return entry;
-  const fitting = Object.entries(entry).map(([name, value]) => {
-    const limit = limitOf(name, most);
-    if (typeof value !== "string" || value.length <= limit) return [name, value];
-    return [name, lists.has(name) ? cutList(value, limit) : beginningOf(value, limit)];
-  });
-  return Object.fromEntries(fitting) as Fields;
-}
-
-const limitOf = (name: string, most: number) => Math.min(limits[name as keyof Entry] ?? maxText, most);
-
-function fits(entry: Partial<Entry>, most: number): boolean {
+  let fitting: Record<string, unknown> | undefined;
   for (const name in entry) {
-    const value = entry[name as keyof Entry];
-    if (typeof value === "string" && value.length > limitOf(name, most)) return false;
+    const value: unknown = entry[name];
+    if (typeof value !== "string") continue;
+    const limit = Math.min(limits[name as keyof Entry] ?? maxText, most);
+    if (value.length <= limit) continue;
+    fitting ??= { ...entry };
+    fitting[name] = lists.has(name) ? cutList(value, limit) : beginningOf(value, limit);
   }
-  return true;
+  return (fitting as Fields | undefined) ?? entry;
 }
 
 function cutList(text: string, limit: number): string {

@@ -1,5 +1,5 @@
 /** Embeddings. The upstream limits how many texts one call may carry; a client may send more, so they are sent in batches. */
-import { callLimits, type Scope } from "../app";
+import type { Scope } from "../app";
 import {
   decodeEmbeddings,
   type Embeddings,
@@ -78,7 +78,7 @@ async function embedBatch(
     body: withoutRefused(parts, target, JSON.stringify(json), running.record),
     intent: "copilot-panel" as const,
     initiator: "agent" as const,
-    limits: callLimits(parts.limits, false),
+    limits: parts.limits.full,
   };
   const accept = async (response: CallResponse) => {
     running.record.markFirstByte();

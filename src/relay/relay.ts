@@ -1,6 +1,6 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 
-import { callLimits, type Scope } from "../app";
+import type { Scope } from "../app";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
@@ -262,7 +262,7 @@ function outgoingOf(
     intent: "conversation-agent",
     initiator: facts.initiator,
     vision: facts.vision,
-    limits: callLimits(parts.limits, call.stream),
+    limits: call.stream ? parts.limits.stream : parts.limits.full,
     headers: chosen.headers,
     body: isOverSocket || body.length < minBlob ? body : new Blob([body]),
     rules,

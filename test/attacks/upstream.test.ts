@@ -253,7 +253,8 @@ describe.each(clients)("$path from $endpoint", (client) => {
 
 test("bytes that never become an event are no silence; the whole may take no longer than its limit", async () => {
   await using other = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" } });
-  Object.assign(other.app.limits, { keepAlive: 200, total: 1000 });
+  other.app.limits.keepAlive = 200;
+  other.app.limits.stream.total = 1000;
   let timer: Timer | undefined;
   let let_go = false;
   other.demo.intercept("/chat/completions", () =>

@@ -286,7 +286,7 @@ describe("silence of the upstream", () => {
 
   test("beyond the limit ends in a timeout of the client's own", async () => {
     await using quiet = await start();
-    quiet.app.limits.idle = 150;
+    quiet.app.limits.stream.idle = 150;
     await Promise.all(
       combinations.map(async ([client, upstream]) => {
         const response = await post(client, upstream, "[demo: silence 20] Say hello.", true, quiet);

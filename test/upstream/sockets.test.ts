@@ -271,7 +271,7 @@ test("a client that leaves ends the upstream's work", async () => {
 
 test("a silent upstream is given up at the limit", async () => {
   await using running = await start();
-  running.app.limits.streamHeaders = 200;
+  running.app.limits.stream.headers = 200;
   const { status, text } = await ask(running, turn("[demo: slow-headers 20] Hello"));
   expect([status, text]).toEqual([504, expect.stringContaining("did not answer within 0.2 s")]);
 });

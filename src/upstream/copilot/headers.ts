@@ -30,8 +30,8 @@ interface Row {
    * a row, such as the config's, belong to the connection.
    */
   belongsTo: "connection" | "request" | "first request";
-  /** Without a value it is not sent. */
-  value(sending: Sending): string | undefined;
+  /** The same for every call, or what it is for this one. Without a value it is not sent. */
+  value: string | ((sending: Sending) => string | undefined);
 }
 
 /** The name and version of an editor, which the token exchange expects. */
@@ -39,16 +39,16 @@ const editor = ({ session, product }: Sending) => (session.mode === "exchange" ?
 
 const rows: Record<string, Row> = {
   authorization: { belongsTo: "connection", value: ({ session }) => `Bearer ${session.token}` },
-  accept: { belongsTo: "request", value: () => "*/*" },
+  accept: { belongsTo: "request", value: "*/*" },
   // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
-  "accept-encoding": { belongsTo: "request", value: () => "identity" },
+  "accept-encoding": { belongsTo: "request", value: "identity" },
   "user-agent": { belongsTo: "connection", value: ({ product }) => product },
   "openai-intent": { belongsTo: "connection", value: ({ call }) => call.intent },
   "x-request-id": { belongsTo: "first request", value: ({ call }) => call.requestId },
-  "x-github-api-version": { belongsTo: "connection", value: () => "2026-08-01" },
+  "x-github-api-version": { belongsTo: "connection", value: "2026-08-01" },
   // The integration the sign-in app's tokens are scoped to; without it the host refuses them.
   // A retired version is answered with status 466: `upstreamHeaders` in the config can then replace it.
-  "copilot-integration-id": { belongsTo: "connection", value: () => "vscode-chat" },
+  "copilot-integration-id": { belongsTo: "connection", value: "vscode-chat" },
   "editor-version": { belongsTo: "connection", value: editor },
   "editor-plugin-version": { belongsTo: "connection", value: editor },
   "content-type": {
@@ -72,7 +72,7 @@ const ofFirst = namesOf("first request");
 export function headersOf(sending: Sending): Headers {
   const headers: Headers = {};
   for (const [name, { value }] of table) {
-    const said = value(sending);
+    const said = typeof value === "string" ? value : value(sending);
     if (said !== undefined) headers[name] = said;
   }
   return headers;
