@@ -96,7 +96,7 @@ const newestWords = ({ content }: Turn): string => textsOf(content).map(ownWords
 
 /** The person's own words, without the text in tags that clients add: it must not trigger tool calls. */
 export function ownWords(text: string): string {
-  const tags = /<(system-reminder|environment_context|user_instructions|mode_notice)>/g;
+  const tags = /<(system-reminder|environment_context|user_instructions|mode_notice|session_context)>/g;
   const unclosed = new Set<string>();
   let kept = "";
   let from = 0;

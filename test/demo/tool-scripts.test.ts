@@ -64,6 +64,8 @@ test("Codex's code mode: a program, as a free text or as an argument", () => {
 test("a person's own words stand outside the clients' tags, closed ones, however many are not", () => {
   const reminder = "<system-reminder>be brief</system-reminder>";
   expect(ownWords(`${reminder} write it ${reminder}down`)).toBe("write it down");
+  const folders = "<session_context>\nFolders contain more.\n</session_context>\n\nwrite it";
+  expect(ownWords(folders)).toBe("write it");
   expect(ownWords("<system-reminder>open, <environment_context>x</environment_context>said")).toBe(
     "<system-reminder>open, said",
   );
