@@ -110,8 +110,8 @@ const maxScopes = 10_000;
 /** Each part is made once, in the order of these fields, and closed by `close`. */
 class RunningApp extends Foundation implements App {
   readonly #stopping = new AbortController();
-  #draining = false;
-  #refusing = false;
+  draining = false;
+  refusing = false;
   readonly stopping = this.#stopping.signal;
   readonly demo = this.options.demo !== undefined;
   readonly adminAuth = this.options.adminAuth ?? "remote";
@@ -297,20 +297,12 @@ class RunningApp extends Foundation implements App {
     });
   }
 
-  get draining(): boolean {
-    return this.#draining;
-  }
-
   drain(): void {
-    this.#draining = true;
-  }
-
-  get refusing(): boolean {
-    return this.#refusing;
+    this.draining = true;
   }
 
   refuse(): void {
-    this.#refusing = true;
+    this.refusing = true;
   }
 
   close(): void {

@@ -57,9 +57,10 @@ export class Pool {
 
   /** Milliseconds until the first account can serve; 0 if one can now, undefined if none will without a person's help. */
   wait(need: Need): number | undefined {
-    if (this.#suspended()) return undefined;
+    const all = this.#parts.accounts();
+    if (all.some(isSuspended)) return undefined;
     const now = this.#now();
-    const candidates = this.#parts.accounts().filter(need.capable ?? everyone);
+    const candidates = all.filter(need.capable ?? everyone);
     if (candidates.some(this.#usableFor(need))) return 0;
     const states = candidates.map((account) => account.stateFor(need.model, need.premium));
     const ends = states.flatMap((state) => ("until" in state && state.until) || []);
@@ -68,7 +69,7 @@ export class Pool {
 
   /** The error for every request while GitHub has suspended one of the accounts: no account is used until a person has acted. */
   suspensionError(): ProxyError | undefined {
-    const blocked = this.#suspended();
+    const blocked = this.#parts.accounts().find(isSuspended);
     return blocked && stoppedBy(blocked, this.#parts.isShared);
   }
 
@@ -98,8 +99,6 @@ export class Pool {
       code: "model_not_offered",
     });
   }
-
-  #suspended = () => this.#parts.accounts().find(isSuspended);
 
   #usableFor({ premium, model, capable = everyone }: Need) {
     const now = this.#now();

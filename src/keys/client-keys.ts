@@ -161,11 +161,12 @@ export function requireUnrevoked(key: ClientKey | undefined): void {
 
 /** @throws ProxyError `permission` if the key may not use the model; `authentication` if it was revoked meanwhile. */
 export function requireModel(key: ClientKey | undefined, model: string): void {
+  if (key === undefined) return;
   requireUnrevoked(key);
   if (mayUse(key, model)) return;
   throw new ProxyError(
     "permission",
-    `The client key \`${key?.name}\` may not use \`${model}\`. \`GET /v1/models\` lists the models that it may use.`,
+    `The client key \`${key.name}\` may not use \`${model}\`. \`GET /v1/models\` lists the models that it may use.`,
     { param: "model", code: "model_not_allowed" },
   );
 }
