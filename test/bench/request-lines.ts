@@ -14,6 +14,8 @@ export interface Asked {
   stream: boolean;
 }
 
+export const nameOf = ({ dialect, stream }: Asked): string => (stream ? `${dialect}, a stream` : dialect);
+
 const requests = 100;
 const root = join(import.meta.dir, "../..");
 
@@ -69,10 +71,7 @@ export function tableOfLines(all: readonly Asked[], found: readonly Map<string, 
   );
   const row = (name: string, cells: readonly (string | number)[]) => `| ${[name, ...cells].join(" | ")} |`;
   return [
-    row(
-      "lines of src that one small request runs",
-      all.map(({ dialect, stream }) => (stream ? `${dialect}, a stream` : dialect)),
-    ),
+    row("lines of src that one small request runs", all.map(nameOf)),
     row(
       "---",
       all.map(() => "--:"),

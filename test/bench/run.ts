@@ -2,7 +2,8 @@
  * `bun run bench`: dragoman beside the upstream itself, beside the least that a proxy can be, and beside other proxies, in
  * one run. `--quick` takes less than two minutes, `--json` prints JSON, `--only small,"chat, GPT"` measures some parts or
  * rows, `--no-peers` installs nothing. No figure fails. DRAGOMAN_BINARY names an executable and DRAGOMAN_BUNDLE a bundle whose
- * start and memory are measured too. `--profile` prints where the CPU of one exchange goes instead, and which lines it runs.
+ * start and memory are measured too. `--profile` prints where the CPU of one exchange goes instead, which lines it runs
+ * and which objects it makes.
  */
 import { join } from "node:path";
 import { openHistory } from "../../src/history/history";
@@ -33,7 +34,8 @@ import {
   subjects,
 } from "./processes";
 import { profileOf } from "./profile";
-import { linesOfRequests, tableOfLines } from "./request-lines";
+import { linesOfRequests, nameOf, tableOfLines } from "./request-lines";
+import { type Made, objectsOfRequest, tableOfObjects } from "./request-objects";
 import { isAsked, isPartAsked, judged, kinds, line, type Row, type RowKind, replyRows, table } from "./rows";
 import { cpuOf, growthOf, machine, quantile, rssOf } from "./statistics";
 import type { Script } from "./upstream";
@@ -103,6 +105,9 @@ async function printProfiles(): Promise<void> {
       console.log(`${await profileOf(upstream, dialect, connections, quick ? 4_000 : 12_000)}\n`);
   const asked = dialects.flatMap((dialect) => [false, true].map((stream) => ({ dialect, stream })));
   console.log(`${tableOfLines(asked, await linesOfRequests(asked))}\n`);
+  const made: Made[] = [];
+  for (const { dialect, stream } of asked) made.push(await objectsOfRequest(upstream, dialect, stream));
+  console.log(`${tableOfObjects(asked.map(nameOf), made)}\n`);
 }
 
 async function measureStart(): Promise<void> {
