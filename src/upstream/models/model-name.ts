@@ -20,7 +20,7 @@ export function findModel<M extends Named>(name: string, models: readonly M[], .
   const shown = beginningOf(name, 100);
   if (name.includes("[")) {
     const bare = name.slice(0, Math.min(name.indexOf("["), longestModelName));
-    const meant = lookUp(`${bare}-1m`, models) ?? lookUp(bare, models);
+    const meant = findListed(`${bare}-1m`, models) ?? findListed(bare, models);
     throw new ProxyError(
       "invalid_request",
       `The model id \`${shown}\` carries a bracketed suffix, which asks for a context window beyond the upstream's limit. ${meant ? `Use \`${meant.id}\`.` : "Use the id without it."}`,
@@ -67,19 +67,17 @@ function patternsOf(table: Aliases): readonly string[] {
 const lettersIn = (pattern: string): number => pattern.replaceAll("*", "").length;
 
 /** The model of a list that has this name, without regard to aliases. */
-export const findListed = <M extends Named>(name: string, models: readonly M[]): M | undefined =>
-  name.length > longestModelName ? undefined : lookUp(name, models);
-
-function lookUpOrAlias<M extends Named>(name: string, models: readonly M[], aliases: readonly Aliases[]) {
-  const listed = lookUp(name, models);
-  const alias = listed ? undefined : aliasOf(name, ...aliases);
-  return listed ?? (alias === undefined ? undefined : lookUp(alias, models));
-}
-
-function lookUp<M extends Named>(name: string, models: readonly M[]): M | undefined {
+export function findListed<M extends Named>(name: string, models: readonly M[]): M | undefined {
+  if (name.length > longestModelName) return undefined;
   const { byId, byLowerCase, byCanonical } = namesOf(models);
   const lower = name.toLowerCase();
   return byId.get(name) ?? byLowerCase.get(lower) ?? byCanonical.get(canonical(lower));
+}
+
+function lookUpOrAlias<M extends Named>(name: string, models: readonly M[], aliases: readonly Aliases[]) {
+  const listed = findListed(name, models);
+  const alias = listed ? undefined : aliasOf(name, ...aliases);
+  return listed ?? (alias === undefined ? undefined : findListed(alias, models));
 }
 
 /** The models of one list by their names. Of equal names the first counts. */

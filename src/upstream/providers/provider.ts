@@ -98,7 +98,7 @@ export function openProviders(
       const provider = end > 0 && end < name.length - 1 ? known(name.slice(0, end)) : undefined;
       return provider && { provider, model: name.slice(end + 1) };
     },
-    isOurOwn: (headers) => hopsOf(headers).includes(ownId),
+    isOurOwn: (headers) => headers.get(hopHeader)?.includes(ownId) ?? false,
   };
 }
 
