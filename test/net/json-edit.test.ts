@@ -77,7 +77,7 @@ test("a whole in which members were set, added and removed at any depth reads as
   for (let round = 0; round < triesOf(3_000); round++) {
     const text = write(object(3));
     const before = JSON.parse(text);
-    const after = changed(before) as object;
+    const after = changed(before) as Record<string, unknown>;
     const edited = editedTo(text, before, after);
     expect({ text, after: JSON.parse(edited) }).toEqual({ text, after });
   }

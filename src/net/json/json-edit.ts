@@ -9,7 +9,7 @@ import { isEmpty, isObject, stringEnd } from "../../json";
  * changed name costs no other byte.
  * @param text The text from which `before` was parsed.
  */
-export function editedTo(text: string, before: object, after: object): string {
+export function editedTo(text: string, before: Holder, after: Holder): string {
   const edits: Edit[] = [];
   // A name with an escaped letter is found under no name.
   const isFound = !text.includes("\\u00") && findEdits(text, before, after, edits, text.lastIndexOf("}"));
@@ -72,8 +72,10 @@ function spliced(text: string, edits: readonly Edit[]): string {
   return edited + text.slice(at);
 }
 
-const ownOf = (holder: object, key: string): unknown =>
-  Object.hasOwn(holder, key) ? holder[key as keyof typeof holder] : undefined;
+/** An object, or an array by its indexes. */
+type Holder = Readonly<Record<string, unknown>>;
+
+const ownOf = (holder: Holder, key: string): unknown => (Object.hasOwn(holder, key) ? holder[key] : undefined);
 
 /** Two objects, or two arrays of one length: what changed is inside them. */
 const areHolders = (one: unknown, other: unknown): boolean =>
@@ -89,13 +91,13 @@ const mostSearched = 16;
  * @param end The place of the object's closing brace, if members may be added there.
  * @returns False where the text has to be read.
  */
-function findEdits(text: string, before: object, after: object, edits: Edit[], end?: number): boolean {
+function findEdits(text: string, before: Holder, after: Holder, edits: Edit[], end?: number): boolean {
   for (const key in before) {
-    const was = ownOf(before, key);
+    const was = before[key];
+    if (after[key] === was) continue;
     const value = ownOf(after, key);
-    if (value === was) continue;
     if (areHolders(was, value)) {
-      if (!findEdits(text, was as object, value as object, edits)) return false;
+      if (!findEdits(text, was as Holder, value as Holder, edits)) return false;
       continue;
     }
     const edit = findEdit(text, key, value);
@@ -103,7 +105,7 @@ function findEdits(text: string, before: object, after: object, edits: Edit[], e
     edits.push(edit);
   }
   for (const key in after) {
-    const value = ownOf(after, key);
+    const value = after[key];
     if (Object.hasOwn(before, key) || value === undefined) continue;
     if (end === undefined || isEmpty(before)) return false;
     edits.push({ start: end, end, text: `,${JSON.stringify(key)}:${JSON.stringify(value)}` });
@@ -129,14 +131,14 @@ function findEdit(text: string, key: string, value: unknown): Edit | undefined {
 type Change = string | null | Changes;
 type Changes = Map<string | number, Change>;
 
-function changesBetween(before: object, after: object): Changes {
+function changesBetween(before: Holder, after: Holder): Changes {
   const changes: Changes = new Map();
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const was = ownOf(before, key);
     const value = ownOf(after, key);
     if (value === was) continue;
     const place = Array.isArray(before) ? Number(key) : key;
-    if (areHolders(was, value)) changes.set(place, changesBetween(was as object, value as object));
+    if (areHolders(was, value)) changes.set(place, changesBetween(was as Holder, value as Holder));
     else changes.set(place, value === undefined ? null : JSON.stringify(value));
   }
   return changes;
