@@ -110,8 +110,8 @@ export interface Codec extends ClientCodec {
 
   /** Reads a full reply. Never throws: an unreadable body becomes an `error` event. */
   decodeReply(body: unknown): ReplyEvent[];
-  /** The same body or a fixed copy, and the names of the fixups. */
-  fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] };
+  /** The same body, or a copy with fixups. @param onFixup Gets the name of each. */
+  fixReply(body: JsonObject, context: ReplyContext, onFixup: (name: string) => void): JsonObject;
 
   /**
    * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;

@@ -86,9 +86,7 @@ export class PassedReply implements UpstreamReply {
 
   /** The same object if nothing had to change. */
   #fix(json: JsonObject): JsonObject {
-    const fixed = this.codec.fixReply(json, this.context);
-    this.running.record.addChanges(fixed);
-    return fixed.fixups.length === 0 ? json : fixed.body;
+    return this.codec.fixReply(json, this.context, this.running.record.addFixup);
   }
 
   /** Collects a stream into the full reply that the client requested. */

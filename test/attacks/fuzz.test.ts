@@ -153,7 +153,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const conversation = { model: "m", turns: [], tools: [], stream: false } as unknown as Conversation;
         if (events.at(-1)?.type === "finish")
           for (const client of clientDialects) JSON.stringify(codecs[client].encodeReply(events, conversation));
-        JSON.stringify(codec.fixReply(JSON.parse(JSON.stringify(body)), asked).body);
+        JSON.stringify(codec.fixReply(JSON.parse(JSON.stringify(body)), asked, () => {}));
       }),
       runs,
     );
@@ -165,7 +165,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const safe = JSON.parse(JSON.stringify(body));
         const read = only(() => codec.decodeReply(safe));
         if (read) expectOneEnd(read);
-        only(() => codec.fixReply(JSON.parse(JSON.stringify(body)), asked));
+        only(() => codec.fixReply(JSON.parse(JSON.stringify(body)), asked, () => {}));
       }),
       runs,
     );

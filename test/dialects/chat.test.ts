@@ -137,11 +137,12 @@ describe("what Copilot's streams and replies are like", () => {
     const { fixups, meaning } = meant(folder);
     expect(meaningOf(chat.decodeReply(reply))).toEqual(meaning);
     const context = askedOf(folder, reply.model);
-    const fixed = chat.fixReply(reply, context);
-    expect(fixed.fixups.sort()).toEqual(fixups.reply);
-    expect(meaningOf(chat.decodeReply(fixed.body))).toEqual(meaning);
-    expect(fixed.body).toMatchObject({ object: "chat.completion", model: context.model, choices: [{ index: 0 }] });
-    expect(chat.fixReply(fixed.body, context)).toEqual({ body: fixed.body, fixups: [] });
+    const told = new Set<string>();
+    const fixed = chat.fixReply(reply, context, (name) => told.add(name));
+    expect([...told].sort()).toEqual(fixups.reply);
+    expect(meaningOf(chat.decodeReply(fixed))).toEqual(meaning);
+    expect(fixed).toMatchObject({ object: "chat.completion", model: context.model, choices: [{ index: 0 }] });
+    expect(chat.fixReply(fixed, context, () => {})).toBe(fixed);
   });
 
   function modelIn(stream: Uint8Array): string {
@@ -168,7 +169,7 @@ test("split choices finish with tool_calls when one of them says so", () => {
   const choice = (finish_reason: string) => ({ finish_reason, message: { role: "assistant", content: "a" } });
   const reply = { choices: [choice("tool_calls"), choice("stop")] };
   expect(chat.decodeReply(reply).at(-1)).toMatchObject({ raw: "tool_calls" });
-  expect(chat.fixReply(reply, { model: "", usage: true, replies: 1 }).body).toMatchObject({
+  expect(chat.fixReply(reply, { model: "", usage: true, replies: 1 }, () => {})).toMatchObject({
     choices: [{ finish_reason: "tool_calls" }],
   });
 });
@@ -354,7 +355,7 @@ describe("several replies to one request", () => {
       model: "m",
       choices: [0, 1].map((index) => ({ index, finish_reason: "stop", message: { role: "assistant", content: "a" } })),
     };
-    expect(chat.fixReply(reply, { model: "m", usage: true, replies: 2 })).toEqual({ body: reply, fixups: [] });
+    expect(chat.fixReply(reply, { model: "m", usage: true, replies: 2 }, () => {})).toBe(reply);
   });
 
   test("several replies to one request cannot be translated", () => {

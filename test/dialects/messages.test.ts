@@ -793,12 +793,13 @@ describe("a reply that is passed through", () => {
   test("a full reply that is passed through has the asked model's name, its usage, and nothing of Copilot's", () => {
     const content = [{ type: "text", text: "Hi." }];
     const body = { type: "message", model: "claude-sonnet-4-20250514", content, copilot_usage: {} };
-    expect(messages.fixReply(body, asked)).toEqual({
-      body: { type: "message", model: "asked-model", content, usage: { input_tokens: 0, output_tokens: 0 } },
-      fixups: ["copilot-fields", "usage-field", "model-name"],
-    });
+    const fixups: string[] = [];
+    const onFixup = (name: string) => fixups.push(name);
+    const usage = { input_tokens: 0, output_tokens: 0 };
+    expect(messages.fixReply(body, asked, onFixup)).toEqual({ type: "message", model: "asked-model", content, usage });
+    expect(fixups).toEqual(["copilot-fields", "usage-field", "model-name"]);
     const sound = { model: "asked-model", usage: {}, content };
-    expect(messages.fixReply(sound, asked).body).toBe(sound);
+    expect(messages.fixReply(sound, asked, onFixup)).toBe(sound);
   });
 });
 

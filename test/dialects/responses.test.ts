@@ -1380,7 +1380,8 @@ test("an error answer has OpenAI's shape", () => {
 
 test("a full reply passed through keeps all but Copilot's members and the model's date", () => {
   const body = { id: "r", model: "gpt-5.1-2025-11-13", output: [], copilot_usage: { total_nano_aiu: 1 } };
-  const { body: fixed, fixups } = responses.fixReply(body, { ...asked, model: "gpt-5.1" });
+  const fixups: string[] = [];
+  const fixed = responses.fixReply(body, { ...asked, model: "gpt-5.1" }, (name) => fixups.push(name));
   expect(fixed).toEqual({ id: "r", model: "gpt-5.1", output: [] });
   expect(fixups).toEqual(["copilot-fields", "model-name"]);
   expect(body.model).toBe("gpt-5.1-2025-11-13");

@@ -10,7 +10,7 @@ import type { ClientSink, Codec, Collector, ReplyContext } from "../codec";
 import { cutReply, invalidEventCode, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
 import { omit, textIn } from "./json";
-import type { ReplyError, ReplyEvent, ReplyFailure } from "./reply";
+import type { ReplyEvent, ReplyFailure } from "./reply";
 
 type UpstreamEvent =
   | WireEvent
@@ -89,15 +89,19 @@ export abstract class Normalizer implements Sink<SseFrame> {
 export abstract class PassedStream implements ClientSink<UpstreamEvent> {
   #ended = false;
 
+  /** @param reader Reads each event before it is passed on. */
   constructor(
     protected readonly next: Sink<SseFrame>,
     protected readonly report: ReportFixup,
     protected readonly context: ReplyContext,
+    private readonly reader?: EventReader,
   ) {}
 
   push(event: UpstreamEvent): void {
+    this.reader?.push(event);
     if (this.#ended) return;
-    if (event.kind === "comment") this.next.push(event.frame);
+    if (this.reader?.unread) this.fail(this.reader.unread);
+    else if (event.kind === "comment") this.next.push(event.frame);
     else if (event.kind === "error") this.fail(event.error);
     else {
       this.#ended = event.isLast;
@@ -116,6 +120,7 @@ export abstract class PassedStream implements ClientSink<UpstreamEvent> {
   }
 
   end(): void {
+    this.reader?.end();
     this.next.end();
   }
 
@@ -134,10 +139,12 @@ export function frameOf(frame: SseFrame, json: JsonObject, event = frame.event):
 }
 
 /** Reads the events of a normalized stream. */
-export abstract class EventReader {
+export abstract class EventReader implements Sink<UpstreamEvent> {
   protected readonly writer: ReplyEmitter;
+  /** Why the reply cannot be read: it must not end as if it were complete. */
+  unread: ReplyFailure | undefined;
 
-  constructor(next: Sink<ReplyEvent>) {
+  constructor(private readonly next: Sink<ReplyEvent>) {
     this.writer = new ReplyEmitter(next);
   }
 
@@ -145,10 +152,21 @@ export abstract class EventReader {
     return this.writer.ended;
   }
 
-  abstract read(type: string, json: JsonObject): void;
+  push(event: UpstreamEvent): void {
+    if (this.ended) return;
+    if (event.kind === "event") this.read(event.type, event.json);
+    else if (event.kind === "error") this.fail(event.error);
+  }
 
-  fail({ code, message }: ReplyFailure): void {
-    this.writer.error(code, message);
+  end(): void {
+    this.next.end();
+  }
+
+  protected abstract read(type: string, json: JsonObject): void;
+
+  fail(error: ReplyFailure): void {
+    if (!this.ended && error.code === invalidEventCode) this.unread = error;
+    this.writer.error(error.code, error.message);
   }
 }
 
@@ -156,7 +174,7 @@ export abstract class EventReader {
 interface ReplyParts {
   Normalizer: new (next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext) => Normalizer;
   Reader: new (next: Sink<ReplyEvent>) => EventReader;
-  Passed: new (next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext) => PassedStream;
+  Passed: new (next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext, reader?: EventReader) => PassedStream;
   Collected: new () => { read(event: WireEvent): void; body(): JsonObject };
   /** The edits of a full reply; the same object if it needs none. */
   fixFull(body: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject;
@@ -177,27 +195,11 @@ export const repliesOf = (parts: ReplyParts): ReplyCodec => ({
   decodeStream:
     (context = plainContext) =>
     (next) =>
-      new parts.Normalizer(reading(parts, next), () => {}, context),
+      new parts.Normalizer(new parts.Reader(next), () => {}, context),
   fixStream: (context, onFixup, events) => (next) => passing(parts, next, context, once(onFixup), events),
   collectStream: (onFixup, events, context = plainContext) => collecting(parts, context, onFixup, events),
-  fixReply(body, context) {
-    const fixups = new Set<string>();
-    const fixed = parts.fixFull(body, context, (name) => void fixups.add(name));
-    return { body: fixed, fixups: [...fixups] };
-  },
+  fixReply: parts.fixFull,
 });
-
-function reading({ Reader }: ReplyParts, next: Sink<ReplyEvent>): Sink<UpstreamEvent> {
-  const reader = new Reader(next);
-  return {
-    push(event) {
-      if (reader.ended) return;
-      if (event.kind === "event") reader.read(event.type, event.json);
-      else if (event.kind === "error") reader.fail(event.error);
-    },
-    end: () => next.end(),
-  };
-}
 
 function passing(
   parts: ReplyParts,
@@ -206,30 +208,8 @@ function passing(
   report: ReportFixup,
   events?: Sink<ReplyEvent>,
 ): ClientSink<SseFrame> {
-  const client = new parts.Passed(next, report, context);
-  /** A reply that cannot be read must not end as if it were complete. */
-  let unread: ReplyError | undefined;
-  const reader =
-    events &&
-    reading(parts, {
-      push(event) {
-        if (event.type === "error" && event.code === invalidEventCode) unread = event;
-        events.push(event);
-      },
-      end: () => events.end(),
-    });
-  const both: Sink<UpstreamEvent> = {
-    push(event) {
-      reader?.push(event);
-      if (unread) client.fail(unread);
-      else client.push(event);
-    },
-    end() {
-      reader?.end();
-      client.end();
-    },
-  };
-  const normalizer = new parts.Normalizer(both, report, context);
+  const client = new parts.Passed(next, report, context, events && new parts.Reader(events));
+  const normalizer = new parts.Normalizer(client, report, context);
   return {
     push: (frame) => normalizer.push(frame),
     end: () => normalizer.end(),
@@ -245,7 +225,7 @@ function collecting(
   events?: Sink<ReplyEvent>,
 ): Collector {
   const collector = new parts.Collected();
-  const reader = events && reading(parts, events);
+  const reader = events && new parts.Reader(events);
   const both: Sink<UpstreamEvent> = {
     push(event) {
       reader?.push(event);
