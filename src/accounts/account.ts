@@ -259,7 +259,7 @@ function openParts(
     ...{ caller, githubToken, status, id, now, inspect },
     mode: () => session.mode,
     fetched: (user) => login.learn(user.login),
-    learned: (found) => sync?.publish(identity, { quota: found }),
+    learned: sync && ((found) => sync.publish(identity, { quota: found })),
   });
   return { login, status, session, quota, now };
 }

@@ -84,12 +84,12 @@ export function promptOf(
   plan: Pick<ServerToolPlan, "waiting" | "conversation"> | undefined,
   { dialect, upstreamModel }: ToolTarget,
 ): Prompt {
-  const isSearched = asked.dialect === dialect && hasToolSearch(upstreamModel, dialect);
-  const { conversation, whole } = asked;
+  const { conversation, whole, dialect: client } = asked;
   return {
     whole,
     conversation() {
       const sent = plan?.waiting ? plan.conversation : conversation();
+      const isSearched = client === dialect && hasToolSearch(upstreamModel, dialect);
       return isSearched && sent ? withoutWaiting(sent, dialect) : sent;
     },
   };
