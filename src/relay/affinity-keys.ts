@@ -3,14 +3,16 @@
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 import type { Scope } from "../app";
+import { type Awaitable, whenKnown } from "../awaitable";
 import type { Exchange } from "./exchange";
 import type { Outgoing } from "./upstream-call";
 
 export type Affinity = Pick<Outgoing, "preferredAccount" | "session">;
 
-export async function affinityOf({ accounts, affinity, config }: Scope, exchange: Exchange): Promise<Affinity> {
+export function affinityOf({ accounts, affinity, config }: Scope, exchange: Exchange): Awaitable<Affinity> {
   const session = config.current.accountAffinity ? exchange.session : undefined;
-  return { preferredAccount: await affinity.accountFor(keysOf(exchange, session), accounts), session };
+  const preferred = affinity.accountFor(keysOf(exchange, session), accounts);
+  return whenKnown(preferred, (preferredAccount) => ({ preferredAccount, session }));
 }
 
 function* keysOf(exchange: Exchange, session: string | undefined): Generator<string> {

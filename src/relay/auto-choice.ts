@@ -57,7 +57,7 @@ export async function serveByAuto(
         const answer = await serve(target);
         // After a summary the conversation goes on with a new choice.
         if (exchange.reshape) auto.forget(account, conversation);
-        answer.headers.set(modelHeader, modelInHeader(record.model() ?? target.model.id));
+        answer.headers.set(modelHeader, modelInHeader(record.model ?? target.model.id));
         return answer;
       } catch (thrown) {
         if (running.isStopped || record.hasBegun) throw thrown;

@@ -4,23 +4,26 @@ import { isObject } from "../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
 
-type Conceal = (text: string) => string;
+/** Removes credentials from a text. */
+interface Concealer {
+  conceal(text: string): string;
+}
 
-export const concealedError = (error: ReplyError, conceal: Conceal): ReplyError => ({
+export const concealedError = (error: ReplyError, by: Concealer): ReplyError => ({
   ...error,
-  code: conceal(error.code),
-  message: conceal(error.message),
+  code: by.conceal(error.code),
+  message: by.conceal(error.message),
 });
 
 /** The frame of an error without secrets; the same one if it has none. */
-export function concealedFrame(frame: SseFrame, conceal: Conceal): SseFrame {
+export function concealedFrame(frame: SseFrame, by: Concealer): SseFrame {
   const json = jsonOf(frame);
   if (!isObject(json)) return frame;
   let hasSecret = false;
   // Each text by itself: across the quotes of JSON, the shape of a secret could take a whole object.
   const shown = JSON.stringify(json, (_name, value: unknown) => {
     if (typeof value !== "string") return value;
-    const concealed = conceal(value);
+    const concealed = by.conceal(value);
     hasSecret ||= concealed !== value;
     return concealed;
   });
@@ -32,12 +35,12 @@ export class ConcealedFrames implements Sink<SseFrame> {
   hasFailed = false;
 
   constructor(
-    private readonly conceal: Conceal,
+    private readonly by: Concealer,
     private readonly next: Sink<SseFrame>,
   ) {}
 
   push(frame: SseFrame): void {
-    this.next.push(this.hasFailed ? concealedFrame(frame, this.conceal) : frame);
+    this.next.push(this.hasFailed ? concealedFrame(frame, this.by) : frame);
   }
 
   end(): void {

@@ -4,11 +4,11 @@ import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/co
 import { longTexts } from "../dialects/long-texts";
 import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
-import { lazy } from "../lazy";
 import type { ClientConnection } from "../net/in/guard";
+import { readBytes } from "../net/in/request-body";
 import type { ReadText } from "../net/json/json-skeleton";
 import { idOf } from "./hints";
-import { type AddressMembers, type Facts, type Incoming, readFacts, readIncoming } from "./incoming";
+import { type AddressMembers, type Facts, type Incoming, incomingOf, readFacts } from "./incoming";
 import type { Initiator } from "./initiator";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
@@ -26,10 +26,17 @@ interface ReadRequest {
   initiator?: Initiator;
 }
 
+/** What an exchange holds of a prompt. */
+interface Asked {
+  read: ReadRequest;
+  body: JsonObject;
+  decoded: Conversation | ProxyError | undefined;
+}
+
 /**
  * Reads the body of a request for a reply.
  * @param inAddress For a dialect whose address names the model. @param initiator In place of what the request shows.
- * @throws ProxyError as {@link readIncoming}.
+ * @throws ProxyError as {@link readBytes} and {@link incomingOf}.
  */
 export async function readRequest(
   running: RunningRequest,
@@ -38,7 +45,7 @@ export async function readRequest(
   dialect: ClientDialect,
   { inAddress, initiator }: { inAddress?: AddressMembers; initiator?: Initiator } = {},
 ): Promise<ReadRequest> {
-  const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
+  const incoming = incomingOf(await readBytes(request, undefined, running.held), longTexts[dialect], inAddress);
   connection.keepOpen();
   running.record.setRequest(incoming);
   return { running, request, connection, key, dialect, incoming, initiator };
@@ -59,7 +66,7 @@ export class Exchange {
   /** The client's session, if it names one. */
   readonly session: string | undefined;
   /** Undefined once it was let go. */
-  #asked: { read: ReadRequest; body: JsonObject; decode: () => Conversation | ProxyError } | undefined;
+  #asked: Asked | undefined;
   #isKept = false;
 
   /**
@@ -80,7 +87,7 @@ export class Exchange {
     this.key = key;
     this.dialect = dialect;
     this.codec = codecs[dialect];
-    this.#asked = { read, body, decode: decoderOf(this.codec, body) };
+    this.#asked = { read, body, decoded: undefined };
     this.bodySession = this.codec.session?.(incoming.body);
     this.session = clientSession(request.headers, this.bodySession);
     const facts = readFacts(this.codec, incoming, this.record.hints.kind);
@@ -114,18 +121,24 @@ export class Exchange {
 
   /** The conversation. @throws ProxyError if it cannot be decoded. */
   decoded(): Conversation {
-    const decoded = this.#prompt.decode();
+    const decoded = this.#decode(this.#prompt);
     if (decoded instanceof ProxyError) throw decoded;
     return decoded;
   }
 
   /** The same; undefined where it cannot be decoded: the request may still be passed through. */
   get conversation(): () => Conversation | undefined {
-    const { decode } = this.#prompt;
+    const asked = this.#prompt;
     return () => {
-      const decoded = decode();
+      const decoded = this.#decode(asked);
       return decoded instanceof ProxyError ? undefined : decoded;
     };
+  }
+
+  /** When it is first needed: a request that is passed through seldom needs it. */
+  #decode(asked: Asked): Conversation | ProxyError {
+    asked.decoded ??= decodedBy(this.codec, asked.body);
+    return asked.decoded;
   }
 
   /** The prompt may be needed again after it was sent: for another model, a judge, or an answer that goes on. */
@@ -144,16 +157,14 @@ export class Exchange {
   }
 }
 
-/** Decodes a conversation when it is first needed: a request that is passed through seldom needs it. */
-const decoderOf = (codec: ClientCodec, body: JsonObject) =>
-  lazy((): Conversation | ProxyError => {
-    try {
-      return codec.decodeRequest(body);
-    } catch (thrown) {
-      if (thrown instanceof ProxyError) return thrown;
-      throw thrown;
-    }
-  });
+function decodedBy(codec: ClientCodec, body: JsonObject): Conversation | ProxyError {
+  try {
+    return codec.decodeRequest(body);
+  } catch (thrown) {
+    if (thrown instanceof ProxyError) return thrown;
+    throw thrown;
+  }
+}
 
 /** No person asks for a summary: the client does, when the conversation has become long. */
 const summarized = { initiator: "agent", reason: "the conversation is summarized", kind: "compaction" } as const;

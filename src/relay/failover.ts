@@ -12,7 +12,7 @@ import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/
 import { bodyRemedies, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
 import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
-import { acceptedOr } from "./respond";
+import { afterBroken, BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch, Outgoing } from "./upstream-call";
@@ -279,7 +279,12 @@ async function attempt<Answer>(
   account.learnQuota(headers);
   running.account = account;
   if (response.overSocket) record.setOverSocket();
-  return acceptedOr(dispatch, response, ({ error }) => noted(parts, readBrokenReply(error, headers, parts.now())));
+  try {
+    return { answer: await dispatch.accept(response) };
+  } catch (thrown) {
+    if (!(thrown instanceof BrokenReply)) throw thrown;
+    return afterBroken(thrown, noted(parts, readBrokenReply(thrown.error, headers, parts.now())), record);
+  }
 }
 
 /** Counts a code that is new. */

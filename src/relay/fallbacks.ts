@@ -12,7 +12,7 @@ import { unfitReason } from "./fallback-fit";
 import type { PassedOver } from "./request-log";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
-import { type ChatTarget, chooseTarget, isAutoTarget, modelHeader, modelInHeader } from "./target";
+import { type ChatTarget, chooseTarget, isAutoTarget, modelHeader, modelInHeader, presentTarget } from "./target";
 
 /** The statuses after which another model may serve: no quota, limited, unavailable, overloaded. */
 const statusesForFallback: ReadonlySet<number> = new Set([402, 429, 503, 529]);
@@ -25,8 +25,16 @@ const maxAsked = 3;
  * @param serve Serves the request with a model, in place of the first one if that is another.
  * @throws ProxyError The first model's, which says why no other one could serve.
  */
-export async function withFallbacks(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
-  const found = await firstTarget(parts, exchange);
+export function withFallbacks(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
+  const { dialect, key, incoming } = exchange;
+  const present = presentTarget(parts, incoming.model, dialect, key);
+  return present ? serveFirst(parts, exchange, serve, { first: present }) : lookUpAndServe(parts, exchange, serve);
+}
+
+const lookUpAndServe = async (parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> =>
+  serveFirst(parts, exchange, serve, await firstTarget(parts, exchange));
+
+function serveFirst(parts: Scope, exchange: Exchange, serve: Serve, found: First): Promise<Response> {
   const { first } = found;
   const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[exchange.incoming.model];
   return first && names === undefined ? serve(first, first) : serveByChain(parts, exchange, serve, found, names);

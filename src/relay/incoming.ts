@@ -6,7 +6,7 @@ import { ProxyError } from "../errors";
 import type { RequestKind } from "../history/entry";
 import { isObject, parseWithSource } from "../json";
 import type { HeldBytes } from "../net/in/held-bytes";
-import { bodyText, type RequestBody, readRequestBody } from "../net/in/request-body";
+import { bodyText, type RequestBody, readBytes, requestBody } from "../net/in/request-body";
 import { editedTo } from "../net/json/json-edit";
 import type { MarkPlace } from "../net/json/json-skeleton";
 import { longestModelName } from "../upstream/models/model-name";
@@ -23,17 +23,20 @@ export interface AddressMembers extends JsonObject {
   model: string;
 }
 
-/**
- * @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
- * @throws ProxyError as {@link readRequestBody}, and `invalid_request` for what names no model.
- */
-export async function readIncoming(
+/** @throws ProxyError as {@link readBytes} and {@link incomingOf}. */
+export const readIncoming = async (
   request: Request,
   longTexts?: MarkPlace,
   inAddress?: AddressMembers,
   held?: HeldBytes,
-): Promise<Incoming> {
-  const read = await readRequestBody(request, longTexts, held);
+): Promise<Incoming> => incomingOf(await readBytes(request, undefined, held), longTexts, inAddress);
+
+/**
+ * @param sent What {@link readBytes} has read. @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
+ * @throws ProxyError as {@link requestBody}, and `invalid_request` for what names no model.
+ */
+export function incomingOf(sent: Uint8Array, longTexts?: MarkPlace, inAddress?: AddressMembers): Incoming {
+  const read = requestBody(sent, longTexts);
   const body = inAddress ? { ...read.body, ...inAddress } : read.body;
   refuseOtherModel(body);
   if (typeof body.model !== "string" || body.model === "")

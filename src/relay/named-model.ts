@@ -36,12 +36,29 @@ const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = {
   responses: codexAliases,
 };
 
-/** A client may name any model of a provider, because the list of a provider may be incomplete. @throws ProxyError as {@link findModel}. */
+const nameOf = ({ name, client }: AskedModel): string => (client === "messages" ? idFromClaudeCode(name) : name);
+
+/**
+ * The model, as far as the lists that are present name it: nearly always. Undefined where more is to be looked up. A client may
+ * name any model of a provider, because the list of a provider may be incomplete.
+ */
+export function presentModel(
+  { catalogue, providerModels }: NamedModelParts,
+  asked: AskedModel,
+): NamedModel | undefined {
+  const name = nameOf(asked);
+  if (isAutoName(name)) return undefined;
+  const provided = providerModels.find(name);
+  if (provided instanceof Promise) return undefined;
+  const models = provided ? undefined : catalogue.presentModels();
+  return provided ?? (models && listed(models, name));
+}
+
+/** @throws ProxyError as {@link findModel}. */
 export async function findNamedModel(parts: NamedModelParts, asked: AskedModel): Promise<NamedModel> {
   const { client, key } = asked;
-  const name = client === "messages" ? idFromClaudeCode(asked.name) : asked.name;
+  const name = nameOf(asked);
   const { catalogue, config, providerModels } = parts;
-  const present = catalogue.presentModels();
   if (isAutoName(name)) {
     // A name that the owner gave before GitHub did keeps its meaning: nobody is moved to Auto unasked.
     const own = [key?.modelAliases ?? {}, config.current.modelAliases].find((table) => Object.hasOwn(table, name))?.[
@@ -49,8 +66,9 @@ export async function findNamedModel(parts: NamedModelParts, asked: AskedModel):
     ];
     return own === undefined || isAutoName(own) ? autoNamed(parts) : findNamedModel(parts, { name: own, client, key });
   }
-  const named = providerModels.find(name) ?? (present && listed(present, name));
+  const named = presentModel(parts, asked) ?? (await providerModels.find(name));
   if (named) return named;
+  const present = catalogue.presentModels();
   const aliases = [key?.modelAliases ?? {}, config.current.modelAliases];
   const alias = aliasOf(name, ...aliases);
   const aliased =

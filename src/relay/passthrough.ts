@@ -86,7 +86,7 @@ export class PassedReply implements UpstreamReply {
 
   /** The same object if nothing had to change. */
   #fix(json: JsonObject): JsonObject {
-    return this.codec.fixReply(json, this.context, this.running.record.addFixup);
+    return this.codec.fixReply(json, this.context, (name) => this.running.record.addFixup(name));
   }
 
   /** Collects a stream into the full reply that the client requested. */
@@ -101,7 +101,7 @@ export class PassedReply implements UpstreamReply {
       },
       end() {},
     };
-    const collector = codec.collectStream(record.addFixup, events, context);
+    const collector = codec.collectStream((name) => record.addFixup(name), events, context);
     const bytes = readFrames(answer, collector);
     const text = () => {
       if (error) throw new BrokenReply(error, record.earlyError === undefined);
@@ -112,8 +112,8 @@ export class PassedReply implements UpstreamReply {
 
   stages(answer: Answer, out: Sink<SseFrame>) {
     const { codec, context, running } = this;
-    const { addFixup, conceal } = running.record;
-    const safe = new ConcealedFrames(conceal, out);
+    const { record } = running;
+    const safe = new ConcealedFrames(record, out);
     const events: Sink<ReplyEvent> = {
       push(event) {
         safe.hasFailed ||= event.type === "error";
@@ -121,7 +121,7 @@ export class PassedReply implements UpstreamReply {
       },
       end() {},
     };
-    const client = codec.fixStream(context, addFixup, events)(safe);
+    const client = codec.fixStream(context, (name) => record.addFixup(name), events)(safe);
     const bytes = readFrames(answer, client);
     return { body: answer.body, bytes, client };
   }
@@ -147,7 +147,7 @@ class VerbatimReply implements UpstreamReply {
   stages(answer: Answer, out: Sink<SseFrame>) {
     const { codec, context, running } = this.#passed;
     const { record } = running;
-    const client = codec.fixStream(context, record.addFixup)(out);
+    const client = codec.fixStream(context, (name) => record.addFixup(name))(out);
     /** How the current frame ends the stream, if it does. */
     let end: ReplyEvent | undefined;
     const reader = codec.decodeStream()({
@@ -169,7 +169,7 @@ class VerbatimReply implements UpstreamReply {
         reader.push(frame);
         // The record gets the end of the stream also if the decoder could not follow it.
         if (end && !record.isOver) running.addEvent(end);
-        out.push(end?.type === "error" ? concealedFrame(frame, record.conceal) : frame);
+        out.push(end?.type === "error" ? concealedFrame(frame, record) : frame);
       },
       end: () => fail(cutReply),
     });

@@ -1,5 +1,6 @@
 /** Refuses a prompt that is longer than the owner wants to pay for, in words that make clients compact the conversation. */
 import type { Scope } from "../app";
+import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
 import { bytesPerToken, type Prompt, type TokenCount } from "../tokens/token-counts";
@@ -35,9 +36,12 @@ export async function countIfLong(
  * work, while a prompt that is a little too long costs a little more, and the client sees that in the usage.
  * @throws ProxyError `invalid_request` with the code `context_length_exceeded`.
  */
-export async function checkPromptLimit(parts: Scope, prompt: Prompt, model: Model, bytes: number): Promise<void> {
+export function checkPromptLimit(parts: Scope, prompt: Prompt, model: Model, bytes: number): Awaitable<void> {
   const limit = promptLimitOf(model, parts.config.current);
-  if (limit === undefined) return;
+  if (limit !== undefined) return refuseLong(parts, prompt, model, bytes, limit);
+}
+
+async function refuseLong(parts: Scope, prompt: Prompt, model: Model, bytes: number, limit: number): Promise<void> {
   const count = await countIfLong(parts, prompt, model, bytes, limit);
   if (count === undefined || count.atLeast <= limit) return;
   const message = `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${Math.max(count.tokens, limit + 1)} tokens. Please reduce the length of the messages. (dragoman's limit: maxPromptTokens)`;

@@ -10,7 +10,7 @@ import { statusOf } from "../upstream/copilot/failure-match";
 import { keptWords } from "../upstream/copilot/known-sentences";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { bodyRemedies, remediesOf, type SentRequest } from "./body-remedies";
-import { acceptedOr, type BrokenReply } from "./respond";
+import { afterBroken, BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 import type { Dispatch } from "./upstream-call";
@@ -52,16 +52,20 @@ async function resultOf<Answer>(
   response: CallResponse,
   now: number,
 ): Promise<{ answer: Answer } | Failure> {
-  const { provider } = dispatch.target;
+  const { accept, running, target } = dispatch;
+  const { provider } = target;
   const { status, headers, ok } = response;
   if (!ok) {
     const { error, text } = await readProviderError(provider, response, dispatch.outgoing.isVerbatim);
     return { ...readFailure(status, headers, text, now), error };
   }
-  return acceptedOr(dispatch, response, (broken) => ({
-    ...readBrokenReply(broken.error, headers, now),
-    error: errorOfBroken(provider, broken),
-  }));
+  try {
+    return { answer: await accept(response) };
+  } catch (thrown) {
+    if (!(thrown instanceof BrokenReply)) throw thrown;
+    const failure = { ...readBrokenReply(thrown.error, headers, now), error: errorOfBroken(provider, thrown) };
+    return afterBroken(thrown, failure, running.record);
+  }
 }
 
 /** The error that a provider sent in place of a reply, with the status that its code stands for. */

@@ -1,6 +1,7 @@
 /** Items that clients name by their ids, in place of sending them. */
 import type { Account } from "../accounts/account";
 import type { Affinity } from "../accounts/affinity";
+import type { Awaitable } from "../awaitable";
 import type { ClientCodec, ItemReference } from "../dialects/codec";
 import type { JsonObject, Signature } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
@@ -16,12 +17,16 @@ export function rememberMaker(affinity: Affinity, { value, id }: Signature, acco
  * anything else stands for would be missing in the conversation without a word.
  * @throws ProxyError `invalid_request` for the first reference to something else.
  */
-export async function refuseReferences(
+export function refuseReferences(
   affinity: Affinity,
   { codec, body }: { codec: Pick<ClientCodec, "references">; body: JsonObject },
-): Promise<void> {
+): Awaitable<void> {
   const references = codec.references?.(body) ?? [];
-  if (references.length === 0 || (await affinity.knows(references.map(({ id }) => id)))) return;
+  if (references.length > 0) return refuseUnknown(affinity, references);
+}
+
+async function refuseUnknown(affinity: Affinity, references: readonly ItemReference[]): Promise<void> {
+  if (await affinity.knows(references.map(({ id }) => id))) return;
   for (const reference of references) if (!(await affinity.knows([reference.id]))) throw lost(reference);
 }
 

@@ -120,7 +120,7 @@ export async function relayToProvider(
  * The answer of this model, or of the one that Auto chooses.
  * @param first The model in whose place it serves.
  */
-async function byModelOrAuto(
+function byModelOrAuto(
   parts: Scope,
   exchange: Exchange,
   target: ChatTarget,
@@ -132,14 +132,12 @@ async function byModelOrAuto(
   // A request that asks for nothing needs no choice.
   const isAuto = isAutoTarget(target) && !asksNothing(exchange, target, true);
   if (isAuto) return serveByAuto(parts, exchange, first === target ? undefined : first, answerBy);
-  try {
-    return await answerBy(target);
-  } catch (thrown) {
-    const isAutoOnly = thrown instanceof ProxyError && thrown.details.code === autoOnlyCode;
-    if (!parts.config.current.autoWhenOnly || !isAutoOnly) throw thrown;
+  if (!parts.config.current.autoWhenOnly) return answerBy(target);
+  return answerBy(target).catch((thrown: unknown) => {
+    if (!(thrown instanceof ProxyError) || thrown.details.code !== autoOnlyCode) throw thrown;
     exchange.running.passOver({ model: target.model.id, status: thrown.status, why: thrown.kept });
     return serveByAuto(parts, exchange, undefined, answerBy);
-  }
+  });
 }
 
 /**

@@ -13,10 +13,15 @@ const bytesPerToken = 4;
 /** Tokens of an answer, before anything is known of it. */
 const expectedOutput = 500;
 
+/** What a budget ends that cuts running streams. */
+interface Stoppable {
+  stop(why: ProxyError): void;
+}
+
 export class RequestBudget {
   readonly #guard: BudgetGuard;
   readonly #state: RequestState;
-  readonly #stop: (why: ProxyError) => void;
+  readonly #request: Stoppable;
   #reservation: Reservation | undefined;
   #applies = false;
   #hasEnded = false;
@@ -25,11 +30,10 @@ export class RequestBudget {
   #model: string | undefined;
   #expected: Amounts = { nanoCredits: null, premiumUnits: null };
 
-  /** @param stop Ends the request, for budgets that cut running streams. */
-  constructor(guard: BudgetGuard, state: RequestState, stop: (why: ProxyError) => void) {
+  constructor(guard: BudgetGuard, state: RequestState, request: Stoppable) {
     this.#guard = guard;
     this.#state = state;
-    this.#stop = stop;
+    this.#request = request;
   }
 
   /**
@@ -46,9 +50,8 @@ export class RequestBudget {
       this.#model = target?.model.id;
       if (!target || this.#guard.budgets.length === 0) return undefined;
       this.#expected = this.#guard.expect(target.model.id, expectedCost(this.#state));
-      return whenKnown(this.#guard.reserve(this.#subject(), this.#expected, this.#stop), (result) =>
-        this.#keep(result),
-      );
+      const stop = (why: ProxyError) => this.#request.stop(why);
+      return whenKnown(this.#guard.reserve(this.#subject(), this.#expected, stop), (result) => this.#keep(result));
     });
   }
 

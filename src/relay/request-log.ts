@@ -245,9 +245,8 @@ const windowsOfReply = 16;
 const [mostOfWindow, mostOfReply, mostOfEmbeddings] = [2 ** 20, 2 ** 25, 2 ** 31];
 
 /** @returns The usage without what cannot be, which is unknown. */
-export function recordUsage(state: RequestState, reported: Partial<Usage>, addFixup: (name: string) => void) {
+export function recordUsage(state: RequestState, reported: Partial<Usage>): Partial<Usage> {
   const usage = believable(reported, mostTokens(state.target));
-  if (usage !== reported) addFixup("usage-unbelievable");
   Object.assign(state.usage, usage);
   return usage;
 }

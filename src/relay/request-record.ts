@@ -27,10 +27,15 @@ interface RecordOptions {
   logger: Pick<Logger, "scrub" | "withoutSecrets">;
   /** Aborts when the client hangs up. */
   signal: AbortSignal;
-  /** Called when something has changed that those see who watch the requests in flight. */
+  progress: Progress;
+}
+
+/** What the record needs of the running request. */
+export interface Progress {
+  /** To be called when something has changed that those see who watch the requests in flight. */
   changed(): void;
   /** Since the request came. */
-  elapsedMs(): number;
+  readonly elapsedMs: number;
 }
 
 export class RequestRecord {
@@ -69,10 +74,12 @@ export class RequestRecord {
   setTarget(target: KnownTarget, facts: Facts): void {
     this.#state.target = target;
     this.#state.facts = facts;
-    this.#with.changed();
+    this.#with.progress.changed();
   }
 
-  readonly model = (): string | undefined => this.#state.target?.model.id;
+  get model(): string | undefined {
+    return this.#state.target?.model.id;
+  }
 
   /** The answer comes over a WebSocket. */
   setOverSocket(): void {
@@ -115,13 +122,13 @@ export class RequestRecord {
     const result = typeof outcome === "number" ? { status: outcome } : { error: errorOf(outcome) };
     this.#state.attempts.push({ account, model, ...result, ms });
     this.trace?.endAttempt(result);
-    this.#with.changed();
+    this.#with.progress.changed();
   }
 
-  readonly addFixup = (name: string): void => {
+  addFixup(name: string): void {
     this.#state.fixups ??= new Set();
     this.#state.fixups.add(name);
-  };
+  }
 
   addChanges({ fixups = [], dropped = [] }: Partial<Changes>): void {
     for (const name of fixups) this.addFixup(name);
@@ -162,13 +169,15 @@ export class RequestRecord {
 
   /** @returns It without counts that no window could hold: a placeholder would use up every budget. */
   addUsage(reported: Partial<Usage>): Partial<Usage> {
-    return recordUsage(this.#state, reported, this.addFixup);
+    const usage = recordUsage(this.#state, reported);
+    if (usage !== reported) this.addFixup("usage-unbelievable");
+    return usage;
   }
 
   /** A web search ran for the reply. */
   addSearch(): void {
     this.#state.searches = (this.#state.searches ?? 0) + 1;
-    this.#with.changed();
+    this.#with.progress.changed();
   }
 
   /** To be called with each piece of a stream that the client gets. */
@@ -188,7 +197,7 @@ export class RequestRecord {
     // Models that could not serve before are asked anew.
     state.passedOver = undefined;
     this.#waitBegan ??= performance.now();
-    this.#with.changed();
+    this.#with.progress.changed();
   }
 
   endWait(): void {
@@ -196,7 +205,7 @@ export class RequestRecord {
     if (!wait || this.#waitBegan === undefined) return;
     this.#state.wait = { ...wait, until: null, ms: wait.ms + performance.now() - this.#waitBegan };
     this.#waitBegan = undefined;
-    this.#with.changed();
+    this.#with.progress.changed();
   }
 
   /** What the client was told before the upstream reported any, or in its place. */
@@ -225,7 +234,7 @@ export class RequestRecord {
     this.#state.error = undefined;
     this.#state.stopReason = undefined;
     this.#isOver = false;
-    this.#with.changed();
+    this.#with.progress.changed();
   }
 
   /** A part of the reply was generated, so it is not asked for again. */
@@ -242,12 +251,14 @@ export class RequestRecord {
   passOver(why: PassedOver): PassedOver {
     const recorded = forgetModel(this.#state, why, this.#with.logger.scrub);
     this.#isOver = false;
-    this.#with.changed();
+    this.#with.progress.changed();
     return recorded;
   }
 
   /** A text of the upstream without credentials. */
-  readonly conceal = (text: string): string => this.#with.logger.withoutSecrets(text);
+  conceal(text: string): string {
+    return this.#with.logger.withoutSecrets(text);
+  }
 
   /** What may be written down of an error within a reply. */
   kept(message: string): string {
@@ -256,7 +267,7 @@ export class RequestRecord {
 
   markFirstByte(): void {
     if (this.#state.firstByteMs !== undefined) return;
-    this.#state.firstByteMs = this.#with.elapsedMs();
-    this.#with.changed();
+    this.#state.firstByteMs = this.#with.progress.elapsedMs;
+    this.#with.progress.changed();
   }
 }

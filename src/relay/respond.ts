@@ -9,8 +9,9 @@ import { pump } from "../net/stream/pump";
 import { gatherFrames } from "../net/stream/sse";
 import type { ReplyWatch } from "../upstream/changes/drift";
 import { type Failure, upstreamErrorIn } from "../upstream/copilot/failure";
+import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
-import type { Dispatch, UpstreamCall } from "./upstream-call";
+import type { UpstreamCall } from "./upstream-call";
 
 const maxReplyBytes = 32 * 1024 * 1024;
 
@@ -38,24 +39,14 @@ export class BrokenReply extends Error {
 }
 
 /**
- * The answer; or, where it turned out to be an error, the failure after which the request may be sent again.
- * @param read What the error says.
+ * The failure of a reply that turned out to be an error: the request may be sent again.
+ * @param failure What the error says.
  * @throws The failure's error if a reply had begun: it was generated and billed.
  */
-export async function acceptedOr<Answer>(
-  { accept, running }: Pick<Dispatch<Answer>, "accept" | "running">,
-  response: CallResponse,
-  read: (broken: BrokenReply) => Failure,
-): Promise<{ answer: Answer } | Failure> {
-  try {
-    return { answer: await accept(response) };
-  } catch (thrown) {
-    if (!(thrown instanceof BrokenReply)) throw thrown;
-    const failure = read(thrown);
-    if (thrown.hasBegun) throw failure.error;
-    running.record.replyFailed(thrown.error.code);
-    return failure;
-  }
+export function afterBroken({ error, hasBegun }: BrokenReply, failure: Failure, record: RequestRecord): Failure {
+  if (hasBegun) throw failure.error;
+  record.replyFailed(error.code);
+  return failure;
 }
 
 /** Answers with a full reply. @throws BrokenReply; ProxyError `upstream` when the answer is not a reply at all. */

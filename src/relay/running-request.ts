@@ -33,7 +33,7 @@ import {
   type RecordedPrompt,
   type RequestState,
 } from "./request-log";
-import { RequestRecord } from "./request-record";
+import { type Progress, RequestRecord } from "./request-record";
 import { requireRoomFor } from "./running-limits";
 
 /**
@@ -64,7 +64,7 @@ const clientNameOf = (headers: Headers): string | null =>
 /** What is needed of the client's request. */
 type ClientRequest = Pick<Request, "method" | "headers" | "signal">;
 
-export class RunningRequest implements InFlightHandle {
+export class RunningRequest implements InFlightHandle, Progress {
   readonly requestId: string;
   /** The member whose request it is; null for the owner's. */
   readonly member: string | null;
@@ -113,16 +113,23 @@ export class RunningRequest implements InFlightHandle {
     const { method, headers, signal } = request;
     const { path, requestId } = identity;
     const trace = parts.tracing.begin?.({ headers, method, path, dialect, requestId, parent });
-    this.record = new RequestRecord(this.#state, {
-      trace,
-      logger: parts.logger,
-      signal,
-      changed: () => parts.inFlight.notify(requestId),
-      elapsedMs: () => this.#elapsedMs(),
-    });
-    this.budget = new RequestBudget(parts.budgets, this.#state, (why) => this.stop(why));
-    if (signal.aborted) this.stop(clientClosed);
-    else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
+    this.record = new RequestRecord(this.#state, { trace, logger: parts.logger, signal, progress: this });
+    this.budget = new RequestBudget(parts.budgets, this.#state, this);
+    if (signal.aborted) this.handleEvent();
+    else signal.addEventListener("abort", this, { once: true });
+  }
+
+  /** The client has hung up. */
+  handleEvent(): void {
+    this.stop(clientClosed);
+  }
+
+  changed(): void {
+    this.#parts.inFlight.notify(this.requestId);
+  }
+
+  get elapsedMs(): number {
+    return Math.round(performance.now() - this.#openedAt);
   }
 
   /**
@@ -205,7 +212,7 @@ export class RunningRequest implements InFlightHandle {
     const { cacheWatch, exchangeMetrics, history, inFlight, logger, losses } = this.#parts;
     const { hasBegun, isOver, trace } = this.record;
     const state = this.#state;
-    const durationMs = this.#elapsedMs();
+    const durationMs = this.elapsedMs;
     if (isOver) inspectUsage(state, this.account, losses);
     const turn = cachedTurn(state, durationMs);
     if (turn) state.cacheMiss = cacheWatch.judge(turn);
@@ -247,10 +254,6 @@ export class RunningRequest implements InFlightHandle {
     const cause = faultOf(error.details.cause);
     this.#parts.logger.error("A request failed unexpectedly; please report this.", cause);
     return new ProxyError("internal", error.message, { ...error.details, cause });
-  }
-
-  #elapsedMs(): number {
-    return Math.round(performance.now() - this.#openedAt);
   }
 }
 

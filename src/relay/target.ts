@@ -11,7 +11,14 @@ import { autoId, autoOnlyError } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { aliasOf } from "../upstream/models/model-name";
 import type { Provider, ProviderOperation } from "../upstream/providers/provider";
-import { type AskedModel, autoNamed, findNamedModel, listOrNothing, type NamedModel } from "./named-model";
+import {
+  type AskedModel,
+  autoNamed,
+  findNamedModel,
+  listOrNothing,
+  type NamedModel,
+  presentModel,
+} from "./named-model";
 
 export interface Target extends NamedModel {
   /** Null for embeddings, which have no dialect. */
@@ -104,6 +111,20 @@ export function needsStream(maxTokens: number | undefined, { model, dialect }: T
   return fullOutput !== undefined && max !== undefined && max > fullOutput;
 }
 
+/**
+ * The target, where the lists that are present name its model. Undefined where {@link chooseTarget} has to look it up.
+ * @throws ProxyError as {@link chooseTarget}.
+ */
+export function presentTarget(
+  parts: Scope,
+  name: string,
+  client: ClientDialect,
+  key: ClientKey | undefined,
+): ChatTarget | undefined {
+  const named = parts.config.current.autoWhenOnly ? undefined : presentModel(parts, { name, client });
+  return named && chatTarget(usable(named, key), client);
+}
+
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation; `permission` if the key may not use it. */
 export async function chooseTarget(
   parts: Scope,
@@ -111,7 +132,10 @@ export async function chooseTarget(
   client: ClientDialect,
   key: ClientKey | undefined,
 ): Promise<ChatTarget> {
-  const { model, upstreamModel, provider } = await findChatModel(parts, { name, client, key });
+  return chatTarget(await findChatModel(parts, { name, client, key }), client);
+}
+
+function chatTarget({ model, upstreamModel, provider }: NamedModel, client: ClientDialect): ChatTarget {
   const dialect = preferredDialect(client, model);
   if (!dialect)
     throw new ProxyError(
@@ -171,12 +195,15 @@ export function haveOnlyAuto({ accounts, catalogue }: Pick<Scope, "accounts" | "
 }
 
 /** @throws ProxyError `not_found`, `permission`. */
-async function findUsable(parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
-  const named = await findNamedModel(parts, asked);
+const findUsable = async (parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> =>
+  usable(await findNamedModel(parts, asked), asked.key);
+
+/** @throws ProxyError `not_found`, `permission`. */
+function usable(named: NamedModel, key: ClientKey | undefined): NamedModel {
   const { model } = named;
   // With `auto`, the model that is chosen has to be one that the key may use.
-  if (isAutoTarget(named)) requireUnrevoked(asked.key);
-  else requireModel(asked.key, model.id);
+  if (isAutoTarget(named)) requireUnrevoked(key);
+  else requireModel(key, model.id);
   if (!model.enabled)
     throw new ProxyError(
       "not_found",

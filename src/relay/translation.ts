@@ -282,7 +282,7 @@ const recordedBy =
       const { record } = running;
       if (event.type === "usage") return next.push({ ...event, usage: record.addUsage(event.usage) });
       running.addEvent(event);
-      next.push(event.type === "error" ? concealedError(event, record.conceal) : event);
+      next.push(event.type === "error" ? concealedError(event, record) : event);
     },
     end: () => next.end(),
   });

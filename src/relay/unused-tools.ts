@@ -51,7 +51,7 @@ export function streamUnused(
   answer: Pick<Answer, "watch">,
 ) {
   const { codec, context, running } = reply;
-  const { addFixup, conceal } = running.record;
+  const { record } = running;
   let isWritten = false;
   /** The frames that the writer has made of the upstream's present one. */
   let made: SseFrame[] = [];
@@ -62,7 +62,7 @@ export function streamUnused(
     /** The writer, which is given all events. */
     writer,
     bytes(events: Sink<ReplyEvent>): Sink<Uint8Array> {
-      const unchanged = new ConcealedFrames(conceal, { push: (frame) => void (isUsed() || out.push(frame)), end() {} });
+      const unchanged = new ConcealedFrames(record, { push: (frame) => void (isUsed() || out.push(frame)), end() {} });
       const told: Sink<ReplyEvent> = {
         push(event) {
           unchanged.hasFailed ||= event.type === "error";
@@ -70,7 +70,7 @@ export function streamUnused(
         },
         end: () => events.end(),
       };
-      const onFixup = (name: string) => void (isWritten || addFixup(name));
+      const onFixup = (name: string) => void (isWritten || record.addFixup(name));
       const stage = codec.fixStream(context, onFixup, told)(unchanged);
       passed = stage;
       return readFrames(answer, {

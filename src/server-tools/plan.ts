@@ -1,4 +1,5 @@
 /** Plans the tools that dragoman runs for a request: which functions the model gets, and which tools wait. */
+import type { Awaitable } from "../awaitable";
 import { codecs } from "../dialects/codecs";
 import type { Changes } from "../dialects/hub/changes";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
@@ -22,11 +23,11 @@ export interface PlannedRequest {
 export type ServerToolPlan = OfferedTools & Pick<Changes, "fixups">;
 
 /** Undefined if the client's tools stay as they are. */
-export async function planTools(
+export function planTools(
   parts: ToolParts,
   { body, conversation, dialect }: PlannedRequest,
   target: ToolTarget,
-): Promise<ServerToolPlan | undefined> {
+): Awaitable<ServerToolPlan | undefined> {
   const translated = mayOffer(dialect, body, target) ? conversation() : undefined;
   return translated && planServerTools(parts, translated, dialect, target);
 }

@@ -28,16 +28,11 @@ const minSkeleton = 8 * 1024;
 
 /**
  * The body as the relay takes it.
- * @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
- * @param held Counts what the body takes of the person's memory.
- * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`, `rate_limit`: each names what is wrong and where.
+ * @param sent What {@link readBytes} has read. @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
+ * @throws ProxyError `invalid_request`: it names what is wrong and where.
  */
-export async function readRequestBody(
-  request: Request,
-  longTexts: MarkPlace | undefined,
-  held?: HeldBytes,
-): Promise<RequestBody> {
-  const bytes = asUtf8(await readBytes(request, bodyLimit, held));
+export function requestBody(sent: Uint8Array, longTexts: MarkPlace | undefined): RequestBody {
+  const bytes = asUtf8(sent);
   const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
   const body = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
   if (longTexts && skeleton) fillExcept(body, skeleton, longTexts);
@@ -80,7 +75,12 @@ function refuseCharsets(headers: Headers): void {
     throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
 }
 
-function readBytes(request: Request, max: number, held?: HeldBytes): Promise<Uint8Array> {
+/**
+ * The bytes of a body, decompressed where it is compressed.
+ * @param max Bytes, compressed or plain. @param held Counts what the body takes of the person's memory.
+ * @throws ProxyError `too_large`, `unsupported_media`, `rate_limit`.
+ */
+export function readBytes(request: Request, max = bodyLimit, held?: HeldBytes): Promise<Uint8Array> {
   refuseCharsets(request.headers);
   const tooLarge = () =>
     new ProxyError("too_large", `The request body is over ${max / 1024 / 1024} MiB.`, {

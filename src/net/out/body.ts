@@ -29,7 +29,7 @@ export interface ResponseBody {
    * @param max Bytes.
    * @throws As `read`, and ProxyError `upstream` when it is larger.
    */
-  readonly text?: (max: number) => Promise<string>;
+  text?(max: number): Promise<string>;
   /** Aborts when the call ends before its body does, by one of its limits or by its caller; its reason is what `read` throws. */
   readonly signal: AbortSignal;
   /** Stops reading and closes the connection. */
@@ -44,7 +44,7 @@ type BodySource = Pick<Response, "body"> & Partial<Pick<Response, "text" | "head
  * @param url For messages that name the proxy on the way.
  */
 export function openBody(source: BodySource, clock: CallClock, who: string, url: string): ResponseBody {
-  return new OpenBody(source, clock, who, url);
+  return isSmall(source) ? new SmallBody(source, clock, who, url) : new OpenBody(source, clock, who, url);
 }
 
 /** Bytes of a body that comes in one piece, or nearly: the limit for silence holds for all of it. */
@@ -59,8 +59,7 @@ const readerOf = ({ body }: BodySource) => body?.getReader();
 
 class OpenBody implements ResponseBody {
   readonly signal: AbortSignal;
-  readonly text: ResponseBody["text"];
-  readonly #source: BodySource;
+  protected readonly source: BodySource;
   #reader: ReturnType<typeof readerOf>;
   #isEnded = false;
 
@@ -70,9 +69,8 @@ class OpenBody implements ResponseBody {
     readonly who: string,
     readonly url: string,
   ) {
-    this.#source = source;
+    this.source = source;
     this.signal = clock.signal;
-    this.text = isSmall(source) ? (max) => this.#readAtOnce(max) : undefined;
   }
 
   async read(): Promise<Uint8Array | undefined> {
@@ -83,11 +81,11 @@ class OpenBody implements ResponseBody {
       const value = (await this.#reader?.read())?.value;
       if (value !== undefined) return value;
       if (this.signal.aborted) throw this.signal.reason;
-      this.#end();
+      this.end();
       return undefined;
     } catch (thrown) {
-      this.#end();
-      throw this.#failure(thrown);
+      this.end();
+      throw this.failure(thrown);
     } finally {
       clock.heard();
     }
@@ -100,41 +98,44 @@ class OpenBody implements ResponseBody {
     };
     if (this.signal.aborted) throw this.signal.reason;
     this.signal.addEventListener("abort", abort, { once: true });
-    return readerOf(this.#source);
+    return readerOf(this.source);
   }
 
-  /** The signal of the call ends this too. */
-  async #readAtOnce(max: number): Promise<string> {
-    this.clock.awaits();
-    try {
-      const text = await this.#source.text!();
-      if (text.length > max) throw tooLarge(this, max);
-      return text;
-    } catch (thrown) {
-      throw this.#failure(thrown);
-    } finally {
-      this.#end();
-    }
-  }
-
-  #failure(thrown: unknown): unknown {
+  protected failure(thrown: unknown): unknown {
     if (thrown instanceof ProxyError) return thrown;
     return this.signal.aborted ? this.signal.reason : networkError(thrown, this.url, this.who);
   }
 
   cancel(): void {
     if (this.#isEnded) return;
-    this.#end();
+    this.end();
     this.#disconnect();
   }
 
-  #end(): void {
+  protected end(): void {
     this.#isEnded = true;
     this.clock.stop();
   }
 
   #disconnect(): void {
-    (this.#reader ?? this.#source.body)?.cancel().catch(() => {}); // a broken stream cannot be cancelled
+    (this.#reader ?? this.source.body)?.cancel().catch(() => {}); // a broken stream cannot be cancelled
+  }
+}
+
+/** A body that comes in one piece, or nearly. */
+class SmallBody extends OpenBody {
+  /** The signal of the call ends this too. */
+  async text(max: number): Promise<string> {
+    this.clock.awaits();
+    try {
+      const text = await this.source.text!();
+      if (text.length > max) throw tooLarge(this, max);
+      return text;
+    } catch (thrown) {
+      throw this.failure(thrown);
+    } finally {
+      this.end();
+    }
   }
 }
 
