@@ -1,7 +1,7 @@
 /** Whether a person or the client itself made the request. The upstream bills some plans by it; the history shows it. */
 import type { Overview } from "../dialects/overview";
 import type { RequestKind } from "../history/entry";
-import { readUnmarked } from "../net/json/json-skeleton";
+import { beginningOf, readUnmarked } from "../net/json/json-skeleton";
 
 export interface Initiator {
   initiator: "user" | "agent";
@@ -25,7 +25,7 @@ export function initiatorOf(
   said?: RequestKind,
   whole = readUnmarked,
 ): Initiator {
-  const written = since.texts.map(whole);
+  const written = since.texts.map((text) => (ownBeginning.test(beginningOf(text)) ? whole(text) : beginningOf(text)));
   if (isForcedTool && written.some((text) => toolRequest.test(text)))
     return { ...agent("a tool of the client's own"), kind: "search" };
   if (said !== undefined && said !== "main") return agent(saidReasons[said]);
@@ -66,6 +66,9 @@ const notUserInput = /^\[[A-Z -]{1,80} - NOT USER INPUT\]/;
 
 /** What opencode and pi write above the images and files of tool results, where the dialect's tool results cannot hold them. */
 const mediaOfResults = new Set(["Attached media from tool result:", "Attached image(s) from tool result:"]);
+
+/** How all of these begin: no other text has to be read to its end. */
+const ownBeginning = /^\s*(?:<|\[|Tool loaded\.|Attached )/;
 
 /** Whether a text of a user's turn has no word of a person. */
 export function isClientsOwn(text: string): boolean {

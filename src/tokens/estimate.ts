@@ -5,8 +5,8 @@
 
 import type { Conversation, Part, Tool } from "../dialects/hub/conversation";
 import { outputText } from "../dialects/hub/server-turns";
-import { type ReadText, readUnmarked } from "../net/json/json-skeleton";
-import { imageTokens } from "./image-size";
+import { type LongText, lengthOf, type ReadText, readUnmarked } from "../net/json/json-skeleton";
+import { imageBeginning, imageTokens } from "./image-size";
 
 /** Tokens of the framing of each turn and each tool. */
 const perTurn = 4;
@@ -17,36 +17,38 @@ const documentPageBytes = 50_000;
 
 /** What is counted of a conversation. */
 export interface PromptParts {
-  texts: string[];
+  texts: LongText[];
+  /** Reads the texts. */
+  whole: ReadText;
   /** The definitions of tools and the schema of the reply. */
   tools: string[];
   /** Tokens of everything that is no text: framing and media. */
   fixed: number;
   /** The part of `fixed` that images and documents are. */
   media: number;
-  /** Characters of the texts and the tools. */
+  /** Characters of the texts and the tools, roughly: a long text of a large request counts by its bytes. */
   length: number;
 }
 
 /**
  * Takes the conversation apart. Nothing is counted yet but what is no text.
- * @param whole Makes a text whole that stands for a long one.
+ * @param whole Reads the texts, which may have marks.
  */
 export function promptPartsOf({ turns, tools, format }: Conversation, whole = readUnmarked): PromptParts {
-  const parts: PromptParts = { texts: [], tools: tools.map(toolText), fixed: 0, media: 0, length: 0 };
+  const parts: PromptParts = { texts: [], whole, tools: tools.map(toolText), fixed: 0, media: 0, length: 0 };
   if (format?.schema !== undefined) parts.tools.push(JSON.stringify(format.schema));
-  for (const turn of turns) for (const part of turn.parts) addPart(part, parts, whole);
+  for (const turn of turns) for (const part of turn.parts) addPart(part, parts);
   parts.fixed += parts.media + perTurn * turns.length + perTool * tools.length;
-  for (const text of [...parts.texts, ...parts.tools]) parts.length += text.length;
+  for (const text of [...parts.texts, ...parts.tools]) parts.length += lengthOf(text);
   return parts;
 }
 
 /** Adds the part's texts, and the tokens of everything else. */
-function addPart(part: Part, to: PromptParts, whole: ReadText): void {
+function addPart(part: Part, to: PromptParts): void {
   switch (part.kind) {
     case "text":
     case "thinking":
-      to.texts.push(whole(part.text));
+      to.texts.push(part.text);
       return;
     case "tool-call":
       to.texts.push(part.name, part.input);
@@ -54,13 +56,13 @@ function addPart(part: Part, to: PromptParts, whole: ReadText): void {
       return;
     case "tool-result":
       to.fixed += perTool;
-      for (const inner of part.parts) addPart(inner, to, whole);
+      for (const inner of part.parts) addPart(inner, to);
       return;
     case "image":
-      to.media += imageTokens("base64" in part.source ? whole(part.source.base64) : undefined);
+      to.media += imageTokens("base64" in part.source ? to.whole(part.source.base64, imageBeginning) : undefined);
       return;
     case "file":
-      to.media += perDocument * Math.max(1, Math.ceil((whole(part.base64).length * 0.75) / documentPageBytes));
+      to.media += perDocument * Math.max(1, Math.ceil((lengthOf(part.base64) * 0.75) / documentPageBytes));
       return;
     case "file-link":
       to.media += perDocument;

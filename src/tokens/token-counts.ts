@@ -7,7 +7,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Config } from "../config/schema";
 import type { Conversation } from "../dialects/hub/conversation";
 import type { Logger } from "../logger";
-import type { ReadText } from "../net/json/json-skeleton";
+import { type LongText, lengthOf, type ReadText } from "../net/json/json-skeleton";
 import { type PromptParts, promptPartsOf } from "./estimate";
 import {
   enoughExchanges,
@@ -71,8 +71,8 @@ const restShare = 4;
 const roughLength = 400_000;
 const smallLength = 8_000;
 const charactersPerToken = 4;
-/** Characters that wait for the worker, above which no rough count is begun: it would come too late. */
-const maxBacklog = 2_000_000;
+/** Characters that wait for the worker, half a second of its work, above which no rough count is begun: it would come too late. */
+const maxBacklog = 500_000;
 
 export class TokenCounts {
   readonly #options: TokenCountsOptions;
@@ -115,7 +115,8 @@ export class TokenCounts {
     known.tokens = this.#countOf(byLength(parts), model).tokens;
     if (parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
     try {
-      known.tokens = this.#countOf(await countRoughly(parts, tokenizer), model).tokens;
+      const local = await countLocally(parts, tokenizer, Math.min(1, roughLength / parts.length));
+      known.tokens = this.#countOf(local, model).tokens;
     } catch {
       // Without a tokenizer the estimate by length is all there is.
     }
@@ -223,21 +224,21 @@ function partsOf({ conversation, whole }: Prompt): PromptParts | undefined {
   return decoded && promptPartsOf(decoded, whole);
 }
 
-async function countLocally({ texts, tools, fixed }: PromptParts, tokenizer: Tokenizer): Promise<LocalCount> {
-  const [ofTexts, ofTools] = await Promise.all([tokenizer.count(texts), tools.length > 0 ? tokenizer.count(tools) : 0]);
-  return { texts: ofTexts, tools: ofTools, fixed };
+/** @param share Of each text, the part that is read: its beginning is taken for all of it. */
+async function countLocally(parts: PromptParts, tokenizer: Tokenizer, share = 1): Promise<LocalCount> {
+  const { texts, tools, fixed, whole } = parts;
+  const read = (text: LongText) => {
+    const most = Math.ceil(lengthOf(text) * share);
+    return whole(text, most).slice(0, most);
+  };
+  const [ofTexts, ofTools] = await Promise.all([
+    tokenizer.count(texts.map(read)),
+    tools.length > 0 ? tokenizer.count(tools.map(read)) : 0,
+  ]);
+  return { texts: ofTexts / share, tools: ofTools / share, fixed };
 }
 
-function byLength({ texts, tools, fixed }: PromptParts): LocalCount {
-  const tokens = (list: string[]) => list.reduce((sum, text) => sum + text.length, 0) / charactersPerToken;
-  return { texts: tokens(texts), tools: tokens(tools), fixed };
-}
-
-/** Counts the beginning of each text of a large prompt, and takes it for all of it. */
-async function countRoughly(parts: PromptParts, tokenizer: Tokenizer): Promise<LocalCount> {
-  const { texts, tools, fixed, length } = parts;
-  const share = Math.min(1, roughLength / length);
-  const cut = (text: string) => (share === 1 ? text : text.slice(0, Math.ceil(text.length * share)));
-  const part = await countLocally({ ...parts, texts: texts.map(cut), tools: tools.map(cut) }, tokenizer);
-  return { texts: part.texts / share, tools: part.tools / share, fixed };
+function byLength({ tools, fixed, length }: PromptParts): LocalCount {
+  const ofTools = tools.reduce((sum, tool) => sum + tool.length, 0);
+  return { texts: (length - ofTools) / charactersPerToken, tools: ofTools / charactersPerToken, fixed };
 }

@@ -1,7 +1,7 @@
 /** Long texts that stay in the bytes: the skeleton says what the whole JSON says, and refuses what it refuses. */
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../src/json";
-import { fillExcept, skeletonOf } from "../../src/net/json/json-skeleton";
+import { fillExcept, lengthOf, skeletonOf } from "../../src/net/json/json-skeleton";
 import fc from "../support/random";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -64,6 +64,21 @@ describe("a skeleton", () => {
     expect(textOf(skeleton.fill(skeleton.text))).toBe(sent);
     expect(JSON.parse(skeleton.text).content).toStartWith("hello ß hello");
     expect(skeleton.whole(JSON.parse(skeleton.text).content)).toBe(JSON.parse(sent).content);
+  });
+
+  test("a marked text tells how long it is without being read, and its beginning is read without the rest", () => {
+    for (const piece of ["x", "ß", "語", "😀", "\\", '"', "\n", "a\u0001"]) {
+      const long = piece.repeat(3000);
+      const skeleton = skeletonOf(bytesOf(JSON.stringify([long])))!;
+      const [marked] = JSON.parse(skeleton.text);
+      expect(lengthOf(long)).toBe(long.length);
+      expect(lengthOf(`<${marked}>`)).toBeWithin(long.length, 8 * long.length);
+      for (const most of [0, 1, 2, 3, 700, 1000]) {
+        const read = skeleton.whole(marked, most);
+        expect(long).toStartWith(read);
+        expect(read.length).toBeWithin(Math.floor(most / 6), 320 + most + 2);
+      }
+    }
   });
 
   test("a skeleton says what the JSON says, whatever is in its texts", () => {

@@ -138,6 +138,14 @@ describe("what a client writes in the user's name is no person's turn", () => {
     if (words !== "") expect((await byMessages(words)).initiator).toBe("user");
   });
 
+  test("a long text of the client's own is read to its end, where a person may have written", async () => {
+    const long = `<system-reminder>\n${"Careful. ".repeat(3000)}\n</system-reminder>\n`;
+    expect((await byMessages([result, text(long), text(`\n${long}${reminder}`)])).initiator).toBe("agent");
+    expect((await byMessages([result, text(`${long}Hello`)])).initiator).toBe("user");
+    expect((await byMessages([result, text(`Tool loaded.${"\n[id:abc]".repeat(900)}`)])).initiator).toBe("agent");
+    expect((await byMessages([result, text("Hello ".repeat(3000))])).initiator).toBe("user");
+  });
+
   test("an image beside them is a person's, unless it is said to be a tool's", async () => {
     expect((await byMessages([text(reminder), image])).initiator).toBe("user");
     for (const words of ["Attached media from tool result:", "Attached image(s) from tool result:"]) {

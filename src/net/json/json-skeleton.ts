@@ -4,20 +4,20 @@
  * The skeleton is parsed, examined and changed as the whole JSON would be. Then the rest of each text is put back as the
  * client wrote it.
  *
- * A mark is `\u0010<nonce><number>;`, and only this process knows the nonce. JSON that contains U+0010 has no skeleton, so no
- * client's text looks like a mark.
+ * A mark is `\u0010<nonce><start>_<end>;`, the place of the rest in the bytes, and only this process knows the nonce. JSON
+ * that contains U+0010 has no skeleton, so no client's text looks like a mark.
  */
 
 declare const isLong: unique symbol;
 
 /**
  * A text of a request. In a large request it may be its beginning with a mark for the rest, so the compiler lets nobody
- * read it but {@link beginningOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
+ * read it but {@link beginningOf}, {@link lengthOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
  */
 export type LongText = string | { readonly [isLong]: true };
 
-/** Reads a text to its end. */
-export type ReadText = (text: LongText) => string;
+/** Reads a text to its end. @param most Of what its mark stands for, hardly more bytes than these are read. */
+export type ReadText = (text: LongText, most?: number) => string;
 
 /** Reads the texts of a request that has no marks. */
 export const readUnmarked: ReadText = (text) => text as string;
@@ -27,6 +27,15 @@ export function beginningOf(text: LongText, most = Number.POSITIVE_INFINITY): st
   const value = (text as string).slice(0, most + markStart.length);
   const mark = value.indexOf(markStart);
   return value.slice(0, mark === -1 ? most : Math.min(mark, most));
+}
+
+/** The characters of a text; of what its mark stands for the bytes, which are as many or more. */
+export function lengthOf(text: LongText): number {
+  const value = text as string;
+  if (!value.includes(markStart)) return value.length;
+  let length = value.replace(markInString, "").length;
+  for (const [, start, end] of value.matchAll(markInString)) length += Number(end) - Number(start);
+  return length;
 }
 
 /** One text after the other. */
@@ -58,8 +67,8 @@ const beginning = 320;
 
 const nonce = crypto.getRandomValues(Buffer.alloc(8)).toString("hex");
 const markStart = `\u0010${nonce}`;
-const markInJson = new RegExp(`\\\\u0010${nonce}(\\d+);`, "g");
-const markInString = new RegExp(`${markStart}(\\d+);`, "g");
+const markInJson = new RegExp(`\\\\u0010${nonce}(\\d+)_(\\d+);`, "g");
+const markInString = new RegExp(`${markStart}(\\d+)_(\\d+);`, "g");
 
 /** From the end of a text's beginning to its closing quote. */
 type Cut = readonly [start: number, end: number];
@@ -70,24 +79,24 @@ export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
   if (cuts === undefined || cuts.length === 0) return undefined;
   const pieces: string[] = [];
   let from = 0;
-  for (const [number, [start, end]] of cuts.entries()) {
-    pieces.push(textOf(bytes, from, start), `\\u0010${nonce}${number};`);
+  for (const [start, end] of cuts) {
+    pieces.push(textOf(bytes, from, start), `\\u0010${nonce}${start}_${end};`);
     from = end;
   }
   pieces.push(textOf(bytes, from, bytes.length));
-  const cutOf = (number: string): Cut => cuts[Number(number)]!;
   return {
     text: pieces.join(""),
-    whole: (value) =>
-      readUnmarked(value).replace(markInString, (_, number: string) =>
-        JSON.parse(`"${textOf(bytes, ...cutOf(number))}"`),
-      ),
+    whole: (value, most = Number.POSITIVE_INFINITY) =>
+      readUnmarked(value).replace(markInString, (_, start: string, end: string) => {
+        const to = Number(end) - Number(start) > most ? endOfBeginning(bytes, Number(start), most) : Number(end);
+        return JSON.parse(`"${textOf(bytes, Number(start), to)}"`);
+      }),
     fill(json) {
       const filled: Uint8Array[] = [];
       let written = 0;
-      for (const { 0: mark, 1: number, index } of json.matchAll(markInJson)) {
+      for (const { 0: mark, 1: start, 2: end, index } of json.matchAll(markInJson)) {
         const layers = layersAt(json, index);
-        const cut = cutOf(number!);
+        const cut = [Number(start), Number(end)] as const;
         filled.push(
           Buffer.from(json.slice(written, index + 1 - 2 ** layers)),
           layers === 0 ? bytes.subarray(...cut) : Buffer.from(quoted(textOf(bytes, ...cut), layers)),
@@ -203,9 +212,9 @@ function isKey(bytes: Uint8Array, afterQuote: number): boolean {
 }
 
 /** Neither in a character nor in an escape. */
-function endOfBeginning(bytes: Uint8Array, start: number): number {
+function endOfBeginning(bytes: Uint8Array, start: number, length = beginning): number {
   let at = start;
-  while (at < start + beginning) at += bytes[at] === backslash ? escapeLength(bytes, at) : 1;
+  while (at < start + length) at += bytes[at] === backslash ? escapeLength(bytes, at) : 1;
   while ((bytes[at]! & 0xc0) === 0x80) at++;
   return at;
 }
