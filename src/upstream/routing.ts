@@ -84,8 +84,11 @@ export function openMemberRouting(parts: RoutingParts, accounts: () => Account[]
   return openRouting({ ...parts, config }, accounts, whereToSignIn);
 }
 
+const isUnpaused = (account: Account): boolean => !account.isPaused;
+
 /** Models of paused accounts are not offered, unless all accounts are paused. */
 function unpaused(accounts: Account[]): Account[] {
-  const others = accounts.filter(({ isPaused }) => !isPaused);
+  if (accounts.every(isUnpaused)) return accounts;
+  const others = accounts.filter(isUnpaused);
   return others.length === 0 ? accounts : others;
 }

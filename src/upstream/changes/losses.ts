@@ -42,11 +42,9 @@ const maxKnown = 20_000;
 
 /** The members that were seen in a kind of an account's answers. Of a model list, with the ids of the models that had them. */
 type Seen = Map<AnswerMember, ReadonlySet<string>>;
-/** The numbers of the replies to one account by one model. */
-type Counts = ReadonlyMap<UsageMember, Regularity>;
-
-/** Whether replies always have a number. */
+/** Whether the replies to one account by one model always have a number. */
 interface Regularity {
+  readonly member: UsageMember;
   /** Replies that had it. */
   had: number;
   /** Replies in a row that lacked it. */
@@ -58,15 +56,15 @@ interface Regularity {
 const membersOf = Object.groupBy(answerMembers, ({ where }) => where);
 const numbersOf = Object.groupBy(usageMembers, ({ where }) => where);
 const newSeen = (): Seen => new Map();
-const newCounts = (dialect: Dialect): Counts =>
-  new Map(numbersOf[dialect]?.map((row) => [row, { had: 0, missed: 0, isIrregular: false }]));
+const newCounts = (dialect: Dialect): Regularity[] =>
+  numbersOf[dialect]?.map((member) => ({ member, had: 0, missed: 0, isIrregular: false })) ?? [];
 const noIds: ReadonlySet<string> = new Set();
 
 export class Losses {
   readonly #lost = new Map<ReadMember, Loss & { from: Set<string> }>();
   // An account that answers is not forgotten for others.
   readonly #seen = new BoundedMap<string, Seen>(maxKnown);
-  readonly #counts = new BoundedMap<string, Counts>(maxKnown);
+  readonly #counts = new BoundedMap<string, readonly Regularity[]>(maxKnown);
 
   constructor(private readonly options: { logger: Pick<Logger, "warn" | "info">; now(): number }) {}
 
@@ -99,7 +97,8 @@ export class Losses {
     const from = `${dialect} ${account} ${model}`;
     let isPartial = false;
     const counts = this.#counts.renewed(from, () => newCounts(dialect));
-    for (const [row, count] of counts) {
+    for (const count of counts) {
+      const row = count.member;
       if (usage[row.usage] !== undefined) {
         count.isIrregular ||= count.missed > 0;
         count.had++;

@@ -21,8 +21,9 @@ export interface ReadMember {
 
 /** A member of an answer that is looked at as a whole. */
 export interface AnswerMember extends ReadMember {
-  /** The names of each step of the path. */
-  steps: readonly (readonly string[])[];
+  /** The names of the objects around it, from the outside in, and its own. */
+  around: readonly (readonly string[])[];
+  names: readonly string[];
   /** Whether the object around it has to have it; a member is not missed where that object is missing. */
   given?(around: JsonObject, answer: JsonObject): boolean;
 }
@@ -34,7 +35,7 @@ export interface UsageMember extends ReadMember {
   usage: keyof Usage;
 }
 
-type AnswerRow = Omit<AnswerMember, "where" | "steps">;
+type AnswerRow = Omit<AnswerMember, "where" | "around" | "names">;
 
 const objectAt = (json: unknown, name: string): JsonObject => {
   const found = isObject(json) ? json[name] : undefined;
@@ -167,7 +168,10 @@ export const usageMembers: readonly UsageMember[] = [
 ];
 
 const at = (where: AnswerKind, rows: readonly AnswerRow[]): AnswerMember[] =>
-  rows.map((row) => ({ where, ...row, steps: row.path.split(".").map((step) => step.split("|")) }));
+  rows.map((row) => {
+    const steps = row.path.split(".").map((step) => step.split("|"));
+    return { where, ...row, around: steps.slice(0, -1), names: steps.at(-1)! };
+  });
 
 export const answerMembers: readonly AnswerMember[] = [
   ...at("models", ofModels),
@@ -177,14 +181,18 @@ export const answerMembers: readonly AnswerMember[] = [
   ...at("quota snapshots", ofQuotaSnapshots),
 ];
 
+const objectIn = (around: JsonObject, names: readonly string[]): JsonObject | undefined =>
+  names.map((name) => around[name]).find(isObject);
+
 /** Whether the answer has the member; undefined where nothing can be said, because what is around it is missing too. */
-export function hasMember(answer: JsonObject, { steps, given }: AnswerMember): boolean | undefined {
-  let around = answer;
-  for (const step of steps.slice(0, -1)) {
-    const inner = step.map((name) => around[name]).find(isObject);
+export function hasMember(answer: JsonObject, { around, names, given }: AnswerMember): boolean | undefined {
+  let object = answer;
+  for (const step of around) {
+    const inner = objectIn(object, step);
     if (!inner) return undefined;
-    around = inner;
+    object = inner;
   }
-  if (given && !given(around, answer)) return undefined;
-  return steps.at(-1)!.some((name) => around[name] !== undefined && around[name] !== null);
+  if (given && !given(object, answer)) return undefined;
+  for (const name of names) if (object[name] != null) return true;
+  return false;
 }
