@@ -82,6 +82,21 @@ describe("no silent other model", () => {
   });
 });
 
+test.each([
+  ["gpt-4o-mini", "gpt-4o-mini-2024-07-18"],
+  ["gpt-5-mnii", "gpt-5-mini"],
+  ["sonnet", "claude-sonnet-5"],
+  ["gemini-pro", "gemini-3.1-pro-preview"],
+  ["claude-9", "claude-sonnet-5"],
+])("of all ids the one that has the most words of %s is the nearest: %s", (name, first) => {
+  const ids = ["auto", "gpt-5.5", "gpt-5-mini", "gpt-4o-mini-2024-07-18", "claude-sonnet-5", "gemini-3.1-pro-preview"];
+  const found = nearest(
+    name,
+    ids.map((id) => ({ id })),
+  );
+  expect(found[0]).toBe(first);
+});
+
 describe("a long list", () => {
   const long = Array.from({ length: 5000 }, (_, at) => ({
     id: `${["claude", "gpt", "gemini", "grok"][at % 4]}-${"abcdefgh".repeat(at % 7)}-${at}.${at % 10}`,
@@ -109,6 +124,8 @@ describe("a long list", () => {
 });
 
 test("the nearest names are those that a full search finds, in its order", () => {
+  const lacked = (name: string, other: string) =>
+    [...new Set(name.split(/[-.]/))].filter((word) => !other.includes(word)).length;
   const distance = (a: string, b: string): number => {
     if (a === "" || b === "") return a.length + b.length;
     const [rest, other] = [a.slice(1), b.slice(1)];
@@ -122,8 +139,9 @@ test("the nearest names are those that a full search finds, in its order", () =>
         name,
         ids.map((each) => ({ id: each })),
       );
-      const distances = ids.map((each) => distance(name, each)).sort((a, b) => a - b);
-      expect(found.map((each) => distance(name, each))).toEqual(distances.slice(0, 3));
+      const farness = (each: string) => 48 * lacked(name, each) + distance(name, each);
+      const all = ids.map(farness).sort((a, b) => a - b);
+      expect(found.map(farness)).toEqual(all.slice(0, 3));
     }),
   );
 });

@@ -116,16 +116,16 @@ function canonical(id: string): string {
   return `claude-${family ?? late}-${(version ?? early)!.replace("-", ".")}${rest}`;
 }
 
-/** The three ids nearest to an unknown name. */
+/** The three ids nearest to an unknown name: those that lack the fewest of its words, and of these the most alike. */
 export function nearest(name: string, models: readonly Named[]): string[] {
   const wanted = comparable(name);
   let best: { id: string; distance: number }[] = [];
   let compared = 0;
-  for (const { id, least } of byLeastDistance(wanted, models)) {
+  for (const { id, lacked, least } of byLeastDistance(wanted, models)) {
     // No later id can be nearer. The search is bounded because anyone may send unknown names.
     if ((best.length === shownNames && best.at(-1)!.distance <= least) || compared === maxCompared) break;
     compared++;
-    best.push({ id, distance: editDistance(wanted, comparable(id)) });
+    best.push({ id, distance: lacked + editDistance(wanted, comparable(id)) });
     best = best.sort((a, b) => a.distance - b.distance).slice(0, shownNames);
   }
   return best.map(({ id }) => id);
@@ -135,14 +135,22 @@ const shownNames = 3;
 /** The distance is computed for this many ids; the others are judged by their letters. */
 const maxCompared = 24;
 
+const comparedLetters = 48;
 /** The first characters of a name, without regard to case: the rest does not count. */
-const comparable = (name: string): string => name.slice(0, 48).toLowerCase();
+const comparable = (name: string): string => name.slice(0, comparedLetters).toLowerCase();
 
-/** Each id with a lower bound of its distance, from its letters without their order; the least first. */
-function* byLeastDistance(wanted: string, models: readonly Named[]): Generator<{ id: string; least: number }> {
+/**
+ * Each id with a lower bound of its distance, from its letters without their order; the least first. A word of the name
+ * that the id lacks is farther than any letters: `gpt-4o-mini` is nearer to `gpt-4o-mini-2024-07-18` than to `gpt-5-mini`.
+ */
+function* byLeastDistance(
+  wanted: string,
+  models: readonly Named[],
+): Generator<{ id: string; lacked: number; least: number }> {
+  const words = [...new Set(wanted.split(/[^a-z0-9]+/))];
   const letters = new Int8Array(128);
   for (let at = 0; at < wanted.length; at++) letters[wanted.charCodeAt(at) & 127]!++;
-  const byDistance: string[][] = [];
+  const byDistance: { id: string; lacked: number }[][] = [];
   const { byId } = namesOf(models);
   for (const model of models) {
     const { id } = model;
@@ -151,9 +159,10 @@ function* byLeastDistance(wanted: string, models: readonly Named[]): Generator<{
     let common = 0;
     for (let at = 0; at < name.length; at++) if (letters[name.charCodeAt(at) & 127]!-- > 0) common++;
     for (let at = 0; at < name.length; at++) letters[name.charCodeAt(at) & 127]!++;
-    const least = Math.max(wanted.length, name.length) - common;
+    const lacked = comparedLetters * words.filter((word) => !name.includes(word)).length;
+    const least = lacked + Math.max(wanted.length, name.length) - common;
     byDistance[least] ??= [];
-    byDistance[least].push(id);
+    byDistance[least].push({ id, lacked });
   }
-  for (const [least, ids] of byDistance.entries()) for (const id of ids ?? []) yield { id, least };
+  for (const [least, ids] of byDistance.entries()) for (const each of ids ?? []) yield { ...each, least };
 }
