@@ -132,6 +132,7 @@ inBrowser("a name stands on one line", () => {
   test.each([
     ["a client's, on a phone", 390, "/admin", ".shares tbody .value"],
     ["a model's, on a phone", 390, "/admin/models", ".models tbody a code"],
+    ["a dialect's, on a phone", 390, "/admin/requests", ".requests th small"],
     ["an endpoint's", 1280, "/admin/models", ".models .endpoint"],
     ["an error's", 1280, "/admin/requests", '[data-label="Result"] .fault .value'],
   ])("a long name stays on its line: %s", async (_, width, path, selector) => {
