@@ -35,7 +35,7 @@ export const clientOf = (id: ClientId): Client => clients[id];
 /** @param clientName As in the history: `claude-cli/2.1.330`. */
 export function toolOf(clientName: string): { id: ClientId; name: string; version: string } | undefined {
   const id = clientIds.find((each) => clientOf(each).known.test(clientName));
-  return id && { id, name: clientOf(id).name, version: /\/(\S+)$/.exec(clientName)?.[1] ?? "" };
+  return id && { id, name: clientOf(id).name, version: /^[^/]*\/([^\s/]+)/.exec(clientName)?.[1] ?? "" };
 }
 
 /** One file of a client, and what is written into it. */

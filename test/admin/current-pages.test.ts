@@ -95,6 +95,29 @@ describe("without a script", () => {
     expect((await page("/requests?limit=100")).match(/<th scope="row"/g)).toHaveLength(30);
   });
 
+  test("the version of Gemini CLI is shown without the model that it names after it", async () => {
+    await using proxy = await startProxy();
+    proxy.app.history.add(
+      entry({ started_at_ms: Date.now() - 1_000, client_name: "GeminiCLI-tui/0.61.0/gemini-3.8-flash" }),
+    );
+    proxy.history.flush();
+    for (const path of ["", "/requests"])
+      expect(textOf(await (await fetch(`${proxy.url}/admin${path}`)).text())).toMatch(/Gemini CLI 0\.61\.0 (?!\/)/);
+  });
+
+  test("a request that a person stopped is no failure that needs attention", async () => {
+    await using proxy = await startProxy();
+    const add = (count: number, of: { http_status: number; error_type: string }) => {
+      for (let at = 0; at < count; at += 1) proxy.app.history.add(entry({ started_at_ms: Date.now() - 1_000, ...of }));
+      proxy.history.flush();
+    };
+    const overview = async () => textOf(await (await fetch(`${proxy.url}/admin`)).text());
+    add(5, { http_status: 499, error_type: "client_closed" });
+    expect(await overview()).not.toContain("failed in the last hour");
+    add(5, { http_status: 502, error_type: "upstream" });
+    expect(await overview()).toContain("5 of 10 requests failed in the last hour");
+  });
+
   test("two programs of one tool share a row of the page Cache", async () => {
     await using proxy = await startProxy();
     for (const client_name of ["codex_cli_rs/0.169.0", "codex_exec/0.169.0"])
@@ -102,9 +125,7 @@ describe("without a script", () => {
         entry({ started_at_ms: Date.now() - 1_000, client_name, input_tokens: 1_000, cached_tokens: 250 }),
       );
     proxy.history.flush();
-    expect(textOf(await (await fetch(`${proxy.url}/admin/cache`)).text())).toMatch(
-      /By client .*Codex 0\.169\.0 2 2,000 25% /,
-    );
+    expect(textOf(await (await fetch(`${proxy.url}/admin/cache`)).text())).toMatch(/By client .*Codex 2 2,000 25% /);
   });
 
   test("the overview compares the week with the one before, where the history goes back so far", async () => {

@@ -5,7 +5,6 @@ import { amountOf, consequenceOf } from "../../budgets/sentences";
 import { ProxyError } from "../../errors";
 import { factsOf } from "../../facts";
 import { day, formatCount, hourMs, moment, plural, span } from "../../format";
-import type { Totals } from "../../history/history";
 import type { AccountItem } from "../api/accounts";
 import { listBudgets } from "../api/budgets";
 import { requestsPath } from "../ui/links";
@@ -20,12 +19,13 @@ export interface Alert {
 
 /**
  * What concerns the accounts and requests that the app shows: a member's own, or the owner's.
+ * @param lastHour Without failures whose client left: a person stopped those.
  * @param others Members have accounts, so the owner needs none.
  */
 export function ownAlerts(
   { pool }: Scope,
   accounts: AccountItem[],
-  lastHour: Totals,
+  lastHour: { requests: number; failed: number },
   now: number,
   others: boolean,
 ): Alert[] {
@@ -57,11 +57,11 @@ export function ownAlerts(
         requestsPath({ account_key }),
       );
   }
-  const { request_count: requests, error_count: errors } = lastHour;
-  if (requests >= 5 && errors / requests >= 0.2)
+  const { requests, failed } = lastHour;
+  if (requests >= 5 && failed / requests >= 0.2)
     add(
       "warn",
-      `${formatCount(errors)} of ${plural(requests, "request")} failed in the last hour.`,
+      `${formatCount(failed)} of ${plural(requests, "request")} failed in the last hour.`,
       "",
       requestsPath({ has_error: true, from_ms: now - hourMs }),
     );

@@ -194,7 +194,11 @@ const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => 
 const SessionName = ({ of }: { of: string | null }) =>
   of === null ? <span class="soft">not sent</span> : <code>{of}</code>;
 
-/** One row a tool, under the name of the client that sent most. */
+/** One row a tool; its link leads to the requests of the client that sent most. */
+/** A tool has one name for all its versions. */
+const nameOf = (column: GroupsProps["column"], { name }: CacheGroup): string | null =>
+  (column === "client_name" && toolOf(name ?? "")?.name) || name;
+
 function byTool(clients: CacheGroup[]): CacheGroup[] {
   return [...Map.groupBy(clients, ({ name }) => toolOf(name ?? "")?.name ?? name).values()].map((ofTool) => {
     const sumOf = (column: keyof CacheGroup) => ofTool.reduce((sum, group) => sum + Number(group[column]), 0);
@@ -239,11 +243,7 @@ function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps
               "Name",
               (group) => (
                 <a href={requestsPath({ ...filters, [column]: group.name })}>
-                  {column === "client_name" ? (
-                    <ToolName of={group.name} max={40} />
-                  ) : (
-                    <Value of={group.name ?? "no name"} max={40} />
-                  )}
+                  <Value of={nameOf(column, group) ?? "no name"} max={40} />
                 </a>
               ),
             ],

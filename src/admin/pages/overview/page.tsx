@@ -2,6 +2,7 @@
 /** The first page: alerts, remaining quota and usage. */
 import { hourMs, plural } from "../../../format";
 import type { RunningList } from "../../../live/running-requests";
+import { clientClosed } from "../../../relay/client-error";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -54,11 +55,13 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
   return [
     async () => <RunningNow {...(await app.running.list())} />,
     async () => {
-      const [recent, ofBudgets] = await Promise.all([
+      const [lastHour, left, ofBudgets] = await Promise.all([
         app.history.totals({ from_ms: now - hourMs }),
+        app.history.totals({ from_ms: now - hourMs, status: clientClosed.status }),
         budgetAlerts(app, now),
       ]);
       const others = isOwner && owner.allAccounts.length > app.accounts.length;
+      const recent = { requests: lastHour.request_count, failed: lastHour.error_count - left.error_count };
       const own = [...ownAlerts(app, await accounts(), recent, now, others), ...ofBudgets];
       const all = isOwner ? [...own, ...serverAlerts(owner)] : own;
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
