@@ -61,9 +61,9 @@ const isTrigger = (item: unknown): boolean => isObject(item) && item.type === tr
  * @throws ProxyError `invalid_request` if there is nothing to summarize.
  */
 export function summaryRequest(body: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(body.input) || !body.input.some(isTrigger)) return undefined;
   const { input, text: _, ...others } = body;
-  if (!Array.isArray(input) || !input.some(isTrigger)) return undefined;
-  const items = input.filter((item) => !isTrigger(item));
+  const items = body.input.filter((item) => !isTrigger(item));
   if (items.length === 0) refuse("input", "`input` is empty: there is nothing to summarize.");
   return { ...others, input: [...items, messageOf(summaryPrompt)], tool_choice: "none" };
 }
