@@ -4,7 +4,7 @@ import type { Scope } from "../app";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
 import { isObject, parseWithSource } from "../json";
-import { bodyText, editBody } from "../net/in/request-body";
+import { type Body, bodyText, editBody, inOnePiece } from "../net/in/request-body";
 import { editedTo, editMembers } from "../net/json/json-edit";
 import type { SentBytes } from "../net/out/fetch";
 import type { Failure } from "../upstream/copilot/failure";
@@ -59,7 +59,7 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
       const next = withoutPatterns(before, [param], current.record);
       current.removed.push(param);
       if (next === before) return false;
-      current.sent.body = next;
+      current.sent.body = inOnePiece(next);
       return true;
     },
     again: "for-another-param",
@@ -127,7 +127,7 @@ const plainBody = (body: SentBytes): string | Uint8Array | Promise<Uint8Array> =
 export const withoutRefused = (
   { unsupportedParams }: Pick<Scope, "unsupportedParams">,
   { model, provider }: Pick<Target, "model" | "provider">,
-  body: string | Uint8Array,
+  body: Body,
   record: RequestRecord,
 ) => {
   const known = unsupportedParams.known(model.id);
@@ -136,7 +136,7 @@ export const withoutRefused = (
 };
 
 /** The very same body when it has none of these parameters. */
-function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {
+function withoutPatterns(body: Body, patterns: readonly string[], record: RequestRecord) {
   if (patterns.length === 0) return body;
   return editBody(body, (plain) => {
     const { text, removed } = withoutParams(plain, patterns);

@@ -7,6 +7,7 @@ import {
   encodeEmbeddingsRequest,
 } from "../dialects/embeddings";
 import type { KeyedCaller } from "../keys/client-keys";
+import { inOnePiece } from "../net/in/request-body";
 import { type CallResponse, readText } from "../net/out/body";
 import { withoutRefused } from "./body-remedies";
 import { type AddressMembers, readIncoming } from "./incoming";
@@ -75,7 +76,7 @@ async function embedBatch(
   const json = encodeEmbeddingsRequest(target.upstreamModel.id, texts, dimensions);
   const outgoing = {
     path: target.endpoint,
-    body: withoutRefused(parts, target, JSON.stringify(json), running.record),
+    body: inOnePiece(withoutRefused(parts, target, JSON.stringify(json), running.record)),
     intent: "copilot-panel" as const,
     initiator: "agent" as const,
     limits: parts.limits.full,

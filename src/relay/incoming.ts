@@ -6,7 +6,7 @@ import { ProxyError } from "../errors";
 import type { RequestKind } from "../history/entry";
 import { isObject, parseWithSource } from "../json";
 import type { HeldBytes } from "../net/in/held-bytes";
-import { bodyText, type RequestBody, readBytes, requestBody } from "../net/in/request-body";
+import { type Body, bodyText, type RequestBody, readBytes, requestBody } from "../net/in/request-body";
 import { editedTo } from "../net/json/json-edit";
 import type { MarkPlace } from "../net/json/json-skeleton";
 import { longestModelName } from "../upstream/models/model-name";
@@ -67,7 +67,7 @@ function refuseOtherModel(body: JsonObject): void {
 }
 
 /** The client's JSON as it was changed; every other byte is as it was sent. */
-export const editIncoming = ({ bytes, skeleton, body }: Incoming, changed: JsonObject): string | Uint8Array =>
+export const editIncoming = ({ bytes, skeleton, body }: Incoming, changed: JsonObject): Body =>
   skeleton ? skeleton.fill(editedTo(skeleton.text, body, changed)) : editedTo(bodyText(bytes), body, changed);
 
 /** The body without marks. */

@@ -5,9 +5,10 @@ import { type CompactionCodec, codecs, type TranslationOptions } from "../dialec
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
+import { type Body, inOnePiece } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
+import type { SentBytes } from "../net/out/fetch";
 import { planTools, promptOf } from "../server-tools/plan";
-import type { Prompt } from "../tokens/token-counts";
 import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
@@ -217,7 +218,8 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
             target,
             outgoingOf(parts, exchange, target, { ...encoded, stream }, rules, affinity),
           ),
-        estimate: codec.facts.startsWithUsage && estimateOf(parts, prompt, target.model.id, incoming.stream),
+        // A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet.
+        estimate: codec.facts.startsWithUsage && parts.tokenCounts.beginCount(prompt, target.model.id, incoming.stream),
       });
   const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, rules, affinity));
   // What is needed of the prompt later is made now, while the upstream works.
@@ -234,12 +236,11 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
   return !(isProvided(target) ? codec.hasOwnResults?.(body) : codec.hasServerCalls?.(body));
 }
 
-/** A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet. */
-const estimateOf = ({ tokenCounts }: Scope, prompt: Prompt, model: string, isStream: boolean) =>
-  isStream ? tokenCounts.beginCount(prompt, model) : () => tokenCounts.roughly(prompt, model);
-
 /** Bytes: a smaller body is copied by `fetch` in less time than a blob is made. */
 const minBlob = 8 * 1024;
+
+const asSent = (body: Body): SentBytes =>
+  Array.isArray(body) || body.length >= minBlob ? new Blob([body].flat()) : body;
 
 /** @param rules None for a body that is passed on as it is. */
 function outgoingOf(
@@ -262,7 +263,7 @@ function outgoingOf(
     vision: facts.vision,
     limits: call.stream ? parts.limits.stream : parts.limits.full,
     headers: chosen.headers,
-    body: isOverSocket || body.length < minBlob ? body : new Blob([body]),
+    body: isOverSocket ? inOnePiece(body) : asSent(body),
     rules,
     isVerbatim: !rules,
     passesHeaders: dialect === target.dialect,

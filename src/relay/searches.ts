@@ -8,6 +8,7 @@ import type { ReplyEvent } from "../dialects/hub/reply";
 import type { ServerToolOffer, WebPage } from "../dialects/hub/server-tools";
 import { asProxyError, type ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
+import { inOnePiece } from "../net/in/request-body";
 import { type CallResponse, readText } from "../net/out/body";
 import { singleLimit } from "../net/out/clock";
 import type { Searches, ToolContext } from "../server-tools/context";
@@ -50,7 +51,7 @@ class RequestSearches implements Searches {
         target,
         outgoing: {
           path: target.endpoint,
-          body: withoutRefused(this.parts, target, text, own.record),
+          body: inOnePiece(withoutRefused(this.parts, target, text, own.record)),
           intent: "conversation-agent",
           initiator: facts.initiator,
           vision: false,

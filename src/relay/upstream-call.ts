@@ -5,6 +5,7 @@ import type { Codec, TranslationOptions } from "../dialects/codec";
 import type { ClientSink } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
+import type { Body } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
 import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
@@ -17,7 +18,7 @@ export interface UpstreamCall {
   /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
   /** The request body for the upstream. */
-  body: string | Uint8Array;
+  body: Body;
   /** Whether the upstream is asked for a stream; it may be even if the client asked for a full reply. */
   stream: boolean;
   /** Headers of this upstream dialect only. */

@@ -98,34 +98,28 @@ export class TokenCounts {
   }
 
   /**
-   * Starts a rough count that nothing waits for.
+   * Starts a rough count that nothing waits for. It keeps nothing of the prompt. @param isStream For a full reply the length will do.
    * @returns Reads what is known by now; undefined for a prompt that cannot be decoded.
    */
-  beginCount(prompt: Prompt, model: string): () => number | undefined {
+  beginCount(prompt: Prompt, model: string, isStream: boolean): () => number | undefined {
     const known: { tokens?: number } = {};
-    void this.#countRoughly(prompt, model, known);
-    return tokensIn(known);
+    void this.#countRoughly(prompt, model, isStream, known);
+    return () => known.tokens;
   }
 
-  async #countRoughly(prompt: Prompt, model: string, known: { tokens?: number }): Promise<void> {
+  async #countRoughly(prompt: Prompt, model: string, isStream: boolean, known: { tokens?: number }): Promise<void> {
     const { tokenizer } = this.#options;
     const parts = await partsAfterSending(prompt);
     if (parts === undefined) return;
     // The vocabulary may still be loading when the reply begins, or the worker be busy.
     known.tokens = this.#countOf(byLength(parts), model).tokens;
-    if (parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
+    if (!isStream || parts.length <= smallLength || tokenizer.backlog > maxBacklog) return;
     try {
       const local = await countLocally(parts, tokenizer, Math.min(1, roughLength / parts.length));
       known.tokens = this.#countOf(local, model).tokens;
     } catch {
       // Without a tokenizer the estimate by length is all there is.
     }
-  }
-
-  /** An estimate by the prompt's length alone; undefined if it cannot be decoded. */
-  roughly(prompt: Prompt, model: string): number | undefined {
-    const parts = partsOf(prompt);
-    return parts && this.#countOf(byLength(parts), model).tokens;
   }
 
   /**
@@ -211,15 +205,9 @@ export class TokenCounts {
   }
 }
 
-const tokensIn = (known: { tokens?: number }) => () => known.tokens;
-
 /** The request is sent first. */
-async function partsAfterSending(prompt: Prompt): Promise<PromptParts | undefined> {
+async function partsAfterSending({ conversation, whole }: Prompt): Promise<PromptParts | undefined> {
   await setImmediate();
-  return partsOf(prompt);
-}
-
-function partsOf({ conversation, whole }: Prompt): PromptParts | undefined {
   const decoded = conversation();
   return decoded && promptPartsOf(decoded, whole);
 }

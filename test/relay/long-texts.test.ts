@@ -13,7 +13,7 @@ import {
 import { longTexts } from "../../src/dialects/long-texts";
 import { ProxyError } from "../../src/errors";
 import { isObject, parseWithSource } from "../../src/json";
-import { bodyText } from "../../src/net/in/request-body";
+import { bodyText, inOnePiece } from "../../src/net/in/request-body";
 import { editedTo } from "../../src/net/json/json-edit";
 import { affinityOf } from "../../src/relay/affinity-keys";
 import { fullBody, type Incoming, readIncoming } from "../../src/relay/incoming";
@@ -170,7 +170,7 @@ function outcomeOf(
       exchange,
     );
     const call = isPassedOn ? passthrough(exchange, target, options) : translation(exchange, target, options);
-    const sent = bodyText(call.body);
+    const sent = bodyText(inOnePiece(call.body));
     const json = parseWithSource(sent) as JsonObject;
     return {
       body: sent,

@@ -109,10 +109,16 @@ async function* heldPieces(pieces: AsyncIterable<Uint8Array>, held: HeldBytes): 
 export const bodyText = (body: string | Uint8Array): string =>
   typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
 
+/** A body in pieces holds the client's long texts where they came in, without a copy of them. */
+export type Body = string | Uint8Array | Uint8Array[];
+
+export const inOnePiece = (body: Body) => (Array.isArray(body) ? Buffer.concat(body) : body);
+
 /** The body with its text changed; the very same if nothing was. @param edit Gets a large text without its long strings. */
-export function editBody(body: string | Uint8Array, edit: (text: string) => string): string | Uint8Array {
-  const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
-  const text = skeleton?.text ?? bodyText(body);
+export function editBody(body: Body, edit: (text: string) => string): Body {
+  const plain = inOnePiece(body);
+  const skeleton = typeof plain === "string" ? undefined : skeletonOf(plain);
+  const text = skeleton?.text ?? bodyText(plain);
   const edited = edit(text);
   return edited === text ? body : (skeleton?.fill(edited) ?? edited);
 }

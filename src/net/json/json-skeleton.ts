@@ -49,8 +49,8 @@ export interface Skeleton {
   readonly text: string;
   /** A string from the parsed skeleton as the client sent it. */
   whole: ReadText;
-  /** JSON that was made of the skeleton or its values, with the texts put back, also in JSON within a string. */
-  fill(json: string): Uint8Array;
+  /** JSON that was made of the skeleton or its values, with the texts put back, also in JSON within a string: its pieces. */
+  fill(json: string): Uint8Array[];
 }
 
 /** The places in a JSON value where marks may stay. An array is at the place of its elements. */
@@ -104,7 +104,7 @@ export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
         written = index + mark.length;
       }
       filled.push(Buffer.from(json.slice(written)));
-      return Buffer.concat(filled);
+      return filled;
     },
   };
 }

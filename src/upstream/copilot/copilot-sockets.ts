@@ -1,4 +1,5 @@
 /** Calls to GitHub Copilot over a WebSocket, where there is one; over HTTP otherwise. */
+import { bodyText } from "../../net/in/request-body";
 import type { CallResponse } from "../../net/out/body";
 import { callOut, type OutgoingCall } from "../../net/out/fetch";
 import { openingHeaders } from "./headers";
@@ -24,7 +25,7 @@ export function openCopilotSockets(pool = new SocketPool()): CopilotSockets {
     async call(call, out) {
       const { limits, controller, who } = out;
       const headers = openingHeaders(out.headers);
-      const body = textOf(call.body);
+      const body = bodyText(call.body);
       let { initiator } = call;
       let overHttp = out;
       for (const mayOpenAnother of [true, false]) {
@@ -46,6 +47,3 @@ export function openCopilotSockets(pool = new SocketPool()): CopilotSockets {
     close: () => pool.close(),
   };
 }
-
-const textOf = (body: string | Uint8Array): string =>
-  typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
