@@ -35,7 +35,7 @@ export function printKept(place: Place, name: string): number {
   const key = kept(place)[name];
   if (key === undefined)
     throw new UsageError(
-      `No key ${name} is kept on this machine. \`dragoman connect ${name} --write --key-helper\` makes one and keeps it.`,
+      `No key ${name} is kept on this machine. \`dragoman connect claude-code --write --key-helper\` makes one for Claude Code and keeps it.`,
     );
   print(key);
   return 0;

@@ -17,9 +17,21 @@ export function readOptions<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const read = schema.safeParse(given);
   if (read.success) return read.data;
-  const { path = [], message } = read.error.issues[0] ?? {};
+  const issue = read.error.issues[0]!;
+  const { path } = issue;
+  const message = inWords(issue);
   const option = options[String(path[0])] ?? `--${String(path.findLast((part) => typeof part === "string"))}`;
-  throw new UsageError(`${option}: ${message}.`);
+  throw new UsageError(`${option}${message.startsWith("must ") ? "" : ":"} ${message}.`);
+}
+
+/** What the library of schemas says of choices and bounds, as everything else here is said. A schema's own words stay. */
+function inWords(issue: z.core.$ZodIssue): string {
+  if (!/^(?:Invalid|Too) \w+: /.test(issue.message)) return issue.message;
+  if (issue.code === "invalid_value") return `must be one of: ${issue.values.join(", ")}`;
+  if (issue.code === "too_small" && issue.origin === "number")
+    return `must be ${issue.inclusive ? "at least" : "above"} ${issue.minimum}`;
+  if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
+  return issue.message;
 }
 
 /** @throws UsageError in place of a ProxyError of what was given */

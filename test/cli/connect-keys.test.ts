@@ -173,6 +173,15 @@ test("a key that is removed by a person at a terminal is asked about first, and 
   expect(await own.names()).toEqual([]);
 });
 
+test("settings that are shown at a terminal break their sentences between words", async () => {
+  await using own = await machine();
+  await using terminal = atTerminal(["connect", "codex"], own.env, undefined, 80);
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toContain("Then run: codex");
+  const long = terminal.screen().split("\n");
+  expect(long.filter((line) => line.length > 80)).toEqual([]);
+});
+
 test("an undo asks at a terminal, with the files that it restores", async () => {
   await using own = await machine();
   await own.ended("connect", "gemini-cli", "--write");

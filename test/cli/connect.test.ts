@@ -151,6 +151,7 @@ describe("what is shown", () => {
     expect((await own.connect("claude-code", "--print", "--shell", "fish")).stdout).toContain(
       `set -gx ANTHROPIC_MODEL claude-sonnet-5\n`,
     );
+    expect((await own.connect("claude-code", "--shell", "zsh")).stdout).toContain("export ANTHROPIC_MODEL=");
     own.env.SHELL = "/usr/bin/fish";
     expect((await own.connect("anthropic-sdk")).stdout).toContain(`set -gx ANTHROPIC_BASE_URL ${url}\n`);
   });
@@ -229,7 +230,7 @@ describe("what is refused", () => {
     [["codex", "--print", "--write"], /cannot be used together/],
     [["codex", "--force"], /--force can only be used with --undo/],
     [["--write"], /Name a client: claude-code,/],
-    [["codex", "--shell", "csh"], /--shell must be one of: bash, fish, powershell, cmd/],
+    [["codex", "--shell", "csh"], /--shell must be one of: bash, zsh, fish, powershell, cmd/],
     [["codex", "--model", "claude-sonet-4.6"], /The nearest are `claude-sonnet-4.6`.*`dragoman models`/],
     [["openai-sdk", "--write"], /has no settings file/],
     [["curl", "--undo"], /nothing to undo/],

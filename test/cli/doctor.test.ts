@@ -601,7 +601,7 @@ test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])(
   },
 );
 
-test("doctor says of one client row by row what is on, what is off, and what turns it on", async () => {
+test("doctor says of one client row by row what is set, what is not, and what sets it", async () => {
   await using github = scriptedGithub();
   const port = freePort();
   const ask = async (name: string) => {
@@ -618,7 +618,7 @@ test("doctor says of one client row by row what is on, what is off, and what tur
   const stateOf = (text: string) => checks.find(({ message }) => message.includes(text))?.state;
   expect(new Set(checks.map(({ name }) => name))).toEqual(new Set(["Claude Code"]));
   expect(stateOf("points to dragoman")).toBe("ok");
-  expect(stateOf("ENABLE_TOOL_SEARCH is on.")).toBe("ok");
+  expect(stateOf("ENABLE_TOOL_SEARCH is set.")).toBe("ok");
   expect(stateOf("lacks CLAUDE_CODE_GATEWAY_HINT_HEADERS.")).toBe("warn");
   expect(stateOf("lacks CLAUDE_CODE_AUTO_MODE_SERVER.")).toBe("warn");
   expect(await ask("nothing")).toMatchObject({

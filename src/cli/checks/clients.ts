@@ -36,7 +36,7 @@ export async function checkClient(id: ClientId, subject: CheckContext): Promise<
   const found = await findingsOf(id, status, subject);
   const isHere = status.state === "here" || status.state === "overridden";
   const on = isHere ? switches.filter((each) => !status.off?.includes(each)) : [];
-  return [...found, ...on.map(({ path, does }) => client.ok(`${path.at(-1)} is on. ${does}`))];
+  return [...found, ...on.map(({ path, does }) => client.ok(`${path.at(-1)} is set. ${does}`))];
 }
 
 async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckContext): Promise<Finding[]> {

@@ -21,7 +21,7 @@ const connect = command({
       "<address>",
       "Set it up for a team that this machine is signed in to, instead of the server that runs here",
     ),
-    shell: text("<name>", "Print commands for this shell: bash, fish, powershell or cmd", {
+    shell: text("<name>", "Print commands for this shell: bash, zsh, fish, powershell or cmd", {
       values: async () => (await import("../../clients/shells")).shellNames,
     }),
     statusline: flag("For claude-code: show what the session and its last prompt cost in the status line"),

@@ -15,7 +15,7 @@ import { clientNamed } from "../client-named";
 import { writtenName } from "../installation";
 import { forgetKept, keepKey, keptKeysFile } from "../kept-keys";
 import { keyStoreOf } from "../key-store";
-import { table } from "../layout";
+import { table, wrapped } from "../layout";
 import { askAsOwner, demoNotice, findServer, type RunningServer, readAs, requireServer } from "../running-server";
 import { mayRemove, print, say, shortened, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
@@ -47,7 +47,9 @@ interface ConnectOptions extends ConnectArguments {
 
 /** @throws UsageError for options that exclude each other, and for an unknown client or shell */
 export async function connectFrom(given: ConnectArguments): Promise<number> {
-  const { environment, client, model, key, from, shell, test, force, yes, statusline, mcp, project, keyHelper } = given;
+  // A zsh reads what a bash reads.
+  const shell = given.shell === "zsh" ? "bash" : given.shell;
+  const { environment, client, model, key, from, test, force, yes, statusline, mcp, project, keyHelper } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
@@ -71,7 +73,10 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
   }
   if (keyHelper && (!clientOf(id).asksForKey || action !== "write" || from !== undefined))
     throw new UsageError("--key-helper can only be used with --write, for Claude Code and the server on this machine.");
-  if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
+  if (shell !== undefined && !isShell(shell))
+    throw new UsageError(
+      `--shell must be one of: ${shellNames.map((name) => shells[name].name.toLowerCase()).join(", ")}.`,
+    );
   if (mcp && !clientOf(id).mcp)
     throw new UsageError(`--mcp is for ${clientIds.filter((each) => clientOf(each).mcp).join(", ")} only.`);
   if (mcp && (keyHelper || (from !== undefined && clientOf(id).asksForKey)))
@@ -188,7 +193,7 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   const lines = [`${client.name} → ${server.url}${server.demo ? " (DEMO)" : ""}, model ${setup.model.id}`, ""];
   for (const [at, { name, text }] of freshFiles(id, setup, person()).entries()) {
     const how = at === 0 ? ` (\`dragoman connect ${id} --write\` writes this there, \`--undo\` restores the file)` : "";
-    lines.push(`In ${shortened(name)}${how}:`, "", text);
+    lines.push(wrapped(`In ${shortened(name)}${how}:`), "", text);
   }
   const variables = setVariables(setup.variables, shell);
   if (variables !== "") {
@@ -199,7 +204,7 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   const programs = setup.programs.filter((program) => program.shell === undefined || program.shell === shell);
   for (const { name, text } of programs.length > 0 ? programs : setup.programs.slice(0, 1))
     lines.push(`${name}:`, "", text, "");
-  if (setup.note) lines.push(setup.note);
+  if (setup.note) lines.push(wrapped(setup.note));
   if (setup.command) lines.push(`Then run: ${setup.command}`);
   print(lines.join("\n").trimEnd());
 }
