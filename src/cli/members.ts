@@ -45,7 +45,7 @@ export async function memberAdd(options: LimitOptions & { url?: string }): Promi
 export async function memberSet(options: LimitOptions): Promise<number> {
   const limits = readLimits(options);
   if (Object.keys(limits).length === 0)
-    throw new UsageError("Say what to change: --models 'claude-*,gpt-5*', --expires 90d, or both.");
+    throw new UsageError("Say what to change: `dragoman member set --help` shows the options.");
   const member = await withTeam(options.environment, ({ members }) => members.setLimits(options.name, limits));
   const facts = Object.entries(memberFields).map(([name, { label, none }]) => {
     const value = member[name as keyof typeof memberFields];
