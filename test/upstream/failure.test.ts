@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { isSuspensionAnswer } from "../../src/accounts/suspension";
 import { readBrokenReply, readFailure, upstreamErrorIn } from "../../src/upstream/copilot/failure";
 import { isSuspensionEvent, rowOf, statuses, statusOf } from "../../src/upstream/copilot/failure-match";
 import { rows } from "../../src/upstream/copilot/failure-rows";
@@ -104,6 +105,13 @@ describe("codes before words", () => {
           (meant.code ? row.code?.test(code) && (row.param?.test(param ?? "") ?? true) : false),
       );
       expect(rivals.length).toBeLessThanOrEqual(1);
+    }
+  });
+
+  test("an example at any endpoint means a suspension where its row does, and nowhere else", () => {
+    for (const { example, suspended = false } of rows) {
+      const [status, code, message] = example;
+      expect([example, isSuspensionAnswer(status, `${code} ${message}`)]).toEqual([example, suspended]);
     }
   });
 });
