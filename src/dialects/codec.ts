@@ -120,13 +120,13 @@ export interface Codec extends ClientCodec {
   decodeStream(context?: ReplyContext): Stage<SseFrame, ReplyEvent>;
   /**
    * Passes frames through with fixups.
-   * @param onFixup Gets each fixup's name once.
+   * @param onFixup Gets each fixup's name, of one that several frames need several times.
    * @param events Gets the same reply as events, each before its frame is passed on.
    */
   fixStream(context: ReplyContext, onFixup: (name: string) => void, events?: Sink<ReplyEvent>): ToClient<SseFrame>;
   /**
    * Collects the frames of a stream into the body of a full reply.
-   * @param onFixup Gets each fixup's name once.
+   * @param onFixup Gets each fixup's name, of one that several frames need several times.
    * @param events Gets the same reply as events.
    */
   collectStream(onFixup: (fixup: string) => void, events?: Sink<ReplyEvent>, context?: ReplyContext): Collector;

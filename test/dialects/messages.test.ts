@@ -696,14 +696,12 @@ const decode = (frames: SseFrame[]) => decodeFrames(messages, frames);
 const frame = (json: JsonObject): SseFrame => ({ event: String(json.type), data: JSON.stringify(json) });
 
 function passed(frames: SseFrame[]): { out: SseFrame[]; fixups: string[] } {
-  const fixups: string[] = [];
-  return {
-    out: written(
-      messages.fixStream(asked, (name) => fixups.push(name)),
-      frames,
-    ),
-    fixups: fixups,
-  };
+  const fixups = new Set<string>();
+  const out = written(
+    messages.fixStream(asked, (name) => fixups.add(name)),
+    frames,
+  );
+  return { out, fixups: [...fixups] };
 }
 
 describe("a reply that is passed through", () => {

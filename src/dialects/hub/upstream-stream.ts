@@ -196,7 +196,7 @@ export const repliesOf = (parts: ReplyParts): ReplyCodec => ({
     (context = plainContext) =>
     (next) =>
       new parts.Normalizer(new parts.Reader(next), () => {}, context),
-  fixStream: (context, onFixup, events) => (next) => passing(parts, next, context, once(onFixup), events),
+  fixStream: (context, onFixup, events) => (next) => passing(parts, next, context, onFixup, events),
   collectStream: (onFixup, events, context = plainContext) => collecting(parts, context, onFixup, events),
   fixReply: parts.fixFull,
 });
@@ -233,7 +233,7 @@ function collecting(
     },
     end: () => reader?.end(),
   };
-  const report = once((fixup) => void (ofStreams.has(fixup) || onFixup(fixup)));
+  const report = (fixup: string) => void (ofStreams.has(fixup) || onFixup(fixup));
   const normalizer = new parts.Normalizer(both, report, context);
   return {
     push: (frame) => normalizer.push(frame),
@@ -256,14 +256,4 @@ export function withModel(reply: JsonObject, { model }: ReplyContext, report: Re
   if (typeof reply.model !== "string" || reply.model === model) return reply;
   report("model-name");
   return { ...reply, model };
-}
-
-/** Reports each name once: a fixup that a stream needs in every frame counts as one. */
-function once(report: ReportFixup): ReportFixup {
-  const seen = new Set<string>();
-  return (name) => {
-    if (seen.has(name)) return;
-    seen.add(name);
-    report(name);
-  };
 }

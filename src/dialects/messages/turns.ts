@@ -1,7 +1,7 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { filled, without } from "../hub/json";
+import { without } from "../hub/json";
 import { mapped } from "../hub/lists";
 import { lostResultHeading } from "../hub/lost-result";
 import type { RuleRow } from "../hub/rules";
@@ -102,7 +102,8 @@ function emptyText(body: JsonObject): JsonObject | undefined {
     return content === undefined ? undefined : content === message.content ? message : { ...message, content };
   });
   const system = withoutBlankText(body.system);
-  return filled({ ...changed("messages", messages, spoken), ...(system === body.system ? {} : { system }) });
+  if (spoken === messages && system === body.system) return undefined;
+  return { ...changed("messages", messages, spoken), ...(system === body.system ? {} : { system }) };
 }
 
 /** The content without blank texts; their cache mark moves to the block before. Undefined if nothing is left. */
