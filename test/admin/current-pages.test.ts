@@ -1,5 +1,6 @@
 /** What the pages tell is so: which key sent a request, what a removal did, and what has changed since the page was loaded. */
 import { describe, expect, test } from "bun:test";
+import type { Entry } from "../../src/history/history";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -105,9 +106,9 @@ describe("without a script", () => {
       expect(textOf(await (await fetch(`${proxy.url}/admin${path}`)).text())).toMatch(/Gemini CLI 0\.61\.0 (?!\/)/);
   });
 
-  test("a request that a person stopped is no failure that needs attention", async () => {
+  test("a request that a person stopped is no failure that needs attention, and is shown as none", async () => {
     await using proxy = await startProxy();
-    const add = (count: number, of: { http_status: number; error_type: string }) => {
+    const add = (count: number, of: Partial<Entry>) => {
       for (let at = 0; at < count; at += 1) proxy.app.history.add(entry({ started_at_ms: Date.now() - 1_000, ...of }));
       proxy.history.flush();
     };
@@ -116,6 +117,18 @@ describe("without a script", () => {
     expect(await overview()).not.toContain("failed in the last hour");
     add(5, { http_status: 502, error_type: "upstream" });
     expect(await overview()).toContain("5 of 10 requests failed in the last hour");
+    add(1, {
+      request_id: "left",
+      http_status: 499,
+      error_type: "client_closed",
+      session: "0123456789ab",
+      prompt: "p1",
+    });
+    const left = await (await fetch(`${proxy.url}/admin/requests/left`)).text();
+    expect(left).toContain('class="note idle"');
+    expect(left).not.toContain(`<li class="bad">`);
+    expect(left).toContain('href="/admin/requests?session=0123456789ab"');
+    expect(left).toContain('href="/admin/prompts/p1"');
   });
 
   test("two programs of one tool share a row of the page Cache", async () => {

@@ -7,14 +7,14 @@ import { findRequest, type ShownEntry, type ShownRunning } from "../../api/reque
 import { Duration, Moment, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
-import { requestPath, requestsPath } from "../../ui/links";
+import { promptPath, requestPath, requestsPath } from "../../ui/links";
 import { Pair, Section } from "../../ui/lists";
 import { Copy, ReloadedAlways } from "../../ui/notes";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
 import { type MemberNames, memberNamesFor } from "../member-names";
-import { rowTags, Status } from "../requests/rows";
+import { rowTags, Status, toneOf } from "../requests/rows";
 import { adviceFor } from "./advice";
 import { modelWithin, RequestCost } from "./cost";
 import { describeFixup } from "./fixups";
@@ -48,7 +48,7 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
         }
       >
         {item.error_type !== null && (
-          <section class="note bad" aria-label="Why it failed">
+          <section class={`note ${toneOf(item)}`} aria-label="Why it failed">
             <h2>
               <Value of={item.error_type} />
             </h2>
@@ -182,6 +182,20 @@ function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | unde
                 </a>
               </Pair>
             ),
+        )}
+        {item.prompt !== null && (
+          <Pair name="Prompt">
+            <a href={promptPath(item.prompt)}>
+              <code>{item.prompt}</code>
+            </a>
+          </Pair>
+        )}
+        {item.session !== null && (
+          <Pair name="Session">
+            <a href={requestsPath({ session: item.session })}>
+              <code>{item.session}</code>
+            </a>
+          </Pair>
         )}
         <Pair name="History row">{item.id === undefined ? "not written yet" : formatCount(item.id)}</Pair>
         <Pair name="Started">

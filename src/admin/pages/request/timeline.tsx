@@ -7,7 +7,7 @@ import { Stretch } from "../../ui/chart";
 import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { ToolName } from "../../ui/tool-name";
-import { hasAnswered, Status } from "../requests/rows";
+import { hasAnswered, Status, toneOf } from "../requests/rows";
 
 interface Step {
   name: string;
@@ -71,7 +71,7 @@ function stepsOf(item: ShownEntry): Step[] {
       name: "End",
       at: whole,
       from: whole,
-      tone: item.error_type === null ? "good" : "bad",
+      tone: toneOf(item),
       text: (
         <>
           <Status item={item} />

@@ -218,9 +218,13 @@ function notesOf(item: ShownEntry): string[] {
 export const hasAnswered = ({ status, error }: ShownEntry["attempts"][number]): boolean =>
   status !== undefined && status < 400 && error === undefined;
 
+/** How a request ended; idle: its client left, which is no fault. */
+export const toneOf = ({ error_type }: Pick<ShownEntry, "error_type">): "good" | "idle" | "bad" =>
+  error_type === null ? "good" : error_type === "client_closed" ? "idle" : "bad";
+
 /** The result of a request: its HTTP status and its stop reason or error. */
 export function Status({ item }: { item: ShownEntry }): Markup {
-  const tone = item.error_type === null ? "good" : item.error_type === "client_closed" ? "idle" : "bad";
+  const tone = toneOf(item);
   return (
     <>
       <span class={`badge ${tone}`}>{item.http_status}</span>{" "}
