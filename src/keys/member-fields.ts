@@ -20,7 +20,7 @@ interface MemberField {
   option: { name: string; value: `<${string}>`; about: string };
   /** What the command line says if it is null. */
   none: string;
-  /** Reads what a form or an option says; the schema judges it. */
+  /** Reads what a form or an option says, which is never empty: null has a word, such as `never`. The schema judges it. */
   read(text: string): unknown;
 }
 
