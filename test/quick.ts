@@ -14,7 +14,10 @@ const hubs = new Set([
   ...["src/admin/api/routes.ts", "src/admin/pages/routes.ts", "src/demo/demo.ts"],
 ]);
 /** They read tables or documents that every room adds to. */
-const always = ["test/house.test.ts", "test/docs.test.ts", "test/api/openapi.test.ts", "test/admin/twins.test.ts"];
+const always = [
+  ...["test/house.test.ts", "test/docs.test.ts", "test/api/openapi.test.ts", "test/admin/twins.test.ts"],
+  "test/attacks/headers.test.ts",
+];
 /** They load the machine, or take minutes: a whole run has them. */
 const slow = /^test\/(?:attacks|faults|proof|bench|clients)\//;
 
