@@ -1,9 +1,10 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
-import { isEmpty, isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../json";
 import { commentFrame, type SseFrame } from "../../net/stream/sse";
 import type { ReplyContext } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
+import { isSameList } from "../hub/lists";
 import type { ReplyFailure } from "../hub/reply";
 import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
@@ -22,23 +23,23 @@ export const replyContext = ({ model, stream_options: options, n }: JsonObject):
 /** The same object, or a copy with fixups. */
 export function fixFull(body: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject {
   if (!Array.isArray(body.choices)) return body;
-  const set: JsonObject = {};
+  let fixed = body;
   if (body.object !== "chat.completion") {
     report("object-field");
-    set.object = "chat.completion";
+    fixed = { ...fixed, object: "chat.completion" };
   }
   if (!("created" in body)) {
     report("created-field");
-    set.created = now();
+    fixed = { ...fixed, created: now() };
   }
   let choices: unknown[] = body.choices;
   if (context.replies === 1 && choices.length > 1) {
     report("split-choices");
     choices = [merged(choices.filter(isObject))];
   }
-  const fixed = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, report) : choice));
-  if (fixed.some((choice, at) => choice !== choices[at]) || choices !== body.choices) set.choices = fixed;
-  return withModel(isEmpty(set) ? body : { ...body, ...set }, context, report);
+  choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, report) : choice));
+  if (!isSameList(choices, body.choices)) fixed = { ...fixed, choices };
+  return withModel(fixed, context, report);
 }
 
 /** Claude's text and each of its calls come as separate choices, although one was asked for. */
@@ -56,44 +57,44 @@ function merged(choices: JsonObject[]): JsonObject {
 }
 
 function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, report: ReportFixup): JsonObject {
-  const set: JsonObject = {};
+  let fixed = choice;
   if (numberIn(choice.index) === undefined) {
     report("choice-index");
-    set.index = at;
+    fixed = { ...fixed, index: at };
   }
   if (isObject(choice.message)) {
     const message = fixMessage(choice.message, replyId, report);
-    if (message !== choice.message) set.message = message;
+    if (message !== choice.message) fixed = { ...fixed, message };
     if (choice.finish_reason == null) {
       report("finish-reason");
-      set.finish_reason = Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop";
+      fixed = { ...fixed, finish_reason: Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop" };
     }
   }
-  return isEmpty(set) ? choice : { ...choice, ...set };
+  return fixed;
 }
 
 function fixMessage(message: JsonObject, replyId: unknown, report: ReportFixup): JsonObject {
-  const set: JsonObject = {};
+  let fixed = message;
   if (textIn(message.role) === "") {
     report("role");
-    set.role = "assistant";
+    fixed = { ...fixed, role: "assistant" };
   }
   if (!("content" in message)) {
     report("content-key");
-    set.content = null;
+    fixed = { ...fixed, content: null };
   }
   const { tool_calls: calls } = message;
   if (Array.isArray(calls) && calls.some((call) => isObject(call) && !call.id)) {
     report("tool-id");
-    set.tool_calls = calls.map((call, number) =>
+    const tool_calls = calls.map((call, number) =>
       isObject(call) && !call.id ? { ...call, id: inventedCallId(replyId, number) } : call,
     );
+    fixed = { ...fixed, tool_calls };
   }
-  const isPadded = message.padding !== undefined;
-  if (isPadded) report("padding");
-  if (!isPadded && isEmpty(set)) return message;
-  const { padding: _, ...others } = message;
-  return { ...others, ...set };
+  if (message.padding === undefined) return fixed;
+  report("padding");
+  const { padding: _, ...others } = fixed;
+  return others;
 }
 
 // ── Stream ──

@@ -162,9 +162,10 @@ export class ItemReader extends EventReader {
   private emit(item: JsonObject, progress: Progress) {
     const { writer } = this;
     this.emitted.add(progress.index);
-    this.called ||= isCall(item);
-    if (isCall(item)) emitCall(writer, item, progress);
-    else if (item.type === "reasoning") emitReasoning(writer, item, progress);
+    if (isCall(item)) {
+      this.called = true;
+      emitCall(writer, item, progress);
+    } else if (item.type === "reasoning") emitReasoning(writer, item, progress);
     else if (item.type === "message") this.refused = emitMessage(writer, item, progress) || this.refused;
     else {
       const ran = toolRunBy(item);
@@ -241,11 +242,8 @@ function emitMessage(writer: ReplyEmitter, item: JsonObject, progress: Progress)
 
 const partKey = (progress: Progress, at: number) => `${progress.index}.${at}`;
 
-const textBlock = (refusal: boolean, extras: WithExtras): Block => ({
-  kind: "text",
-  ...(refusal ? { refusal } : {}),
-  ...extras,
-});
+const textBlock = (refusal: boolean, extras: WithExtras): Block =>
+  refusal ? { kind: "text", refusal, ...extras } : { kind: "text", ...extras };
 
 /** `phase` (commentary or final answer): newer models do worse if it is not sent back. */
 const messageExtras = ({ phase }: JsonObject): WithExtras => (phase == null ? {} : extrasOf({ phase }));
