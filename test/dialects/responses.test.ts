@@ -1057,6 +1057,13 @@ describe("a full reply read", () => {
     expect(responses.decodeReply(body).at(-1)).toMatchObject({ type: "error", code });
   });
 
+  test("has no id that the upstream has sealed: other dialects would repeat it with every piece", () => {
+    const startOf = (id: string) =>
+      responses.decodeReply({ id, status: "completed", output: [], error: null }).find(({ type }) => type === "start");
+    expect(startOf("resp_1")).toMatchObject({ id: "resp_1" });
+    expect(startOf("A".repeat(416))).toMatchObject({ id: "" });
+  });
+
   test("reports its charge and its cached tokens", () => {
     const usage = {
       input_tokens: 9,

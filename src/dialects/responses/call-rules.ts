@@ -41,8 +41,8 @@ function lostResult({ call_id, output }: JsonObject): JsonObject {
   return { type: "message", role: "user", content };
 }
 
-/** The longest `call_id` that OpenAI accepts. */
-const longestId = 64;
+/** The longest id, of a call or an item, that OpenAI accepts. */
+export const longestId = 64;
 
 /**
  * Calls of one id: "Duplicate item found with id fc_call_…" (seen at Copilot from 2026-05 to 2026-08; the upstream makes the

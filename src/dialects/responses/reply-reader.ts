@@ -8,6 +8,7 @@ import { countIn, textIn } from "../hub/json";
 import type { Block, ReplyEvent, StopReason } from "../hub/reply";
 import { EventReader } from "../hub/upstream-stream";
 import { extrasOf } from "../openai";
+import { longestId } from "./call-rules";
 import { sealOf } from "./compaction";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { ownId } from "./ids";
@@ -113,8 +114,10 @@ export class ItemReader extends EventReader {
     }
   }
 
+  /** GitHub Copilot seals its ids, to hundreds of letters: who speaks another dialect gets a short one instead. */
   private start(response: JsonObject) {
-    this.writer.start(textIn(response.id), textIn(response.model));
+    const id = textIn(response.id);
+    this.writer.start(id.length > longestId ? "" : id, textIn(response.model));
   }
 
   private addItem(item: JsonObject, index: number) {
