@@ -6,6 +6,7 @@
  * One block is open at a time. A full reply is the same list of events.
  */
 import type { ClientDialect, JsonObject, Signature, WithExtras } from "./conversation";
+import { without } from "./json";
 import type { Citation, ServerToolCall, ServerToolName, ServerToolResult } from "./server-tools";
 
 export type ReplyEvent =
@@ -98,9 +99,12 @@ export interface Usage {
 
 /** The usage without numbers that cannot be true. Tokens are whole numbers up to `most`; a charge is at most 10,000 dollars. */
 export function believable(usage: Partial<Usage>, most: number): Partial<Usage> {
-  const reported = Object.entries(usage);
-  const kept = reported.filter(([name, value]) => value === undefined || isBelievable(name, value, most));
-  return kept.length === reported.length ? usage : Object.fromEntries(kept);
+  let kept = usage;
+  for (const name in usage) {
+    const value = usage[name as keyof Usage];
+    if (value !== undefined && !isBelievable(name, value, most)) kept = without(kept, [name]) as Partial<Usage>;
+  }
+  return kept;
 }
 
 const isBelievable = (name: string, value: number, most: number): boolean =>

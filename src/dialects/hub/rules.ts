@@ -69,8 +69,9 @@ function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): App
   return (body, model, options = { webSearch: true }) => {
     const ruled: EncodedRequest = { body, fixups: [], dropped: [] };
     const found = findWords(body, new Set());
+    const isFound = (word: string) => found.has(word);
     for (const { name, words, rule } of named) {
-      if (words.length > 0 && !words.some((word) => found.has(word))) continue;
+      if (words.length > 0 && !words.some(isFound)) continue;
       const before = ruled.body;
       const changes = rule(before, model, options);
       if (!changes) continue;
