@@ -176,7 +176,7 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
       const path = pathOfUrl(request.url);
       // A form or a body is read within the limit; who asks without one may wait for the database.
       if (isAdmin(path) && !bodyMethods.has(request.method)) connection.keepOpen();
-      if (!isAdminApi(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
+      if (!isAdminApi(path)) refuseMethods(request, path, methodsOrUsual);
       if (app.isOurOwn(request.headers)) throw ourselves();
       if (app.refusing && !isAdmin(path) && !closestRow(path)?.access.whileStopping) throw shuttingDown();
       callers.set(request, caller);
@@ -322,13 +322,14 @@ function nothingAt(request: Request): ProxyError {
 
 const bodyMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 const usualMethods = ["GET", "HEAD", "POST"];
+const methodsOrUsual = (path: string) => methodsAt(path) ?? usualMethods;
 
 /** Answers OPTIONS, and the preflight of a browser; no handler sees it. */
 function preflight(request: Request, caller: Caller, lists: GuardLists): Response {
   const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isForPages(request);
   // `allowedOrigins` opens the paths of models only.
   if (caller.foreign && !allowed) throw foreignPage(isForPages(request) ? caller.origin : null);
-  const methods = methodsAt(pathOfUrl(request.url)) ?? usualMethods;
+  const methods = methodsOrUsual(pathOfUrl(request.url));
   return new Response(null, {
     status: 204,
     headers: allowed

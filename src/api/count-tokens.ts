@@ -10,7 +10,7 @@ import { withTimeLimit } from "../net/time-limit";
 import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvider } from "../relay/target";
-import { type PlannedRequest, planTools, promptOf } from "../server-tools/plan";
+import { PlannedPrompt, type PlannedRequest, planTools } from "../server-tools/plan";
 import { countExactly } from "../tokens/token-counter";
 import { autoId } from "../upstream/copilot/auto-model";
 import type { CountedRequest } from "../upstream/copilot/copilot-counter";
@@ -66,7 +66,7 @@ async function knownOf(
   try {
     const target = await chooseTarget(app, asked.name, asked.client, asked.key);
     const offered = await planTools(app, planned, target);
-    const prompt = promptOf(planned, offered, target).conversation();
+    const prompt = new PlannedPrompt(planned, offered, target).conversation();
     const isUnknown = isProvided(target) || isAutoTarget(target);
     const isSent = target.dialect === "messages" && planned.dialect === "messages" && !offered && !isUnknown;
     return {

@@ -19,7 +19,7 @@ import { autoModel } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { findListed } from "../upstream/models/model-name";
 import { dearestOf } from "../upstream/models/price";
-import { affinityOf } from "./affinity-keys";
+import { preferredAccountOf, sharedSession } from "./affinity-keys";
 import type { Exchange } from "./exchange";
 import { requireOwnAccount } from "./failover";
 import { unfitReason } from "./fallback-fit";
@@ -42,7 +42,7 @@ export async function serveByAuto(
   exchange.keep();
   const { auto, pool } = parts;
   const { record, running } = exchange;
-  const { preferredAccount } = await affinityOf(parts, exchange);
+  const preferredAccount = await preferredAccountOf(parts, exchange, sharedSession(parts, exchange));
   const conversation = conversationOf(exchange);
   let failure: ProxyError | undefined;
   for (const account of accountsOf(parts, preferredAccount, conversation)) {

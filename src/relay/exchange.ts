@@ -7,6 +7,7 @@ import type { ClientKey, KeyedCaller } from "../keys/client-keys";
 import type { ClientConnection } from "../net/in/guard";
 import { readBytes } from "../net/in/request-body";
 import type { ReadText } from "../net/json/json-skeleton";
+import type { PlannedRequest } from "../server-tools/plan";
 import { idOf } from "./hints";
 import { type AddressMembers, type Facts, type Incoming, incomingOf, readFacts } from "./incoming";
 import type { Initiator } from "./initiator";
@@ -26,11 +27,34 @@ interface ReadRequest {
   initiator?: Initiator;
 }
 
-/** What an exchange holds of a prompt. */
-interface Asked {
-  read: ReadRequest;
-  body: JsonObject;
-  decoded: Conversation | ProxyError | undefined;
+/** What a client says, decoded when that is first needed: a request that is passed through seldom needs it. */
+class AskedPrompt implements PlannedRequest {
+  #decoded: Conversation | ProxyError | undefined;
+
+  /** @param whole Reads a text of the conversation; missing where none is a mark. */
+  constructor(
+    readonly dialect: ClientDialect,
+    readonly body: JsonObject,
+    readonly whole: ReadText | undefined,
+  ) {}
+
+  /** @throws ProxyError if it cannot be decoded. */
+  decoded(): Conversation {
+    const decoded = this.#decode();
+    if (decoded instanceof ProxyError) throw decoded;
+    return decoded;
+  }
+
+  /** The same; undefined where it cannot be decoded: the request may still be passed through. */
+  conversation(): Conversation | undefined {
+    const decoded = this.#decode();
+    return decoded instanceof ProxyError ? undefined : decoded;
+  }
+
+  #decode(): Conversation | ProxyError {
+    this.#decoded ??= decodedBy(codecs[this.dialect], this.body);
+    return this.#decoded;
+  }
 }
 
 /**
@@ -66,7 +90,7 @@ export class Exchange {
   /** The client's session, if it names one. */
   readonly session: string | undefined;
   /** Undefined once it was let go. */
-  #asked: Asked | undefined;
+  #asked: { read: ReadRequest; prompt: AskedPrompt } | undefined;
   #isKept = false;
 
   /**
@@ -87,7 +111,7 @@ export class Exchange {
     this.key = key;
     this.dialect = dialect;
     this.codec = codecs[dialect];
-    this.#asked = { read, body, decoded: undefined };
+    this.#asked = { read, prompt: new AskedPrompt(dialect, body, incoming.skeleton?.whole) };
     this.bodySession = this.codec.session?.(incoming.body);
     this.session = clientSession(request.headers, this.bodySession);
     const facts = readFacts(this.codec, incoming, this.record.hints.kind);
@@ -98,47 +122,38 @@ export class Exchange {
 
   /** The same request with the client's own body, which asks the upstream itself for a summary. */
   unchanged(reshape: CompactionCodec["reply"]): Exchange {
-    return new Exchange(this.#prompt.read, undefined, reshape);
+    return new Exchange(this.#held.read, undefined, reshape);
   }
 
-  get #prompt() {
+  get #held() {
     if (this.#asked) return this.#asked;
     throw new Error("The prompt of a request was let go that is to be sent again.");
   }
 
   get incoming(): Incoming {
-    return this.#prompt.read.incoming;
+    return this.#held.read.incoming;
+  }
+
+  /** Whoever holds it has it also when the exchange has let it go. */
+  get prompt(): AskedPrompt {
+    return this.#held.prompt;
   }
 
   get body(): JsonObject {
-    return this.#prompt.body;
+    return this.prompt.body;
   }
 
-  /** Reads a text of the conversation; missing where none is a mark. */
   get whole(): ReadText | undefined {
-    return this.incoming.skeleton?.whole;
+    return this.prompt.whole;
   }
 
-  /** The conversation. @throws ProxyError if it cannot be decoded. */
+  /** @throws ProxyError if the conversation cannot be decoded. */
   decoded(): Conversation {
-    const decoded = this.#decode(this.#prompt);
-    if (decoded instanceof ProxyError) throw decoded;
-    return decoded;
+    return this.prompt.decoded();
   }
 
-  /** The same; undefined where it cannot be decoded: the request may still be passed through. */
-  get conversation(): () => Conversation | undefined {
-    const asked = this.#prompt;
-    return () => {
-      const decoded = this.#decode(asked);
-      return decoded instanceof ProxyError ? undefined : decoded;
-    };
-  }
-
-  /** When it is first needed: a request that is passed through seldom needs it. */
-  #decode(asked: Asked): Conversation | ProxyError {
-    asked.decoded ??= decodedBy(this.codec, asked.body);
-    return asked.decoded;
+  conversation(): Conversation | undefined {
+    return this.prompt.conversation();
   }
 
   /** The prompt may be needed again after it was sent: for another model, a judge, or an answer that goes on. */

@@ -215,7 +215,7 @@ async function sendWith<Answer>(
     remedyFor ??= remediesOf(remedies);
     const remedy = remedyFor(result);
     if (!remedy) return afterRemedies(result);
-    const outcome = await orUnavailable(account, record, async () => remedy.apply(current, result));
+    const outcome = await applied(remedy, current, result);
     if (outcome === false) return afterRemedies(result);
     if (outcome !== true) return outcome;
     current.asFurtherCall();
@@ -247,6 +247,9 @@ async function overageError({ pool }: Scope, account: Account, { model }: Target
   const isReady = account.stateFor(model.id).name === "ready";
   return isReady ? undefined : pool.whyNone({ premium: true, model: model.id });
 }
+
+const applied = (remedy: Remedy<AccountCall>, current: AccountCall, failure: Failure): Promise<boolean | Failure> =>
+  orUnavailable(current.account, current.record, async () => remedy.apply(current, failure));
 
 /** The account's session, or why it has none. */
 const sessionOf = (account: Account, record: RequestRecord, timeoutMs: number | undefined) =>

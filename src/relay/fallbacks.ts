@@ -37,10 +37,12 @@ const lookUpAndServe = async (parts: Scope, exchange: Exchange, serve: Serve): P
 function serveFirst(parts: Scope, exchange: Exchange, serve: Serve, found: First): Promise<Response> {
   const { first } = found;
   const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[exchange.incoming.model];
-  return first && names === undefined ? serve(first, first) : serveByChain(parts, exchange, serve, found, names);
+  return first && names === undefined
+    ? serve(parts, exchange, first, first)
+    : serveByChain(parts, exchange, serve, found, names);
 }
 
-type Serve = (target: ChatTarget, first: ChatTarget | undefined) => Promise<Response>;
+type Serve = (parts: Scope, exchange: Exchange, target: ChatTarget, first: ChatTarget | undefined) => Promise<Response>;
 
 /** @throws As {@link withFallbacks}. */
 async function serveByChain(
@@ -69,7 +71,7 @@ async function serveByChain(
   while (target !== undefined) {
     const calls = record.attemptCount;
     try {
-      const answer = await serve(target, first);
+      const answer = await serve(parts, exchange, target, first);
       // Auto has named the model that it chose.
       if (!answer.headers.has(modelHeader)) answer.headers.set(modelHeader, modelInHeader(target.model.id));
       return answer;

@@ -8,10 +8,10 @@ import type { KeyedCaller } from "../keys/client-keys";
 import { type Body, inOnePiece } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
 import type { SentBytes } from "../net/out/fetch";
-import { planTools, promptOf } from "../server-tools/plan";
+import { PlannedPrompt, planTools } from "../server-tools/plan";
 import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
-import { type Affinity, affinityOf } from "./affinity-keys";
+import { type Affinity, preferredAccountOf, sharedSession } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
 import { withoutRefused } from "./body-remedies";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
@@ -75,21 +75,25 @@ async function answered(
     const summary = codec.compaction?.inWords.request(read.incoming.body);
     exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
     if (isJudged) exchange.keep();
-    const serveOnce = () =>
-      withFallbacks(parts, exchange, (target, first) => byModelOrAuto(parts, exchange, target, first));
     answer = await orWait(parts, exchange, serveOnce);
   } catch (thrown) {
     throw running.fail(thrown);
   }
-  if (!isJudged) return answer;
-  // The owner chose the model, so the limits of the client's key are none for it.
-  const judge = { ...caller, key: undefined };
-  const ask = (question: Request, own: RunningRequest) =>
-    answered(parts, own, question, judge, dialect, { initiator: judging });
-  return judged(parts, exchange, ask, answer);
+  return isJudged ? judgedBy(parts, exchange, caller, answer) : answer;
 }
 
+const serveOnce = (parts: Scope, exchange: Exchange): Promise<Response> =>
+  withFallbacks(parts, exchange, byModelOrAuto);
+
 const judging = { initiator: "agent", reason: "it judges the tool uses of auto mode", kind: "judge" } as const;
+
+/** The owner chose the judge's model, so the limits of the client's key are none for it. */
+function judgedBy(parts: Scope, exchange: Exchange, caller: KeyedCaller, answer: Response): Promise<Response> {
+  const judge = { ...caller, key: undefined };
+  const ask = (question: Request, own: RunningRequest) =>
+    answered(parts, own, question, judge, exchange.dialect, { initiator: judging });
+  return judged(parts, exchange, ask, answer);
+}
 
 /**
  * One request at a provider's own path: its bytes pass unchanged, both ways.
@@ -128,17 +132,28 @@ function byModelOrAuto(
   first: ChatTarget | undefined,
 ): Promise<Response> {
   requireFurtherModels(exchange.key, target.provider, exchange.incoming.body);
-  const answerBy = (chosen: ChatTarget) =>
-    exchange.reshape ? compact(parts, exchange, chosen) : serve(parts, exchange, chosen);
   // A request that asks for nothing needs no choice.
-  const isAuto = isAutoTarget(target) && !asksNothing(exchange, target, true);
-  if (isAuto) return serveByAuto(parts, exchange, first === target ? undefined : first, answerBy);
-  if (!parts.config.current.autoWhenOnly) return answerBy(target);
-  return answerBy(target).catch((thrown: unknown) => {
+  if (isAutoTarget(target) && !asksNothing(exchange, target, true))
+    return byAuto(parts, exchange, first === target ? undefined : first);
+  const answer = byModel(parts, exchange, target);
+  return parts.config.current.autoWhenOnly ? orByAuto(parts, exchange, target, answer) : answer;
+}
+
+const byModel = (parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> =>
+  exchange.reshape ? compact(parts, exchange, target) : serve(parts, exchange, target);
+
+const byAuto = (parts: Scope, exchange: Exchange, first?: ChatTarget): Promise<Response> =>
+  serveByAuto(parts, exchange, first, (chosen) => byModel(parts, exchange, chosen));
+
+/** The answer; or that of Auto, where the accounts turn out to have nothing else. */
+async function orByAuto(parts: Scope, exchange: Exchange, { model }: ChatTarget, answer: Promise<Response>) {
+  try {
+    return await answer;
+  } catch (thrown) {
     if (!(thrown instanceof ProxyError) || thrown.details.code !== autoOnlyCode) throw thrown;
-    exchange.running.passOver({ model: target.model.id, status: thrown.status, why: thrown.kept });
-    return serveByAuto(parts, exchange, undefined, answerBy);
-  });
+    exchange.running.passOver({ model: model.id, status: thrown.status, why: thrown.kept });
+    return byAuto(parts, exchange);
+  }
 }
 
 /**
@@ -178,7 +193,7 @@ async function compact(parts: Scope, exchange: Exchange, target: ChatTarget): Pr
 /** The answer of one model. @throws ProxyError */
 async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   const { codec, incoming, record, running } = exchange;
-  const plan = exchange.reshape ? undefined : await planTools(parts, exchange, target);
+  const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target);
   // Another model serves after an answer that says so, and an answer with tools goes on.
   if (plan || parts.config.current.autoWhenOnly || parts.budgets.budgets.length > 0) exchange.keep();
   const isPassed = !exchange.reshape && !plan && isPassable(exchange, target);
@@ -188,7 +203,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   record.setTarget(target, nothing ? nothingSent : exchange.facts);
   if (nothing) return answerNothing(nothing, exchange);
 
-  const prompt = promptOf(exchange, plan, target);
+  const prompt = new PlannedPrompt(exchange.prompt, plan, target);
   await checkPromptLimit(parts, prompt, target.model, incoming.bytes.length);
   const cache = cacheUseOf(parts, exchange, target);
   const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
@@ -196,7 +211,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
     webSearch,
     cache: cache.hints,
     hourCache: promptCache === "1h" && !isProvided(target),
-    refusedBetas: parts.unsupportedParams.known(target.model.id).flatMap((pattern) => betaIn(pattern) ?? []),
+    refusedBetas: parts.unsupportedParams.known(target.model.id).flatMap(betasIn),
   };
   const ownHeaders = exchange.dialect === target.dialect ? exchange.headers : null;
   const rules: BodyRules = {
@@ -205,7 +220,8 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
     options,
     clientHeaders: isPassed && isProvided(target) ? undefined : ownHeaders,
   };
-  const affinity = await affinityOf(parts, exchange);
+  const session = sharedSession(parts, exchange);
+  const affinity = { session, preferredAccount: await preferredAccountOf(parts, exchange, session) };
   const call = isPassed
     ? passthrough(exchange, target, options)
     : translation(exchange, target, options, {
@@ -228,6 +244,8 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   exchange.sent();
   return answer;
 }
+
+const betasIn = (pattern: string) => betaIn(pattern) ?? [];
 
 /** Whether the upstream takes the client's bytes. */
 function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {

@@ -143,7 +143,7 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     stream: asked?.stream ? 1 : 0,
     initiator: facts?.initiator ?? null,
     initiator_reason: facts?.reason ?? null,
-    attempts: JSON.stringify(state.attempts.map((attempt) => shownAttempt(attempt, state.passedOver !== undefined))),
+    attempts: JSON.stringify(state.passedOver ? state.attempts.map(shownWithModel) : state.attempts.map(shownAttempt)),
     client_name: state.clientName,
     key_name: state.keyName,
     member: state.member,
@@ -164,11 +164,23 @@ const hintColumns = ({ hints: { prompt, kind, agentType, project }, member }: Re
   project: project ?? null,
 });
 
+type Attempted = RequestState["attempts"][number];
+
+const shownAttempt = ({ account, status, error, ms }: Attempted) => ({
+  account: account?.id ?? null,
+  status,
+  error,
+  ms,
+});
+
 /** The model is named only where several were asked. */
-const shownAttempt = (
-  { account, model, status, error, ms }: RequestState["attempts"][number],
-  hasSeveral: boolean,
-) => ({ account: account?.id ?? null, model: hasSeveral ? model : undefined, status, error, ms });
+const shownWithModel = ({ account, model, status, error, ms }: Attempted) => ({
+  account: account?.id ?? null,
+  model,
+  status,
+  error,
+  ms,
+});
 
 /**
  * The row of a request that has ended.

@@ -118,8 +118,10 @@ export class RequestRecord {
     const ms = Math.round(performance.now() - this.#sentAt);
     this.#state.account = account;
     const model = this.#state.target?.model.id;
-    const errorOf = ({ kind }: ProxyError) => (this.#with.signal.aborted ? "client_closed" : kind);
-    const result = typeof outcome === "number" ? { status: outcome } : { error: errorOf(outcome) };
+    const result =
+      typeof outcome === "number"
+        ? { status: outcome }
+        : { error: this.#with.signal.aborted ? "client_closed" : outcome.kind };
     this.#state.attempts.push({ account, model, ...result, ms });
     this.trace?.endAttempt(result);
     this.#with.progress.changed();

@@ -18,21 +18,19 @@ const longestWithoutStream = 240_000;
  * The answer of `serve`, which is asked again after each limit that the request may wait for.
  * @throws ProxyError What `serve` threw last; that of a server that stops.
  */
-export async function orWait(parts: Scope, exchange: Exchange, serve: () => Promise<Response>): Promise<Response> {
+export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
   const since = parts.now();
-  const holdFor = ({ error, untilReady }: Limit) =>
-    hold(parts, exchange, { line: lineOf(exchange), since, error, untilReady, serve });
   const canWait = canWaitForAccounts(parts, exchange);
   if (canWait) exchange.keep();
   const last = canWait ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
   // Requests that wait already go first.
-  if (last) return holdFor(last);
+  if (last) return hold(parts, exchange, holdingFor(exchange, last, since, serve));
   try {
-    return await serve();
+    return await serve(parts, exchange);
   } catch (thrown) {
     const limit = limitOf(parts, exchange, since, thrown);
     if (!limit) throw thrown;
-    return holdFor(limit);
+    return hold(parts, exchange, holdingFor(exchange, limit, since, serve));
   }
 }
 
@@ -40,6 +38,8 @@ const lineOf = ({ running, incoming }: Exchange): string => `${running.member ??
 
 const canWaitForAccounts = ({ config }: Scope, { key }: Exchange): boolean =>
   (key?.whenLimited ?? config.current.whenLimited) === "wait";
+
+type Serve = (parts: Scope, exchange: Exchange) => Promise<Response>;
 
 type Limit = Pick<Waiter, "error" | "untilReady">;
 
@@ -68,8 +68,13 @@ interface Holding extends Limit {
   line: string;
   /** Timestamp, ms: when the request came. */
   since: number;
-  serve(): Promise<Response>;
+  serve: Serve;
 }
+
+const holdingFor = (exchange: Exchange, { error, untilReady }: Limit, since: number, serve: Serve): Holding => ({
+  ...{ error, untilReady, since, serve },
+  line: lineOf(exchange),
+});
 
 /** The answer when it is there; a stream begins with keep-alives before that. */
 async function hold(parts: Scope, exchange: Exchange, holding: Holding): Promise<Response> {
@@ -98,7 +103,7 @@ async function served(parts: Scope, exchange: Exchange, first: Holding): Promise
       });
       record.endWait();
       try {
-        const answer = await serve();
+        const answer = await serve(parts, exchange);
         wasServed = true;
         return answer;
       } catch (thrown) {
@@ -120,8 +125,8 @@ function isSettledWithin(answer: Promise<unknown>, ms: number): Promise<boolean>
 
 /** A stream that has begun before its answer is there: what goes wrong from now on is an event in it. */
 function keptAwake({ limits }: Scope, exchange: Exchange, answer: Promise<Response>): Response {
-  const { codec, conversation, connection, dialect, headers, incoming, running } = exchange;
-  const asked: Conversation = conversation() ?? { model: incoming.model, stream: true, turns: [], tools: [] };
+  const { codec, connection, dialect, headers, incoming, running } = exchange;
+  const asked: Conversation = exchange.conversation() ?? { model: incoming.model, stream: true, turns: [], tools: [] };
   const out = gatherFrames();
   const writer = codec.encodeStream(asked)(out);
   const ended = connection.streams();

@@ -25,15 +25,15 @@ export type ServerToolPlan = OfferedTools & Pick<Changes, "fixups">;
 /** Undefined if the client's tools stay as they are. */
 export function planTools(
   parts: ToolParts,
-  { body, conversation, dialect }: PlannedRequest,
+  asked: PlannedRequest,
   target: ToolTarget,
 ): Awaitable<ServerToolPlan | undefined> {
-  const translated = mayOffer(dialect, body, target) ? conversation() : undefined;
-  return translated && planServerTools(parts, translated, dialect, target);
+  const translated = mayOffer(asked, target) ? asked.conversation() : undefined;
+  return translated && planServerTools(parts, translated, asked.dialect, target);
 }
 
 /** A provider of the client's own dialect runs its tools itself. */
-const mayOffer = (client: ClientDialect, body: JsonObject, target: ToolTarget): boolean =>
+const mayOffer = ({ body, dialect: client }: PlannedRequest, target: ToolTarget): boolean =>
   client !== target.dialect ||
   (!target.provider && codecs[target.dialect].offersServerTools(body, target.upstreamModel));
 
@@ -80,18 +80,22 @@ async function planServerTools(
 }
 
 /** The prompt as the model counts it: tools that it is to search for are no part of it, whoever runs the search. */
-export function promptOf(
-  asked: PlannedRequest & Pick<Prompt, "whole">,
-  plan: Pick<ServerToolPlan, "waiting" | "conversation"> | undefined,
-  { dialect, upstreamModel }: ToolTarget,
-): Prompt {
-  const { conversation, whole, dialect: client } = asked;
-  return {
-    whole,
-    conversation() {
-      const sent = plan?.waiting ? plan.conversation : conversation();
-      const isSearched = client === dialect && hasToolSearch(upstreamModel, dialect);
-      return isSearched && sent ? withoutWaiting(sent, dialect) : sent;
-    },
-  };
+export class PlannedPrompt implements Prompt {
+  constructor(
+    private readonly asked: PlannedRequest & Pick<Prompt, "whole">,
+    private readonly plan: Pick<ServerToolPlan, "waiting" | "conversation"> | undefined,
+    private readonly target: ToolTarget,
+  ) {}
+
+  get whole(): Prompt["whole"] {
+    return this.asked.whole;
+  }
+
+  conversation(): Conversation | undefined {
+    const { asked, plan, target } = this;
+    const { dialect, upstreamModel } = target;
+    const sent = plan?.waiting ? plan.conversation : asked.conversation();
+    const isSearched = asked.dialect === dialect && hasToolSearch(upstreamModel, dialect);
+    return isSearched && sent ? withoutWaiting(sent, dialect) : sent;
+  }
 }

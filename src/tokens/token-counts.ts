@@ -206,10 +206,10 @@ export class TokenCounts {
 }
 
 /** The request is sent first. */
-async function partsAfterSending({ conversation, whole }: Prompt): Promise<PromptParts | undefined> {
+async function partsAfterSending(prompt: Prompt): Promise<PromptParts | undefined> {
   await setImmediate();
-  const decoded = conversation();
-  return decoded && promptPartsOf(decoded, whole);
+  const decoded = prompt.conversation();
+  return decoded && promptPartsOf(decoded, prompt.whole);
 }
 
 /** @param share Of each text, the part that is read: its beginning is taken for all of it. */

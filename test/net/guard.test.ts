@@ -99,7 +99,8 @@ test("a caller on this machine is local unless a page of another origin or a pro
 test("a hostile origin or method is named in an error from its first character on, and cut", () => {
   const long = `https://${"a".repeat(300)}.example`;
   expect(foreignPage(long).message).toStartWith(`A web page at ${long.slice(0, 200)} may not call this address.`);
-  const refused = (method: string) => () => refuseMethods(new Request("http://localhost/", { method }), () => ["GET"]);
+  const refused = (method: string) => () =>
+    refuseMethods(new Request("http://localhost/", { method }), "/", () => ["GET"]);
   expect(refused("CONNECT")).toThrow(/^CONNECT is not served here\.$/);
   expect(refused("GET")).not.toThrow();
 });

@@ -131,11 +131,11 @@ test("a prompt that was sent is let go, unless the request may need it again", a
     const post = new Request("http://localhost", { method: "POST", body });
     const { exchange } = exchangeOf(await readIncoming(post, longTexts.chat), "chat");
     if (isKept) exchange.keep();
-    const { conversation } = exchange;
+    const { prompt } = exchange;
     exchange.sent();
     if (isKept) expect(exchange.incoming.bytes).toHaveLength(Buffer.byteLength(body));
     else expect(() => exchange.incoming).toThrow("was let go");
     // What counts the prompt has it until it is done.
-    expect(conversation()?.turns).toHaveLength(3);
+    expect(prompt.conversation()?.turns).toHaveLength(3);
   }
 });

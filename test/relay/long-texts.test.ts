@@ -15,7 +15,7 @@ import { ProxyError } from "../../src/errors";
 import { isObject, parseWithSource } from "../../src/json";
 import { bodyText, inOnePiece } from "../../src/net/in/request-body";
 import { editedTo } from "../../src/net/json/json-edit";
-import { affinityOf } from "../../src/relay/affinity-keys";
+import { preferredAccountOf } from "../../src/relay/affinity-keys";
 import { fullBody, type Incoming, readIncoming } from "../../src/relay/incoming";
 import { passthrough } from "../../src/relay/passthrough";
 import { translation } from "../../src/relay/translation";
@@ -163,11 +163,10 @@ function outcomeOf(
   };
   try {
     codecs[client].checkRequest(incoming.body);
-    affinityOf(
-      { accounts: [], affinity, config: { current: { accountAffinity: true } } } as unknown as Parameters<
-        typeof affinityOf
-      >[0],
+    preferredAccountOf(
+      { accounts: [], affinity } as unknown as Parameters<typeof preferredAccountOf>[0],
       exchange,
+      exchange.session,
     );
     const call = isPassedOn ? passthrough(exchange, target, options) : translation(exchange, target, options);
     const sent = bodyText(inOnePiece(call.body));

@@ -134,12 +134,12 @@ describe("what is left out of a request", () => {
     expect(without(choice, "tool_choice.auto", "messages.0.auto")).toEqual(choice);
   });
 
-  test("every other byte is as it was: digits, escapes, spaces in values, duplicate members", () => {
+  test("every other byte is as it was: digits, escapes, spaces, duplicate members", () => {
     const text =
       '{ "seed":9007199254740993, "messages" : [ { "role":"user","content":[{"type":"text", "text":"\\u0041 , }","mark":{"a":[1,2]}} , {"type":"text","text":"b","big":1e400}] } ],\n "extra":-0 }';
     const { text: lighter, removed } = withoutParams(text, ["messages.*.content.*.text.mark", "extra", "other"]);
     expect(lighter).toBe(
-      '{"seed":9007199254740993,"messages" : [{"role":"user","content":[{"type":"text","text":"\\u0041 , }"},{"type":"text","text":"b","big":1e400}]}]}',
+      '{ "seed":9007199254740993, "messages" : [ { "role":"user","content":[{"type":"text", "text":"\\u0041 , }"} , {"type":"text","text":"b","big":1e400}] } ] }',
     );
     expect(removed).toEqual(["messages.*.content.*.text.mark", "extra"]);
   });

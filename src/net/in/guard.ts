@@ -142,13 +142,13 @@ class InspectedCaller implements Visitor {
 const closing = { connection: "close" };
 
 /**
- * @param methodsAt The methods of the request's path.
+ * @param path The request's. @param methodsAt The methods of a path.
  * @throws ProxyError 405 for methods that no route has.
  */
-export function refuseMethods(request: Request, methodsAt: () => readonly string[]): void {
+export function refuseMethods(request: Request, path: string, methodsAt: (path: string) => readonly string[]): void {
   if (methods.has(request.method)) return;
   throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
-    headers: { ...closing, allow: methodsAt().join(", ") },
+    headers: { ...closing, allow: methodsAt(path).join(", ") },
   });
 }
 

@@ -82,19 +82,30 @@ function refuseCharsets(headers: Headers): void {
  */
 export function readBytes(request: Request, max = bodyLimit, held?: HeldBytes): Promise<Uint8Array> {
   refuseCharsets(request.headers);
-  const tooLarge = () =>
-    new ProxyError("too_large", `The request body is over ${max / 1024 / 1024} MiB.`, {
-      headers: { connection: "close" },
-    });
   const length = Number(request.headers.get("content-length") ?? 0);
-  if (length > max) throw tooLarge();
+  if (length > max) throw tooLarge(max);
   const encoding = encodingOf(request.headers.get("content-encoding"));
   if (encoding === undefined && request.headers.has("content-length")) {
     held?.add(length);
     return request.bytes();
   }
-  const sent = limitBytes(request.body ?? [], max, tooLarge);
-  const plain = encoding === undefined ? sent : limitBytes(decompress(sent, encoding), max, tooLarge);
+  return readPieces(request, max, encoding, held);
+}
+
+const tooLarge = (max: number) =>
+  new ProxyError("too_large", `The request body is over ${max / 1024 / 1024} MiB.`, {
+    headers: { connection: "close" },
+  });
+
+function readPieces(
+  { body }: Request,
+  max: number,
+  encoding: string | undefined,
+  held: HeldBytes | undefined,
+): Promise<Uint8Array> {
+  const refuse = () => tooLarge(max);
+  const sent = limitBytes(body ?? [], max, refuse);
+  const plain = encoding === undefined ? sent : limitBytes(decompress(sent, encoding), max, refuse);
   return Array.fromAsync(held ? heldPieces(plain, held) : plain).then((pieces) => Buffer.concat(pieces));
 }
 

@@ -31,11 +31,10 @@ export interface OutgoingCall extends CallOptions {
   who: string;
   /** A redirect is an answer like others, and no error. */
   returnsRedirects?: boolean;
-  /**
-   * Called with the first error before a POST is sent a second time; returns the headers for the second. Without it a
-   * POST is sent once.
-   */
-  resent?: (error: ProxyError) => Record<string, string>;
+  /** Called with the first error before a POST is sent a second time. Without it a POST is sent once. */
+  resent?: (error: ProxyError) => void;
+  /** The headers with which it is sent a second time, made of the first ones; the same where it is missing. */
+  headersAgain?: (headers: Record<string, string>) => Record<string, string>;
 }
 
 /**
@@ -63,7 +62,8 @@ export async function callOut(url: string, call: OutgoingCall): Promise<CallResp
     let { headers } = call;
     if (brokeAtOnce && call.method === "POST") {
       if (!call.resent || !wasReused(url, lookups)) throw error;
-      headers = call.resent(error);
+      call.resent(error);
+      headers = call.headersAgain?.(headers) ?? headers;
     } else if ((brokeAtOnce || neverConnected.has(codeOf(thrown))) && !isRefusedByProxy) call.retried?.(codeOf(thrown));
     else throw error;
     return callAgain(url, { ...call, headers });

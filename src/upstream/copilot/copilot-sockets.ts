@@ -37,7 +37,8 @@ export function openCopilotSockets(pool = new SocketPool()): CopilotSockets {
         } catch (thrown) {
           if (!(thrown instanceof SocketBroken)) throw thrown;
           if (!out.resent) throw thrown.error;
-          overHttp = { ...out, headers: out.resent(thrown.error), resent: undefined };
+          out.resent(thrown.error);
+          overHttp = { ...out, headers: out.headersAgain?.(out.headers) ?? out.headers, resent: undefined };
           initiator = initiator && "agent";
           if (!thrown.isSpent || !mayOpenAnother) break;
         }

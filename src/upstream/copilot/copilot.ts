@@ -39,17 +39,10 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
       const headers = headersOf({ call, session, product });
       if (call.headers) Object.assign(headers, call.headers);
       Object.assign(headers, ownHeaders());
-      const resent =
-        call.resent &&
-        ((error: ProxyError) => {
-          call.resent!(error);
-          // The first try counted as the person's turn.
-          return call.initiator ? { ...headers, "x-initiator": "agent" } : headers;
-        });
-      const { body, controller, limits, retried } = call;
+      const { body, controller, limits, retried, resent } = call;
       const url = session.baseUrl + call.path;
       const method = body === undefined ? "GET" : "POST";
-      const out: OutgoingCall = { method, headers, body, controller, limits, who, retried, resent };
+      const out: OutgoingCall = { method, headers, body, controller, limits, who, retried, resent, headersAgain };
       if (!call.socket || body === undefined || body instanceof Blob || config.current.responsesWebSocket === "off")
         return callOut(url, out);
       sockets ??= openSockets();
@@ -60,6 +53,10 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
 }
 
 const who = "GitHub Copilot";
+
+/** The first try counted as the person's turn. */
+const headersAgain = (headers: Record<string, string>) =>
+  "x-initiator" in headers ? { ...headers, "x-initiator": "agent" } : headers;
 
 /** The headers with lower-case names. They are converted once for each config. */
 function lowerCaseNames(read: () => Record<string, string>): () => Record<string, string> {

@@ -175,12 +175,7 @@ function providerOf(name: string, settings: ProviderConfig, { ownId, version, br
         limits,
         who,
         retried,
-        resent:
-          resent &&
-          ((error) => {
-            resent(error);
-            return headers;
-          }),
+        resent,
       });
     },
     withoutKey: (text) => (apiKey === undefined ? text : text.replaceAll(apiKey, "[secret]")),
