@@ -131,7 +131,7 @@ function forReaders(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.required) schema.required = schema.required.filter((name) => !isWriteOnly(properties[name]));
   // The pattern applies to the text in a URL, not to an integer.
   if (schema.type === "integer") delete schema.pattern;
-  for (const name of ["secret", "secretByName", "restart", "id"]) delete schema[name];
+  for (const name of ["secret", "secretByName", "restart", "section", "id"]) delete schema[name];
 }
 
 /** Allows the mask for a text, for the items of a list, or for the texts among several choices. */

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AccountItem } from "../../src/admin/api/accounts";
+import { fields } from "../../src/admin/pages/config/form";
 import { forecastOf } from "../../src/admin/pages/forecast";
 import { describeFixup } from "../../src/admin/pages/request/fixups";
 import { pageRoutes } from "../../src/admin/pages/routes";
@@ -424,9 +425,8 @@ describe("the config form", () => {
   });
 
   test("the config form has every key with what it means, its default and what is set, and no secret", () => {
-    expect(Object.keys(form)).toEqual(
-      expect.arrayContaining(["auth.apiKeys", "logLevel", "retentionDays", "providers.0.baseUrl", "anthropicApiKey"]),
-    );
+    for (const { name } of fields) expect(html).toMatch(new RegExp(`name="${name}[".]`));
+    expect(Object.keys(form)).toContain("providers.0.baseUrl");
     expect([form.logLevel, form.retentionDays, form["auth.apiKeys"]]).toEqual(["warn", "14", "…6789"]);
     expect(wordsOf(html)).toContain("How many days a request stays in the history. Default: 14.");
     expect(html).not.toContain(canary);

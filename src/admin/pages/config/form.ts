@@ -10,6 +10,8 @@ export interface FieldSchema {
   type?: string;
   /** The label of the field. */
   title?: string;
+  /** The section of the form, by its id. */
+  section?: string;
   description?: string;
   default?: unknown;
   secret?: boolean;

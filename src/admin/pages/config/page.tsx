@@ -127,8 +127,8 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
       <form method="post" action="/admin/config" class="config" autocomplete="off">
         <FormTokenInput frame={frame} />
         <div class="sections">
-          {sections.map(({ title, id, names }) => {
-            const shown = fieldsOf(names);
+          {Object.entries(sections).map(([id, title]) => {
+            const shown = fields.filter(({ schema }) => schema.section === id);
             const isSet = ({ path }: Field) => valueAt(written, path) !== undefined;
             const faultOf = (field: Field) =>
               fault !== undefined && isAbout(fault.details.param, field) ? fault.message : undefined;
@@ -171,68 +171,20 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
   );
 }
 
-/** The sections of the form. Keys not named here are in the last one. */
-const sections: { title: string; id: string; names: string[] | "others" }[] = [
-  { title: "Access", id: "access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
-  {
-    title: "Accounts",
-    id: "accounts",
-    names: [
-      "accountOrder",
-      "pausedAccounts",
-      "accountAffinity",
-      "freeModelRouting",
-      "neverOverage",
-      "whenLimited",
-      "longestWaitMinutes",
-    ],
-  },
-  { title: "Models", id: "models", names: ["modelAliases", "fallbacks", "autoWhenOnly", "maxPromptTokens"] },
-  {
-    title: "Requests",
-    id: "requests",
-    names: ["toolSearch", "promptCache", "responsesWebSocket", "upstreamHeaders"],
-  },
-  {
-    title: "Web search",
-    id: "search",
-    names: [
-      "useResponsesApiWebSearch",
-      "webSearchModel",
-      "webFetch",
-      "webSearchEngine.name",
-      "webSearchEngine.apiKey",
-      "webSearchEngine.url",
-    ],
-  },
-  { title: "Claude Code", id: "claude-code", names: ["autoModeModel", "claudeCodeSettings"] },
-  { title: "Providers", id: "providers", names: ["providers"] },
-  { title: "Budgets", id: "budgets", names: ["budgets"] },
-  {
-    title: "Notices",
-    id: "notices",
-    names: [
-      "notices.webhookUrl",
-      "notices.webhookSecret",
-      "notices.webhookFormat",
-      "notices.desktop",
-      "notices.accounts",
-      "updateNotice",
-    ],
-  },
-  {
-    title: "Token counts",
-    id: "tokens",
-    names: ["tokenEstimateMultiplier", "tokenCalibration", "anthropicApiKey"],
-  },
-  { title: "History and logs", id: "history", names: "others" },
-];
-
-function fieldsOf(names: string[] | "others"): Field[] {
-  if (names !== "others") return names.flatMap((name) => fields.find((field) => field.name === name) ?? []);
-  const elsewhere = sections.flatMap((section) => (section.names === "others" ? [] : section.names));
-  return fields.filter(({ name }) => !elsewhere.includes(name));
-}
+/** The sections of the form, in its order. */
+const sections = {
+  access: "Access",
+  accounts: "Accounts",
+  models: "Models",
+  requests: "Requests",
+  search: "Web search",
+  "claude-code": "Claude Code",
+  providers: "Providers",
+  budgets: "Budgets",
+  notices: "Notices",
+  tokens: "Token counts",
+  history: "History and logs",
+};
 
 const isAbout = (param: string | undefined, { name }: Field) =>
   param !== undefined && (param === name || param.startsWith(`${name}.`) || param.startsWith(`${name}[`));
