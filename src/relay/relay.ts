@@ -7,7 +7,6 @@ import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import { type Body, inOnePiece } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
-import type { SentBytes } from "../net/out/fetch";
 import { PlannedPrompt, planTools } from "../server-tools/plan";
 import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
@@ -257,8 +256,7 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
 /** Bytes: a smaller body is copied by `fetch` in less time than a blob is made. */
 const minBlob = 8 * 1024;
 
-const asSent = (body: Body): SentBytes =>
-  Array.isArray(body) || body.length >= minBlob ? new Blob([body].flat()) : body;
+const asSent = (body: Body) => (Array.isArray(body) || body.length >= minBlob ? new Blob([body].flat()) : body);
 
 /** @param rules None for a body that is passed on as it is. */
 function outgoingOf(

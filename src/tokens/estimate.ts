@@ -6,7 +6,7 @@
 import type { Conversation, Part, Tool } from "../dialects/hub/conversation";
 import { outputText } from "../dialects/hub/server-turns";
 import { type LongText, lengthOf, type ReadText, readUnmarked } from "../net/json/json-skeleton";
-import { imageBeginning, imageTokens } from "./image-size";
+import { imageTokens } from "./image-size";
 
 /** Tokens of the framing of each turn and each tool. */
 const perTurn = 4;
@@ -59,7 +59,7 @@ function addPart(part: Part, to: PromptParts): void {
       for (const inner of part.parts) addPart(inner, to);
       return;
     case "image":
-      to.media += imageTokens("base64" in part.source ? to.whole(part.source.base64, imageBeginning) : undefined);
+      to.media += imageTokens("base64" in part.source ? to.whole(part.source.base64, 64 * 1024) : undefined);
       return;
     case "file":
       to.media += perDocument * Math.max(1, Math.ceil((lengthOf(part.base64) * 0.75) / documentPageBytes));

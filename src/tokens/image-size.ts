@@ -4,12 +4,9 @@
 const maxTokens = 1600;
 const pixelsPerToken = 750;
 
-/** Characters of an image's data in which its size is looked for. */
-export const imageBeginning = 64 * 1024;
-
-/** @param base64 The image's data, or its beginning; undefined for an image that is given as a URL. */
+/** @param base64 The first 64 KiB of the image's data; undefined for an image that is given as a URL. */
 export function imageTokens(base64: string | undefined): number {
-  const size = base64 === undefined ? undefined : imageSize(Buffer.from(base64.slice(0, imageBeginning), "base64"));
+  const size = base64 === undefined ? undefined : imageSize(Buffer.from(base64, "base64"));
   if (!size) return maxTokens;
   return Math.min(maxTokens, Math.max(1, Math.ceil((size.width * size.height) / pixelsPerToken)));
 }

@@ -38,6 +38,8 @@ export interface Prompt {
   whole?: ReadText;
 }
 
+type CountedPrompt = LocalCount & Pick<PromptParts, "media">;
+
 /** Learns from an exchange that was served. */
 export type Lesson = (usage: { input?: number }) => Promise<boolean>;
 
@@ -136,7 +138,7 @@ export class TokenCounts {
     return async ({ input }) => this.#learn(model, await counted, input);
   }
 
-  async #countToLearn(prompt: Prompt): Promise<(LocalCount & Pick<PromptParts, "media">) | undefined> {
+  async #countToLearn(prompt: Prompt): Promise<CountedPrompt | undefined> {
     const { monotonic, tokenizer } = this.#options;
     this.#isLearning = true;
     const parts = await partsAfterSending(prompt);
@@ -152,11 +154,7 @@ export class TokenCounts {
     }
   }
 
-  #learn(
-    model: string,
-    local: (LocalCount & Pick<PromptParts, "media">) | undefined,
-    reported: number | undefined,
-  ): boolean {
+  #learn(model: string, local: CountedPrompt | undefined, reported: number | undefined): boolean {
     const { config, monotonic, now } = this.#options;
     if (reported === undefined || !Number.isFinite(reported) || reported < smallestPrompt) return false;
     if (local === undefined || local.media > reported * maxMediaShare) return false;
@@ -215,10 +213,7 @@ async function partsAfterSending(prompt: Prompt): Promise<PromptParts | undefine
 /** @param share Of each text, the part that is read: its beginning is taken for all of it. */
 async function countLocally(parts: PromptParts, tokenizer: Tokenizer, share = 1): Promise<LocalCount> {
   const { texts, tools, fixed, whole } = parts;
-  const read = (text: LongText) => {
-    const most = Math.ceil(lengthOf(text) * share);
-    return whole(text, most).slice(0, most);
-  };
+  const read = (text: LongText) => whole(text, Math.ceil(lengthOf(text) * share));
   const [ofTexts, ofTools] = await Promise.all([
     tokenizer.count(texts.map(read)),
     tools.length > 0 ? tokenizer.count(tools.map(read)) : 0,

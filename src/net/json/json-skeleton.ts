@@ -16,11 +16,11 @@ declare const isLong: unique symbol;
  */
 export type LongText = string | { readonly [isLong]: true };
 
-/** Reads a text to its end. @param most Of what its mark stands for, hardly more bytes than these are read. */
+/** Reads a text to its end. @param most The characters that are wanted: hardly more is read. */
 export type ReadText = (text: LongText, most?: number) => string;
 
 /** Reads the texts of a request that has no marks. */
-export const readUnmarked: ReadText = (text) => text as string;
+export const readUnmarked: ReadText = (text, most) => (text as string).slice(0, most);
 
 /** The text, up to the mark if it has one, and of it at most so many characters. */
 export function beginningOf(text: LongText, most = Number.POSITIVE_INFINITY): string {
@@ -32,9 +32,9 @@ export function beginningOf(text: LongText, most = Number.POSITIVE_INFINITY): st
 /** The characters of a text; of what its mark stands for the bytes, which are as many or more. */
 export function lengthOf(text: LongText): number {
   const value = text as string;
-  if (!value.includes(markStart)) return value.length;
-  let length = value.replace(markInString, "").length;
-  for (const [, start, end] of value.matchAll(markInString)) length += Number(end) - Number(start);
+  let { length } = value;
+  for (const [mark, start, end] of value.includes(markStart) ? value.matchAll(markInString) : [])
+    length += Number(end) - Number(start) - mark.length;
   return length;
 }
 
@@ -70,27 +70,19 @@ const markStart = `\u0010${nonce}`;
 const markInJson = new RegExp(`\\\\u0010${nonce}(\\d+)_(\\d+);`, "g");
 const markInString = new RegExp(`${markStart}(\\d+)_(\\d+);`, "g");
 
-/** From the end of a text's beginning to its closing quote. */
-type Cut = readonly [start: number, end: number];
-
 /** @param bytes JSON in UTF-8. Undefined if it has no long texts, contains U+0010, or has a string that is not valid. */
 export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
-  const cuts = findCuts(bytes);
-  if (cuts === undefined || cuts.length === 0) return undefined;
-  const pieces: string[] = [];
-  let from = 0;
-  for (const [start, end] of cuts) {
-    pieces.push(textOf(bytes, from, start), `\\u0010${nonce}${start}_${end};`);
-    from = end;
-  }
-  pieces.push(textOf(bytes, from, bytes.length));
+  const text = withMarks(bytes);
+  if (text === undefined) return undefined;
   return {
-    text: pieces.join(""),
-    whole: (value, most = Number.POSITIVE_INFINITY) =>
-      readUnmarked(value).replace(markInString, (_, start: string, end: string) => {
+    text,
+    whole: (value, most = Number.POSITIVE_INFINITY) => {
+      const read = (_: string, start: string, end: string): string => {
         const to = Number(end) - Number(start) > most ? endOfBeginning(bytes, Number(start), most) : Number(end);
         return JSON.parse(`"${textOf(bytes, Number(start), to)}"`);
-      }),
+      };
+      return readUnmarked(value).replace(markInString, read).slice(0, most);
+    },
     fill(json) {
       const filled: Uint8Array[] = [];
       let written = 0;
@@ -171,17 +163,22 @@ const hexDigits = Float64Array.from({ length: 256 }, (_, byte) => {
   return /[0-9a-f]/i.test(sign) ? Number.parseInt(sign, 16) : Number.NaN;
 });
 
-/** Undefined for JSON that contains U+0010, or a string that is not valid. Only strings are validated. */
-function findCuts(bytes: Uint8Array): Cut[] | undefined {
-  const cuts: Cut[] = [];
+/** Undefined for JSON without long texts, with U+0010, or with a string that is not valid. Only strings are validated. */
+function withMarks(bytes: Uint8Array): string | undefined {
+  const pieces: string[] = [];
+  let from = 0;
   for (let at = 0; at < bytes.length; at++) {
     if (bytes[at] !== quote) continue;
     const end = closingQuote(bytes, at + 1);
     if (end === undefined) return undefined;
-    if (end - at > longest && !isKey(bytes, end + 1)) cuts.push([endOfBeginning(bytes, at + 1), end]);
+    if (end - at > longest && !isKey(bytes, end + 1)) {
+      const start = endOfBeginning(bytes, at + 1);
+      pieces.push(textOf(bytes, from, start), `\\u0010${nonce}${start}_${end};`);
+      from = end;
+    }
     at = end;
   }
-  return cuts;
+  return from === 0 ? undefined : pieces.join("") + textOf(bytes, from, bytes.length);
 }
 
 /** @param start The first byte of a string's inside. */

@@ -16,9 +16,7 @@ export interface CopilotSockets {
   close(): void;
 }
 
-type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quota"> & {
-  body: string | Uint8Array;
-};
+type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quota"> & { body: string | Uint8Array };
 
 export function openCopilotSockets(pool = new SocketPool()): CopilotSockets {
   return {
