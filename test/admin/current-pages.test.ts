@@ -164,6 +164,7 @@ describe("without a script", () => {
           started_at_ms: Date.now() - 9_000 + at,
           error_type: at === 1 ? "overloaded_error" : null,
           http_status: at === 1 ? 529 : 200,
+          ...(at === 1 && { input_tokens: 0, output_tokens: 0, nano_credits: 0 }),
         }),
       );
     proxy.history.flush();
@@ -172,6 +173,7 @@ describe("without a script", () => {
     expect(second).toMatch(/href="\/admin\/requests\/req_first" rel="prev"/);
     expect(second).toMatch(/href="\/admin\/requests\/req_third" rel="next"/);
     expect(second).toContain("The model’s host has too much to do.".replace("’", "&#x27;"));
+    expect(textOf(second)).toMatch(/Input 0 .*Cached input 0 /);
     expect(await page(ids[0]!)).not.toContain('rel="prev"');
     expect(await page(ids[2]!)).not.toContain('rel="next"');
   });

@@ -43,7 +43,10 @@ type Rate = Record<"input" | "cached_input" | "cache_write" | "output", number |
 
 /** @param million By what the prices are multiplied to be those of a million tokens. */
 function linesOf(item: ShownEntry, rate: Rate | undefined, million: number): Line[] {
-  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens } = item;
+  const { input_tokens, output_tokens } = item;
+  // Where no model read anything, nothing was cached either.
+  const nothing = input_tokens === 0 ? 0 : null;
+  const [cached_tokens, cache_write_tokens] = [item.cached_tokens ?? nothing, item.cache_write_tokens ?? nothing];
   const fresh = input_tokens === null ? null : input_tokens - (cached_tokens ?? 0) - (cache_write_tokens ?? 0);
   const priceOf = (kind: keyof Rate) => {
     const price = rate?.[kind];
@@ -53,7 +56,7 @@ function linesOf(item: ShownEntry, rate: Rate | undefined, million: number): Lin
     { name: "Input", tokens: fresh === null ? null : Math.max(0, fresh), rate: priceOf("input") },
     { name: "Cached input", tokens: cached_tokens, rate: priceOf("cached_input") },
     // Few upstreams count and price what is written.
-    ...(cache_write_tokens === null && !rate?.cache_write
+    ...(!cache_write_tokens && !rate?.cache_write
       ? []
       : [{ name: "Cache writes", tokens: cache_write_tokens, rate: priceOf("cache_write") }]),
     { name: "Output", tokens: output_tokens, rate: priceOf("output") },
