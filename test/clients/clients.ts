@@ -220,11 +220,12 @@ export function clientSettings(): string {
 export function clientsTable(): string {
   const place = { url: "http://127.0.0.1:4141", models: chooseModels(Object.values(models))! };
   const all = clientIds.map((id) => ({ id, client: clientOf(id), ...clientOf(id).setUp(place) }));
-  const [started, others] = [all.filter(({ command }) => command), all.filter(({ command }) => !command)];
+  const isOwnRow = ({ command, client }: (typeof all)[number]) => command !== undefined || client.file !== undefined;
+  const [started, others] = [all.filter(isOwnRow), all.filter((each) => !isOwnRow(each))];
   const rows = started.map(({ id, client, command }) => {
     const connect = client.file ? `dragoman connect ${id} --write` : `dragoman connect ${id}`;
     const before = client.file ? "" : "copy the printed lines; ";
-    return `| ${client.name} | \`${connect}\` | ${before}\`${command}\` |`;
+    return `| ${client.name} | \`${connect}\` | ${before}${command ? `\`${command}\`` : client.name} |`;
   });
   const names = others.map(({ client }) => client.name).join(", ");
   const ids = others.map(({ id }) => `\`${id}\``).join(", ");
