@@ -14,6 +14,15 @@ test("A field that was read is not among the rest, and errors name a field by wh
   expect(message.rest()).toBeUndefined();
 });
 
+test.each([
+  [0, "`max_tokens` must be a whole number above 0."],
+  [1.5, "`max_tokens` must be a whole number above 0."],
+  ["10", "`max_tokens` must be a whole number above 0; it is a string."],
+])("A count of tokens that is %p is refused, and told its type only where that is wrong.", (max_tokens, sentence) => {
+  const body = { model: "m", max_tokens, messages: [{ role: "user", content: "Hi" }] };
+  expect(() => codecs.chat.decodeRequest(body)).toThrow(expect.objectContaining({ message: sentence }));
+});
+
 test("Copilot's cache mark of a chat part, tool or refusal is carried and not named as dropped.", () => {
   const mark = { copilot_cache_control: { type: "ephemeral" } };
   const conversation = codecs.chat.decodeRequest({

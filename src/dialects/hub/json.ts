@@ -47,9 +47,8 @@ export function optionalNumber(value: unknown, path: string): number | undefined
 export function optionalCount(value: unknown, path: string): number | undefined {
   if (value == null) return undefined;
   const count = numberIn(value);
-  return count !== undefined && Number.isSafeInteger(count) && count > 0
-    ? count
-    : refuseType(path, "a whole number above 0", value);
+  if (count === undefined) return refuseType(path, "a whole number above 0", value);
+  return Number.isSafeInteger(count) && count > 0 ? count : refuse(path, `\`${path}\` must be a whole number above 0.`);
 }
 
 export function optionalBoolean(value: unknown, path: string): boolean | undefined {
