@@ -59,7 +59,7 @@ export function openRequest(
 
 /** The first word of `User-Agent`: `claude-cli/2.1.330`. */
 const clientNameOf = (headers: Headers): string | null =>
-  beginningOf(/^[^\s(]+/.exec(headers.get("user-agent") ?? "")?.[0] ?? "", maxText) || null;
+  beginningOf(/^[^\s(\p{C}]+/u.exec(headers.get("user-agent") ?? "")?.[0] ?? "", maxText) || null;
 
 /** What is needed of the client's request. */
 type ClientRequest = Pick<Request, "method" | "headers" | "signal">;

@@ -62,6 +62,13 @@ describe("a row tells", () => {
     });
   });
 
+  test("a client's name ends before what a terminal would obey", async () => {
+    await using proxy = await startProxy();
+    const headers = { "user-agent": "tester/1.0\u009b31m" };
+    await (await proxy.post("/v1/chat/completions", ask("Hello"), { headers })).text();
+    expect(proxy.rows()[0]!.client_name).toBe("tester/1.0");
+  });
+
   test("a row tells what failed in one sentence", async () => {
     await using proxy = await startProxy();
     await proxy.post("/v1/chat/completions", ask("Hello", { model: "nothing" }));
