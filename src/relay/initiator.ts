@@ -76,11 +76,13 @@ export function isClientsOwn(text: string): boolean {
   return left === "" || toolLoaded.test(left) || notUserInput.test(left);
 }
 
+const elementAt = (text: string) => elements.find((element) => text.startsWith(`<${element}>`));
+
 /** The text without the elements it begins with, of which there may be several. */
 function withoutElements(text: string): string {
   let left = text.trimStart();
   for (;;) {
-    const name = elements.find((element) => left.startsWith(`<${element}>`));
+    const name = elementAt(left);
     const end = name === undefined ? -1 : left.indexOf(`</${name}>`);
     if (name === undefined || end === -1) return left;
     left = left.slice(end + name.length + 3).trimStart();

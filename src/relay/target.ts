@@ -101,8 +101,9 @@ const endpointOf = (provider: Provider, operation: ProviderOperation) =>
   `provider:${provider.name}${provider.pathOf(operation)}`;
 
 /** Undefined if the model holds no conversations. */
-export const preferredDialect = (client: ClientDialect, { dialects }: Pick<Model, "dialects">): Dialect | undefined =>
-  codecs[client].facts.upstreams.find((candidate) => dialects.includes(candidate));
+export function preferredDialect(client: ClientDialect, { dialects }: Pick<Model, "dialects">): Dialect | undefined {
+  for (const candidate of codecs[client].facts.upstreams) if (dialects.includes(candidate)) return candidate;
+}
 
 /** Whether a full answer has to be requested as a stream: some models give long answers only so. The messages dialect always has a maximum. */
 export function needsStream(maxTokens: number | undefined, { model, dialect }: Target): boolean {
