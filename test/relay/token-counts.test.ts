@@ -305,6 +305,11 @@ describe("a translated stream to a Messages client", () => {
       tokens_estimated: 1,
       output_tokens: 1,
     });
+    // A long prompt is counted: by its length it would have twice as many.
+    const words = 2_000;
+    const content = "internationalization ".repeat(words);
+    const long = await metersOf(proxy, { ...body, messages: [{ role: "user", content }] });
+    expect(long.first.input_tokens - first.input_tokens).toBeWithin(words, 4 * words);
   });
 
   test("a translated stream to a Messages client does not wait for the worker: the prompt's length is an estimate, too", async () => {
