@@ -103,9 +103,10 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     const before = await revision();
     one!.accountSync.publish(anna, { quota });
     await one!.accountSync.flush();
-    expect([await revision(), heard]).toEqual([before, []]);
+    expect(await revision()).toBe(before);
     await other!.accountSync.readQuotas();
-    expect([heard, other!.accountSync.cached(anna)]).toEqual([[{ quota }], { quota }]);
+    // A server whose connection for messages is opened anew reads everything then, so it may have heard of it before.
+    expect([heard.at(-1), other!.accountSync.cached(anna)]).toEqual([{ quota }, { quota }]);
     // Nothing is read again, unless another transaction was under way.
     await until(async () => (await other!.accountSync.readQuotas()) === 0, "nothing is read again");
     const usedUp = { ...quota, entitlement: 300, unlimited: false, remaining: 0, at: 2_000 };
