@@ -138,6 +138,11 @@ describe("a request passed through", () => {
     }
   });
 
+  test("a request without input is refused with both types that an input may have", () => {
+    for (const act of [() => decode({ input: undefined }), () => responses.checkRequest(request({ input: undefined }))])
+      expect(refusal(act).message).toContain("`input` must be a string or an array");
+  });
+
   test("nulls in their place are no refusal", () => {
     const nulls = { previous_response_id: null, conversation: null, prompt: null, background: null };
     expect(passed(request(nulls))).toEqual(expect.objectContaining({ previous_response_id: null }));

@@ -7,8 +7,8 @@ export function objectAt(value: unknown, path: string): JsonObject {
   return isObject(value) ? value : refuseType(path, "an object", value);
 }
 
-export function arrayAt(value: unknown, path: string): unknown[] {
-  return Array.isArray(value) ? value : refuseType(path, "an array", value);
+export function arrayAt(value: unknown, path: string, wanted = "an array"): unknown[] {
+  return Array.isArray(value) ? value : refuseType(path, wanted, value);
 }
 
 export function textAt(value: unknown, path: string): string {
@@ -21,8 +21,8 @@ export function refuse(param: string, sentence: string, code?: string, kept?: st
 }
 
 /** A non-empty array. */
-export function filledAt(value: unknown, path: string): unknown[] {
-  const list = arrayAt(value, path);
+export function filledAt(value: unknown, path: string, wanted?: string): unknown[] {
+  const list = arrayAt(value, path, wanted);
   if (list.length > 0) return list;
   refuse(path, `\`${path}\` is empty: there is nothing to answer.`);
 }

@@ -42,12 +42,15 @@ import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames } 
 /** The type of a message's text, by role. */
 const textTypes: Record<Turn["role"], string> = { system: "input_text", user: "input_text", assistant: "output_text" };
 
+/** What an input may be, as its refusal says it. */
+const inputTypes = "a string or an array";
+
 // ── Decode ──
 
 /** @throws ProxyError `invalid_request` if there is no input, or if the request refers to stored data. */
 export function checkRequest(body: JsonObject): void {
   refuseStored(body);
-  if (typeof body.input !== "string" && !isWarmUp(body)) filledAt(body.input, "input");
+  if (typeof body.input !== "string" && !isWarmUp(body)) filledAt(body.input, "input", inputTypes);
 }
 
 /** A client that will send its request soon: the prompt may be read, and nothing is to be generated. */
@@ -122,7 +125,7 @@ interface Draft {
 
 function decodeInput(input: unknown, draft: Draft): void {
   if (typeof input === "string") return void draft.turns.push({ role: "user", parts: [{ kind: "text", text: input }] });
-  arrayAt(input, "input").forEach((value, index) => {
+  arrayAt(input, "input", inputTypes).forEach((value, index) => {
     const path = `input[${index}]`;
     const item = objectAt(value, path);
     const type = item.type ?? (item.role === undefined ? undefined : "message");
