@@ -45,8 +45,19 @@ export function noCommand(commands: readonly Command[], first: string, second: s
     return new UsageError(`\`${first}\` needs another word; there are ${names}.`);
   const word = family.length > 0 ? `${first} ${second}` : first;
   const list = names === "" ? "`dragoman --help` lists all commands." : `There are ${names}.`;
-  const known = (family.length > 0 ? family : commands).flatMap(({ name }) => [name, name.split(" ")[0]!]);
-  return new UsageError(`There is no command \`${word}\`.${didYouMean(word, known, "dragoman ")} ${list}`);
+  const meant =
+    second !== undefined && family.length > 0
+      ? didYouMean(
+          second,
+          family.flatMap(({ name }) => name.split(" ").slice(1)),
+          `dragoman ${first} `,
+        )
+      : didYouMean(
+          first,
+          commands.flatMap(({ name }) => [name, name.split(" ")[0]!]),
+          "dragoman ",
+        );
+  return new UsageError(`There is no command \`${word}\`.${meant} ${list}`);
 }
 
 /** The commands by groups, a line for each first word; the last group by its names alone. */

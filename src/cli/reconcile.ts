@@ -1,12 +1,18 @@
 /** `dragoman usage --reconcile`: GitHub's own report of AI credits beside what the history says. */
-import { type Difference, differences, type Reconciliation, reconciliationSchema } from "../admin/api/reconcile";
+import {
+  type Difference,
+  differences,
+  type Reconciliation,
+  reconcileSchema,
+  reconciliationSchema,
+} from "../admin/api/reconcile";
 import type { Environment } from "../config/environment";
 import { formatCredits, plural } from "../format";
 import { table } from "./layout";
 import { ask, demoNotice, readAs, requireServer } from "./running-server";
 import { readStdin } from "./start/stdin";
 import { print, printJson, say, withProgress } from "./terminal";
-import { UsageError } from "./usage-error";
+import { readOptions, UsageError } from "./usage-error";
 
 interface ReconcileOptions {
   environment: Environment;
@@ -20,12 +26,13 @@ interface ReconcileOptions {
 /** GitHub is asked once for each day. */
 const timeoutMs = 180_000;
 
-/** @throws UsageError for a token on the command line; ProxyError with what GitHub refuses */
+/** @throws UsageError for a month that is none or a token on the command line; ProxyError with what GitHub refuses */
 export async function reconcileUsage({ environment, json, month, token }: ReconcileOptions): Promise<number> {
   if (token !== undefined && token !== "-")
     throw new UsageError(
       "--token must be -: the token is then read from the first line of stdin, where nobody sees it.",
     );
+  readOptions(reconcileSchema.pick({ month: true }), { month }, { month: "--reconcile" });
   const server = requireServer(environment);
   const given = token === undefined ? (server.demo ? undefined : environment.billingToken) : await tokenFromStdin();
   const body = { ...(month !== undefined && { month }), ...(given !== undefined && { token: given }) };

@@ -26,7 +26,8 @@ export async function runCommand(argv: readonly string[], version: string): Prom
 }
 
 function complain(sentence: string, code: number): number {
-  say(printable(`dragoman: ${sentence}`));
+  // A server's sentence for every client; here a command says the same.
+  say(printable(`dragoman: ${sentence.replace("GET /v1/models lists", "`dragoman models` lists")}`));
   return code;
 }
 

@@ -42,6 +42,6 @@ const notesOf = ({ items, without_prompt }: Page): string[] => [
     ? []
     : [
         "",
-        `${plural(without_prompt.request_count, "request")} named no prompt, for ${cost(without_prompt)}: of what is unknown.`,
+        `${plural(without_prompt.request_count, "request")} named no prompt, for ${cost(without_prompt)}: what they belong to is unknown.`,
       ]),
 ];

@@ -223,6 +223,8 @@ describe("the page", () => {
     const page = await (await fetch(`${proxy.url}/admin/reconcile`)).text();
     expect(proxy.demo.journal.slice(before).filter(({ path }) => path.startsWith("/users/"))).toEqual([]);
     expect(textOf(page)).toContain("the account permission “Plan: Read-only”");
+    expect(textOf(page)).toContain("in this field or in");
+    expect(textOf(page)).not.toContain("to the page Reconcile");
     expect(page).toContain(`href="/admin/reconcile"`);
   });
 

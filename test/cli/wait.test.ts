@@ -28,5 +28,6 @@ test("it says until when, and ends with 0 when the limit has ended; an unknown m
   expect(waiting.stderr()).toContain("Ready.");
   await using wrong = wait("--model", "no-such-model");
   expect(await wrong.exited).toBe(1);
+  expect(wrong.stderr()).toContain("`dragoman models` lists them all.");
   await demo.stop();
 }, 60_000);

@@ -67,7 +67,7 @@ const TokenHelp = ({ app }: { app: App }) => (
     {app.environment.billingToken !== undefined && !app.demo
       ? "Without one, that of DRAGOMAN_BILLING_TOKEN is used. "
       : "Without one, the saved sign-in is used, which GitHub usually refuses. "}
-    <Sentence of={howToGive} />
+    <Sentence of={howToGive("in this field")} />
   </>
 );
 
