@@ -129,7 +129,10 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
         <div class="sections">
           {Object.entries(sections).map(([id, title]) => {
             const shown = fields.filter(({ schema }) => schema.section === id);
-            const isSet = ({ path }: Field) => valueAt(written, path) !== undefined;
+            const isSet = ({ path, schema }: Field) => {
+              const value = valueAt(written, path);
+              return value !== undefined && !Bun.deepEquals(value, schema.default);
+            };
             const faultOf = (field: Field) =>
               fault !== undefined && isAbout(fault.details.param, field) ? fault.message : undefined;
             return (
