@@ -133,7 +133,7 @@ class AccountCall implements SentRequest {
     this.sent.initiator &&= "agent";
   }
 
-  /** @throws ProxyError */
+  /** One call, whose beginning the record has. @throws ProxyError */
   send({ copilot, logger }: Scope, { requestId, controller }: RunningRequest): Promise<CallResponse> {
     const { account, record, sent, session } = this;
     const begin = () => record.beginAttempt(account, session.baseUrl);

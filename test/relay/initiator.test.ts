@@ -144,6 +144,8 @@ describe("what a client writes in the user's name is no person's turn", () => {
     expect((await byMessages([result, text(`${long}Hello`)])).initiator).toBe("user");
     expect((await byMessages([result, text(`Tool loaded.${"\n[id:abc]".repeat(900)}`)])).initiator).toBe("agent");
     expect((await byMessages([result, text("Hello ".repeat(3000))])).initiator).toBe("user");
+    expect((await byMessages([result, text(`${"\n".repeat(9000)}Hello`)])).initiator).toBe("user");
+    expect((await byMessages(`${" ".repeat(9000)}${reminder}`)).initiator).toBe("agent");
   });
 
   test("an image beside them is a person's, unless it is said to be a tool's", async () => {
