@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import { promptPageSchema } from "../admin/api/prompts";
 import { formatCredits, formatUnits, plural, zonedTime } from "../format";
-import { table } from "./layout";
+import { tableRows, wrapped } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 
 export const usageByPrompt = (options: ListOptions): Promise<number> =>
@@ -22,6 +22,7 @@ const cost = (of: { nano_credits: number | null; premium_units: number | null })
       : `${formatUnits(of.premium_units)} premium`
     : `${formatCredits(of.nano_credits)} credits`;
 
+/** The reason stands below its row: it is a sentence, and a column would break it into words. */
 function linesOf({ items }: Page): string[] {
   const rows = items.map((item) => [
     zonedTime(item.started_at_ms, Date.now()),
@@ -29,9 +30,10 @@ function linesOf({ items }: Page): string[] {
     item.project ?? "–",
     String(item.request_count),
     cost(item),
-    item.why,
   ]);
-  return rows.length === 0 ? [] : table([["time", "client", "project", "requests", "cost", "why"], ...rows]);
+  if (rows.length === 0) return [];
+  const [heads = [], ...lines] = tableRows([["time", "client", "project", "requests", "cost"], ...rows]);
+  return [...heads, ...lines.flatMap((row, at) => [...row, wrapped(items[at]!.why, 2)])];
 }
 
 const notesOf = ({ items, without_prompt }: Page): string[] => [
