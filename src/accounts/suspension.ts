@@ -6,15 +6,22 @@ import { ProxyError } from "../errors";
 
 /** Statuses of a suspension; its codes and messages vary ("spammy_user", "Your account was suspended"). */
 export const suspensionStatuses = [401, 403, 451];
-export const suspensionWords =
+const words =
   /(?<![a-z])(?:spammy|suspen[ds]|abus(?:i|e(?! (?:detection mechanism|rate limit)))|terms of service violation|programmatic_token|go_http_client|access_revoked)/i;
 
 /**
- * @param text The code and the message of an error answer, in any order. Names in it, such as that of the organization whose
- * list of addresses refuses this machine, stand in backticks and are no words of GitHub's.
+ * What is no word of GitHub's about the account: a name, such as that of the organization whose list of addresses refuses this
+ * machine, which stands in backticks, or the login that Copilot's refusals end with; and that of an app's installation, which an
+ * organization's owner suspends.
  */
+const ofOthers = /`[^`]*`|\blogged in as \S+|\binstallation (?:has been|was|is) suspended/gi;
+
+/** A code or a message that speaks of a suspension. */
+export const suspensionWords: Pick<RegExp, "test"> = { test: (text) => words.test(text.replaceAll(ofOthers, "")) };
+
+/** @param text The code and the message of an error answer, in any order. */
 export const isSuspensionAnswer = (status: number, text: string): boolean =>
-  suspensionStatuses.includes(status) && suspensionWords.test(text.replaceAll(/`[^`]*`/g, ""));
+  suspensionStatuses.includes(status) && suspensionWords.test(text);
 
 /** Error codes of a suspension, compared by their beginning. */
 export const suspensionCodes = /^(?:spammy|(?:account_)?suspended|abuse|access_revoked|programmatic_token)/;

@@ -16,6 +16,12 @@ test.each([
   [403, "You have triggered an abuse detection mechanism. Please wait a few minutes before you try again.", false],
   [403, "The `abus-kg` organization has an IP allow list enabled, and your IP address is not permitted.", false],
   [403, "Syabus has no seat for this user.", false],
+  [403, "no_copilot_access No access to GitHub Copilot found. You are currently logged in as suspenders.", false],
+  [403, "spammy_user Contact Support. You are currently logged in as octo.", true],
+  [403, "Your account was suspended. You are currently logged in as octo.", true],
+  [403, "This installation has been suspended", false],
+  // No source knows this code: what GitHub calls a suspension stops everything, until somebody has read its words.
+  [403, "seat_suspended ", true],
 ])("%d %s: %p", (status, text, isSuspended) => {
   expect(isSuspensionAnswer(status, text)).toBe(isSuspended);
 });

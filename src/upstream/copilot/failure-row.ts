@@ -23,7 +23,7 @@ export interface FailureRow {
    * Matches the message. Beside `code` both must match, and such a row goes before those that match the code alone: some
    * codes say less than their text. Without `code` it counts if no row of this status matches the code.
    */
-  words?: RegExp;
+  words?: Pick<RegExp, "test">;
   /** What to try; nothing when missing. `renew-session` sends the request again even if the session stays the same. */
   remedy?: "refresh-session" | "renew-session" | "relearn-host" | "next-account" | "repair" | "fit-tools";
   /** The new state of the account. */
