@@ -1,11 +1,14 @@
 /**
  * The least a proxy can do, each in a process of its own: `bun` and `elysia` hand the body on both ways; `translate`
- * turns a messages request into a chat request and the chat stream into a messages stream, without a look to the side.
+ * turns a messages request into a chat request and the chat stream into a messages stream, without a look to the side;
+ * `guarantees` hands a full reply on with what dragoman promises of it: limits, hang-up, a row and a log line.
  */
+import { Database, type SQLQueryBindings } from "bun:sqlite";
+import { openSync, writeSync } from "node:fs";
 import { Elysia } from "elysia";
 import { clientPath, type Dialect, dialects, upstreamPath } from "./dialects";
 
-const [kind, upstream] = process.argv.slice(2);
+const [kind, upstream, folder] = process.argv.slice(2);
 const pathAt = new Map(dialects.map((dialect: Dialect) => [clientPath[dialect], upstreamPath[dialect]]));
 const listening = { hostname: "127.0.0.1", port: 0, idleTimeout: 0, maxRequestBodySize: 1024 ** 3 } as const;
 
@@ -16,7 +19,7 @@ if (kind === "elysia") {
     .listen(listening);
   console.log(app.server!.port);
 } else {
-  const fetch = kind === "translate" ? translate : pass;
+  const fetch = kind === "translate" ? translate : kind === "guarantees" ? withGuarantees(openRows()) : pass;
   const server = Bun.serve({
     ...listening,
     fetch: (request) => (request.method === "GET" ? new Response("ok") : fetch(request)),
@@ -84,4 +87,66 @@ async function translate(request: Request): Promise<Response> {
     cancel: () => reader.cancel(),
   });
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+type Row = SQLQueryBindings[];
+type KeepRow = (row: Row, line: string) => void;
+
+/** Rows and lines are written together, 50 ms after the first of them. */
+function openRows(): KeepRow {
+  const database = new Database(`${folder}/rows.sqlite`);
+  for (const pragma of ["journal_mode = WAL", "synchronous = NORMAL"]) database.run(`PRAGMA ${pragma}`);
+  const columns = "started, duration, path, asked, served, account, status, stop, input, output, cached, client";
+  database.run(`CREATE TABLE requests (id TEXT UNIQUE, ${columns})`);
+  database.run("CREATE INDEX requests_started ON requests (started)");
+  const insert = database.query(`INSERT INTO requests VALUES (?, ${columns.replace(/\w+/g, "?")})`);
+  const writeAll = database.transaction((some: Row[]) => some.map((row) => insert.run(...row)));
+  const log = openSync(`${folder}/lines.txt`, "a");
+  let rows: Row[] = [];
+  let lines = "";
+  const write = () => {
+    writeAll.immediate(rows);
+    writeSync(log, lines);
+    [rows, lines] = [[], ""];
+  };
+  return (row, line) => {
+    if (rows.push(row) === 1) setTimeout(write, 50);
+    lines += line;
+  };
+}
+
+const sameHeaders = {
+  ...{ authorization: "Bearer tid=bench", "user-agent": "bench/1", "x-initiator": "user" },
+  ...{ accept: "*/*", "accept-encoding": "identity", "content-type": "application/json" },
+};
+
+function withGuarantees(keep: KeepRow) {
+  return async (request: Request): Promise<Response> => {
+    const [id, started, call] = [crypto.randomUUID(), Date.now(), new AbortController()];
+    const path = request.url.slice(request.url.indexOf("/", 8));
+    const end = () => call.abort();
+    const limit = setTimeout(end, 600_000);
+    request.signal.addEventListener("abort", end);
+    try {
+      const body = await request.text();
+      const { model } = JSON.parse(body);
+      const sent = { method: "POST", body, headers: { ...sameHeaders, "x-request-id": id }, signal: call.signal };
+      const response = await fetch(upstream + pathAt.get(path)!, sent);
+      const { status, headers } = response;
+      const reply = await response.text();
+      const { model: served, usage, choices, stop_reason } = JSON.parse(reply);
+      const stop = choices?.[0].finish_reason ?? stop_reason;
+      const input = usage.prompt_tokens ?? usage.input_tokens;
+      const output = usage.completion_tokens ?? usage.output_tokens;
+      const cached = usage.prompt_tokens_details?.cached_tokens ?? usage.cache_read_input_tokens;
+      const duration = Date.now() - started;
+      const row = [id, started, duration, path, model, served, "bench", status, stop, input, output, cached];
+      const line = `${new Date(started).toISOString()} info ${model} ${status} ${input} + ${output}, ${duration} ms\n`;
+      keep([...row, request.headers.get("user-agent")], line);
+      return new Response(reply, { headers: { "content-type": headers.get("content-type")!, "x-request-id": id } });
+    } finally {
+      clearTimeout(limit);
+      request.signal.removeEventListener("abort", end);
+    }
+  };
 }

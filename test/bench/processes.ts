@@ -34,8 +34,13 @@ export async function startUpstream(): Promise<Running> {
 /** Takes traces and metrics. */
 export const startCollector = (): Promise<Running> => startScript("others", "collector.ts");
 
-export async function startFloor(kind: "bun" | "elysia" | "translate", upstream: Running): Promise<Running> {
-  return startScript("proxy", "baselines.ts", kind, upstream.url);
+export async function startFloor(
+  kind: "bun" | "elysia" | "translate" | "guarantees",
+  upstream: Running,
+): Promise<Running> {
+  const folder = newFolder();
+  const floor = await startScript("proxy", "baselines.ts", kind, upstream.url, folder);
+  return { ...floor, stop: () => floor.stop().finally(() => rmSync(folder, { recursive: true, force: true })) };
 }
 
 async function startScript(side: "proxy" | "others", ...[file, ...given]: [string, ...string[]]): Promise<Running> {

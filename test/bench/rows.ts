@@ -221,7 +221,7 @@ export function judged(kind: RowKind, variant: string | undefined, values: Recor
   return { kind, variant, values, met: value <= goal.atMost * (goal.times ? values[goal.times]! : 1) };
 }
 
-const floorNames = ["direct", "bun", "elysia", "translate", "alone", "untraced"];
+const floorNames = ["direct", "bun", "elysia", "translate", "guarantees", "alone", "untraced"];
 
 export const table = (rows: readonly Row[]): string =>
   [

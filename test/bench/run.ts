@@ -147,8 +147,9 @@ function present(commands: typeof subjects) {
 async function measureSmall(): Promise<void> {
   const fresh = await startDragoman(subjects.source, upstream);
   const elysia = await startFloor("elysia", upstream);
-  own.push(fresh, elysia);
-  const asked = { elysia, ...peers, dragoman: fresh };
+  const guarantees = await startFloor("guarantees", upstream);
+  own.push(fresh, elysia, guarantees);
+  const asked = { elysia, guarantees, ...peers, dragoman: fresh };
   const window =
     (dialect: Dialect, connections: number, count: number) =>
     async ({ url, pid }: Running) => {
