@@ -1,11 +1,10 @@
 /** The settings that Bun reads before our first line: set by starting again, once. */
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "./support/temporary-folder";
 
-const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder(afterAll);
 
 const compiler = ["BUN_JSC_thresholdForFTLOptimizeAfterWarmUp", "BUN_JSC_thresholdForFTLOptimizeSoon"];
 

@@ -1,27 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openAccountStore, type SavedAccount } from "../../src/accounts/account-store";
 import { ProxyError } from "../../src/errors";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 import { keptLog } from "./bench";
 
 let home: string;
 let folder: string;
 beforeEach(() => {
-  home = mkdtempSync(join(quickest(), "dragoman-registry-"));
+  home = temporaryFolder();
   folder = join(home, "accounts");
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const person = (login: string, addedAt: number, more: Partial<SavedAccount> = {}): SavedAccount => ({
   login,

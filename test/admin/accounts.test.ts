@@ -1,7 +1,6 @@
 /** The accounts through the admin API and the pages: signed in, paused, ordered and removed, without a token in any answer. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openAccountStore } from "../../src/accounts/account-store";
 import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
@@ -12,6 +11,7 @@ import { handler } from "../../src/server";
 import { keptLog, savedFrom } from "../accounts/bench";
 import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 /** Pauses between polls that end when the test says so. */
@@ -35,7 +35,7 @@ const atOnce = { sleep: async () => {} };
 
 /** A server with accounts in files, in front of the demo as github.com and as a company's own GitHub. */
 async function world({ device, clock = atOnce }: { device?: DemoOptions["device"]; clock?: AppOptions["clock"] } = {}) {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = temporaryFolder();
   const demo = startDemo({ pace: 0, device: { interval: 0, ...device } });
   const env = { HOME: home, DRAGOMAN_HOME: home, DRAGOMAN_GITHUB_URL: demo.url, DRAGOMAN_GITHUB_API_URL: demo.url };
   const environment = readEnvironment(env);
@@ -72,7 +72,6 @@ async function world({ device, clock = atOnce }: { device?: DemoOptions["device"
       await server.stop(true);
       app.close();
       await demo.stop();
-      rmSync(home, { recursive: true, force: true });
     },
   };
 }
@@ -284,7 +283,7 @@ describe("pause, order and removal", () => {
 });
 
 test("a temporary account is neither paused nor removed; the same login on two hosts is told apart", async () => {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = temporaryFolder();
   const demo = startDemo({ pace: 0 });
   const environment = readEnvironment({
     HOME: home,
@@ -320,7 +319,6 @@ test("a temporary account is neither paused nor removed; the same login on two h
     await server.stop(true);
     app.close();
     await demo.stop();
-    rmSync(home, { recursive: true, force: true });
   }
 });
 

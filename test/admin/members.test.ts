@@ -1,8 +1,5 @@
 /** An invitation from the command to the key, as a browser without script goes through it. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment";
 import { startDemo } from "../../src/demo/demo";
 import { openApp } from "../../src/open-app";
@@ -12,12 +9,13 @@ import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, teamEnv } from "../support/teams";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 describeWithDatabases("an invitation", (postgres) => {
   /** A server whose other pages are closed to everybody: guests have no token. */
   async function world() {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const home = temporaryFolder();
     const demo = startDemo({ pace: 0, accounts: individuals("anna-demo", "ben-demo"), device: { interval: 0 } });
     const env = teamEnv(await postgres.database(), demo);
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
@@ -66,7 +64,6 @@ describeWithDatabases("an invitation", (postgres) => {
         app.close();
         await stores.close();
         await demo.stop();
-        rmSync(home, { recursive: true, force: true });
       },
     };
   }

@@ -1,7 +1,6 @@
 /** The owner's pages as a browser without script gets them: who sees them, what they show, and what they never show. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AccountItem } from "../../src/admin/api/accounts";
 import { fields } from "../../src/admin/pages/config/form";
@@ -17,6 +16,7 @@ import { run } from "../support/command";
 import { fieldsIn, formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const now = Date.now();
 const minute = 60_000;
@@ -209,7 +209,7 @@ describe("style and script", () => {
 });
 
 test("the program serves them from whatever folder it is started in, and stops at a signal", async () => {
-  const cwd = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const cwd = temporaryFolder();
   writeFileSync(join(cwd, "tsconfig.json"), '{"compilerOptions":{"jsx":"react","jsxImportSource":"elsewhere"}}');
   await using command = run(["start", "--demo", "--json", "--port", "0"], { cwd });
   const { url } = await command.ready();
@@ -217,7 +217,6 @@ test("the program serves them from whatever folder it is started in, and stops a
     expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
   command.process.kill("SIGTERM");
   expect(await command.exited).toBe(0);
-  rmSync(cwd, { recursive: true, force: true });
 });
 
 describe("what others chose", () => {

@@ -1,8 +1,5 @@
 /** The same name on two hosts, and the same person saved and for one run: what each was used for is booked apart. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { openAccountStore } from "../../src/accounts/account-store";
 import { type AccountItem, listAccounts } from "../../src/admin/api/accounts";
 import type { App } from "../../src/app";
@@ -12,6 +9,7 @@ import { openApp } from "../../src/open-app";
 import { handler } from "../../src/server";
 import { keptLog, savedFrom } from "../accounts/bench";
 import { entry } from "../support/history-rows";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 interface World extends AsyncDisposable {
@@ -24,7 +22,7 @@ interface World extends AsyncDisposable {
 
 /** @param hosts Where octo-demo is signed in. */
 async function world(hosts: string[], temporaryToken?: (demo: Demo) => string): Promise<World> {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = temporaryFolder();
   const demo = startDemo({ pace: 0 });
   const environment = readEnvironment({
     HOME: home,
@@ -56,7 +54,6 @@ async function world(hosts: string[], temporaryToken?: (demo: Demo) => string): 
       await server.stop(true);
       app.close();
       await demo.stop();
-      rmSync(home, { recursive: true, force: true });
     },
   };
 }

@@ -1,7 +1,6 @@
 /** `GET /usage`, `GET /usage/:accountIndex` and `GET /token`: what a script or a dashboard reads of the accounts. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
@@ -12,6 +11,7 @@ import { type Demo, startDemo } from "../../src/demo/demo";
 import { openApp } from "../../src/open-app";
 import { listen } from "../../src/server";
 import { startProxy } from "../support/proxy";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const quotaPath = "/copilot_internal/user";
 const all = ["octo-demo", "work-demo", "plus-demo"];
@@ -251,7 +251,7 @@ describe("a GitHub token that is used directly", () => {
     ],
   ] as const)("%s is in no answer, no page and no line; /token says so with 409", async (_name, partsOf) => {
     const demo = startDemo({ pace: 0 });
-    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const home = temporaryFolder();
     writeFileSync(join(home, "config.json"), '{"logLevel":"debug"}');
     const lines: string[] = [];
     const app = openApp({
@@ -292,14 +292,13 @@ describe("a GitHub token that is used directly", () => {
       server.close();
       app.close();
       await demo.stop();
-      rmSync(home, { recursive: true, force: true });
     }
   });
 });
 
 test("a temporary account is /usage/0, the saved ones follow, its token is shown nowhere and never saved", async () => {
   const demo = startDemo({ pace: 0 });
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = temporaryFolder();
   const lines: string[] = [];
   const secret = demo.accounts[1]!.githubToken;
   const app = openApp({
@@ -323,6 +322,5 @@ test("a temporary account is /usage/0, the saved ones follow, its token is shown
     server.close();
     app.close();
     await demo.stop();
-    rmSync(home, { recursive: true, force: true });
   }
 });

@@ -1,6 +1,5 @@
 /** The guard before the relay: what it expects a request to cost, what it reserves and tells, and how budgets are kept. */
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BudgetGuard } from "../../src/budgets/guard";
 import { openLedger } from "../../src/budgets/ledger";
@@ -10,10 +9,9 @@ import { openConfig } from "../../src/config/store";
 import { ProxyError } from "../../src/errors";
 import { dayMs } from "../../src/format";
 import type { Member } from "../../src/keys/members";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 
-const folder = mkdtempSync(join(quickest(), "dragoman-guard-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder(afterAll);
 const now = Date.UTC(2026, 10, 11, 12);
 const passed = { ms: 0 };
 

@@ -1,7 +1,7 @@
 /** The ledger in a file: which requests count, periods, processes that race or are killed, and damage. */
 import { Database } from "bun:sqlite";
-import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Amounts, Reservation } from "../../src/budgets/entries";
@@ -9,15 +9,14 @@ import { type LocalLedger, openLedger, reservationLifetime } from "../../src/bud
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { dayMs } from "../../src/format";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 
-const folder = mkdtempSync(join(quickest(), "dragoman-ledger-"));
+const folder = temporaryFolder(afterAll);
 let files = 0;
 const open: LocalLedger[] = [];
 afterEach(() => {
   for (const ledger of open.splice(0)) ledger.close();
 });
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 const freshPath = () => join(folder, `${files++}.sqlite`);
 

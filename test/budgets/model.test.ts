@@ -1,9 +1,6 @@
 /** Both ledgers allow and count what a plain sum does: random requests, ends, limits, clocks and races over three servers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
 import { type Ledger, reservationLifetime } from "../../src/budgets/ledger";
@@ -15,6 +12,7 @@ import type { Stores } from "../../src/stores";
 import { BudgetModel } from "../support/budget-model";
 import fc, { triesOf } from "../support/random";
 import { describeWithDatabases } from "../support/shared-postgres";
+import { temporaryFolder } from "../support/temporary-folder";
 
 /** A minute before a day, a week and a month end. */
 const start = Date.parse("2027-01-31T23:59:00Z");
@@ -150,7 +148,6 @@ const budgets: fc.Arbitrary<Budget> = fc
 
 /** @param lifetimeMs Of a reservation, by the clock that is given. */
 function follows(variables: () => Promise<Record<string, string>>, lifetimeMs: number, numRuns: number): void {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-budgets-"));
   const clock: Servers = { now: start, ledgers: [], running: [] };
   const opened: Stores[] = [];
   beforeAll(async () => {
@@ -171,8 +168,8 @@ function follows(variables: () => Promise<Record<string, string>>, lifetimeMs: n
   afterAll(async () => {
     for (const ledger of clock.ledgers) ledger.close();
     for (const stores of opened) await stores.close();
-    rmSync(home, { recursive: true, force: true });
   });
+  const home = temporaryFolder(afterAll);
 
   test("three servers allow, refuse and count every request of a random history as a plain sum does", async () => {
     const amount = fc.option(fc.integer({ min: 0, max: 4 }));

@@ -1,15 +1,15 @@
 /** `dragoman completion`: the shells themselves are asked what they would complete. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spellingsOf } from "../../src/cli/command";
 import { commands, groups } from "../../src/cli/commands";
 import { completedShells, completion } from "../../src/cli/completion";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { temporaryFolder } from "../support/temporary-folder";
 
-const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+const folder = temporaryFolder(afterAll);
 const file = (shell: string) => join(folder, `dragoman.${shell}`);
 const spellings = ({ options }: (typeof commands)[number]) =>
   Object.entries(options).flatMap(([name, option]) => spellingsOf(name, option));
@@ -51,8 +51,6 @@ function complete(shell: string, ...words: string[]): string[] {
 beforeAll(async () => {
   for (const shell of completedShells) writeFileSync(file(shell), await completion(shell, groups));
 });
-
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe.each(Object.keys(drivers).filter((shell) => Bun.which(shell)))("%s", (shell) => {
   test("completes every command, and each one's own options", () => {

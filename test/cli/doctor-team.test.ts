@@ -1,7 +1,7 @@
 /** What `dragoman doctor` says of a team, which it only looks at. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { version } from "../../package.json";
@@ -11,6 +11,7 @@ import { inProcess } from "../support/in-process";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam } from "../support/teams";
+import { temporaryFolder } from "../support/temporary-folder";
 
 describeWithDatabases("dragoman doctor in a team", (postgres) => {
   async function examine(env: Record<string, string>, ...more: string[]): Promise<Finding[]> {
@@ -21,45 +22,41 @@ describeWithDatabases("dragoman doctor in a team", (postgres) => {
 
   test("servers, leader, keys, members without an account, and what waits on this machine", async () => {
     await using team = await startTeam(postgres);
-    const home = mkdtempSync(join(tmpdir(), "dragoman-doctor-"));
+    const home = temporaryFolder();
     const env = { ...team.env, DRAGOMAN_HOME: home };
-    try {
-      expect(await examine(env)).toEqual([
-        { name: "database", state: "ok", message: expect.stringMatching(/^Postgres \d+\.\d.* has 1 account\.$/) },
-        { name: "team", state: "ok", message: "No server is running." },
-        { name: "team", state: "ok", message: "0 members." },
-      ]);
-      await team.server();
-      await withTeamStores(team, async (stores) => {
-        await addMember(stores, team, "anna", individuals("anna-demo"));
-        await stores.members.invite("ben");
-      });
-      const [, servers, members] = await examine(env);
-      const here = `${hostname()} (${version}`;
-      expect(servers).toEqual({ name: "team", state: "ok", message: `1 server running: ${here}, leads).` });
-      expect(members).toMatchObject({ state: "warn", message: "2 members; without an account: ben." });
+    expect(await examine(env)).toEqual([
+      { name: "database", state: "ok", message: expect.stringMatching(/^Postgres \d+\.\d.* has 1 account\.$/) },
+      { name: "team", state: "ok", message: "No server is running." },
+      { name: "team", state: "ok", message: "0 members." },
+    ]);
+    await team.server();
+    await withTeamStores(team, async (stores) => {
+      await addMember(stores, team, "anna", individuals("anna-demo"));
+      await stores.members.invite("ben");
+    });
+    const [, servers, members] = await examine(env);
+    const here = `${hostname()} (${version}`;
+    expect(servers).toEqual({ name: "team", state: "ok", message: `1 server running: ${here}, leads).` });
+    expect(members).toMatchObject({ state: "warn", message: "2 members; without an account: ben." });
 
-      // One of an older version, and one that lacks the key.
-      await using sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
-      await sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys)
+    // One of an older version, and one that lacks the key.
+    await using sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+    await sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys)
         VALUES (gen_random_uuid(), 'elsewhere', '0.0.1', '["0000"]')`;
-      const queues = openDiskQueues(join(home, diskQueueName), () => {});
-      queues.queue("settlement").add([["one", []]]);
-      queues.close();
-      const before = readFileSync(join(home, diskQueueName));
-      const report = join(home, "report.md");
-      const found = (await examine(env, "--report", report)).slice(1);
-      expect(found.map(({ state }) => state)).toEqual(["ok", "warn", "fail", "warn", "warn"]);
-      expect(found[0]!.message).toMatch(/^2 servers running: .+ \(.+, leads\), elsewhere \(0\.0\.1\)\.$/);
-      expect(found[1]!.message).toBe("The servers have different versions.");
-      expect(found[2]!.message).toMatch(/^The key that seals the secrets is missing at elsewhere \(0\.0\.1\)\.$/);
-      expect(found[4]!.message).toContain("1 entry of the history and the budgets wait in");
-      expect(readFileSync(join(home, diskQueueName))).toEqual(before);
-      const written = readFileSync(report, "utf8");
-      expect(written).toContain("2 members; without an account: name-");
-      expect(written).not.toMatch(new RegExp(`\\b${RegExp.escape(hostname())}\\b|\\bben\\b`));
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
+    const queues = openDiskQueues(join(home, diskQueueName), () => {});
+    queues.queue("settlement").add([["one", []]]);
+    queues.close();
+    const before = readFileSync(join(home, diskQueueName));
+    const report = join(home, "report.md");
+    const found = (await examine(env, "--report", report)).slice(1);
+    expect(found.map(({ state }) => state)).toEqual(["ok", "warn", "fail", "warn", "warn"]);
+    expect(found[0]!.message).toMatch(/^2 servers running: .+ \(.+, leads\), elsewhere \(0\.0\.1\)\.$/);
+    expect(found[1]!.message).toBe("The servers have different versions.");
+    expect(found[2]!.message).toMatch(/^The key that seals the secrets is missing at elsewhere \(0\.0\.1\)\.$/);
+    expect(found[4]!.message).toContain("1 entry of the history and the budgets wait in");
+    expect(readFileSync(join(home, diskQueueName))).toEqual(before);
+    const written = readFileSync(report, "utf8");
+    expect(written).toContain("2 members; without an account: name-");
+    expect(written).not.toMatch(new RegExp(`\\b${RegExp.escape(hostname())}\\b|\\bben\\b`));
   });
 });

@@ -1,13 +1,13 @@
 /** `start --host`: what it announces is an address that answers, and what answers there is not refused by its own gate. */
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bindingFor } from "../../src/cli/start/listen";
 import { UsageError } from "../../src/cli/usage-error";
 import { type Command, run } from "../support/command";
 import { addresses, startNetworked } from "../support/networks";
 import { testWith } from "../support/sandbox";
+import { temporaryFolder } from "../support/temporary-folder";
 
 // Some start programs in networks of their own, on a machine that may be busy.
 describe("what --host asks for", () => {
@@ -70,20 +70,16 @@ testWith(
 
 testWith("networks", "a server that other machines reach serves nobody after its last key was removed", async () => {
   const config = (apiKeys: string[]) => JSON.stringify({ auth: { apiKeys } });
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const home = temporaryFolder();
   mkdirSync(join(home, "demo"), { mode: 0o700 });
   writeFileSync(join(home, "demo/config.json"), config(["k-only-0123456789"]), { mode: 0o600 });
-  try {
-    await using served = await startNetworked(["--host", "0.0.0.0"], { env: { DRAGOMAN_HOME: home } });
-    const status = async (headers: Record<string, string> = {}) =>
-      (await served.there.fetch(`http://${addresses.here}:4141/v1/models`, { headers })).status;
-    expect([await status(), await status({ "x-api-key": "k-only-0123456789" })]).toEqual([401, 200]);
-    const init = { method: "POST", body: config([]), headers: { "content-type": "application/json" } };
-    expect((await served.here.fetch("http://127.0.0.1:4141/api/admin/config", init)).status).toBe(200);
-    expect([await status(), await status({ "x-api-key": "k-only-0123456789" })]).toEqual([401, 401]);
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
+  await using served = await startNetworked(["--host", "0.0.0.0"], { env: { DRAGOMAN_HOME: home } });
+  const status = async (headers: Record<string, string> = {}) =>
+    (await served.there.fetch(`http://${addresses.here}:4141/v1/models`, { headers })).status;
+  expect([await status(), await status({ "x-api-key": "k-only-0123456789" })]).toEqual([401, 200]);
+  const init = { method: "POST", body: config([]), headers: { "content-type": "application/json" } };
+  expect((await served.here.fetch("http://127.0.0.1:4141/api/admin/config", init)).status).toBe(200);
+  expect([await status(), await status({ "x-api-key": "k-only-0123456789" })]).toEqual([401, 401]);
 });
 
 /** What curl is answered beside the program, in its network and with its names. */
@@ -95,16 +91,14 @@ function ask(command: Command, url: string): string {
 
 /** In a network of its own, where these names are known. */
 function runWithNames(names: string, options: string[]): Command {
-  const scratch = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const scratch = temporaryFolder();
   writeFileSync(join(scratch, "hosts"), names);
   const script =
     'ip link set lo up && ip addr add 10.77.0.1/24 dev lo && mount --bind "$SCRATCH/hosts" /etc/hosts && exec "$@"';
-  const command = run(["start", "--demo", "--json", "--port", "4141", ...options], {
+  return run(["start", "--demo", "--json", "--port", "4141", ...options], {
     env: { SCRATCH: scratch },
     within: ["unshare", "-Urnm", "sh", "-c", script, "sh"],
   });
-  void command.exited.then(() => rmSync(scratch, { recursive: true, force: true }));
-  return command;
 }
 
 testWith(

@@ -1,7 +1,6 @@
 /** A running server while people sign in and out beside it, and while the machine sleeps. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findNeighbour, writeInstanceFile } from "../../src/cli/start/instance-file";
 import type { Demo } from "../../src/demo/demo";
@@ -9,6 +8,7 @@ import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { testWith } from "../support/sandbox";
+import { temporaryFolder } from "../support/temporary-folder";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
@@ -97,24 +97,20 @@ describe("the note of where it listens", () => {
   };
 
   test("the note of where it listens is nobody else's with our own process id, or with the address where we listen", () => {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const home = temporaryFolder();
     const here = "http://127.0.0.1:4141";
-    try {
-      for (const [url, pid, neighbour] of [
-        [here, process.pid, false],
-        ["http://127.0.0.1:4242", process.pid, false],
-        [here, process.ppid, false],
-        ["http://127.0.0.1:4242", process.ppid, true],
-      ] as const) {
-        leave(home, url, pid);
-        expect(findNeighbour(home, here)).toEqual(neighbour ? { url, pid } : undefined);
-        const withdraw = writeInstanceFile(home, here);
-        expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toEqual({ url: here, pid: process.pid });
-        withdraw();
-        expect(existsSync(noteIn(home))).toBe(neighbour);
-      }
-    } finally {
-      rmSync(home, { recursive: true, force: true });
+    for (const [url, pid, neighbour] of [
+      [here, process.pid, false],
+      ["http://127.0.0.1:4242", process.pid, false],
+      [here, process.ppid, false],
+      ["http://127.0.0.1:4242", process.ppid, true],
+    ] as const) {
+      leave(home, url, pid);
+      expect(findNeighbour(home, here)).toEqual(neighbour ? { url, pid } : undefined);
+      const withdraw = writeInstanceFile(home, here);
+      expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toEqual({ url: here, pid: process.pid });
+      withdraw();
+      expect(existsSync(noteIn(home))).toBe(neighbour);
     }
   });
 
@@ -122,26 +118,22 @@ describe("the note of where it listens", () => {
     "processes",
     "of process 1 in a container that was killed is not taken for another server's, and goes at a clean stop",
     async () => {
-      const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+      const home = temporaryFolder();
       const note = noteIn(join(home, "demo"));
       const first = ["start", "--demo", "--json", "--port", "0", "--stdin-lifetime"];
       const begin = () =>
         run(first, { env: { DRAGOMAN_HOME: home }, within: ["unshare", "-Urpf", "--kill-child", "--mount-proc"] });
-      try {
-        {
-          await using killed = begin();
-          expect((await killed.ready()).pid).toBe(1);
-        }
-        expect(JSON.parse(readFileSync(note, "utf8")).pid).toBe(1);
-        await using next = begin();
-        expect((await next.ready()).pid).toBe(1);
-        next.process.stdin.end();
-        expect(await next.exited).toBe(0);
-        expect(next.stderr()).not.toContain("is also used by");
-        expect(existsSync(note)).toBe(false);
-      } finally {
-        rmSync(home, { recursive: true, force: true });
+      {
+        await using killed = begin();
+        expect((await killed.ready()).pid).toBe(1);
       }
+      expect(JSON.parse(readFileSync(note, "utf8")).pid).toBe(1);
+      await using next = begin();
+      expect((await next.ready()).pid).toBe(1);
+      next.process.stdin.end();
+      expect(await next.exited).toBe(0);
+      expect(next.stderr()).not.toContain("is also used by");
+      expect(existsSync(note)).toBe(false);
     },
   );
 });

@@ -1,13 +1,12 @@
 /** What a message tells a person to type: what works where it was started from. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { typedName } from "../../src/cli/installation";
 import { run, source } from "../support/command";
+import { temporaryFolder } from "../support/temporary-folder";
 
-const folder = mkdtempSync(join(tmpdir(), "dragoman-typed-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder(afterAll);
 const place = (path: string, name: string) => {
   mkdirSync(join(folder, path), { recursive: true });
   writeFileSync(join(folder, path, name), "#!/bin/sh\n", { mode: 0o755 });

@@ -1,10 +1,10 @@
 /** What the command line says of what was typed, in a person's words. */
 import { expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { temporaryFolder } from "../support/temporary-folder";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
@@ -78,7 +78,7 @@ test("a token of the environment that GitHub refuses is named as what it is: nob
 test.each(["", "x"])(
   "a command that only lists changes no folder that is not dragoman's own, with %j in it",
   async (inside) => {
-    const folder = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+    const folder = temporaryFolder();
     chmodSync(folder, 0o755);
     if (inside !== "") mkdirSync(join(folder, inside));
     // Without anything in it, it is the home folder.
@@ -86,7 +86,6 @@ test.each(["", "x"])(
     const { code, stderr } = await inProcess(["auth", "ls"], env);
     expect([code, stderr]).toEqual([1, expect.stringContaining("choose a folder of its own for dragoman's data")]);
     expect(statSync(folder).mode & 0o777).toBe(0o755);
-    rmSync(folder, { recursive: true });
   },
 );
 

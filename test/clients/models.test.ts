@@ -1,7 +1,6 @@
 /** Which models a set-up names when nobody says, and how it is said in each shell. */
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { editSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
@@ -9,6 +8,7 @@ import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables, usualShell } from "../../src/clients/shells";
 import { clientStatus } from "../../src/clients/status";
 import fc from "../support/random";
+import { temporaryFolder } from "../support/temporary-folder";
 import { models } from "./clients";
 
 const { claude, gpt, gemini, small, opus } = models;
@@ -150,14 +150,13 @@ describe("a shell", () => {
 describe("a client's state", () => {
   const url = "http://127.0.0.1:4141";
   const stateOf = (text: string | undefined, env: Record<string, string> = {}) => {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+    const home = temporaryFolder();
     const file = clientOf("codex").file!.locate({ home, env });
     if (text !== undefined) {
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, text);
     }
     const { state, fault } = clientStatus("codex", { home, env, url });
-    rmSync(home, { recursive: true });
     return fault === undefined ? state : `${state}: ${fault}`;
   };
   const provider = (address: string, used = "mine") =>
@@ -177,14 +176,13 @@ describe("a client's state", () => {
 
   test("the state of Claude Code says what is not turned on, whichever way the person wrote it", () => {
     const off = (env: Record<string, string>) => {
-      const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+      const home = temporaryFolder();
       mkdirSync(join(home, ".claude"));
       writeFileSync(
         join(home, ".claude", "settings.json"),
         JSON.stringify({ env: { ANTHROPIC_BASE_URL: url, ...env } }),
       );
       const names = clientStatus("claude-code", { home, env: {}, url }).off?.map(({ path }) => path.at(-1));
-      rmSync(home, { recursive: true });
       return names;
     };
     expect(off({})).toEqual([

@@ -5,18 +5,16 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../../src/config/files";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const posix = process.platform !== "win32";
 const asRoot = posix && process.getuid!() === 0;
@@ -29,14 +27,13 @@ const warn = (sentence: string) => void warnings.push(sentence);
 const at = (name: string) => join(folder, name);
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = temporaryFolder();
   umask = process.umask(0);
   warnings = [];
 });
 
 afterEach(() => {
   process.umask(umask);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 describe.if(posix)("a private folder", () => {

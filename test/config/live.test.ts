@@ -7,6 +7,7 @@ import { type Command, run } from "../support/command";
 import { proof } from "../support/proof";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { openChance } from "../support/random";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const chance = openChance("config/live");
@@ -186,45 +187,39 @@ test(
     // that time, meet the temporary file, the rename and the answer. The proof goes on to a thousand changes.
     const killRounds = proof ? 40 : 8;
     const changesBefore = proof ? 25 : 4;
-    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const home = temporaryFolder();
     const folder = join(home, "demo");
     const headers = { "content-type": "application/json" };
     let sent = 0;
     let interrupted = 0;
-    try {
-      for (let round = 0; round < killRounds; round++) {
-        await using command = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
-        const { url } = await command.ready();
-        let answered = sent;
-        const change = async () => {
-          const value = ++sent;
-          const body = JSON.stringify({ maxRows: value, modelAliases: { filler: "x".repeat(value % 200 || 1) } });
-          const answer = await fetch(`${url}/api/admin/config`, { method: "POST", body, headers }).catch(
-            () => undefined,
-          );
-          if (answer?.status === 200) answered = value;
-          return answer !== undefined;
-        };
-        let tookMs = 0;
-        for (let at = 0; at < changesBefore; at++) {
-          const startedAt = performance.now();
-          expect(await change()).toBe(true);
-          tookMs = performance.now() - startedAt;
-        }
-        setTimeout(() => command.process.kill("SIGKILL"), chance.next() * tookMs);
-        await change();
-        if (answered < sent) interrupted++;
-        await command.exited;
-        const { maxRows } = JSON.parse(readFileSync(join(folder, "config.json"), "utf8"));
-        expect(maxRows).toBeWithin(answered, sent + 1);
+    for (let round = 0; round < killRounds; round++) {
+      await using command = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
+      const { url } = await command.ready();
+      let answered = sent;
+      const change = async () => {
+        const value = ++sent;
+        const body = JSON.stringify({ maxRows: value, modelAliases: { filler: "x".repeat(value % 200 || 1) } });
+        const answer = await fetch(`${url}/api/admin/config`, { method: "POST", body, headers }).catch(() => undefined);
+        if (answer?.status === 200) answered = value;
+        return answer !== undefined;
+      };
+      let tookMs = 0;
+      for (let at = 0; at < changesBefore; at++) {
+        const startedAt = performance.now();
+        expect(await change()).toBe(true);
+        tookMs = performance.now() - startedAt;
       }
-      expect(interrupted).toBeGreaterThan(0);
-      await using last = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
-      await last.ready();
-      expect(readdirSync(folder).filter((name) => name.includes(".tmp-"))).toEqual([]);
-    } finally {
-      rmSync(home, { recursive: true, force: true });
+      setTimeout(() => command.process.kill("SIGKILL"), chance.next() * tookMs);
+      await change();
+      if (answered < sent) interrupted++;
+      await command.exited;
+      const { maxRows } = JSON.parse(readFileSync(join(folder, "config.json"), "utf8"));
+      expect(maxRows).toBeWithin(answered, sent + 1);
     }
+    expect(interrupted).toBeGreaterThan(0);
+    await using last = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
+    await last.ready();
+    expect(readdirSync(folder).filter((name) => name.includes(".tmp-"))).toEqual([]);
   },
   proof ? 300_000 : undefined,
 );

@@ -1,11 +1,11 @@
 /** Two processes that share a config file follow a plain model: patches, edits by hand, revisions, and a file that is not valid. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConfigStore, openConfig, type Stored } from "../../src/config/store";
 import { asProxyError } from "../../src/errors";
 import fc from "../support/random";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const defaults = { logLevel: "info", retentionDays: 14, neverOverage: false };
 const effective = (stored: Stored) => ({ ...defaults, ...stored });
@@ -99,7 +99,7 @@ const look = (at: number) =>
   });
 
 test("a patch, an edit and a look each leave the file and both processes as a plain model says", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const folder = temporaryFolder();
   let count = 0;
   const setup = () => {
     const path = join(folder, `${count++}.json`);
@@ -132,14 +132,8 @@ test("a patch, an edit and a look each leave the file and both processes as a pl
     fc.nat(1).map(look),
     fc.nat(1).map(look),
   ];
-  try {
-    await fc.assert(
-      fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: "+1" }), (steps) =>
-        fc.asyncModelRun(setup, steps),
-      ),
-      { numRuns: 60 },
-    );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await fc.assert(
+    fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: "+1" }), (steps) => fc.asyncModelRun(setup, steps)),
+    { numRuns: 60 },
+  );
 });

@@ -1,15 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findJsonError, positionOf } from "../../src/config/json-position";
 import { patched } from "../../src/config/patch";
@@ -18,15 +8,15 @@ import { formatPath } from "../../src/config/schema-errors";
 import { masked } from "../../src/config/secrets";
 import { openConfig } from "../../src/config/store";
 import { ProxyError } from "../../src/errors";
+import { temporaryFolder } from "../support/temporary-folder";
 
 let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = temporaryFolder();
   path = join(folder, "config.json");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function failure(work: () => unknown): ProxyError {
   try {

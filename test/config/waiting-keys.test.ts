@@ -1,9 +1,9 @@
 /** Client keys that somebody writes into the config file hold from the next start; those that a call sets hold at once. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConfigStore, openConfig } from "../../src/config/store";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const [first, second, third] = ["k-first-0123456789", "k-second-0123456789", "k-third-0123456789"];
 const keys = (...apiKeys: (string | undefined)[]) => ({ auth: { apiKeys } });
@@ -16,7 +16,7 @@ let other: ConfigStore;
 /** What the other one was told. */
 let told: [string[], boolean][];
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  home = temporaryFolder();
   path = join(home, "config.json");
   writeFileSync(path, JSON.stringify(keys(first)));
   [one, other] = [openConfig(path), openConfig(path)];
@@ -25,7 +25,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const store of [one, other]) store.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const edit = (config: object) => writeFileSync(path, JSON.stringify(config));

@@ -1,11 +1,11 @@
 /** The formula and the manifests of a release: complete, and about the files of the release. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formula, readSums, wingetManifests } from "../../src/deploy/package-managers";
 import { repositoryOfBuild, stampOptions } from "../../src/deploy/stamp";
 import { targets } from "../../src/deploy/targets";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const repository = "https://github.com/someone/dragoman";
 const endings: Record<string, string> = { pe: ".exe" };
@@ -85,9 +85,8 @@ describe("winget's manifests", () => {
 });
 
 describe("the release workflow's step", () => {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-release-"));
+  const folder = temporaryFolder(afterAll);
   beforeAll(() => writeFileSync(join(folder, "SHA256SUMS"), sums));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const write = (...args: string[]) =>
     Bun.spawnSync([process.execPath, join(import.meta.dir, "../../src/deploy/package-managers.ts"), ...args]);
 

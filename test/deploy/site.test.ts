@@ -1,21 +1,17 @@
 /** The documents as a site: each link leads somewhere, search finds what the documents say, and agents get the same texts. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import MiniSearch from "minisearch";
 import { buildSite, type Section } from "../../src/deploy/site/build";
 import { sitePages } from "../../src/deploy/site/pages";
 import { documents, textOfDocument } from "../support/docs";
+import { temporaryFolder } from "../support/temporary-folder";
 
 describe("the site of the documents", () => {
-  let folder: string;
+  const folder = temporaryFolder(afterAll);
   const read = (name: string) => readFileSync(join(folder, name), "utf8");
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "dragoman-site-"));
-    buildSite(folder, "someone/dragoman");
-  });
-  afterAll(() => rmSync(folder, { recursive: true }));
+  beforeAll(() => buildSite(folder, "someone/dragoman"));
 
   test("the site of the documents has a page for each document that a user needs", () => {
     const left = documents.filter((document) => !sitePages.some((page) => page.document === document));

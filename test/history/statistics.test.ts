@@ -1,12 +1,12 @@
 /** What many exchanges come to: numbers that can be checked by hand. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { nameColumns } from "../../src/history/entry";
 import type { Filters } from "../../src/history/filters";
 import { type Dimension, type Entry, type LocalHistory, openHistory, type Totals } from "../../src/history/history";
 import { entry, noon } from "../support/history-rows";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -315,7 +315,7 @@ function nearly(totals: Totals, expected: Partial<Totals>): Totals {
 }
 
 function begin(): void {
-  folder = mkdtempSync(join(quickest(), "dragoman-"));
+  folder = temporaryFolder();
   path = join(folder, "admin.sqlite");
   days = 14;
   history = open();
@@ -323,5 +323,4 @@ function begin(): void {
 
 function end(): void {
   history.close();
-  rmSync(folder, { recursive: true, force: true });
 }

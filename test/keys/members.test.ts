@@ -1,6 +1,5 @@
 /** What is shown of members and keys, and the limits that the owner may set. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig } from "../../src/config/schema";
 import { openConfig } from "../../src/config/store";
@@ -30,7 +29,7 @@ import {
 import { type Member, maxMemberKeys, memberNotFound } from "../../src/keys/members";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { member, noLimits } from "../support/members";
-import { quickest } from "../support/quickest";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const now = Date.UTC(2026, 10, 11, 12);
 const keyOf = (given: Partial<ClientKey> = {}): ClientKey => ({
@@ -114,7 +113,7 @@ describe("a key", () => {
 });
 
 test("a key is made once for a name in any case, beside those that have none, and only a named one is revoked", async () => {
-  const folder = mkdtempSync(join(quickest(), "dragoman-keys-"));
+  const folder = temporaryFolder();
   const config = openConfig(join(folder, "config.json"));
   try {
     await config.change({ auth: { apiKeys: ["k-plain-0123456789"] } });
@@ -136,7 +135,6 @@ test("a key is made once for a name in any case, beside those that have none, an
     expect(JSON.stringify(config.current)).not.toContain(key);
   } finally {
     config.close();
-    rmSync(folder, { recursive: true });
   }
 });
 

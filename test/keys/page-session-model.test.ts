@@ -1,9 +1,6 @@
 /** Page sessions follow a plain model, in memory and on three servers: they begin, are found, end, expire, and end with their key. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment";
 import { hourMs } from "../../src/format";
 import type { AdminSession, PageSessions } from "../../src/keys/page-sessions";
@@ -11,6 +8,7 @@ import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import fc from "../support/random";
 import { describeWithDatabases } from "../support/shared-postgres";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const adminToken = "an admin token";
@@ -141,7 +139,7 @@ const owner = { member: null, secret: adminToken };
 
 describe("in memory", () => {
   test("the owner's sessions hold for twelve hours, until they are ended", async () => {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-sessions-"));
+    const home = temporaryFolder();
     const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home }), { follow: true });
     const setup = () => {
       const clock = { now: Date.now() };
@@ -151,7 +149,6 @@ describe("in memory", () => {
     const hours = fc.constantFrom(1, 6, 11).map(pass);
     await fc.assert(fc.asyncProperty(steps(1, hours), (all) => fc.asyncModelRun(setup, all)));
     await stores.close();
-    rmSync(home, { recursive: true, force: true });
   });
 });
 

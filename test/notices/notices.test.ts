@@ -1,8 +1,7 @@
 /** Notices: what is worth one, that each is sent once in its period, and what the receivers get. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
@@ -12,6 +11,7 @@ import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions"
 import { openSentNotices } from "../../src/notices/sent-notices";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { refuseExchange } from "../support/refused-exchange";
+import { temporaryFolder } from "../support/temporary-folder";
 
 interface Received {
   headers: Record<string, string>;
@@ -145,7 +145,7 @@ describe("conditions", () => {
   });
 
   test("a notice is not tried for more than an hour, and goes to each channel once", () => {
-    const path = join(mkdtempSync(join(tmpdir(), "dragoman-notices-")), "notices.json");
+    const path = join(temporaryFolder(), "notices.json");
     let now = 0;
     const open = () => openSentNotices(path, { now: () => now, warn: (sentence) => expect.unreachable(sentence) });
     const first = open();
@@ -163,7 +163,7 @@ describe("conditions", () => {
 
   test("a restart announces nothing a second time", async () => {
     await using receiver = startReceiver();
-    const home = mkdtempSync(join(tmpdir(), "dragoman-notices-"));
+    const home = temporaryFolder();
     const config = { budgets, notices: { webhookUrl: receiver.url } };
     const run = async (credits: number) => {
       await using proxy = await startProxy({ config, env: { DRAGOMAN_HOME: home } });
@@ -222,7 +222,7 @@ describe("webhooks", () => {
 
 describe("the desktop", () => {
   test("title and message are arguments, not script", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "dragoman-desktop-"));
+    const folder = temporaryFolder();
     const log = join(folder, "log");
     writeFileSync(join(folder, "notify-send"), `#!/bin/sh\nprintf '%s\\n' "$@" > "${log}"\n`);
     chmodSync(join(folder, "notify-send"), 0o755);

@@ -1,13 +1,13 @@
 /** Counts that are learnt from the upstream's usage, the estimate at the beginning of a stream, and limits for long prompts. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { enoughExchanges } from "../../src/tokens/token-factor";
 import { saveFactors, saveFactorsNow, type TokenFactors } from "../../src/tokens/token-factor-file";
 import { pieces } from "../support/corpus";
 import { lists } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const code = pieces.join("").slice(0, 75_000);
@@ -36,10 +36,9 @@ const countNothing = ({ demo }: RunningProxy) =>
   );
 
 /** A proxy whose clock the test moves, so that each exchange may teach. */
-async function startTaught(home: string, config: object = {}) {
+async function startTaught(home: string) {
   let shift = 0;
   const proxy = await startProxy({
-    config,
     env: { DRAGOMAN_HOME: home },
     demo: { generation: "C" },
     clock: { monotonic: () => performance.now() + shift },
@@ -68,18 +67,8 @@ async function used(proxy: RunningProxy, body: object): Promise<number> {
   return proxy.rows()[0]!.input_tokens!;
 }
 
-const homes: string[] = [];
-const newHome = () => {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
-  homes.push(home);
-  return home;
-};
-afterAll(() => {
-  for (const home of homes) rmSync(home, { recursive: true, force: true });
-});
-
 describe("a count after 20 exchanges", () => {
-  const home = newHome();
+  const home = temporaryFolder(afterAll);
   const families = ["claude-sonnet-4.6", "claude-sonnet-5", "gpt-5-mini", "gpt-5.4", "gemini-3.8-flash"];
 
   test("says the model's own number within -2 % and +8 %, which the estimate does not, and a restart keeps it", async () => {
@@ -134,7 +123,7 @@ describe("a count after 20 exchanges", () => {
   test.each(["", "{", '{"models":{"gpt-5.4":{"texts":1e9}}}', '{"models":[]}'])(
     "a file of %j is as none",
     async (text) => {
-      const own = newHome();
+      const own = temporaryFolder();
       writeFileSync(join(own, "token-factors.json"), text);
       await using proxy = await startProxy({ env: { DRAGOMAN_HOME: own } });
       expect((await count(proxy, ask("claude-sonnet-4.6", 3))).how).toBe("estimate");
@@ -144,10 +133,11 @@ describe("a count after 20 exchanges", () => {
 
 describe("what teaches nothing", () => {
   let taught: Awaited<ReturnType<typeof startTaught>>;
-  beforeAll(async () => {
-    taught = await startTaught(newHome());
-  });
   afterAll(() => taught.proxy[Symbol.asyncDispose]());
+  const home = temporaryFolder(afterAll);
+  beforeAll(async () => {
+    taught = await startTaught(home);
+  });
   const model = "gpt-5-mini";
   const known = () => taught.proxy.app.tokenCounts.factorOf(model);
 
@@ -187,7 +177,7 @@ describe("what teaches nothing", () => {
 });
 
 test("two processes that write the same file leave it whole, with what each has learnt", async () => {
-  const home = newHome();
+  const home = temporaryFolder();
   const path = join(home, "token-factors.json");
   const module = join(import.meta.dir, "../../src/tokens/token-factor-file.ts");
   const script = (model: string) => `
@@ -221,7 +211,7 @@ test("two processes that write the same file leave it whole, with what each has 
 });
 
 test("what was saved last stays in the file when an older save ends after it", async () => {
-  const path = join(newHome(), "token-factors.json");
+  const path = join(temporaryFolder(), "token-factors.json");
   const factor = { texts: 1.2, tools: 1, variance: [0, 0, 0], exchanges: 9, error: 0.01, updatedAtMs: 1 } as const;
   const factorsOf = (...models: string[]) =>
     new Map(models.map((model) => [model, { ...factor, variance: [0, 0, 0] }]));

@@ -1,30 +1,25 @@
 /** What one server finds out about an account, and another knows. */
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "../../src/accounts/account-sync";
 import type { Quota } from "../../src/accounts/quota";
 import { readEnvironment } from "../../src/config/environment";
 import type { TeamAccountSync } from "../../src/team/account-sync";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
-import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const token = "ghu_anna0123456789";
 const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
 
 describeWithDatabases("what servers share of an account", (postgres) => {
-  const home = mkdtempSync(join(quickest(), "dragoman-share-"));
+  const home = temporaryFolder(afterAll);
   const opened: PostgresStores[] = [];
   let env: Record<string, string>;
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((stores) => stores.close()));
-  });
-  afterAll(async () => {
-    rmSync(home, { recursive: true, force: true });
   });
 
   async function server(): Promise<PostgresStores & { accountSync: AccountSync }> {

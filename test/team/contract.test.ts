@@ -1,8 +1,6 @@
 /** What every implementation of the stores promises: the files of the data folder, and Postgres. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import type { Account } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import type { Subject } from "../../src/budgets/budgets";
@@ -19,10 +17,10 @@ import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
 import { describeWithPostgres } from "../support/postgres";
-import { quickest } from "../support/quickest";
 import fc from "../support/random";
 import { describeWith } from "../support/sandbox";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 /** One team or one person, with empty stores. */
@@ -68,15 +66,12 @@ describeWith("pgbouncer", "in Postgres behind PgBouncer", () => {
 
 function contract(variables: () => Promise<Record<string, string>>, isPostgres: boolean): void {
   const opened: Stores[] = [];
-  const homes: string[] = [];
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((stores) => stores.close()));
-    for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
   });
 
   async function world(): Promise<World> {
-    const home = mkdtempSync(join(quickest(), "dragoman-contract-"));
-    homes.push(home);
+    const home = temporaryFolder();
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...(await variables()) });
     const open = async () => {
       const stores = await openStores(environment, { follow: true, write() {} });

@@ -1,7 +1,6 @@
 /** `dragoman migrate`: from the data folder to a database and back, without losing or doubling anything. */
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { entryFor } from "../../src/budgets/entries";
@@ -15,24 +14,14 @@ import { openDiskQueues } from "../../src/team/disk-queue";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { asProcess, inProcess } from "../support/in-process";
-import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
 const each = budgetSchema().parse({ ...budget, name: "each", each: "member" });
 const subject = { account: "anna", key: null, model: "gpt-5", client: null, session: null };
 
 describeWithDatabases("dragoman migrate", (postgres) => {
-  const homes: string[] = [];
-  afterAll(async () => {
-    for (const home of homes) rmSync(home, { recursive: true, force: true });
-  });
-
-  const freshHome = () => {
-    const home = mkdtempSync(join(quickest(), "dragoman-migrate-"));
-    homes.push(home);
-    return home;
-  };
   const withStores = async <T>(env: Record<string, string>, work: (stores: Stores) => Promise<T>): Promise<T> => {
     const stores = await openStores(readEnvironment({ HOME: "/nonexistent", ...env }), { follow: false });
     try {
@@ -101,7 +90,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
     });
 
   test("copies config, accounts, budgets, notices and requests, in their order, there and back", async () => {
-    const [home, back] = [freshHome(), freshHome()];
+    const [home, back] = [temporaryFolder(), temporaryFolder()];
     const sealed = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
     await fill({ DRAGOMAN_HOME: home });
     const before = await contentOf({ DRAGOMAN_HOME: home });
@@ -114,7 +103,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
       { DRAGOMAN_HOME: home, ...sealed },
     ])
       expect(await migrate(env, url)).toEqual({ code: 0, said: expect.stringContaining("2 accounts") });
-    const inDatabase = { DRAGOMAN_HOME: freshHome(), DRAGOMAN_DATABASE_URL: url, ...sealed };
+    const inDatabase = { DRAGOMAN_HOME: temporaryFolder(), DRAGOMAN_DATABASE_URL: url, ...sealed };
     expect(await contentOf(inDatabase)).toEqual(before);
 
     expect(await migrate({ ...inDatabase, DRAGOMAN_HOME: back }, "folder")).toMatchObject({ code: 0 });
@@ -122,7 +111,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
   });
 
   test("a config that is there already stays; what is missing in the command is said", async () => {
-    const home = freshHome();
+    const home = temporaryFolder();
     await fill({ DRAGOMAN_HOME: home });
     const env = {
       DRAGOMAN_HOME: home,
@@ -155,7 +144,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
   });
 
   test("a dry run counts and makes nothing; what was interrupted is completed; newer data is not mixed in", async () => {
-    const [home, other] = [freshHome(), freshHome()];
+    const [home, other] = [temporaryFolder(), temporaryFolder()];
     await fill({ DRAGOMAN_HOME: home });
     const url = await postgres.database({ empty: true });
     const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
@@ -190,7 +179,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
   });
 
   test("is refused while a server runs on the data folder", async () => {
-    const home = freshHome();
+    const home = temporaryFolder();
     await using server = run(["start", "--port", "0", "--json"], { env: { DRAGOMAN_HOME: home } });
     const { url } = await server.ready();
     const env = { DRAGOMAN_HOME: home, DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
@@ -200,7 +189,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
 
   test("to a folder, which is one person's, members are left out with their accounts, requests and amounts", async () => {
     const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
-    const team = { DRAGOMAN_HOME: freshHome(), DRAGOMAN_DATABASE_URL: await postgres.database(), ...seal };
+    const team = { DRAGOMAN_HOME: temporaryFolder(), DRAGOMAN_DATABASE_URL: await postgres.database(), ...seal };
     await fill(team);
     await withStores(team, async (stores) => {
       const { member } = await stores.members!.invite("bea");
@@ -232,7 +221,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
       expect(await ledger.periods()).toHaveLength(6);
       ledger.close();
     });
-    const folder = { DRAGOMAN_HOME: freshHome() };
+    const folder = { DRAGOMAN_HOME: temporaryFolder() };
     const sentence = "Not copied: 1 member (bea) with their keys, accounts and requests";
     for (const more of [["--dry-run"], []]) {
       const { code, said } = await migrate({ ...team, ...folder }, "folder", ...more);
@@ -256,7 +245,7 @@ describeWithDatabases("dragoman migrate", (postgres) => {
 
   test("what this machine could not write while the database was away is moved too", async () => {
     const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
-    const home = freshHome();
+    const home = temporaryFolder();
     const team = { DRAGOMAN_HOME: home, DRAGOMAN_DATABASE_URL: await postgres.database(), ...seal };
     await fill(team);
     const { key } = await withStores(team, async (stores) => {

@@ -1,8 +1,6 @@
 /** The running requests of servers that share a Postgres, between stores in this process. Each has a list of requests of its own. */
 import { afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { SQL } from "bun";
 import { readEnvironment } from "../../src/config/environment";
 import type { ProxyError } from "../../src/errors";
@@ -11,9 +9,9 @@ import { InFlight } from "../../src/live/in-flight";
 import type { RunningEvent, RunningRequests } from "../../src/live/running-requests";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { entry, runningState } from "../support/history-rows";
-import { quickest } from "../support/quickest";
 import { openChance } from "../support/random";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 interface Server {
@@ -33,10 +31,8 @@ const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
 describeWithOwnPostgres("the running requests of a team", (postgres) => {
   let url: string;
   const opened: Server[] = [];
-  const homes: string[] = [];
   afterEach(async () => {
     await Promise.all(opened.splice(0).map(({ stores }) => stores.close()));
-    for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
   });
 
   async function team(count: number): Promise<Server[]> {
@@ -46,8 +42,7 @@ describeWithOwnPostgres("the running requests of a team", (postgres) => {
   }
 
   async function open(sealKey: string): Promise<Server> {
-    const home = mkdtempSync(join(quickest(), "dragoman-running-"));
-    homes.push(home);
+    const home = temporaryFolder();
     const variables = { DRAGOMAN_DATABASE_URL: url, DRAGOMAN_SEAL_KEY: sealKey };
     const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...variables });
     const stores = await openPostgresStores(environment, { follow: true });

@@ -1,7 +1,7 @@
 /** What the database of a team gives away: no token, no key, no prompt; and the change of the key that seals. */
 import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { keyIdOf } from "../../src/team/seal";
@@ -10,9 +10,9 @@ import { openVisitor, startEdge } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
 import { inProcess } from "../support/in-process";
 import { withTeamStores } from "../support/members";
-import { quickest } from "../support/quickest";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
@@ -151,15 +151,11 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
 
   test("who has a config or accounts in the data folder is told that they are not used", async () => {
     await using team = await startTeam(postgres, { accounts: [] });
-    const home = mkdtempSync(join(quickest(), "dragoman-folder-"));
-    try {
-      mkdirSync(join(home, "accounts"), { mode: 0o700 });
-      writeFileSync(join(home, "config.json"), "{}");
-      const { command } = await team.process({ home });
-      expect(command.stderr()).toContain("config.json and the accounts of the data folder are not used");
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
+    const home = temporaryFolder();
+    mkdirSync(join(home, "accounts"), { mode: 0o700 });
+    writeFileSync(join(home, "config.json"), "{}");
+    const { command } = await team.process({ home });
+    expect(command.stderr()).toContain("config.json and the accounts of the data folder are not used");
   });
 
   test("the key is changed while servers run: they go on before, during and after", async () => {

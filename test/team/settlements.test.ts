@@ -1,15 +1,14 @@
 /** What requests used of budgets: sent by whoever has it, counted once, and known to the servers that run other requests. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { startDemo } from "../../src/demo/demo";
 import { diskQueueName, openDiskQueues } from "../../src/team/disk-queue";
 import type { Settlement } from "../../src/team/ledger-queries";
 import { saveAccounts } from "../support/members";
-import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals } from "../support/teams";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 describeWithDatabases("settlements of a team", (postgres) => {
@@ -19,18 +18,14 @@ describeWithDatabases("settlements of a team", (postgres) => {
   const used = (url: string) => postgres.administer("SELECT used::int FROM dragoman.ledger", url);
 
   test("a server that is started with a folder sends what waits there, before its first request", async () => {
-    const home = mkdtempSync(join(quickest(), "dragoman-"));
+    const home = temporaryFolder();
     const queues = openDiskQueues(join(home, diskQueueName), () => {});
     queues.queue<Settlement[]>("settlement").add([[crypto.randomUUID(), [settlement]]]);
     queues.close();
-    try {
-      await using team = await startTeamApp(postgres, { env: { DRAGOMAN_HOME: home } });
-      const url = team.env.DRAGOMAN_DATABASE_URL!;
-      await until(async () => Bun.deepEquals(await used(url), [{ used: 7 }]), "all that was used is in the ledger");
-      expect(team.app.team!.waiting()).toEqual({ requests: 0, settlements: 0 });
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
+    await using team = await startTeamApp(postgres, { env: { DRAGOMAN_HOME: home } });
+    const url = team.env.DRAGOMAN_DATABASE_URL!;
+    await until(async () => Bun.deepEquals(await used(url), [{ used: 7 }]), "all that was used is in the ledger");
+    expect(team.app.team!.waiting()).toEqual({ requests: 0, settlements: 0 });
   });
 
   test("a settlement that a lost server's folder still has counts once, however late it is sent again", async () => {

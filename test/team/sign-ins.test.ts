@@ -1,8 +1,6 @@
 /** Sign-ins that wait for a person: in memory, and in Postgres for all servers of a team. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { SQL } from "bun";
 import type { SignInStore } from "../../src/accounts/sign-in-store";
 import { readEnvironment } from "../../src/config/environment";
@@ -10,9 +8,9 @@ import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import type { Postgres } from "../../src/team/connection";
 import type { PostgresStores } from "../../src/team/stores";
-import { quickest } from "../support/quickest";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { waitingSignIn } from "../support/sign-ins";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 async function sqlNumber(postgres: Postgres, expression: string): Promise<number> {
@@ -28,15 +26,12 @@ interface World {
 
 const sealKey = randomBytes(32).toString("base64");
 const opened: Stores[] = [];
-const homes: string[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((stores) => stores.close()));
-  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
 });
 
 async function open(env: Record<string, string>): Promise<World & { stores: Stores }> {
-  const home = mkdtempSync(join(quickest(), "dragoman-sign-ins-"));
-  homes.push(home);
+  const home = temporaryFolder();
   const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env }), { follow: true });
   opened.push(stores);
   const kept = stores.signIns;

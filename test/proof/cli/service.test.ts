@@ -1,7 +1,6 @@
 /** `dragoman service`: under a real systemd; the files of launchd and of the Task Scheduler are parsed and looked at. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DOMParser, type Element } from "@xmldom/xmldom";
 import { parse as parsePlist } from "plist";
@@ -18,6 +17,7 @@ import { freePort } from "../../support/free-port";
 import { inProcess } from "../../support/in-process";
 import { describeWith } from "../../support/sandbox";
 import { startUserManager, type UserManager } from "../../support/systemd";
+import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 
 describeWith("systemd", "under systemd, for an ordinary user", () => {
@@ -366,8 +366,7 @@ test("every manager's own commands name one service", () => {
 });
 
 describe("the log file", () => {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-log-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(afterAll);
 
   test("the log file holds what stderr would, and is private", async () => {
     const path = join(folder, "a.log");

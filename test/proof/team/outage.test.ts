@@ -1,14 +1,14 @@
 /** The database is away for a while: requests are served, nothing is counted twice, and every row is there afterwards. */
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { diskQueueName } from "../../../src/team/disk-queue";
 import { openVisitor, startEdge } from "../../support/edge";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamProcess } from "../../support/teams";
+import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
@@ -109,25 +109,21 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
 
   test("rows of a server that is killed then follow when it starts again", async () => {
     await using team = await startTeam(postgres);
-    const home = mkdtempSync(join(tmpdir(), "dragoman-outage-"));
-    try {
-      const server = await team.process({ home });
-      expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
-      await rowsOf(team, (found) => found.size === 1);
-      await postgres.stop();
-      const ids: string[] = [];
-      for (let count = 0; count < 5; count += 1)
-        ids.push((await server.post("/v1/chat/completions", ask("Hello"))).headers.get("x-request-id")!);
-      // The rows are on the disk a moment later.
-      await until(() => waitingIn(home) === ids.length, "the rows wait on the disk");
-      server.command.process.kill("SIGKILL");
-      await server.command.exited;
-      await postgres.start();
-      await team.process({ home });
-      await rowsOf(team, (found) => ids.every((id) => found.has(id)));
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
+    const home = temporaryFolder();
+    const server = await team.process({ home });
+    expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    await rowsOf(team, (found) => found.size === 1);
+    await postgres.stop();
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1)
+      ids.push((await server.post("/v1/chat/completions", ask("Hello"))).headers.get("x-request-id")!);
+    // The rows are on the disk a moment later.
+    await until(() => waitingIn(home) === ids.length, "the rows wait on the disk");
+    server.command.process.kill("SIGKILL");
+    await server.command.exited;
+    await postgres.start();
+    await team.process({ home });
+    await rowsOf(team, (found) => ids.every((id) => found.has(id)));
   });
 
   test("after the grace period a server refuses, because it does not know whose key or session is still valid", async () => {

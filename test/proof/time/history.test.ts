@@ -1,8 +1,6 @@
 /** How long requests and pages wait for the history, whatever is done to it. */
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { dayMs } from "../../../src/format";
 import { openHistory } from "../../../src/history/history";
@@ -10,15 +8,15 @@ import { historyOf } from "../../../src/history/member-history";
 import { run } from "../../support/command";
 import { entry } from "../../support/history-rows";
 import { leastOf, took } from "../../support/least";
+import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 
 let folder: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  folder = temporaryFolder();
   path = join(folder, "admin.sqlite");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = () => openHistory(path, { retentionDays: () => 14, maxRows: () => 1e6, warn: () => {}, now: Date.now });
 const rowsIn = async (url: string) =>
