@@ -66,9 +66,13 @@ function isChosen({ toolChoice, extras }: Conversation, searches: readonly Searc
 export const shownNatively: Stage<ReplyEvent, ReplyEvent> = (next) => {
   /** The block that is open stands for a search, which was written whole. */
   let isSearchOpen = false;
+  /** Of the open block's text. */
+  let length = 0;
   return {
     push(event) {
+      if (event.type === "block-delta") length += event.text.length;
       if (event.type === "block-start") {
+        length = 0;
         isSearchOpen = isSearchBlock(event.block);
         if (!isSearchBlock(event.block)) return next.push(event);
         for (const block of blocksOf(event.block)) {
@@ -76,7 +80,7 @@ export const shownNatively: Stage<ReplyEvent, ReplyEvent> = (next) => {
           next.push({ type: "block-end" });
         }
       } else if (event.type === "block-end" && isSearchOpen) isSearchOpen = false;
-      else next.push(event.type === "block-end" ? withCitations(event) : event);
+      else next.push(event.type === "block-end" ? withCitations(event, length) : event);
     },
     end: () => next.end(),
   };
@@ -101,11 +105,13 @@ function blocksOf({ value: { status, action } }: ForeignBlock & { value: JsonObj
 
 type BlockEndEvent = ReplyEvent & { type: "block-end" };
 
-function withCitations(event: BlockEndEvent): BlockEndEvent {
+/** A citation without a place, as Grok gives it, is one of the whole text. @param length Of the text. */
+function withCitations(event: BlockEndEvent, length: number): BlockEndEvent {
   const { openai = {} } = event.extras ?? {};
-  const citations = urlsCited(openai.annotations).flatMap(({ url, title, start, end }): Citation[] =>
-    typeof start === "number" && typeof end === "number" ? [{ url, title: title || url, start, end, quote: "" }] : [],
-  );
+  const citations = urlsCited(openai.annotations).map(({ url, title, start, end }): Citation => {
+    const place = typeof start === "number" && typeof end === "number" ? { start, end } : { start: 0, end: length };
+    return { url, title: title || url, ...place, quote: "" };
+  });
   if (citations.length === 0) return event;
   const extras = { ...event.extras, openai: without(openai, ["annotations"]) };
   return { ...event, extras, citations: [...(event.citations ?? []), ...citations] };

@@ -75,6 +75,27 @@ describe("in one answer", () => {
     expect(JSON.stringify(sentTo(proxy).at(-1))).not.toContain("srvtoolu_none");
   });
 
+  // As Grok answers on xAI's own Responses API (recorded 2025-12).
+  test("and a citation without a place or a title is one of the whole text, named by its address", async () => {
+    await using proxy = await startProxy();
+    const text = "Red pandas climb.";
+    const annotations = [{ type: "url_citation", url: "https://example.com/demo" }];
+    const said = { type: "message", role: "assistant", content: [{ type: "output_text", text, annotations }] };
+    proxy.demo.intercept(
+      "/responses",
+      () => Response.json({ id: "resp_1", object: "response", model, status: "completed", output: [said] }),
+      3,
+    );
+    const url_citation = { url: "https://example.com/demo", title: "https://example.com/demo", start_index: 0 };
+    const body = { model: responsesOnly, messages, web_search_options: {} };
+    const reply = (await (await proxy.post("/v1/chat/completions", body)).json()) as Json;
+    expect(reply.choices[0].message.annotations).toEqual([
+      { type: "url_citation", url_citation: { ...url_citation, end_index: text.length } },
+    ]);
+    const { content } = (await (await proxy.post("/v1/messages", ask())).json()) as Json;
+    expect(content[0].citations).toMatchObject([{ type: "web_search_result_location", url: url_citation.url }]);
+  });
+
   test("and a search that failed is an error in the result", async () => {
     await using proxy = await startProxy();
     const failed = { type: "web_search_call", id: "ws_1", status: "failed", action: { type: "search", query: "x" } };

@@ -609,6 +609,10 @@ export const requests: Idea[] = [
     name: "`seed`, penalties",
     said: { chat: { seed: 1, presence_penalty: 0.5 }, gemini: config({ seed: 1, presencePenalty: 0.5 }) },
   },
+  {
+    name: "`logprobs`",
+    said: { chat: { logprobs: true }, responses: { include: ["message.output_text.logprobs"] } },
+  },
   { name: "`logit_bias`", said: { chat: { logit_bias: { "1": 2 } } } },
   {
     name: "safety settings",

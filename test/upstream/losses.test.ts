@@ -347,7 +347,7 @@ describe("a member that is read, and has another name now", () => {
       // What is left is stated three times.
       `user ${premiumRow}.quota_remaining|remaining|percent_remaining`,
       // The demo's replies do not have them.
-      "chat usage.prompt_tokens_details.cache_creation_input_tokens",
+      "chat usage.prompt_tokens_details.cache_write_tokens|cache_creation_input_tokens",
       "responses usage.input_tokens_details.cache_write_tokens",
     ]);
   });

@@ -9,7 +9,7 @@ const filters = `error{code message} hate{filtered severity} self_harm{filtered 
 
 const usage = `completion_tokens prompt_tokens total_tokens reasoning_tokens
   completion_tokens_details{accepted_prediction_tokens rejected_prediction_tokens audio_tokens reasoning_tokens text_tokens}
-  prompt_tokens_details{cached_tokens cache_creation_input_tokens audio_tokens image_tokens text_tokens}`;
+  prompt_tokens_details{cached_tokens cache_write_tokens cache_creation_input_tokens audio_tokens image_tokens text_tokens}`;
 
 const annotations = `CodeVulnerability IPCodeCitations TextCopyright Sexual SexualPattern Violence HateSpeech
   HateSpeechPattern SelfHarm PromptPromBlockList`;

@@ -4,7 +4,7 @@ import { joinTexts, type LongText } from "../../net/json/json-skeleton";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";
-import { dropOthers, dropOverwritten, ignorableFields } from "../hub/ignorable-fields";
+import { dropOthers, dropOverwritten, isIgnorable } from "../hub/ignorable-fields";
 import { filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
@@ -167,9 +167,9 @@ function encodeExtras({ extras, stream }: Conversation, dropped: Set<string>): J
   dropOthers({ extras }, ["anthropic", "google"], dropped);
   const { stream_options, tool_choice: _, n, ...wire } = extras?.openai ?? {};
   refuseSeveral(n);
-  for (const key of Object.keys(wire))
+  for (const [key, value] of Object.entries(wire))
     if (responsesOnly.request.has(key)) {
-      if (!ignorableFields.openai.has(key)) dropped.add(key);
+      if (!isIgnorable("openai", key, value)) dropped.add(key);
       delete wire[key];
     }
   // Upstreams refuse `top_logprobs` without `logprobs`.

@@ -5,7 +5,8 @@ import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /**
- * A number that was not reported is undefined, never 0. The charge is Copilot's own field.
+ * A number that was not reported is undefined, never 0. The charge is Copilot's own field, and so is Claude's name for what
+ * was written to the cache; OpenAI calls it `cache_write_tokens` (its package, 7.55).
  *
  * OpenAI includes thinking in `completion_tokens`. Gemini on Copilot and xAI do not, as their total shows;
  * Gemini reports it in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference).
@@ -18,7 +19,7 @@ export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Part
     input: countIn(usage.prompt_tokens),
     output: countIn(usage.completion_tokens),
     cachedInput: countIn(details.cached_tokens),
-    cacheWrite: countIn(details.cache_creation_input_tokens),
+    cacheWrite: countIn(details.cache_write_tokens ?? details.cache_creation_input_tokens),
     reasoning: reasoningIn(usage),
   };
   return omitUndefined({ ...counts, output: wholeOutput(counts, usage), nanoCredits });
@@ -65,7 +66,7 @@ export function encodeUsage({
     prompt_tokens_details:
       cachedInput === undefined && cacheWrite === undefined
         ? undefined
-        : omitUndefined({ cached_tokens: cachedInput, cache_creation_input_tokens: cacheWrite }),
+        : omitUndefined({ cached_tokens: cachedInput, cache_write_tokens: cacheWrite }),
     completion_tokens_details: reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
   });
 }

@@ -4,7 +4,7 @@
  */
 import type { Family, JsonObject, WithExtras } from "./conversation";
 
-export const ignorableFields: Record<Family, ReadonlySet<string>> = {
+const ignorableFields: Record<Family, ReadonlySet<string>> = {
   openai: new Set([
     ...["id", "status", "type", "role", "phase", "index", "object", "annotations", "logprobs", "detail"],
     ...["namespace", "store", "include", "stream_options", "prompt_cache_key"],
@@ -14,17 +14,29 @@ export const ignorableFields: Record<Family, ReadonlySet<string>> = {
   google: new Set(["alt"]),
 };
 
+/** The value of a responses request's `include` that asks for the probabilities of tokens. */
+export const includedLogprobs = "message.output_text.logprobs";
+
+/** The probabilities of tokens are missed where they are asked for, and not where they come back in what was said. */
+const isWished = (key: string, value: unknown): boolean =>
+  key === "logprobs" ? value === true : key === "include" && Array.isArray(value) && value.includes(includedLogprobs);
+
+/** Whether clients of another family, or of its other API, do not miss the extra. */
+export const isIgnorable = (family: Family, key: string, value: unknown): boolean =>
+  value == null || (ignorableFields[family].has(key) && !isWished(key, value));
+
 /** Adds the names of the extras of these families to `dropped`: of all families that the upstream does not belong to. */
 export function dropOthers({ extras }: WithExtras, others: readonly Family[], dropped: Set<string>): void {
   if (!extras) return;
   for (const family of others)
-    for (const key of Object.keys(extras[family] ?? {})) if (!ignorableFields[family].has(key)) dropped.add(key);
+    for (const [key, value] of Object.entries(extras[family] ?? {}))
+      if (!isIgnorable(family, key, value)) dropped.add(key);
 }
 
 /** Adds the names of what only the chat API has. */
 export function dropChat({ extras }: WithExtras, dropped: Set<string>): void {
   for (const [key, value] of Object.entries(extras?.chat ?? {}))
-    if (value != null && !ignorableFields.openai.has(key)) dropped.add(key);
+    if (!isIgnorable("openai", key, value)) dropped.add(key);
 }
 
 /** Adds the names of the extras that a field of the request itself took the place of. */

@@ -6,7 +6,7 @@
 import { isObject, numberIn } from "../../json";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
-import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
+import { dropOthers, isIgnorable } from "../hub/ignorable-fields";
 import { refuse, setField } from "../hub/json";
 
 /** Objects whose fields are read one by one; their unknown fields become extras under their path. Inner ones first. */
@@ -97,6 +97,6 @@ export function refuseEssential(conversation: Conversation): void {
 export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
   dropOthers(holder, ["google"], dropped);
   const extras: JsonObject = { ...holder.extras?.openai, ...holder.extras?.chat };
-  for (const key of Object.keys(extras))
-    if (extras[key] != null && !ignorableFields.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
+  for (const [key, value] of Object.entries(extras))
+    if (!isIgnorable("openai", key, value) && !Object.hasOwn(essential, key)) dropped.add(key);
 }

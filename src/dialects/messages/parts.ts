@@ -152,6 +152,9 @@ function decodeRedacted(block: Fields): ThinkingPart {
 
 function decodeToolUse(block: Fields): ToolCallPart {
   block.skip("type");
+  const { caller } = block.object;
+  // As every call is in the other dialects.
+  if (isObject(caller) && caller.type === "direct") block.skip("caller");
   return {
     kind: "tool-call",
     id: block.text("id"),

@@ -20,7 +20,7 @@ import { citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from 
 import { errorFrame } from "./errors";
 import { deltaTypeOf, stopReasonNames, stopReasons, textFieldOf } from "./reply-names";
 import { serverToolUsage } from "./server-tools";
-import { encodeUsage } from "./usage";
+import { encodeMessageUsage, encodeUsage } from "./usage";
 
 /** Writes a full reply. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
@@ -32,14 +32,26 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
       continue;
     content.push(...writeBlock(block, text, end));
   }
-  const ending = finish ? writeEnding(finish, content.some(isToolUse)) : { stop_reason: null, stop_sequence: null };
-  const message = { id: messageId(id), type: "message", role: "assistant", model: conversation.model, content };
   return {
-    ...message,
-    ...ending,
-    usage: { ...encodeUsage(usage), ...serverToolUsage(blocks.map(({ block }) => block)) },
+    ...messageOf(id, conversation, content),
+    ...(finish && writeEnding(finish, content.some(isToolUse))),
+    usage: { ...encodeMessageUsage(usage), ...serverToolUsage(blocks.map(({ block }) => block)) },
   };
 }
+
+/** A message that has not ended; what only Anthropic's own service gives is null. */
+const messageOf = (id: string, { model }: Conversation, content: JsonObject[]): JsonObject => ({
+  id: id.startsWith("msg_") ? id : `msg_${randomId()}`,
+  type: "message",
+  role: "assistant",
+  model,
+  content,
+  diagnostics: null,
+  ...unended,
+});
+
+/** The members that tell how a message ended. */
+const unended = { container: null, stop_reason: null, stop_sequence: null, stop_details: null };
 
 const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
 
@@ -48,11 +60,9 @@ function writeEnding(event: Finish, called: boolean): JsonObject {
   // Clients run tools only if the stop reason is `tool_use`.
   const stopped = reason === "stop" && called ? "tool-call" : reason;
   const word = raw !== undefined && stopReasons.get(raw) === stopped ? raw : stopReasonNames[stopped];
-  const details = explanation && { stop_details: { type: "refusal", category: null, explanation } };
-  return { stop_reason: word, stop_sequence: stopSequence ?? null, ...details };
+  const stop_details = explanation ? { type: "refusal", category: null, explanation } : null;
+  return { ...unended, stop_reason: word, stop_sequence: stopSequence ?? null, stop_details };
 }
-
-const messageId = (id: string): string => (id.startsWith("msg_") ? id : `msg_${randomId()}`);
 
 /** Writes a stream. */
 export const encodeStream =
@@ -99,12 +109,10 @@ class StreamWriter extends FrameWriter {
   }
 
   protected start(id: string) {
-    const { model } = this.conversation;
-    const message = { id: messageId(id), type: "message", role: "assistant", model, content: [] };
     // An estimate moves the client's meter; the upstream's numbers follow in `message_delta`.
     this.usage.input ??= this.estimate?.();
-    const unknown = { stop_reason: null, stop_sequence: null, usage: encodeUsage(this.usage) };
-    this.write({ type: "message_start", message: { ...message, ...unknown } });
+    const message = { ...messageOf(id, this.conversation, []), usage: encodeMessageUsage(this.usage) };
+    this.write({ type: "message_start", message });
   }
 
   protected openBlock(block: Block) {

@@ -24,13 +24,22 @@ export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> 
   });
 }
 
-/** Strict clients reject a message without these two numbers. */
+/** As a stream's end has it: each member is there, and null where a number is not known (@anthropic-ai/sdk 1.12). */
 export function encodeUsage({ input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>): JsonObject {
-  return omitUndefined({
+  return {
     input_tokens: Math.max(0, (input ?? 0) - (cachedInput ?? 0) - (cacheWrite ?? 0)),
-    cache_creation_input_tokens: cacheWrite,
-    cache_read_input_tokens: cachedInput,
+    cache_creation_input_tokens: cacheWrite ?? null,
+    cache_read_input_tokens: cachedInput ?? null,
     output_tokens: output ?? 0,
-    output_tokens_details: reasoning === undefined ? undefined : { thinking_tokens: reasoning },
-  });
+    output_tokens_details: reasoning === undefined ? null : { thinking_tokens: reasoning },
+    server_tool_use: null,
+  };
+}
+
+/** As a message has it: also for how long the cache keeps what was written, and what only Anthropic's own service knows. */
+export function encodeMessageUsage(usage: Partial<Usage>): JsonObject {
+  const { cacheWrite = 0, cacheWriteHour: hour } = usage;
+  const cache_creation =
+    hour === undefined ? null : { ephemeral_5m_input_tokens: cacheWrite - hour, ephemeral_1h_input_tokens: hour };
+  return { ...encodeUsage(usage), cache_creation, inference_geo: null, service_tier: null, speed: null };
 }

@@ -6,6 +6,7 @@ import { encodeChoice, encodeTools } from "./tools";
 export function echoOf(conversation: Conversation): JsonObject {
   const extras = conversation.extras?.openai ?? {};
   return {
+    access_programs: null,
     instructions: instructionsOf(conversation) ?? null,
     max_output_tokens: conversation.maxTokens ?? null,
     metadata: extras.metadata ?? {},

@@ -13,7 +13,7 @@ import type {
   Turn,
 } from "../hub/conversation";
 import { Fields } from "../hub/fields";
-import { dropOverwritten } from "../hub/ignorable-fields";
+import { dropOverwritten, includedLogprobs } from "../hub/ignorable-fields";
 import { arrayAt, countIn, filled, filledAt, listAt, objectAt, omit, omitUndefined, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
@@ -300,7 +300,7 @@ function encodeExtras(conversation: Conversation, dropped: Set<string>): JsonObj
   const options = isObject(stream_options) ? omit(stream_options, new Set(["include_usage"])) : stream_options;
   // A chat client sends it with `logprobs`; here it needs the `include` value.
   const { top_logprobs, ...others } = extras;
-  const isShown = Array.isArray(extras.include) && extras.include.includes("message.output_text.logprobs");
+  const isShown = Array.isArray(extras.include) && extras.include.includes(includedLogprobs);
   if (top_logprobs != null && !isShown) dropped.add("top_logprobs");
   return omitUndefined({ ...others, top_logprobs: isShown ? top_logprobs : undefined, stream_options: options });
 }

@@ -28,8 +28,8 @@ export function decodeUsage(response: JsonObject, event: JsonObject): Partial<Us
 const charactersPerToken = 4;
 
 /**
- * Null if neither sum is known; if only one is known, the other is 0. The number of reasoning tokens is required: OpenAI's
- * packages read it without looking whether it is there, and Codex accepts no null for it.
+ * Null if neither sum is known; if only one is known, the other is 0. All numbers are required: OpenAI's packages read those
+ * of the details without looking whether they are there, and Codex accepts no null for the reasoning tokens.
  * @param thought Characters of the reply's thinking: what the tokens are estimated by if the upstream does not count them.
  */
 export function encodeUsage(
@@ -40,7 +40,7 @@ export function encodeUsage(
   const estimated = Math.min(output ?? 0, Math.ceil(thought / charactersPerToken));
   return {
     input_tokens: input ?? 0,
-    input_tokens_details: omitUndefined({ cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite }),
+    input_tokens_details: { cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite ?? 0 },
     output_tokens: output ?? 0,
     output_tokens_details: { reasoning_tokens: reasoning ?? estimated },
     total_tokens: (input ?? 0) + (output ?? 0),

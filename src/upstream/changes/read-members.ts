@@ -152,7 +152,7 @@ export const usageMembers: readonly UsageMember[] = [
   { where: "chat", usage: "input", path: "usage.prompt_tokens", affects: input },
   { where: "chat", usage: "output", path: "usage.completion_tokens", affects: output },
   { where: "chat", usage: "cachedInput", path: "usage.prompt_tokens_details.cached_tokens", isOptional: true, affects: cached },
-  { where: "chat", usage: "cacheWrite", path: "usage.prompt_tokens_details.cache_creation_input_tokens", isOptional: true, affects: written },
+  { where: "chat", usage: "cacheWrite", path: "usage.prompt_tokens_details.cache_write_tokens|cache_creation_input_tokens", isOptional: true, affects: written },
   { where: "chat", usage: "nanoCredits", path: "copilot_usage.total_nano_aiu", isOptional: true, affects: charge },
   { where: "responses", usage: "input", path: "usage.input_tokens", affects: input },
   { where: "responses", usage: "output", path: "usage.output_tokens", affects: output },
