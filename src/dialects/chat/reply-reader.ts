@@ -27,7 +27,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   const failure = isObject(body) ? errorIn(body) : invalidReply;
   if (failure) reply.fail(failure);
   else if (isObject(body) && Array.isArray(body.choices) && body.choices.length > 0) {
-    reply.read("chunk", { ...body, choices: asDeltas(body.choices, body.id) });
+    reply.read("chunk", body, asDeltas(body.choices, body.id));
     reply.read("done");
   } else reply.fail(invalidReply);
   return events;
@@ -54,13 +54,14 @@ export class ChunkReader extends EventReader {
   #finishReason: string | undefined;
   #usage: Partial<Usage> = {};
 
-  read(type: string, chunk: JsonObject = {}) {
+  /** @param choices Those of a full reply as a chunk has them. */
+  read(type: string, chunk: JsonObject = {}, choices = chunk.choices) {
     if (type === "done") return this.finish();
     if (type === "error") return this.fail(errorIn(chunk) ?? gaveUp);
     this.#id = textIn(chunk.id) || this.#id;
     this.#model = textIn(chunk.model) || this.#model;
     if (isObject(chunk.usage) || isObject(chunk.copilot_usage)) Object.assign(this.#usage, decodeUsage(chunk));
-    for (const choice of Array.isArray(chunk.choices) ? chunk.choices : []) {
+    for (const choice of Array.isArray(choices) ? choices : []) {
       if (!isObject(choice) || this.ended) continue;
       this.writer.start(this.#id, this.#model);
       if ((numberIn(choice.index) ?? 0) > 0) continue;

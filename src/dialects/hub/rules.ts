@@ -63,19 +63,23 @@ export function requestRules({ rules, notes, providerRules }: RuleTable) {
 
 /** Applies the rules in the order of the table; each sees the result of those before it. */
 function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): ApplyRules {
-  const named = Object.entries(rules).map(([name, row]) => {
-    return { name, words: row.slice(0, -1) as string[], rule: row.at(-1) as Rule };
-  });
+  const names = Object.keys(rules);
+  const rows = Object.values(rules);
+  const askedOfEach = rows.map((row) => row.length === 1);
+  const placesOf: PlacesOfWords = new Map();
+  for (const [place, row] of rows.entries())
+    for (const word of row.slice(0, -1) as string[]) placesOf.set(word, [...(placesOf.get(word) ?? []), place]);
   return (body, model, options = { webSearch: true }) => {
     const ruled: EncodedRequest = { body, fixups: [], dropped: [] };
-    const found = findWords(body, new Set());
-    const isFound = (word: string) => found.has(word);
-    for (const { name, words, rule } of named) {
-      if (words.length > 0 && !words.some(isFound)) continue;
+    const isAsked = askedOfEach.slice();
+    findWords(body, placesOf, isAsked);
+    for (let place = 0; place < rows.length; place++) {
+      if (!isAsked[place]) continue;
+      const name = names[place]!;
       const before = ruled.body;
-      const changes = rule(before, model, options);
+      const changes = (rows[place]!.at(-1) as Rule)(before, model, options);
       if (!changes) continue;
-      findWords(changes, found);
+      findWords(changes, placesOf, isAsked);
       ruled.body = omitUndefined({ ...before, ...changes });
       ruled.fixups.push(name);
       ruled.dropped.push(...(notes[name]?.(before, ruled.body) ?? []));
@@ -84,18 +88,25 @@ function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): App
   };
 }
 
+/** The places in the table of the rules that look for a word. */
+type PlacesOfWords = Map<string, readonly number[]>;
+
 /**
- * Adds the words of an object and of all objects in its lists: the names of members, types and roles. Other objects within
- * them, such as schemas and the input of tools, are not looked into.
+ * Notes which rules are asked: those that look for a word of the object or of an object in its lists. Words are the names of
+ * members, types and roles. Other objects within them, such as schemas and the input of tools, are not looked into.
  */
-function findWords(object: JsonObject, words: Set<string>): Set<string> {
+function findWords(object: JsonObject, placesOf: PlacesOfWords, isAsked: boolean[]): void {
   for (const name in object) {
-    words.add(name);
+    note(name, placesOf, isAsked);
     const value = object[name];
-    if (Array.isArray(value)) for (const item of value) isObject(item) && findWords(item, words);
-    else if (typeof value === "string" && (name === "type" || name === "role")) words.add(value);
+    if (Array.isArray(value)) for (const item of value) isObject(item) && findWords(item, placesOf, isAsked);
+    else if (typeof value === "string" && (name === "type" || name === "role")) note(value, placesOf, isAsked);
   }
-  return words;
+}
+
+function note(word: string, placesOf: PlacesOfWords, isAsked: boolean[]): void {
+  const places = placesOf.get(word);
+  if (places) for (const place of places) isAsked[place] = true;
 }
 
 /** Some of the rules, in their order. */

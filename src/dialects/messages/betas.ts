@@ -104,11 +104,11 @@ export function requestHeaders(
 
 /** Whether a cache mark has a lifetime of its own. */
 function asksForHour({ tools, system, messages }: JsonObject): boolean {
-  const lists = [tools, system, ...objectsIn(messages).map(({ content }) => content)];
-  return lists.some((list) =>
-    objectsIn(list).some(({ cache_control: mark }) => isObject(mark) && mark.ttl !== undefined),
-  );
+  return hasLifetime(tools) || hasLifetime(system) || objectsIn(messages).some(({ content }) => hasLifetime(content));
 }
+
+const hasLifetime = (list: unknown): boolean =>
+  objectsIn(list).some(({ cache_control: mark }) => isObject(mark) && mark.ttl !== undefined);
 
 /** Whether a tool is to be searched for, or searches. */
 export function usesToolSearch(body: JsonObject): boolean {
