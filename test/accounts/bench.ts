@@ -5,7 +5,6 @@ import { type Hosts, hostsFor } from "../../src/accounts/hosts";
 import type { Session } from "../../src/accounts/session";
 import type { DemoAccount } from "../../src/demo/accounts";
 import type { Demo } from "../../src/demo/demo";
-import { ProxyError } from "../../src/errors";
 import { createLogger } from "../../src/logger";
 
 export const second = 1000;
@@ -82,13 +81,3 @@ export const listModels = ({ baseUrl, token }: Session) =>
       "copilot-integration-id": "vscode-chat",
     },
   });
-
-/** The error a promise ends with; it must end with one. */
-export async function failureOf(promise: Promise<unknown>): Promise<ProxyError> {
-  const thrown = await promise.then(
-    () => undefined,
-    (thrown) => thrown,
-  );
-  if (!(thrown instanceof ProxyError)) throw new Error(`expected a ProxyError, got ${String(thrown)}`);
-  return thrown;
-}

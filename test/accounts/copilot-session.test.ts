@@ -3,13 +3,13 @@ import { Account } from "../../src/accounts/account";
 import { hostsFor } from "../../src/accounts/hosts";
 import { exchangeToken } from "../../src/accounts/token-exchange";
 import { type Demo, type Interceptor, startDemo } from "../../src/demo/demo";
+import { failureOf } from "../support/refusal";
 import { refuseExchange } from "../support/refused-exchange";
 import { until } from "../support/until";
 import {
   callsTo,
   exchangePath,
   exchangesOf,
-  failureOf,
   handClock,
   hostsOf,
   hour,

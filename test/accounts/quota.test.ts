@@ -3,7 +3,8 @@ import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../
 import type { Session } from "../../src/accounts/session";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
-import { callsTo, failureOf, minute, openDemoAccount, second } from "./bench";
+import { failureOf } from "../support/refusal";
+import { callsTo, minute, openDemoAccount, second } from "./bench";
 
 const quotaPath = "/copilot_internal/user";
 const reset = Date.parse("2026-12-01T00:00:00Z");

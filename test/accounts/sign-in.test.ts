@@ -3,8 +3,9 @@ import { fetchLogin } from "../../src/accounts/github";
 import { allowedModelHost, hostsFor, signInApp, signInApps } from "../../src/accounts/hosts";
 import { type ShownCode, type SignInSteps, signIn } from "../../src/accounts/sign-in";
 import { type Demo, startDemo } from "../../src/demo/demo";
+import { failureOf } from "../support/refusal";
 import { until } from "../support/until";
-import { callsTo, failureOf, handClock, hostsOf } from "./bench";
+import { callsTo, handClock, hostsOf } from "./bench";
 
 const pollPath = "/login/oauth/access_token";
 

@@ -6,9 +6,9 @@ import { openLedger } from "../../src/budgets/ledger";
 import { addStoredBudget, removeStoredBudget } from "../../src/budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { openConfig } from "../../src/config/store";
-import { ProxyError } from "../../src/errors";
 import { dayMs } from "../../src/format";
 import type { Member } from "../../src/keys/members";
+import { failureOf } from "../support/refusal";
 import { temporaryFolder } from "../support/temporary-folder";
 
 const folder = temporaryFolder(afterAll);
@@ -36,10 +36,8 @@ async function guardOf(...budgets: object[]): Promise<BudgetGuard> {
   return new BudgetGuard(options);
 }
 
-async function refused(guard: BudgetGuard, amount: number): Promise<ProxyError> {
-  const thrown = await Promise.try(() => guard.reserve(subject, credits(amount))).catch((error) => error);
-  return thrown instanceof ProxyError ? thrown : (expect.unreachable("It was not refused.") as never);
-}
+const refused = (guard: BudgetGuard, amount: number) =>
+  failureOf(Promise.try(() => guard.reserve(subject, credits(amount))));
 
 async function reserved(guard: BudgetGuard, amount: number | null, of: Partial<typeof subject> = {}) {
   const result = await guard.reserve({ ...subject, ...of }, credits(amount));

@@ -6,20 +6,15 @@ import {
   secretsOfEnvironment,
   variables,
 } from "../../src/config/environment";
-import { ProxyError } from "../../src/errors";
+import { refusalOf } from "../support/refusal";
 
 const own = { HOME: "/home/ada" };
 const read = (env: Record<string, string | undefined>) => readEnvironment({ ...own, ...env }, "linux");
 
 function refusal(work: () => unknown): string {
-  try {
-    work();
-  } catch (error) {
-    expect(error).toBeInstanceOf(ProxyError);
-    expect((error as ProxyError).kind).toBe("invalid_request");
-    return (error as ProxyError).message;
-  }
-  throw new Error("It was accepted.");
+  const { kind, message } = refusalOf(work);
+  expect(kind).toBe("invalid_request");
+  return message;
 }
 
 describe("the data folder", () => {

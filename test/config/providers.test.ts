@@ -3,19 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { patched } from "../../src/config/patch";
 import { presets } from "../../src/config/provider-presets";
 import { parseConfig } from "../../src/config/schema";
-import { ProxyError } from "../../src/errors";
+import { refusalOf } from "../support/refusal";
 
 const providersOf = (providers: object) => parseConfig({ providers }).providers;
-
-function refusal(work: () => unknown): ProxyError {
-  try {
-    work();
-  } catch (thrown) {
-    if (thrown instanceof ProxyError) return thrown;
-    throw thrown;
-  }
-  throw new Error("It was accepted.");
-}
 
 test("the name selects a preset where no type is given", () => {
   expect(providersOf({ ollama: {}, openrouter: { apiKey: "k-openrouter" } })).toEqual({
@@ -66,7 +56,7 @@ describe("refused by path:", () => {
     [{ ollama: { models: [{ id: "x", price: { input: -1, output: 1 } }] } }, "providers.ollama.models[0].price.input"],
     [{ constructor: {} }, "providers.constructor"],
   ])("providers that cannot work are refused by the path of what is wrong: %j", (providers, path) => {
-    expect(refusal(() => providersOf(providers)).details.param).toBe(path);
+    expect(refusalOf(() => providersOf(providers)).details.param).toBe(path);
   });
 });
 
@@ -86,7 +76,7 @@ describe("a key stays with its address", () => {
       { baseUrl: "https://evil.example/v1", apiKey: "…6789" },
       { type: "chat", baseUrl: "https://evil.example/v1" },
     ])
-      expect(refusal(() => patched(stored, { providers: { openrouter } })).details.param).toBe(
+      expect(refusalOf(() => patched(stored, { providers: { openrouter } })).details.param).toBe(
         "providers.openrouter.apiKey",
       );
   });

@@ -1,17 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { configSchema, parseConfig } from "../../src/config/schema";
-import { ProxyError } from "../../src/errors";
+import type { ProxyError } from "../../src/errors";
+import { refusalOf } from "../support/refusal";
 
 function refusal(value: unknown): ProxyError {
-  try {
-    parseConfig(value);
-  } catch (error) {
-    expect(error).toBeInstanceOf(ProxyError);
-    expect((error as ProxyError).status).toBe(400);
-    return error as ProxyError;
-  }
-  throw new Error(`It was accepted: ${JSON.stringify(value)}`);
+  const error = refusalOf(() => parseConfig(value));
+  expect(error.status).toBe(400);
+  return error;
 }
 
 test("an empty config means these defaults", () => {

@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/config/schema";
 import { formatPath } from "../../src/config/schema-errors";
 import { masked } from "../../src/config/secrets";
 import { openConfig } from "../../src/config/store";
-import { ProxyError } from "../../src/errors";
+import { failureOf, refusalOf } from "../support/refusal";
 import { temporaryFolder } from "../support/temporary-folder";
 
 let folder: string;
@@ -17,25 +17,6 @@ beforeEach(() => {
   folder = temporaryFolder();
   path = join(folder, "config.json");
 });
-
-function failure(work: () => unknown): ProxyError {
-  try {
-    work();
-  } catch (error) {
-    expect(error).toBeInstanceOf(ProxyError);
-    return error as ProxyError;
-  }
-  throw new Error("It was accepted.");
-}
-
-async function refusal(work: Promise<unknown>): Promise<ProxyError> {
-  const thrown = await work.then(
-    () => "It was accepted.",
-    (error: unknown) => error,
-  );
-  expect(thrown).toBeInstanceOf(ProxyError);
-  return thrown as ProxyError;
-}
 
 test("the defaults hold without a config file, and none is written", () => {
   expect(openConfig(path).current.logLevel).toBe("info");
@@ -63,7 +44,9 @@ test.each([
   ["{\n  'logLevel': 1 }", 2, 3],
 ])("a broken file is named with line and column, and stays as it is: %j", (text, line, column) => {
   writeFileSync(path, text);
-  expect(failure(() => openConfig(path)).message).toBe(`${path} is not valid JSON at line ${line}, column ${column}.`);
+  expect(refusalOf(() => openConfig(path)).message).toBe(
+    `${path} is not valid JSON at line ${line}, column ${column}.`,
+  );
   expect(readFileSync(path, "utf8")).toBe(text);
 });
 
@@ -74,17 +57,17 @@ test.each([
   ["null", ": expected object", undefined],
 ])("a file that says something we do not know is refused by its path: %s", (text, said, param) => {
   writeFileSync(path, text);
-  const { message, details } = failure(() => openConfig(path));
+  const { message, details } = refusalOf(() => openConfig(path));
   expect(message).toStartWith(`${path} was not accepted${said}`);
   expect(details.param).toBe(param);
 });
 
 test("a folder or a giant in the file's place is refused at once", () => {
   mkdirSync(path);
-  expect(failure(() => openConfig(path)).message).toContain("is not a file");
+  expect(refusalOf(() => openConfig(path)).message).toContain("is not a file");
   rmSync(path, { recursive: true });
   writeFileSync(path, " ".repeat(5_000_000));
-  expect(failure(() => openConfig(path)).message).toContain("is larger than");
+  expect(refusalOf(() => openConfig(path)).message).toContain("is larger than");
 });
 
 describe("a change", () => {
@@ -101,7 +84,7 @@ describe("a change", () => {
   test("a change of the config to a wrong value changes nothing, on disk or here", async () => {
     writeFileSync(path, '{"logLevel":"warn"}');
     const store = openConfig(path);
-    expect((await refusal(store.change({ logLevel: "debug", foo: 1 }))).status).toBe(400);
+    expect((await failureOf(store.change({ logLevel: "debug", foo: 1 }))).status).toBe(400);
     expect(readdirSync(folder)).toEqual(["config.json"]);
     expect([store.current.logLevel, store.stored, readFileSync(path, "utf8")]).toEqual([
       "warn",
@@ -113,7 +96,7 @@ describe("a change", () => {
   test("a change of the config in a read-only folder is an error, and the previous config stays in effect", async () => {
     const store = openConfig(path);
     mkdirSync(`${path}.lock`);
-    expect(await refusal(store.change({ logLevel: "debug" }))).toMatchObject({
+    expect(await failureOf(store.change({ logLevel: "debug" }))).toMatchObject({
       status: 500,
       details: { code: "config_write_failed" },
     });
@@ -171,8 +154,8 @@ describe("what is put into what is stored", () => {
       providers: stored.providers,
     });
     expect(patched({ vendorxApiKey: "old" }, { anthropicApiKey: "new" })).toEqual({ anthropicApiKey: "new" });
-    expect(failure(() => patched({}, { foo: null })).details.param).toBe("foo");
-    expect(failure(() => patched({}, JSON.parse('{"__proto__":null}'))).details.param).toBe("__proto__");
+    expect(refusalOf(() => patched({}, { foo: null })).details.param).toBe("foo");
+    expect(refusalOf(() => patched({}, JSON.parse('{"__proto__":null}'))).details.param).toBe("__proto__");
   });
 
   test("masks stand for their secrets in their order, or are refused", () => {
@@ -181,7 +164,7 @@ describe("what is put into what is stored", () => {
     expect(keys("…6789", "…6789", "k-new")).toEqual({ apiKeys: [one, two, "k-new"] });
     expect(keys("…", "k-new")).toEqual({ apiKeys: ["short", "k-new"] });
     for (const wrong of [["…6789"], ["k-new", "…0000"], ["…", "…"], ["…6789", "…6789", "…6789"]])
-      expect(failure(() => keys(...wrong)).details.param).toMatch(/^auth\.apiKeys\[\d\]$/);
+      expect(refusalOf(() => keys(...wrong)).details.param).toMatch(/^auth\.apiKeys\[\d\]$/);
   });
 
   test("a provider keeps its key while it stays where it is", () => {
@@ -190,7 +173,7 @@ describe("what is put into what is stored", () => {
     expect(to({ baseUrl: "https://a.example/y" })).toMatchObject({ a: { apiKey: "k-prov-0123456789" } });
     for (const key of [{}, { apiKey: "…6789" }])
       for (const baseUrl of ["https://b.example/x", "https://a.example:8443/x", "http://127.0.0.1:1"])
-        expect(failure(() => to({ baseUrl, ...key })).details.param).toBe("providers.a.apiKey");
+        expect(refusalOf(() => to({ baseUrl, ...key })).details.param).toBe("providers.a.apiKey");
     expect(to({ baseUrl: "https://b.example", apiKey: "k-new" })).toMatchObject({ a: { apiKey: "k-new" } });
     expect(patched(stored, { providers: {} }).providers).toEqual({});
   });
@@ -207,7 +190,7 @@ test("a value that is not accepted is named with its place in the file", () => {
   expect(place("foo")).toEqual([6, 3]);
   expect(place("logLevel")).toEqual([1, 1]);
   writeFileSync(path, text.replace("7", '"c"').replace('"n": [[1, 2], []]', '"type": "anthropic"'));
-  expect(failure(() => openConfig(path)).message).toContain(
+  expect(refusalOf(() => openConfig(path)).message).toContain(
     "was not accepted at line 4, column 18: providers.x.baseUrl",
   );
 });

@@ -4,23 +4,15 @@ import { jsonSchemaOf } from "../../src/dialects/gemini/schema";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { overviewOf } from "../../src/dialects/overview";
-import { ProxyError } from "../../src/errors";
 import { geminiReader } from "../support/gemini-reply";
 import fc, { triesOf } from "../support/random";
+import { refusalOf } from "../support/refusal";
 import { decodeFrames, wire, written } from "../support/streams";
 
 const decode = (members: JsonObject): Conversation =>
   gemini.decodeRequest({ model: "m", contents: [{ parts: [{ text: "Hi" }] }], ...members });
 const decodeContents = (...contents: unknown[]) => decode({ contents }).turns;
-const refusal = (members: JsonObject): ProxyError => {
-  try {
-    decode(members);
-  } catch (thrown) {
-    if (thrown instanceof ProxyError) return thrown;
-    throw thrown;
-  }
-  throw new Error("This was not refused.");
-};
+const refusal = (members: JsonObject) => refusalOf(() => decode(members));
 const packed = (text: string) => Buffer.from(text).toString("base64");
 
 describe("the words of a request", () => {

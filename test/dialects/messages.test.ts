@@ -13,6 +13,7 @@ import { jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { checkMessagesStream } from "../support/grammar-messages";
 import fc, { triesOf } from "../support/random";
+import { refusalOf } from "../support/refusal";
 import {
   bytesAt,
   chunksOf,
@@ -125,7 +126,7 @@ describe("what the upstream refuses of a request", () => {
     const { param, names } = jsonAt(quirk, "refused.json");
     const body = jsonAt(quirk, "request.json");
     for (const send of [fixed, throughHub]) {
-      const error = thrownBy(() => send(body, factsOf(quirk)));
+      const error = refusalOf(() => send(body, factsOf(quirk)));
       expect([error.kind, error.details.param]).toEqual(["invalid_request", param]);
       expect(error.message).toContain(names);
     }
@@ -435,7 +436,7 @@ describe("what a client asks, in the hub", () => {
     ["thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 0.5 } }],
     ["stop_sequences[0]", { stop_sequences: [1] }],
   ])("names the field that cannot be read: %s", (param, body) => {
-    const error = thrownBy(() => ask(body));
+    const error = refusalOf(() => ask(body));
     expect([error.kind, error.details.param]).toEqual(["invalid_request", param]);
   });
 
@@ -621,7 +622,7 @@ describe("what another dialect's client asks, for this upstream", () => {
       { toolChoice: "required", tools: [{ kind: "foreign", dialect: "chat", value: { type: "custom" } }] },
     ],
   ])("what would make it another question is refused: %s", (param, conversation) => {
-    expect(thrownBy(() => asks(conversation)).details.param).toBe(param);
+    expect(refusalOf(() => asks(conversation)).details.param).toBe(param);
   });
 
   test.each<[string, Conversation["reasoning"], JsonObject]>([
@@ -1289,13 +1290,3 @@ const models = fc.constantFrom(
     supports: { ...facts.supports, adaptiveThinking: false, thinkingBudget: undefined, structuredOutputs: false },
   },
 );
-
-function thrownBy(act: () => unknown): ProxyError {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof ProxyError) return error;
-    throw error;
-  }
-  throw new Error("nothing was thrown");
-}

@@ -16,6 +16,7 @@ import { jsonFrame, jsonOf, readSse, type SseFrame } from "../../src/net/stream/
 import { collectInto, run } from "../../src/net/stream/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
 import fc, { triesOf } from "../support/random";
+import { refusalOf } from "../support/refusal";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, wire, written } from "../support/streams";
 
@@ -58,15 +59,6 @@ const output: JsonObject = { type: "function_call_output", call_id: "call_1", ou
 /** The client's request as it goes up when the dialects match. */
 const passed = (body: JsonObject, facts = model, options?: { webSearch: boolean }): JsonObject =>
   responses.fixRequest(body, facts, options).body;
-
-function refusal(act: () => unknown): ProxyError {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof ProxyError) return error;
-  }
-  throw new Error("nothing was refused");
-}
 
 describe("a request passed through", () => {
   test.each(withFile("request.json"))("%s", (folder) => {
@@ -133,14 +125,14 @@ describe("a request passed through", () => {
     ["background", { background: true }, "unsupported_value"],
   ])("%s is refused, because nothing is stored", (param, members, code) => {
     for (const act of [() => decode(members), () => responses.checkRequest(request(members))]) {
-      const { status, details } = refusal(act);
+      const { status, details } = refusalOf(act);
       expect({ status, param: details.param, code: details.code }).toEqual({ status: 400, param, code });
     }
   });
 
   test("a request without input is refused with both types that an input may have", () => {
     for (const act of [() => decode({ input: undefined }), () => responses.checkRequest(request({ input: undefined }))])
-      expect(refusal(act).message).toContain("`input` must be a string or an array");
+      expect(refusalOf(act).message).toContain("`input` must be a string or an array");
   });
 
   test("nulls in their place are no refusal", () => {
@@ -152,7 +144,7 @@ describe("a request passed through", () => {
   test("a choice of a tool that had to go is refused", () => {
     const tools = [{ type: "image_generation" }];
     for (const tool_choice of ["required", { type: "image_generation" }])
-      expect(refusal(() => passed(request({ tools, tool_choice }))).details.param).toBe("tool_choice");
+      expect(refusalOf(() => passed(request({ tools, tool_choice }))).details.param).toBe("tool_choice");
     expect(passed(request({ tools, tool_choice: "auto" })).tools).toBeUndefined();
   });
 });
@@ -228,7 +220,7 @@ describe("a request read", () => {
     ["no tokens at all", { model: "m", input: "", max_output_tokens: 0 }, "max_output_tokens"],
     ["a tool without a name", { model: "m", input: "", tools: [{ type: "function" }] }, "tools[0].name"],
   ])("%s is refused by its path", (_, body, param) => {
-    expect(refusal(() => responses.decodeRequest(body)).details.param).toBe(param);
+    expect(refusalOf(() => responses.decodeRequest(body)).details.param).toBe(param);
   });
 
   test("unknown items, parts, tools and types of JavaScript's own are never refused", () => {
@@ -391,7 +383,7 @@ describe("tools", () => {
     expect(dropped).toEqual(["web_search"]);
     expect(encode({ tools }).body.tools).toEqual(tools);
     const forced = decode({ tools: [web], tool_choice: web });
-    const refused = refusal(() => responses.encodeRequest(forced, model, { webSearch: false }));
+    const refused = refusalOf(() => responses.encodeRequest(forced, model, { webSearch: false }));
     expect(refused.details.param).toBe("tool_choice");
   });
 });
@@ -444,14 +436,14 @@ describe("a request written", () => {
 
   test("several answers, and a tool that is not there, are refused", () => {
     expect(
-      refusal(() => responses.encodeRequest(conversation({ extras: { openai: { n: 2 } } }), model)).details.param,
+      refusalOf(() => responses.encodeRequest(conversation({ extras: { openai: { n: 2 } } }), model)).details.param,
     ).toBe("n");
     const value = { type: "web_search_20250305", name: "web_search" };
     const forced = conversation({
       tools: [{ kind: "foreign", dialect: "messages", value }],
       toolChoice: { name: "web_search" },
     });
-    expect(refusal(() => responses.encodeRequest(forced, model)).details.param).toBe("tool_choice");
+    expect(refusalOf(() => responses.encodeRequest(forced, model)).details.param).toBe("tool_choice");
   });
 
   test("limits and efforts beyond the model are lowered and named in `dropped`", () => {

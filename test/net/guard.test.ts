@@ -1,10 +1,10 @@
 /** What the guard makes of a caller where no request on loopback can show it. Who may ask what is in test/access. */
 import { expect, test } from "bun:test";
 import { parseConfig } from "../../src/config/schema";
-import { ProxyError } from "../../src/errors";
 import { isLoopbackAddress } from "../../src/net/address";
 import { foreignPage, inspect, refuseMethods, refuseStrangers } from "../../src/net/in/guard";
 import { noConnection } from "../support/exchange";
+import { refusalOf } from "../support/refusal";
 
 const origins = new Set(["http://localhost:3000"]);
 
@@ -17,15 +17,8 @@ function callerOf(
   return inspect(request, { hosts, origins, bound }, connection);
 }
 
-function refusalOf(headers: Record<string, string>): string {
-  try {
-    refuseStrangers(callerOf(headers), [...origins]);
-  } catch (thrown) {
-    if (thrown instanceof ProxyError) return thrown.message;
-    throw thrown;
-  }
-  throw new Error("It was not refused.");
-}
+const refusal = (headers: Record<string, string>) =>
+  refusalOf(() => refuseStrangers(callerOf(headers), [...origins])).message;
 
 /** The config line that a refusal names, as a part of a config. */
 const lineIn = (sentence: string) => JSON.parse(`{${/"\w+": \["[^"]*"\]/.exec(sentence)?.[0]}}`);
@@ -42,7 +35,7 @@ test.each([
   "xn--bcher-kva.example",
   `${"a.".repeat(126)}a`,
 ])("the sentence about the name %s names a config line, which is accepted and lets it in", (host) => {
-  const config = parseConfig(lineIn(refusalOf({ host })));
+  const config = parseConfig(lineIn(refusal({ host })));
   expect(config.allowedHosts).toHaveLength(1);
   const caller = callerOf({ host }, { hosts: new Set(config.allowedHosts) });
   expect([caller.host, caller.local]).toEqual(["named", false]);
@@ -52,14 +45,14 @@ test.each([
 test.each(["https://my.app", "http://localhost:5173", "vscode-webview://abc", "chrome-extension://abcdef"])(
   "the sentence about the page at %s names a config line, which is accepted and lets it in",
   (origin) => {
-    const config = parseConfig(lineIn(refusalOf({ origin })));
+    const config = parseConfig(lineIn(refusal({ origin })));
     expect(() => refuseStrangers(callerOf({ origin }), config.allowedOrigins)).not.toThrow();
   },
 );
 
 test.each(["null", "http://localhost:4141, http://evil.example", "http://a b", `http://${"a".repeat(300)}.example`])(
   "the sentence about the page at %s names no line that would be refused",
-  (origin) => expect(refusalOf({ origin })).not.toContain("allowedOrigins"),
+  (origin) => expect(refusal({ origin })).not.toContain("allowedOrigins"),
 );
 
 test.each(["192.168.1.7", "172.17.0.1", "::ffff:10.0.0.1", null])(
