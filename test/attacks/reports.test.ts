@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { editedTo } from "../../src/net/json/json-edit";
+import { ableModel } from "../support/facts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { hasFixture, jsonAt } from "../support/streams";
 
@@ -68,7 +69,7 @@ describe("a refused field is mended, with its name in the history", () => {
   ])("a refused field is mended, with its name in the history: %s", (folder) => {
     const facts: ModelFacts = {
       ...jsonAt("messages-accepted", "request.json").facts,
-      ...able,
+      ...older,
       ...(hasFixture(folder, "facts.json") ? jsonAt(folder, "facts.json") : {}),
     };
     const request = jsonAt(folder, "request.json");
@@ -177,18 +178,10 @@ describe("the same system prompt", () => {
   });
 });
 
-const able: ModelFacts = {
-  id: "claude",
-  vendor: "Anthropic",
+const claude = ableModel("claude", "Anthropic");
+const older: ModelFacts = {
+  ...claude,
   dialects: ["messages"],
   limits: { context: 200_000, prompt: 160_000, output: 32_000 },
-  supports: {
-    tools: true,
-    parallelTools: true,
-    vision: true,
-    structuredOutputs: false,
-    adaptiveThinking: false,
-    thinkingBudget: { min: 1024, max: 32_000 },
-    efforts: [],
-  },
+  supports: { ...claude.supports, structuredOutputs: false, adaptiveThinking: false, efforts: [] },
 };

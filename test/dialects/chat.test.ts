@@ -8,6 +8,7 @@ import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
 import { jsonOf, readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
+import { ableModel } from "../support/facts";
 import { checkChatStream } from "../support/grammar-chat";
 import fc, { triesOf } from "../support/random";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
@@ -25,17 +26,10 @@ import {
   written,
 } from "../support/streams";
 
-const supports = {
-  tools: true,
-  parallelTools: true,
-  vision: true,
-  structuredOutputs: true,
-  adaptiveThinking: false,
-  efforts: ["low", "medium", "high"],
-};
+const able = ableModel("gpt-4.1", "Azure OpenAI");
+const supports = { ...able.supports, adaptiveThinking: false, thinkingBudget: undefined };
 const gpt: ModelFacts = {
-  id: "gpt-4.1",
-  vendor: "Azure OpenAI",
+  ...able,
   dialects: ["chat"],
   limits: { output: 16_384 },
   supports,

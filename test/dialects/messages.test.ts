@@ -11,6 +11,7 @@ import { rules } from "../../src/dialects/messages/rules";
 import { kinds, ProxyError } from "../../src/errors";
 import { jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
+import { ableModel } from "../support/facts";
 import { checkMessagesStream } from "../support/grammar-messages";
 import fc, { triesOf } from "../support/random";
 import { refusalOf } from "../support/refusal";
@@ -27,19 +28,9 @@ import {
 } from "../support/streams";
 
 const facts: ModelFacts = {
-  id: "claude",
-  vendor: "Anthropic",
+  ...ableModel("claude", "Anthropic"),
   dialects: ["messages", "chat"],
   limits: { output: 32_000 },
-  supports: {
-    tools: true,
-    parallelTools: true,
-    vision: true,
-    structuredOutputs: true,
-    adaptiveThinking: true,
-    thinkingBudget: { min: 1024, max: 32_000 },
-    efforts: ["low", "medium", "high"],
-  },
 };
 
 const quirks = readdirSync(fixtures).filter((name) => name.startsWith("messages-"));

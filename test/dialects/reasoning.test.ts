@@ -1,24 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";
+import { ableModel } from "../support/facts";
 
-function model(supports: Partial<ModelFacts["supports"]>): ModelFacts {
-  return {
-    id: "m",
-    vendor: "v",
-    dialects: ["chat"],
-    limits: {},
-    supports: {
-      tools: true,
-      parallelTools: true,
-      vision: true,
-      structuredOutputs: true,
-      adaptiveThinking: false,
-      efforts: [],
-      ...supports,
-    },
-  };
-}
+const able = ableModel("m", "v");
+const unable = { adaptiveThinking: false, thinkingBudget: undefined, efforts: [] };
+const model = (supports: Partial<ModelFacts["supports"]>): ModelFacts => ({
+  ...able,
+  limits: {},
+  supports: { ...able.supports, ...unable, ...supports },
+});
 
 const gpt = model({ efforts: ["none", "low", "medium", "high", "xhigh"] });
 const small = model({ efforts: ["low", "medium"] });

@@ -14,25 +14,19 @@ import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { jsonFrame, jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { collectInto, run } from "../../src/net/stream/stream";
+import { ableModel } from "../support/facts";
 import { checkResponsesStream } from "../support/grammar-responses";
 import fc, { triesOf } from "../support/random";
 import { refusalOf } from "../support/refusal";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, wire, written } from "../support/streams";
 
+const able = ableModel("some-model", "Azure OpenAI");
 const model: ModelFacts = {
-  id: "some-model",
-  vendor: "Azure OpenAI",
+  ...able,
   dialects: ["responses"],
   limits: { output: 32_000 },
-  supports: {
-    tools: true,
-    parallelTools: true,
-    vision: true,
-    structuredOutputs: true,
-    adaptiveThinking: false,
-    efforts: ["low", "medium", "high"],
-  },
+  supports: { ...able.supports, adaptiveThinking: false, thinkingBudget: undefined },
 };
 const boundless: ModelFacts = {
   ...model,

@@ -6,16 +6,13 @@ import type { ModelFacts } from "../../src/dialects/hub/model";
 import { packSignature } from "../../src/dialects/hub/signature";
 import { applyRules as applyMessages } from "../../src/dialects/messages/rules";
 import { applyRules as applyResponses, refuseStored } from "../../src/dialects/responses/rules";
+import { ableModel } from "../support/facts";
 
-const modelOf = (vendor: string, given: Partial<ModelFacts> = {}): ModelFacts => ({
-  ...{ id: "m", vendor, dialects: ["chat", "messages", "responses"] },
-  ...{ limits: { output: 1000, fullOutput: 800 } },
-  supports: {
-    ...{ tools: true, parallelTools: true, vision: true, structuredOutputs: true },
-    ...{ adaptiveThinking: false, efforts: ["low", "medium", "high"] },
-  },
-  ...given,
-});
+const modelOf = (vendor: string): ModelFacts => {
+  const able = ableModel("m", vendor);
+  const supports = { ...able.supports, adaptiveThinking: false, thinkingBudget: undefined };
+  return { ...able, limits: { output: 1000, fullOutput: 800 }, supports };
+};
 const openAi = modelOf("Azure OpenAI");
 const claude = modelOf("Anthropic");
 const plain: ModelFacts = { ...openAi, supports: { ...openAi.supports, structuredOutputs: false } };

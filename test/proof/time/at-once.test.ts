@@ -12,6 +12,7 @@ import { readFailure } from "../../../src/upstream/copilot/failure";
 import { findModel } from "../../../src/upstream/models/model-name";
 import { models } from "../../clients/clients";
 import { estimateTokens } from "../../support/estimate";
+import { ableModel } from "../../support/facts";
 import { workedMs } from "../../support/held";
 import { leastOf, took } from "../../support/least";
 
@@ -24,19 +25,12 @@ const outcomeOf = (work: () => unknown) => {
   }
 };
 
+const able = ableModel("claude", "Anthropic");
 const facts: ModelFacts = {
-  id: "claude",
-  vendor: "Anthropic",
+  ...able,
   dialects: ["messages", "chat"],
   limits: { output: 32_000 },
-  supports: {
-    tools: true,
-    parallelTools: true,
-    vision: true,
-    structuredOutputs: true,
-    adaptiveThinking: true,
-    efforts: [],
-  },
+  supports: { ...able.supports, thinkingBudget: undefined, efforts: [] },
 };
 const use = (id: string) => ({ role: "assistant", content: [{ type: "tool_use", id, name: "look", input: {} }] });
 const result = (id: string) => user([{ type: "tool_result", tool_use_id: id, content: "" }]);
