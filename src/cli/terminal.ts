@@ -12,9 +12,11 @@ export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.
 /** Prints a message on stderr. */
 export function say(...lines: string[]): void {
   flushLines();
-  const width = process.stderr.isTTY ? process.stderr.columns || 80 : Number.POSITIVE_INFINITY;
-  for (const line of lines) process.stderr.write(`${broken(shown(line), width)}\n`);
+  for (const line of lines) process.stderr.write(`${broken(shown(line), messageWidth())}\n`);
 }
+
+/** Of a line on stderr; unlimited where it is no terminal. */
+const messageWidth = (): number => (process.stderr.isTTY ? process.stderr.columns || 80 : Number.POSITIVE_INFINITY);
 
 /** Breaks a paragraph between words. An indented line stays whole: it is to be copied, or is part of a table. */
 export const broken = (text: string, width: number): string =>
@@ -82,7 +84,7 @@ export function interrupted(): AbortSignal {
  * @returns False also if the input ends or the signal aborts.
  */
 export async function confirm(question: string, usual: boolean, signal: AbortSignal): Promise<boolean> {
-  process.stderr.write(`${shown(question)} [${usual ? "Y/n" : "y/N"}] `);
+  process.stderr.write(`${broken(`${shown(question)} [${usual ? "Y/n" : "y/N"}]`, messageWidth() - 1)} `);
   const answer = await readLine(signal);
   if (answer === undefined) process.stderr.write("\n");
   if (answer?.trim() === "") return usual;

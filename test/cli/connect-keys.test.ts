@@ -193,6 +193,18 @@ test("an undo asks at a terminal, with the files that it restores", async () => 
   expect((await own.ended("connect", "gemini-cli", "--undo")).code).toBe(0);
 });
 
+test("an undo asks only about files that dragoman wrote, in lines that break no word, and else says that there is nothing", async () => {
+  await using own = await machine();
+  await own.ended("connect", "claude-code", "--write");
+  await using terminal = atTerminal(["connect", "claude-code", "--undo"], own.env, undefined, 50);
+  await terminal.shows("Restore ~/.claude/settings.json as before\ndragoman wrote there? [y/N]");
+  terminal.type("y\r");
+  expect(await terminal.exited).toBe(0);
+  await using again = atTerminal(["connect", "claude-code", "--undo"], own.env);
+  expect(await again.exited).toBe(0);
+  expect(again.screen()).toBe("Nothing to undo: dragoman has not written to Claude Code's settings.\n");
+});
+
 test("a key of the environment stays the one of all tools: a new one would replace it", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { mcpPath } from "../../api-paths";
 import { type Client, type ClientSetup, noKey, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
+import { backupsIn } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
@@ -258,12 +259,17 @@ async function undo({ client: id, environment, force, yes }: ConnectOptions): Pr
   const { name, file } = clientOf(id);
   if (!file) throw new UsageError(`${name} has no settings file, so there is nothing to undo.`);
   const files = filesOf(id, [], person()).map((each) => placeOf(id, each, environment));
-  const question = `Restore ${files.map(({ path }) => shortened(path)).join(" and ")} as before dragoman wrote there?`;
+  const backups = backupsIn(environment.home);
+  const written = files.flatMap((place) => backups.filter((backup) => backup.id === place.id));
+  if (written.length === 0) {
+    say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
+    return 0;
+  }
+  const question = `Restore ${written.map((backup) => shortened(backup.file)).join(" and ")} as before dragoman wrote there?`;
   if (!(await mayRemove(question, yes, "Nothing was changed."))) return 1;
-  if (await undoFiles(files, force)) {
-    forgetKept(environment, id);
-    await sayOwnKey(id, environment);
-  } else say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
+  await undoFiles(files, force);
+  forgetKept(environment, id);
+  await sayOwnKey(id, environment);
   return 0;
 }
 

@@ -6,20 +6,16 @@ import { say, shortened } from "../terminal";
 /**
  * @param files Of one client, its settings file first.
  * @param force Also undoes settings of dragoman that were changed since.
- * @returns False if dragoman has written to none of them.
  * @throws ProxyError `conflict` if `force` is needed
  */
-export async function undoFiles(files: readonly SettingsFile[], force: boolean): Promise<boolean> {
-  let isUndone = false;
+export async function undoFiles(files: readonly SettingsFile[], force: boolean): Promise<void> {
   // The settings file goes last: its folder goes with it.
   for (const place of files.toReversed()) {
     const undone = await undoSettings(place, force);
     if (!undone) continue;
-    isUndone = true;
     say(sentences[undone.state](shortened(undone.file)));
     if (undone.kept) say(`The changed file is kept in ${shortened(undone.kept)}.`);
   }
-  return isUndone;
 }
 
 const sentences: Record<Undone["state"], (path: string) => string> = {
