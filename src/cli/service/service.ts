@@ -7,6 +7,7 @@ import { asProxyError, ProxyError } from "../../errors";
 import { installationOf } from "../installation";
 import type { ListOptions } from "../list-command";
 import { type Readiness, readinessOf, waitUntilReady } from "../readiness";
+import { findServer } from "../running-server";
 import { findInstance } from "../start/instance-file";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
 import { agreedTo, interrupted, print, printJson, say, shortened } from "../terminal";
@@ -196,10 +197,10 @@ export async function serviceLogs({ environment, lines, follow }: ServiceLogsOpt
   const manager = requireManager();
   const places = placesOf(environment);
   if (!isInstalled(manager, places)) {
-    const running = findInstance(environment.home);
+    const running = findServer(environment);
     say(
       running
-        ? `No service is installed; the server at ${running.url} writes its log to the terminal it was started in, or to its --log-file.`
+        ? `No service is installed; the ${running.demo ? "demo" : "server"} at ${running.url} writes its log to the terminal it was started in, or to its --log-file.`
         : "No service is installed. `dragoman service install` installs one.",
     );
     return 1;

@@ -1,6 +1,6 @@
 /** Resolves `--host` and starts to listen, with an explanation if that fails. */
 import type { App } from "../../app";
-import type { Environment } from "../../config/environment";
+import { demoEnvironment, type Environment } from "../../config/environment";
 import { codeOf, ProxyError } from "../../errors";
 import { hostNameSource, maxHostName } from "../../host-name";
 import { isLoopbackAddress } from "../../net/address";
@@ -58,7 +58,7 @@ export function listenOrExplain(app: App, { port, environment }: Asked, binding:
     if (code === "EADDRINUSE")
       throw new ProxyError(
         "internal",
-        `Port ${port} is in use by ${nameOf(port, [environment.home, app.environment.home])}. Stop that program, or choose another port with --port (0 picks a free one).`,
+        `Port ${port} is in use by ${nameOf(port, environment)}. Stop that program, or choose another port with --port (0 picks a free one).`,
       );
     if (code === "EACCES")
       throw new ProxyError(
@@ -72,12 +72,12 @@ export function listenOrExplain(app: App, { port, environment }: Asked, binding:
 /** The name or address as the person wrote it. */
 export const nameOfBinding = ({ address, name }: Binding): string => name ?? address;
 
-/** The owner of a port: a server recorded in one of the data folders, or the process that the system reports. */
-function nameOf(port: number, homes: string[]): string {
+/** The owner of a port: a server or demo recorded in the data folder, or the process that the system reports. */
+function nameOf(port: number, environment: Environment): string {
   const holder = portOwnerOf(port);
   // The record of a killed server may name a port that another program uses now.
-  const ours = homes
-    .map((home) => findInstance(home))
+  const ours = [environment, demoEnvironment(environment)]
+    .map(({ home }) => findInstance(home))
     .find((running) => running?.url.endsWith(`:${port}`) && (holder?.pid ?? running.pid) === running.pid);
   return ours ? `another dragoman server (process ${ours.pid})` : describePortOwner(holder);
 }
