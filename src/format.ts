@@ -64,14 +64,17 @@ export interface ListedPrice {
   tokens?: { input: number | null; output: number | null; per: number } | null;
 }
 
-/** `free`, `1 premium request`, `300/1,500 credits per M in/out`, or `unknown`. */
-export function priceInWords({ premium, units = null, tokens = null }: ListedPrice): string {
+/** Of the numbers of a price for tokens. */
+export const priceUnit = "credits per M in/out";
+
+/** `free`, `1 premium request`, `300/1,500 credits per M in/out`, or `unknown`. @param brief `300/1,500`, without the unit. */
+export function priceInWords({ premium, units = null, tokens = null }: ListedPrice, brief = false): string {
   if (units === null && tokens === null) return "unknown";
   if (!premium && (tokens === null || (tokens.input ?? 0) + (tokens.output ?? 0) === 0)) return "free";
   if (tokens === null || (premium && units !== null))
     return `${formatUnits(units!)} premium ${units === 1 ? "request" : "requests"}`;
   const perMillion = (credits: number | null) => (credits === null ? "?" : significant((credits * 1e6) / tokens.per));
-  return `${perMillion(tokens.input)}/${perMillion(tokens.output)} credits per M in/out`;
+  return `${perMillion(tokens.input)}/${perMillion(tokens.output)}${brief ? "" : ` ${priceUnit}`}`;
 }
 
 export const formatUnits = (value: number) => significant(value);

@@ -4,7 +4,8 @@ import { amountOf } from "../budgets/sentences";
 import { addStoredBudget, removeStoredBudget } from "../budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
-import { percent, plural, significant, zonedTime } from "../format";
+import { percent, plural, significant } from "../format";
+import { resetCell } from "./format-usage";
 import { table } from "./layout";
 import { ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";
 import { mayRemove, print, printJson, say } from "./terminal";
@@ -112,7 +113,7 @@ function budgetLines(items: readonly BudgetItem[], now: number): string[] {
       .join(" ") || "all requests",
     usedText(item),
     `${amountOf(item.limit, item)} per ${item.per}${item.each ? ` for each ${item.each}` : ""}`,
-    item.resets_at_ms === null ? "–" : zonedTime(item.resets_at_ms, now),
+    item.resets_at_ms === null ? "–" : resetCell(item.resets_at_ms, now),
     (item.used !== null && item.used >= item.limit) || (item.used === null && item.exhausted)
       ? `${atLimit[item.then]}${item.holders ? " for some" : ""}`
       : "ready",

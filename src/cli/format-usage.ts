@@ -20,7 +20,7 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
     usage.unit === "unknown" ? "unknown" : unitNames[usage.unit],
     remainingInWords(usage),
     quotaBar(usage),
-    resetInWords(usage, now, columns() < 100),
+    usage.reset_at === null ? "unknown" : resetCell(Date.parse(usage.reset_at), now),
     stateOf(usage, now),
   ]);
   const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "remaining", "left", "resets", "state"];
@@ -57,12 +57,12 @@ export function remainingInWords(usage: UsageItem, now = Date.now()): string {
   return `${amount(remaining)}${entitlement === null ? "" : ` of ${amount(entitlement)}`}${paid}${aged}`;
 }
 
-/** @param brief The day alone, where it is not today or tomorrow. */
-export function resetInWords({ reset_at }: Pick<UsageItem, "reset_at">, now = Date.now(), brief = false): string {
-  if (reset_at === null) return "unknown";
-  const at = Date.parse(reset_at);
-  return brief && at - now > 2 * dayMs ? day(at, now) : zonedTime(at, now);
-}
+/** In a table: the day alone where there is little room, if it is neither today nor tomorrow. */
+export const resetCell = (at: number, now: number): string =>
+  columns() < 100 && at - now > 2 * dayMs ? day(at, now) : zonedTime(at, now);
+
+export const resetInWords = ({ reset_at }: Pick<UsageItem, "reset_at">, now = Date.now()): string =>
+  reset_at === null ? "unknown" : zonedTime(Date.parse(reset_at), now);
 
 /** Bold, as a yellow word cannot be read on white: 1.7 to 1 with the colours of xterm (computed, 2026-11). */
 const stateTones = { ready: "green", cooling: "bold", exhausted: "bold", failed: "red", paused: "dim" } as const;

@@ -1,8 +1,8 @@
 /** `dragoman models`: the models of the running server, with their limits and cost. */
 import type { z } from "zod";
 import { modelSchema } from "../admin/api/schemas";
-import { formatCount, priceInWords, utcDay } from "../format";
-import { table } from "./layout";
+import { formatCount, priceInWords, priceUnit, utcDay } from "../format";
+import { columns, table } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 import { itemsOf } from "./running-server";
 
@@ -14,10 +14,19 @@ const item = modelSchema.pick({
 type Item = z.infer<typeof item>;
 
 export const models = (options: ListOptions): Promise<number> =>
-  listCommand(options, { path: "/api/admin/models", shape: itemsOf(item), lines: ({ items }) => modelLines(items) });
+  listCommand(options, {
+    path: "/api/admin/models",
+    shape: itemsOf(item),
+    lines: ({ items }) => modelLines(items),
+    notes: ({ items }) => (isBrief() && items.some(({ price }) => price.tokens) ? ["", `cost: in ${priceUnit}`] : []),
+  });
+
+/** Whether the unit of a price has no room in its line, and stands below the list. */
+const isBrief = () => columns() < 120;
 
 /** One line for each model that a client can call. */
 export function modelLines(items: readonly Item[]): string[] {
+  const brief = isBrief();
   const head = ["id", "name", "context", "prompt", "output", "endpoints", "cost", "state"];
   const isAutoOffered = items.some(({ id, accounts }) => id === "auto" && accounts.length > 0);
   const rows = items
@@ -29,7 +38,7 @@ export function modelLines(items: readonly Item[]): string[] {
       tokens(model.limits.prompt),
       tokens(model.limits.output),
       model.endpoints.join(" "),
-      priceInWords(model.price) + promotionOf(model.price),
+      priceInWords(model.price, brief) + promotionOf(model.price),
       stateOf(model, isAutoOffered),
     ]);
   return table([head, ...rows], { spare: ["name", "endpoints", "output", "prompt"] });

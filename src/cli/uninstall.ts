@@ -9,6 +9,7 @@ import { writtenProjects } from "./connect/project";
 import { person, placeOf } from "./connect/tools";
 import { undoFiles } from "./connect/undo";
 import { type Installation, type InstallationKind, installationOf } from "./installation";
+import { table } from "./layout";
 import { recordedIn } from "./running-server";
 import { serviceFiles, serviceUninstall } from "./service/service";
 import { agreedTo, say, shortened } from "./terminal";
@@ -87,9 +88,15 @@ function sayPlan({ service, settings, program, purge, home }: Plan): void {
     ...(purge ? [] : [`${data} (--purge removes it too)`]),
     "the permission that you gave at GitHub, until you revoke it in GitHub's settings",
   ];
-  if (removed.length > 0) say("This removes:", ...removed.map((line) => `  ${line}`));
-  say("This stays:", ...kept.map((line) => `  ${line}`), "");
+  if (removed.length > 0) say("This removes:", ...listed(removed));
+  say("This stays:", ...listed(kept), "");
 }
+
+const listed = (entries: readonly string[]) =>
+  table(
+    entries.map((entry) => ["-", entry]),
+    { heads: false, indent: 2 },
+  );
 
 /** @throws ProxyError: the server would go on with what is removed here */
 function requireStopped(environment: Environment): void {

@@ -1,7 +1,8 @@
 /** `dragoman usage --by prompt`: what each of the newest prompts cost, and why. */
 import type { z } from "zod";
 import { promptPageSchema } from "../admin/api/prompts";
-import { formatCredits, formatUnits, plural, zonedTime } from "../format";
+import { toolOf } from "../clients/index";
+import { formatCredits, formatUnits, moment, plural } from "../format";
 import { tableRows, wrapped } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 
@@ -22,11 +23,17 @@ const cost = (of: { nano_credits: number | null; premium_units: number | null })
       : `${formatUnits(of.premium_units)} premium`
     : `${formatCredits(of.nano_credits)} credits`;
 
+/** As the pages call a client: `Claude Code 2.1.330`. */
+function nameOf(client: string | null): string {
+  const tool = client === null ? undefined : toolOf(client);
+  return tool ? `${tool.name} ${tool.version}`.trimEnd() : (client ?? "no name");
+}
+
 /** The reason stands below its row: it is a sentence, and a column would break it into words. */
 function linesOf({ items }: Page): string[] {
   const rows = items.map((item) => [
-    zonedTime(item.started_at_ms, Date.now()),
-    item.client_name ?? "no name",
+    moment(item.started_at_ms, Date.now(), true),
+    nameOf(item.client_name),
     item.project ?? "–",
     String(item.request_count),
     cost(item),

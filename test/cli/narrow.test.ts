@@ -1,0 +1,80 @@
+/** What a person sees in a terminal of 80 columns, while the demo runs. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type Command, run } from "../support/command";
+import { atTerminal } from "../support/terminal";
+import { until } from "../support/until";
+
+let demo: Command;
+let env: Record<string, string>;
+let port: number;
+
+beforeAll(async () => {
+  demo = run(["start", "--demo", "--port", "0"]);
+  await until(() => demo.stderr().includes("Next, in another terminal"), "the demo is ready");
+  port = Number(/Address +http:\/\/127\.0\.0\.1:(\d+)/.exec(demo.stderr())![1]);
+  env = { HOME: demo.home, DRAGOMAN_HOME: join(demo.home, "data") };
+});
+
+afterAll(() => demo[Symbol.asyncDispose]());
+
+async function screenOf(...args: string[]): Promise<string[]> {
+  await using terminal = atTerminal(args, env, undefined, 80);
+  await terminal.exited;
+  const lines = terminal.screen().trimEnd().split("\n");
+  expect(lines.filter((line) => Bun.stringWidth(line) > 80)).toEqual([]);
+  return lines;
+}
+
+/** The lines below the heads, up to the first empty one. */
+function rowsBelow(lines: string[], heads: RegExp): string[] {
+  const at = lines.findIndex((line) => heads.test(line));
+  expect([at >= 0, lines]).toEqual([true, lines]);
+  const below = lines.slice(at + 1);
+  const end = below.indexOf("");
+  return end < 0 ? below : below.slice(0, end);
+}
+
+test("a model has one line, with the unit of the prices below the list", async () => {
+  const lines = await screenOf("models");
+  const rows = rowsBelow(lines, /^id +context +cost +state$/);
+  expect(rows).toContainEqual(expect.stringMatching(/^claude-opus-5\.5 +1,000,000 +500\/2,500 +ready$/));
+  expect(
+    rows.filter((row) => row.startsWith(" ") && !/^ +(?:2026|until|picker|model|accepted|yet|conv)/.test(row)),
+  ).toEqual([]);
+  expect(lines.at(-1)).toBe("cost: in credits per M in/out");
+});
+
+test("a prompt has one line and its reason, with the client as the pages call it", async () => {
+  const rows = rowsBelow(await screenOf("usage", "--by", "prompt"), /^time +client +project +requests +cost$/);
+  const prompts = rows.filter((row) => !row.startsWith("  "));
+  expect(prompts).toHaveLength(20);
+  for (const row of prompts)
+    expect(row).toMatch(/^(?:\d+ [A-Z][a-z]{2}, )?\d\d:\d\d:\d\d +(?:Claude Code|Codex) \d\S* +\S+ +\d+ +\S+ credits$/);
+});
+
+test("a budget has one line", async () => {
+  const rows = rowsBelow(await screenOf("budget"), /^budget +scope +used +limit +resets +state$/);
+  expect(rows).toEqual([expect.stringMatching(/^Everything +all requests .+ credits per month +\d.+ ready$/)]);
+});
+
+test("what stays after an uninstallation is a list that breaks between words", async () => {
+  await using other = atTerminal(["uninstall"], {}, undefined, 80);
+  await other.shows("Uninstall dragoman? [y/N]");
+  other.type("n\r");
+  await other.exited;
+  expect(other.screen()).toContain(`
+  -  the permission that you gave at GitHub, until you revoke it in GitHub's
+     settings
+`);
+});
+
+test("the demo is named where it holds the port, and where its log is asked for", async () => {
+  await using start = run(["start", "--port", String(port)], { env });
+  expect(await start.exited).toBe(1);
+  const { pid } = demo.process;
+  expect(start.stderr()).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
+  expect((await screenOf("logs")).join(" ")).toContain(
+    `No service is installed; the demo at http://127.0.0.1:${port} writes its log to the terminal it was started in`,
+  );
+});
