@@ -43,6 +43,7 @@ describe("a start", () => {
     await using command = run(demo);
     await command.ready();
     const line = /curl [\s\S]*?'\n/.exec(command.stderr())![0];
+    expect(line.split("\n").filter((part) => part.length > 78)).toEqual([]);
     const shell = Bun.spawn(["sh", "-c", line], { stdout: "pipe" });
     expect(await new Response(shell.stdout).text()).toContain("[DONE]");
   });

@@ -114,7 +114,13 @@ function networkLines({ environment }: App): Fact[] {
 
 function curlFor(url: string, app: App): string[] {
   const model = app.demo ? "claude-sonnet-4.6" : "gpt-5-mini";
-  const key = app.requiresKey ? " -H 'x-api-key: <your key>'" : "";
-  const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "Hello! Who are you?" }] });
-  return [`  curl -N ${url}/v1/chat/completions -H 'content-type: application/json'${key} \\`, `    -d '${body}'`];
+  return [
+    `  curl -N ${url}/v1/chat/completions \\`,
+    ...["content-type: application/json", ...(app.requiresKey ? ["x-api-key: <your key>"] : [])].map(
+      (header) => `    -H '${header}' \\`,
+    ),
+    // In two lines, as no terminal breaks a line without breaking a word.
+    `    -d '{"model":"${model}","stream":true,`,
+    `      "messages":[{"role":"user","content":"Hello! Who are you?"}]}'`,
+  ];
 }
