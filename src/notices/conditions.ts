@@ -5,7 +5,7 @@ import { budgetItem } from "../budgets/budget-list";
 import type { BudgetState } from "../budgets/entries";
 import { textOf } from "../budgets/holders";
 import { amountOf, consequenceOf, ofHolder } from "../budgets/sentences";
-import { percent, zonedTime } from "../format";
+import { percent, significant, zonedTime } from "../format";
 import { type Loss, lossInWords } from "../upstream/changes/losses";
 
 export interface Notice {
@@ -43,7 +43,7 @@ function noticesOf(state: BudgetState, now: number): Notice[] {
   // Not the name of a member, which another person may have later.
   const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}${holder ? ` ${textOf(holder)}` : ""}`;
   const name = `${budget.name}${ofHolder(holder)}`;
-  const what = `${amountOf(used, budget)} of ${amountOf(budget.limit, budget)} used`;
+  const what = `${significant(used)} of ${amountOf(budget.limit, budget)} used`;
   const until = resetsAt === null ? "" : ` It resets at ${zonedTime(resetsAt, now)}.`;
   if (share >= 1)
     return notice(
@@ -141,7 +141,7 @@ function quotaNotices(
     "account",
     "warning",
     `Quota of ${called}: ${percent(reached)} used`,
-    `${Math.max(0, remaining)} of ${entitlement} ${name} are left.${until}`,
+    `${significant(Math.max(0, remaining))} of ${significant(entitlement)} ${name} are left.${until}`,
   );
 }
 

@@ -47,6 +47,7 @@ function spend({ app: { budgets } }: RunningProxy, credits: number) {
   });
 }
 
+const lastMessageOf = (received: Received[]) => (JSON.parse(received.at(-1)!.body) as { message: string }).message;
 const titlesOf = (received: Received[]) => received.map(({ body }) => (JSON.parse(body) as { title: string }).title);
 
 describe("conditions", () => {
@@ -65,6 +66,7 @@ describe("conditions", () => {
     await proxy.app.notices.check();
     await proxy.app.notices.check();
     expect(titlesOf(receiver.received)).toEqual(["Budget Month: 50% used"]);
+    expect(lastMessageOf(receiver.received)).toMatch(/^55 of 100 \w+ used\. /);
     spend(proxy, 35);
     await proxy.app.notices.check();
     spend(proxy, 20);
@@ -92,7 +94,7 @@ describe("conditions", () => {
   test("an account: its quota, and that it failed", async () => {
     await using receiver = startReceiver();
     const [account] = demoAccounts();
-    account!.quota.premium = { ...account!.quota.premium, entitlement: 100, remaining: 18 };
+    account!.quota.premium = { ...account!.quota.premium, entitlement: 2_000, remaining: 360 };
     await using proxy = await startProxy({
       demo: { accounts: [account!] },
       config: { notices: { webhookUrl: receiver.url } },
@@ -100,6 +102,7 @@ describe("conditions", () => {
     await fetch(`${proxy.url}/usage`);
     await proxy.app.notices.check();
     expect(titlesOf(receiver.received)).toEqual(["Quota of octo-demo: 80% used"]);
+    expect(lastMessageOf(receiver.received)).toStartWith("360 of 2,000 premium requests are left.");
     refuseExchange(proxy.demo, "billing_locked");
     proxy.demo.expireTokens();
     await proxy.post("/v1/messages", {
