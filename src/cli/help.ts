@@ -42,7 +42,7 @@ export function noCommand(commands: readonly Command[], first: string, second: s
   const family = familyOf(commands, first);
   const names = family.map(({ name }) => `\`dragoman ${name}\``).join(", ");
   if (family.length > 0 && second === undefined)
-    return new UsageError(`\`${first}\` needs another word; there are ${names}.`);
+    return new UsageError(`\`${first}\` needs another word; there ${family.length === 1 ? "is" : "are"} ${names}.`);
   const word = family.length > 0 ? `${first} ${second}` : first;
   const list = names === "" ? "`dragoman --help` lists all commands." : `There are ${names}.`;
   const meant =

@@ -21,6 +21,7 @@ test.each([
   [["key", "add", ""], "The name must be at most 63 letters"],
   [["key", "print", "laptop"], "`dragoman connect claude-code --write --key-helper`"],
   [["auth", "list"], "There is no command `auth list`. Did you mean `dragoman auth ls`?"],
+  [["seal"], "`seal` needs another word; there is `dragoman seal rotate`."],
   [["service", "foo"], "There is no command `service foo`. There are `dragoman service"],
   [["usage", "--reconcile", "2026-13"], "--reconcile must be a month, such as 2026-11."],
   [["strat"], "There is no command `strat`. Did you mean `dragoman start`?"],
@@ -43,6 +44,7 @@ test("an option that turns something off does not say that it is on by default, 
   expect(stdout).toContain("--no-update-notice");
   expect(stdout).not.toContain("default: true");
   expect(stdout).toContain("(default: 4141)");
+  expect(stdout).toMatch(/--github-token <token> +Use this GitHub token for this run only/);
   expect((await inProcess(["usage", "--help"])).stdout).toContain("{entitlement}");
 });
 

@@ -41,8 +41,8 @@ const serverOptions = {
 /** These tie the server to a terminal or a parent, or would store a token. */
 const attachedOptions = {
   json: flag("When ready, print one line of JSON on stdout, and nothing else there"),
-  idpToken: text("<token>", "Use this GitHub token for this run only; - reads it from the first line of stdin"),
-  githubToken: text("<token>", "The same as --idp-token"),
+  githubToken: text("<token>", "Use this GitHub token for this run only; - reads it from the first line of stdin"),
+  idpToken: text("<token>", "The same as --github-token"),
   stdinLifetime: flag("Stop when stdin closes, for example because the parent program ended"),
   parentPid: parsed("<pid>", "Stop when this process ends", processFrom),
   logFile: text("<path>", "Write the log to this file instead of stderr; rotated at 10 MB"),
