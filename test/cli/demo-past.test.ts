@@ -32,6 +32,12 @@ describe("the rows of the demo's past", () => {
     expect(count(({ error_type }) => error_type !== null)).toBeGreaterThan(10);
     expect(count(({ attempts }) => JSON.parse(attempts).length > 1)).toBeGreaterThan(10);
     expect(count(({ cache_miss }) => cache_miss === "expired")).toBeGreaterThan(10);
+    const ends = new Set(
+      rows.flatMap((row) => (row.stop_reason === null ? [] : [`${row.client_dialect} ${row.stop_reason}`])),
+    );
+    expect([...ends].sort()).toEqual(["chat stop", "messages end_turn", "responses completed"]);
+    for (const row of rows.filter(({ http_status }) => http_status === 503))
+      expect(JSON.parse(row.attempts!)[0].ms).toBe(row.duration_ms);
     for (const row of rows) {
       expect(row.cached_tokens ?? 0).toBeLessThanOrEqual(row.input_tokens ?? 0);
       expect(row.error_type === null).toBe(row.nano_credits !== null);

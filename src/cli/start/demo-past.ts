@@ -35,11 +35,15 @@ const haiku: PastModel = {
 };
 const codex: PastModel = { id: "gpt-6-sol", input: 200, cachedInput: 20, cacheWrite: 250, output: 1_000 };
 const gpt: PastModel = { id: "gpt-5.4", input: 250, cachedInput: 25, output: 1_500 };
+const mini: PastModel = { id: "gpt-5-mini", input: 25, cachedInput: 2, output: 200 };
 const gemini: PastModel = { id: "gemini-3.1-pro-preview", input: 200, cachedInput: 20, output: 1_200 };
+
+/** How an upstream of each dialect says that the model had finished. */
+const stopReasons = { messages: "end_turn", responses: "completed", chat: "stop" };
 
 interface Tool {
   client: string;
-  dialect: Entry["client_dialect"];
+  dialect: keyof typeof stopReasons;
   path: string;
   endpoint: string;
   models: PastModel[];
@@ -77,7 +81,7 @@ const tools: Tool[] = [
   {
     client: "opencode/1.18.33",
     ...{ dialect: "chat", path: "/v1/chat/completions", endpoint: "/chat/completions" },
-    models: [gemini, gpt],
+    models: [gemini, mini],
     head: 12_100,
     ...{ key: "desktop", account: "plus-demo", projects: ["notes"] },
     ...{ hours: [19, 20, 21, 22], sessions: 1 },
@@ -258,7 +262,8 @@ function rowOf(
   const { tries = [{ status: 200 }], ...ends } = troubleAt(chance) ?? {};
   const isServed = ends.error_type === undefined;
   const firstByte = numbers.between(380, 1_700) + (tokens.input - tokens.cached) / 60;
-  const duration = Math.round(firstByte + output * numbers.between(9, 16));
+  const writing = output * numbers.between(9, 16);
+  const isAnswered = tries.at(-1)?.status === 200;
   const written = model.cacheWrite === undefined ? undefined : tokens.input - tokens.cached;
   const usage = { input: tokens.input, output, cachedInput: tokens.cached, cacheWrite: written };
   const { input, cachedInput, cacheWrite, output: perOutput } = model;
@@ -277,7 +282,7 @@ function rowOf(
   return {
     ...nothingKnown,
     request_id: crypto.randomUUID(),
-    duration_ms: duration,
+    duration_ms: Math.round(firstByte + (isAnswered ? writing : 0)),
     first_byte_ms: isServed ? Math.round(firstByte) : null,
     ...{ path: tool.path, client_dialect: tool.dialect },
     ...{ upstream_dialect: tool.dialect, upstream_endpoint: tool.endpoint },
@@ -287,7 +292,7 @@ function rowOf(
     initiator: "agent",
     attempts: JSON.stringify(attempts),
     http_status: 200,
-    stop_reason: "end_turn",
+    stop_reason: stopReasons[tool.dialect],
     client_name: tool.client,
     input_tokens: isServed ? tokens.input : null,
     output_tokens: isServed ? output : null,
