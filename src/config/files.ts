@@ -87,11 +87,18 @@ const notItsOwn = (path: string, other: string) =>
 /**
  * Replaces the file's text, 0600; a link stays and its target is replaced. After a crash or an error the file is
  * the old one or the new one, whole. Throws the system's own error.
+ * @param isWanted Asked when only the name is left to change. @returns Whether it was wanted.
  */
-export const writePrivate = (path: string, text: string): void => replaceFile(path, text, 0o600);
+export const writePrivate = (path: string, text: string, isWanted?: () => boolean): boolean =>
+  replaceFile(path, text, 0o600, isWanted);
 
 /** As `writePrivate`, for a file that is the person's own and keeps its mode. */
-export function replaceFile(path: string, content: string | Uint8Array, mode: number): void {
+export function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  mode: number,
+  isWanted = () => true,
+): boolean {
   const target = followLink(path);
   const temporary = `${target}.tmp-${process.pid}-${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}`;
   try {
@@ -104,12 +111,17 @@ export function replaceFile(path: string, content: string | Uint8Array, mode: nu
     } finally {
       closeSync(file);
     }
-    rename(temporary, target);
+    if (isWanted()) rename(temporary, target);
+    else {
+      rmSync(temporary);
+      return false;
+    }
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
   }
   syncFolder(dirname(target));
+  return true;
 }
 
 /** Removes the file, which then stays away although the machine loses its power. @throws The system's own error, but not if there is no file. */

@@ -1,5 +1,5 @@
 /** Keeps the learnt token factors across restarts: model ids and numbers, never content. Several processes may share the file. */
-import { renameSync } from "node:fs";
+import { renameSync, statSync } from "node:fs";
 import { z } from "zod";
 import { readPrivate, writePrivate } from "../config/files";
 import { lazy } from "../lazy";
@@ -55,25 +55,36 @@ export function mergeFactors(factors: TokenFactors, path: string): void {
 
 const textOf = (factors: TokenFactors): string => `${JSON.stringify({ models: Object.fromEntries(factors) })}\n`;
 
+/** Which save of whichever process the file is. */
+function saveAt(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stats && `${stats.ino} ${stats.mtimeNs}`;
+}
+
 /**
- * Replaces the file as a whole, without waiting for the disk.
- * @param isOld Whether newer factors were saved meanwhile, so that the file stays. @throws The system's own error.
+ * Merges the factors with those of the file, and replaces it as a whole, without waiting for the disk. What another process saves
+ * meanwhile is merged too.
+ * @param isOld Whether newer factors were saved meanwhile by this process, so that the file stays. @throws The system's own error.
  */
 export async function saveFactors(path: string, factors: TokenFactors, isOld = () => false): Promise<void> {
   // `removeLeftovers` knows the name, should the process end here.
   const { open, rm } = await import("node:fs/promises");
   const temporary = `${path}.tmp-${process.pid}-${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}`;
   try {
-    const file = await open(temporary, "wx", 0o600);
-    try {
-      await file.writeFile(textOf(factors));
-      await file.sync();
-    } finally {
-      await file.close();
+    for (let merged: string | undefined; ; ) {
+      merged = saveAt(path);
+      mergeFactors(factors, path);
+      const file = await open(temporary, "w", 0o600);
+      try {
+        await file.writeFile(textOf(factors));
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      // Between the questions and a rename on another thread, newer ones could be saved.
+      if (isOld()) return await rm(temporary);
+      if (saveAt(path) === merged) return renameSync(temporary, path);
     }
-    if (isOld()) await rm(temporary);
-    // Between the question and a rename on another thread, the newer ones could be saved.
-    else renameSync(temporary, path);
   } catch (thrown) {
     await rm(temporary, { force: true });
     throw thrown;
@@ -81,7 +92,13 @@ export async function saveFactors(path: string, factors: TokenFactors, isOld = (
 }
 
 /** The same before the process ends. @throws The system's own error. */
-export const saveFactorsNow = (path: string, factors: TokenFactors): void => writePrivate(path, textOf(factors));
+export function saveFactorsNow(path: string, factors: TokenFactors): void {
+  let merged: string | undefined;
+  do {
+    merged = saveAt(path);
+    mergeFactors(factors, path);
+  } while (!writePrivate(path, textOf(factors), () => saveAt(path) === merged));
+}
 
 /** Milliseconds. */
 const saveAfter = 2_000;
@@ -126,7 +143,6 @@ export class FactorFile {
     this.#isChanged = false;
     const { path } = this.#options;
     try {
-      mergeFactors(this.#factors, path);
       saveFactorsNow(path, this.#factors);
       this.#hasLast = true;
     } catch (thrown) {
@@ -144,7 +160,6 @@ export class FactorFile {
     const { path, monotonic } = this.#options;
     this.#isChanged = false;
     this.#writtenAt = monotonic();
-    mergeFactors(this.#factors, path);
     this.#isSaving = true;
     await saveFactors(path, this.#factors, () => this.#hasLast).catch((thrown) => this.#failed(thrown));
     this.#isSaving = false;

@@ -181,11 +181,10 @@ test("two processes that write the same file leave it whole, with what each has 
   const path = join(home, "token-factors.json");
   const module = join(import.meta.dir, "../../src/tokens/token-factor-file.ts");
   const script = (model: string) => `
-    const { mergeFactors, saveFactors } = await import(${JSON.stringify(module)});
+    const { saveFactors } = await import(${JSON.stringify(module)});
     const factors = new Map();
     for (let exchanges = 1; exchanges <= 60; exchanges++) {
       factors.set(${JSON.stringify(model)}, { texts: 1.2, tools: 1, variance: [0, 0, 0], exchanges, error: 0.01, updatedAtMs: 1 });
-      mergeFactors(factors, ${JSON.stringify(path)});
       await saveFactors(${JSON.stringify(path)}, factors);
       // In step, each would read only what it had just written itself. In use, a minute lies between two saves.
       await Bun.sleep(3 * Math.random());
@@ -210,17 +209,49 @@ test("two processes that write the same file leave it whole, with what each has 
   expect(readdirSync(home)).toEqual(["token-factors.json"]);
 });
 
+const savedFactors = (...models: string[]) =>
+  new Map(
+    models.map((model) => [
+      model,
+      { texts: 1.2, tools: 1, variance: [0, 0, 0], exchanges: 9, error: 0.01, updatedAtMs: 1 },
+    ]),
+  ) as TokenFactors;
+const savedModels = (path: string) => Object.keys(JSON.parse(readFileSync(path, "utf8")).models).sort();
+
 test("what was saved last stays in the file when an older save ends after it", async () => {
   const path = join(temporaryFolder(), "token-factors.json");
-  const factor = { texts: 1.2, tools: 1, variance: [0, 0, 0], exchanges: 9, error: 0.01, updatedAtMs: 1 } as const;
-  const factorsOf = (...models: string[]) =>
-    new Map(models.map((model) => [model, { ...factor, variance: [0, 0, 0] }]));
   let isOld = false;
-  const older = saveFactors(path, factorsOf("one") as TokenFactors, () => isOld);
-  saveFactorsNow(path, factorsOf("one", "two") as TokenFactors);
+  const older = saveFactors(path, savedFactors("one"), () => isOld);
+  saveFactorsNow(path, savedFactors("one", "two"));
   isOld = true;
   await older;
-  expect(Object.keys(JSON.parse(readFileSync(path, "utf8")).models)).toEqual(["one", "two"]);
+  expect(savedModels(path)).toEqual(["one", "two"]);
+  expect(readdirSync(dirname(path))).toEqual(["token-factors.json"]);
+});
+
+test("what another process saves while a save is under way stays too", async () => {
+  const path = join(temporaryFolder(), "token-factors.json");
+  let others = ["two", "three"];
+  // Asked when only the name of the file is left to change.
+  await saveFactors(path, savedFactors("one"), () => {
+    for (const model of others.splice(0, 1)) saveFactorsNow(path, savedFactors(model));
+    return false;
+  });
+  expect(savedModels(path)).toEqual(["one", "three", "two"]);
+  others = ["four"];
+  const late = savedFactors("five");
+  // The last save of a process does not wait: the other one comes when it has read the file.
+  const saveOther = () => {
+    for (const model of others.splice(0)) saveFactorsNow(path, savedFactors(model));
+  };
+  Object.assign(late.get("five")!, {
+    toJSON() {
+      saveOther();
+      return savedFactors("five").get("five");
+    },
+  });
+  saveFactorsNow(path, late);
+  expect(savedModels(path)).toEqual(["five", "four", "one", "three", "two"]);
   expect(readdirSync(dirname(path))).toEqual(["token-factors.json"]);
 });
 
@@ -276,16 +307,20 @@ describe("a translated stream to a Messages client", () => {
 
   test("a translated stream to a Messages client keeps the estimate where the upstream reports nothing, and the row says so", async () => {
     const chunk = (choice: object) => `data: ${JSON.stringify({ id: "x", choices: [{ index: 0, ...choice }] })}\n\n`;
-    proxy.demo.intercept("/chat/completions", async () => {
-      // The worker counts in order: the estimate is there by now.
-      await proxy.app.tokenizer.count(["Hello"]);
-      return new Response(
-        `${chunk({ delta: { content: "Hi" } })}${chunk({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`,
-        {
-          headers: { "content-type": "text/event-stream" },
-        },
-      );
-    });
+    proxy.demo.intercept(
+      "/chat/completions",
+      async () => {
+        // The worker counts in order: the estimate is there by now.
+        await proxy.app.tokenizer.count(["Hello"]);
+        return new Response(
+          `${chunk({ delta: { content: "Hi" } })}${chunk({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`,
+          {
+            headers: { "content-type": "text/event-stream" },
+          },
+        );
+      },
+      2,
+    );
     const body = { ...ask("gemini-3.1-pro-preview", 0), messages: [{ role: "user", content: "Hello" }], tools: [] };
     const { first, last } = await metersOf(proxy, body);
     expect(first.input_tokens).toBeGreaterThan(1_000);
