@@ -25,7 +25,7 @@ export interface Waiter {
   signal: AbortSignal;
 }
 
-/** One that still waits; it is put into its line again where it is missing, since a message may have been lost. */
+/** One that still waits; its line is told anew where and until when, since a message may have been lost. */
 interface KeptWaiter extends Pick<Waiter, "id" | "line"> {
   /** How long its limit lasts. */
   readyInMs: number;
@@ -228,8 +228,8 @@ export class WaitingRoom {
     for (const [name, line] of [...this.#lines]) {
       for (const entry of [...line.entries]) {
         if (entry.isOut) continue;
-        if (now >= entry.waiter.deadline) entry.refuse(entry.waiter.error);
-        else this.#lookAt(entry);
+        this.#lookAt(entry);
+        if (isLate(entry, now)) entry.refuse(entry.waiter.error);
       }
       void this.#letOut(name, line);
     }
@@ -287,6 +287,13 @@ export class WaitingRoom {
     if (shared) entry.telling = entry.telling.then(() => work(shared)).catch((thrown) => warn(untold, thrown));
   }
 }
+
+/**
+ * Whether it has waited for as long as it may, by the clock that never jumps; or by the wall clock, where its limit lasts. A machine
+ * that slept finds its client waiting, and the limit over.
+ */
+const isLate = ({ waiter: { since, deadline }, isReady, cameAt }: Entry, now: number): boolean =>
+  performance.now() - cameAt >= deadline - since || (now >= deadline && !isReady);
 
 const keptOf = ({ waiter, isOut, cameAt }: Entry): KeptWaiter => ({
   ...{ id: waiter.id, line: waiter.line, waitedMs: performance.now() - cameAt },

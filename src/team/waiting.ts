@@ -36,7 +36,8 @@ export const postgresLines = (postgres: Postgres, replica: string): SharedLines 
           now() + make_interval(secs => "readyInMs" / 1000)
         FROM json_to_recordset(${JSON.stringify(waiters)}::text::json)
           AS given(id text, line text, "waitedMs" float8, "readyInMs" float8)
-        ON CONFLICT (request_id) DO UPDATE SET seen_at = now()`,
+        -- The message of a limit that ended earlier may have been lost.
+        ON CONFLICT (request_id) DO UPDATE SET seen_at = now(), ready_at = excluded.ready_at`,
     );
   },
   async first(line, count) {

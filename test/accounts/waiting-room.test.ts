@@ -88,6 +88,24 @@ test("nobody waits beyond the deadline, nor where waiting no longer helps", asyn
   expect(await tried).toBeUndefined();
 });
 
+test("one whose machine slept beyond the deadline goes if its limit has ended, and is refused if it lasts", async () => {
+  const { state, out, wait } = start();
+  void wait("a", { untilReady: () => Math.max(0, 500 - state.now) });
+  const limitedStill = wait("b", { line: "b" });
+  state.now = 36_000_000;
+  await shows(out, ["a"]);
+  expect(await limitedStill).toBe(limited);
+});
+
+test("a clock that is set back does not prolong a wait", async () => {
+  const { state, room, wait } = start();
+  state.now = 86_400_000;
+  const waiting = wait("a", { deadline: state.now + 500 });
+  state.now = 0;
+  expect(await waiting).toBe(limited);
+  expect(room.count).toBe(0);
+});
+
 test("the number of those who wait is bounded: of all, of a member, and of bytes", async () => {
   const { room, wait } = start({ limits: { all: 3, ofMember: 1, bytes: 10 } });
   void wait("a", { member: "anna" });
