@@ -62,7 +62,7 @@ export class AccountStatus {
   #entered: AccountState = ready;
   /** When a cooldown ends by the monotonic clock: a wall clock that is set back does not prolong it. */
   #coolUntil = 0;
-  readonly #models = new Map<string, Cooling>();
+  readonly #models = new Map<string, { cooling: Cooling; coolUntil: number }>();
 
   constructor(options: AccountStatusOptions) {
     this.#options = options;
@@ -72,8 +72,8 @@ export class AccountStatus {
   get state(): AccountState {
     const state = this.#entered;
     if (state.name === "ready") return state;
-    const { now, monotonic, afterCooldown } = this.#options;
-    if (state.name === "cooling" && state.until > now() && this.#coolUntil > monotonic()) return state;
+    const { now, afterCooldown } = this.#options;
+    if (state.name === "cooling" && this.#isCooling(state, this.#coolUntil)) return state;
     const next = state.name === "cooling" ? this.#timed(afterCooldown(), state.until) : state;
     return next.name === "exhausted" && next.until <= now() ? ready : next;
   }
@@ -154,7 +154,7 @@ export class AccountStatus {
     if (isSuspended(before)) return;
     const state = this.#timed(next);
     this.#entered = state;
-    if (state.name === "cooling") this.#coolUntil = this.#options.monotonic() + state.until - this.#options.now();
+    if (state.name === "cooling") this.#coolUntil = this.#byMonotonic(state.until);
     if (before.name !== state.name || reasonOf(before) !== reasonOf(state) || isSuspended(state)) this.#log(cause);
   }
 
@@ -176,18 +176,29 @@ export class AccountStatus {
     const isCooling = this.#coolingOf(model) !== undefined;
     const until = next.until ?? now() + defaultMs.cooling;
     const reason = next.reason && logger.scrub(next.reason);
-    this.#models.set(model, { name: "cooling", until, reason });
+    this.#models.set(model, { cooling: { name: "cooling", until, reason }, coolUntil: this.#byMonotonic(until) });
     if (!isCooling)
       logger.warn(`${id()} is cooling down for ${model} until ${new Date(until).toISOString()}: ${reason ?? noReason}`);
   }
 
   #coolingOf(model: string): Cooling | undefined {
-    const cooling = this.#models.get(model);
-    return cooling && cooling.until > this.#options.now() ? cooling : undefined;
+    const { cooling, coolUntil } = this.#models.get(model) ?? {};
+    return cooling && this.#isCooling(cooling, coolUntil!) ? cooling : undefined;
   }
 
   #cooling(): [string, Cooling][] {
-    return [...this.#models].filter(([, { until }]) => until > this.#options.now());
+    return [...this.#models].flatMap(([model, { cooling, coolUntil }]) =>
+      this.#isCooling(cooling, coolUntil) ? [[model, cooling]] : [],
+    );
+  }
+
+  #isCooling({ until }: Cooling, coolUntil: number): boolean {
+    return until > this.#options.now() && coolUntil > this.#options.monotonic();
+  }
+
+  /** The same time by the monotonic clock. */
+  #byMonotonic(wall: number): number {
+    return this.#options.monotonic() + wall - this.#options.now();
   }
 
   #log(cause: unknown): void {

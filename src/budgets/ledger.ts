@@ -125,8 +125,11 @@ export class LocalLedger implements Ledger {
 
   constructor(path: string, { now, warn }: LedgerOptions) {
     this.#now = now;
+    // By the ledger's own last change: with a clock set wrong at a start, all amounts would look over.
     const prepare = (database: Database) =>
-      void database.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
+      void database.run("DELETE FROM used WHERE changed_at_ms < min(?, (SELECT max(changed_at_ms) FROM used)) - ?", [
+        ...[now(), keptFor],
+      ]);
     const opened = (database: Database) => {
       this.#statements = statementsOf(database);
       if (this.#rescued.length > 0) this.#takeOver(database, this.#rescued.splice(0));
@@ -236,9 +239,12 @@ export class LocalLedger implements Ledger {
     return stateOf(entry, { used, unknown, reserved }, this.#now());
   }
 
-  /** Reservations that end later than a new one were made before the clock was set back. */
+  /**
+   * Reservations that end much later than a new one were made before the clock was set back. By how little clocks are corrected
+   * every day, none of a running request is dropped.
+   */
   #dropExpired(): void {
-    this.#statements.expire.run(this.#now(), this.#now() + reservationLifetime);
+    this.#statements.expire.run(this.#now(), this.#now() + 2 * reservationLifetime);
   }
 }
 

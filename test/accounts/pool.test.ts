@@ -32,6 +32,17 @@ describe("who serves", () => {
       expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
   });
 
+  test("an account whose model cools down serves it again after that time, though the clock was set back", () => {
+    const { octo, pool, clock } = threeAccounts();
+    const model = "gpt-5-mini";
+    octo.setState({ name: "cooling", until: clock.now() + minute, reason: "Slow." }, model);
+    clock.jump(-60 * minute);
+    const able = () => names(pool.candidates({ premium: true, model }));
+    expect([able(), octo.limitedModels.length]).toEqual([["work", "plus"], 1]);
+    clock.pass(minute);
+    expect([able(), octo.limitedModels.length]).toEqual([["octo", "work", "plus"], 0]);
+  });
+
   test("requests that cost nothing go to the accounts in turn", () => {
     const { pool } = threeAccounts();
     const firsts = Array.from({ length: 6 }, () => names(pool.candidates({ premium: false }))[0]!);

@@ -115,6 +115,34 @@ describe("periods", () => {
     expect(usedOf(ledger, budget)).toEqual([2, 0]);
   });
 
+  test("a clock that is corrected by seconds frees nothing that running requests have reserved", () => {
+    let now = Date.parse("2026-11-15T12:00:00Z");
+    const ledger = ledgerAt(freshPath(), () => now);
+    const budget = budgetOf({ limit: 2 });
+    for (let running = 0; running < 2; running++) reserved(ledger, [budget]);
+    now -= 3_000;
+    expect(isExceeded(ledger, [budget])).toBe(true);
+  });
+
+  test("a clock that is years ahead at a start costs no amount, and amounts that are long over go", () => {
+    let now = Date.parse("2026-11-15T12:00:00Z");
+    const path = freshPath();
+    const restarted = () => {
+      for (const ledger of open.splice(0)) ledger.close();
+      return ledgerAt(path, () => now);
+    };
+    const budget = budgetOf({});
+    const count = (ledger: LocalLedger) => ledger.settle(reserved(ledger, [budget]), nothing);
+    count(restarted());
+    now += 800 * dayMs;
+    restarted();
+    now -= 800 * dayMs;
+    expect(usedOf(restarted(), budget)).toEqual([1, 0]);
+    now += 401 * dayMs;
+    count(restarted());
+    expect(restarted().periods()).toHaveLength(1);
+  });
+
   test("a damaged file is moved aside, and the warning says what is lost", () => {
     const path = freshPath();
     writeFileSync(path, "damaged ".repeat(1_000));

@@ -79,11 +79,11 @@ export class BudgetModel {
     return amounts.reduce((total, { amount }) => total + (amount ?? 0), 0);
   }
 
-  /** One that was made later than now was made before the clock was set back. */
+  /** One that was made much later than now was made before the clock was set back. */
   #expire(): void {
     if (this.lifetimeMs === Number.POSITIVE_INFINITY) return;
     for (const held of this.#held)
-      if (held.at > this.now || held.at + this.lifetimeMs <= this.now) this.#held.delete(held);
+      if (held.at > this.now + this.lifetimeMs || held.at + this.lifetimeMs <= this.now) this.#held.delete(held);
   }
 }
 
