@@ -93,12 +93,7 @@ export const writePrivate = (path: string, text: string, isWanted?: () => boolea
   replaceFile(path, text, 0o600, isWanted);
 
 /** As `writePrivate`, for a file that is the person's own and keeps its mode. */
-export function replaceFile(
-  path: string,
-  content: string | Uint8Array,
-  mode: number,
-  isWanted = () => true,
-): boolean {
+export function replaceFile(path: string, content: string | Uint8Array, mode: number, isWanted = () => true): boolean {
   const target = followLink(path);
   const temporary = `${target}.tmp-${process.pid}-${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}`;
   try {
