@@ -32,7 +32,8 @@ export interface SentNotices {
 export const rememberSentFor = 40 * dayMs;
 /** Milliseconds that a notice is tried for, and between two tries: a delivery takes less. */
 export const [triedFor, triedEvery] = [hourMs, 60_000];
-const maxBytes = 1024 * 1024;
+/** A day's thresholds of hundreds of keys, for as long as they are remembered. */
+const maxBytes = 32 * 1024 * 1024;
 
 /** When it was sent; or, while a channel does not have it, when it was claimed and tried. */
 const notedSchema = lazy(() =>
@@ -41,14 +42,19 @@ const notedSchema = lazy(() =>
 type Noted = z.output<ReturnType<typeof notedSchema>>;
 const sentSchema = lazy(() => z.record(z.string(), notedSchema()));
 
-/** In a file. A missing or damaged one: a notice may be sent twice. */
+/** In a file. A missing, damaged or unreadable one: a notice may be sent twice. */
 export function openSentNotices(
   path: string,
   { now, warn }: { now(): number; warn(sentence: string, cause: unknown): void },
 ): SentNotices {
   let known: Map<string, Noted> | undefined;
   const noted = () => {
-    known ??= readSent(path);
+    try {
+      known ??= readSent(path);
+    } catch (thrown) {
+      known = new Map();
+      warn("The file of the notices that were sent cannot be read, so they may be sent again.", thrown);
+    }
     return known;
   };
   const save = () => {

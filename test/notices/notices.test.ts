@@ -1,7 +1,7 @@
 /** Notices: what is worth one, that each is sent once in its period, and what the receivers get. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
@@ -269,4 +269,28 @@ describe("the test button", () => {
     const config = await (await fetch(`${proxy.url}/api/admin/config`)).text();
     expect(config + proxy.lines.join("\n")).not.toContain("secret-path");
   });
+});
+
+test.each([
+  ["that is not text", (path: string) => writeFileSync(path, Buffer.from([0x7b, 0xff, 0xfe]))],
+  ["that is a folder", (path: string) => mkdirSync(path)],
+])("a file of what was sent %s costs no notice", (_, damage) => {
+  const path = join(temporaryFolder(), "notices.json");
+  damage(path);
+  const warnings: string[] = [];
+  const sent = openSentNotices(path, { now: Date.now, warn: (sentence) => void warnings.push(sentence) });
+  expect(sent.claim(["one"])).toEqual([{ id: "one", isNew: true, delivered: [] }]);
+  expect(warnings[0]).toContain("cannot be read");
+  expect(sent.claim(["one"])).toEqual([]);
+});
+
+test("what was sent of hundreds of keys each day is still known after a restart", async () => {
+  const path = join(temporaryFolder(), "notices.json");
+  const opened = () => openSentNotices(path, { now: Date.now, warn: expect.unreachable });
+  const ids = Array.from(
+    { length: 500 * 40 },
+    (_, at) => `budget key-of-a-colleague-${at} requests/day/everybody 80 ${at * 86_400_000}`,
+  );
+  await opened().takeOver(ids);
+  expect(await opened().claim([...ids.slice(0, 3), "new"])).toMatchObject([{ id: "new" }]);
 });
