@@ -107,9 +107,10 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     const usedUp = { ...quota, entitlement: 300, unlimited: false, remaining: 0, at: 2_000 };
     other!.accountSync.publish(anna, { quota: usedUp });
     await other!.accountSync.flush();
+    // What it reads later has newer numbers.
+    await until(() => told.length > 0, "the other server was told");
     other!.accountSync.publish(anna, { quota: { ...usedUp, at: 2_500 } });
     await other!.accountSync.flush();
-    await until(() => told.length > 0, "the other server was told");
     expect([told, await revision()]).toEqual([[{ quota: usedUp }], before + 1]);
     // It stays used up, also for a server that has not read back yet what it told itself.
     other!.accountSync.publish(anna, { quota: { ...usedUp, at: 3_000 } });
