@@ -243,17 +243,23 @@ describe("nothing that was planted in a request is kept of its failure", () => {
   async function kept(): Promise<[string, string][]> {
     proxy.app.history.flush();
     const files = readdirSync(proxy.home).filter((name) => name.startsWith("admin.sqlite"));
-    const pages = ["accounts", "requests?limit=200", "models", "statistics", "export?format=csv", "export?format=json"];
+    const pages = [
+      ...[
+        "accounts",
+        "requests?limit=200",
+        "models",
+        "statistics",
+        "export?format=csv",
+        "export?format=json",
+        "drift",
+      ].map((page) => `/api/admin/${page}`),
+      ...["/admin", "/admin/requests", "/admin/accounts", "/admin/health", "/metrics", "/health", "/usage"],
+    ];
     return [
       ...files.map((name): [string, string] => [name, readFileSync(join(proxy.home, name)).toString("latin1")]),
       ["the log", proxy.lines.join("")],
       ...(await Promise.all(
-        pages.map(
-          async (page): Promise<[string, string]> => [
-            page,
-            await (await fetch(`${proxy.url}/api/admin/${page}`)).text(),
-          ],
-        ),
+        pages.map(async (page): Promise<[string, string]> => [page, await (await fetch(proxy.url + page)).text()]),
       )),
     ];
   }
@@ -341,6 +347,77 @@ describe("nothing that was planted in a request is kept of its failure", () => {
       expect(await response.text()).toContain("planted");
     }
     expect(statuses).toEqual([400, 400, 400, 400, 400]);
+    await expectNothing();
+  });
+
+  test("our own sentences that quote a header", async () => {
+    const statuses: number[] = [];
+    for (const [path, bodyOf] of clients)
+      for (const headers of [
+        { "content-type": `application/json; charset=${plant()}` },
+        { "content-encoding": plant() },
+        { "content-encoding": `gzip, ${plant()}` },
+      ] as Record<string, string>[]) {
+        const response = await proxy.post(path, bodyOf("gpt-5.3-codex", false), { headers });
+        statuses.push(response.status);
+        expect(await response.text()).toContain("planted");
+      }
+    expect(statuses).toEqual(statuses.map(() => 415));
+    await expectNothing();
+  });
+
+  test("the names of fields that nobody knows, which are named where they are dropped", async () => {
+    answer = () => json({ error: { message: "No." } }, 500);
+    /** Each object within, by a copy of the whole that has one member more. */
+    function* extended(value: unknown): Generator<unknown> {
+      if (typeof value !== "object" || value === null) return;
+      if (!Array.isArray(value)) yield { ...value, [plant()]: 1 };
+      for (const [key, member] of Object.entries(value))
+        for (const other of extended(member))
+          yield Array.isArray(value)
+            ? value.map((each, at) => (String(at) === key ? other : each))
+            : { ...value, [key]: other };
+    }
+    const google = {
+      contents: [
+        { role: "user", parts: [{ text: "Hi" }, { inlineData: { mimeType: "image/png", data: "AA==" } }] },
+        { role: "model", parts: [{ functionCall: { name: "f", args: {} } }] },
+      ],
+      generationConfig: { temperature: 1, thinkingConfig: { thinkingBudget: 5 } },
+      tools: [{ functionDeclarations: [{ name: "f", parameters: { type: "OBJECT" } }] }],
+      toolConfig: { functionCallingConfig: { mode: "AUTO" } },
+    };
+    const file = { type: "file", file: { filename: "a", file_data: `data:${plant()};base64,AA==` } };
+    const asked: [path: string, body: unknown][] = [
+      ...clients.flatMap(([path, bodyOf]) =>
+        models.flatMap(([model]) =>
+          [...extended(bodyOf(model, false))].map((body) => [path, body] as [string, unknown]),
+        ),
+      ),
+      ...models.flatMap(([model]) =>
+        [...extended(google)].map((body) => [`/v1beta/models/${model}:generateContent`, body] as [string, unknown]),
+      ),
+      ...[...extended({ content: { parts: [{ text: "Hi" }] } })].map(
+        (body) => ["/v1beta/models/text-embedding-3-small:embedContent", body] as [string, unknown],
+      ),
+      ["/v1/chat/completions", { model: "claude-sonnet-4.6", messages: [{ role: "user", content: [file] }] }],
+    ];
+    expect(asked.length).toBeGreaterThan(200);
+    for (const [path, body] of asked) {
+      await (await proxy.post(path, body)).text();
+      wake();
+    }
+    await expectNothing();
+  });
+
+  test("the headers of an upstream's answer", async () => {
+    for (const [model] of models)
+      for (const status of [200, 400, 403, 429, 500])
+        for (const name of ["content-type", "retry-after", "x-ratelimit-exceeded", "x-quota-snapshot-chat", "date"]) {
+          answer = () => new Response("{}", { status, headers: { [name]: plant(), "x-request-id": plant() } });
+          wake();
+          await (await proxy.post("/v1/chat/completions", chatBody(model, true))).text();
+        }
     await expectNothing();
   });
 

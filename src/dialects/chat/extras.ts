@@ -1,6 +1,7 @@
 /**
  * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
  */
+import { plainName } from "../../json-shape";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
 import { dropOthers } from "../hub/ignorable-fields";
@@ -44,7 +45,7 @@ const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && ke
 export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObject {
   dropOthers({ extras }, ["anthropic", "google"], dropped);
   const openai = extras?.openai ?? {};
-  for (const key of Object.keys(openai)) if (isUnknown(key) && openai[key] != null) dropped.add(key);
+  for (const key of Object.keys(openai)) if (isUnknown(key) && openai[key] != null) dropped.add(plainName(key));
   const { detail } = openai;
   return { ...extras?.chat, ...(detail === undefined ? {} : { detail }) };
 }

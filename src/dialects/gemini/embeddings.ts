@@ -1,4 +1,5 @@
 /** Embeddings in Google's format: one content, or a batch of requests. */
+import { plainName } from "../../json-shape";
 import type { EmbeddingsFormat, EmbeddingsRequest } from "../embeddings";
 import type { JsonObject } from "../hub/conversation";
 import { filledAt, refuse } from "../hub/json";
@@ -49,6 +50,6 @@ function decodeOne(request: GoogleFields): One {
   return {
     text: texts.join("\n"),
     dimensions: asNumber(request.any("outputDimensionality") ?? config.any("outputDimensionality") ?? undefined),
-    dropped: [request, config].flatMap((fields) => Object.keys(fields.rest() ?? {})),
+    dropped: [request, config].flatMap((fields) => Object.keys(fields.rest() ?? {}).map(plainName)),
   };
 }

@@ -1,8 +1,9 @@
 /** Tools and `toolConfig`. */
 
+import { plainName } from "../../json-shape";
 import type { Conversation, ForeignTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { refuse } from "../hub/json";
-import { type GoogleFields, unreadExtras } from "./fields";
+import { fieldsAt, type GoogleFields, unreadExtras } from "./fields";
 import { jsonSchemaOf } from "./schema";
 
 /**
@@ -13,7 +14,10 @@ export function decodeTools(request: GoogleFields): Tool[] {
   return request.objects("tools").flatMap((tool): Tool[] => {
     const functions = tool.objects("functionDeclarations").map(decodeFunction);
     const own = Object.entries(tool.rest() ?? {}).filter(([, value]) => value != null);
-    return [...functions, ...own.map(([type]) => decodeForeign(type, tool.fields(type).object))];
+    return [
+      ...functions,
+      ...own.map(([type, value]) => decodeForeign(type, fieldsAt(value, tool.pathOf(plainName(type))))),
+    ];
   });
 }
 

@@ -2,6 +2,7 @@
  * Extras of one API family that clients do not miss when the upstream is of another family: ids, statuses, and hints
  * for a cache that the other family manages itself. All other extras that are lost are reported as dropped.
  */
+import { plainName } from "../../json-shape";
 import type { Family, JsonObject, WithExtras } from "./conversation";
 
 const ignorableFields: Record<Family, ReadonlySet<string>> = {
@@ -30,16 +31,17 @@ export function dropOthers({ extras }: WithExtras, others: readonly Family[], dr
   if (!extras) return;
   for (const family of others)
     for (const [key, value] of Object.entries(extras[family] ?? {}))
-      if (!isIgnorable(family, key, value)) dropped.add(key);
+      if (!isIgnorable(family, key, value)) dropped.add(plainName(key));
 }
 
 /** Adds the names of what only the chat API has. */
 export function dropChat({ extras }: WithExtras, dropped: Set<string>): void {
   for (const [key, value] of Object.entries(extras?.chat ?? {}))
-    if (!isIgnorable("openai", key, value)) dropped.add(key);
+    if (!isIgnorable("openai", key, value)) dropped.add(plainName(key));
 }
 
 /** Adds the names of the extras that a field of the request itself took the place of. */
 export function dropOverwritten(extras: JsonObject, body: JsonObject, dropped: Set<string>): void {
-  for (const key of Object.keys(extras)) if (extras[key] != null && body[key] !== extras[key]) dropped.add(key);
+  for (const key of Object.keys(extras))
+    if (extras[key] != null && body[key] !== extras[key]) dropped.add(plainName(key));
 }

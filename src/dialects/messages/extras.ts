@@ -4,6 +4,7 @@
  */
 
 import { isObject, numberIn } from "../../json";
+import { plainName } from "../../json-shape";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOthers, isIgnorable } from "../hub/ignorable-fields";
@@ -98,5 +99,5 @@ export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
   dropOthers(holder, ["google"], dropped);
   const extras: JsonObject = { ...holder.extras?.openai, ...holder.extras?.chat };
   for (const [key, value] of Object.entries(extras))
-    if (!isIgnorable("openai", key, value) && !Object.hasOwn(essential, key)) dropped.add(key);
+    if (!isIgnorable("openai", key, value) && !Object.hasOwn(essential, key)) dropped.add(plainName(key));
 }

@@ -227,6 +227,9 @@ function plainType(mediaType: string): string {
   return bare === "image/jpg" ? "image/jpeg" : bare;
 }
 
+/** Anything else could be somebody's text. */
+const isMediaType = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
+
 /** PDF and text files can be read; any other file is replaced by a note to the model. */
 function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
   const { base64, name: title } = part;
@@ -241,7 +244,7 @@ function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
     const source = { type: "text", media_type: "text/plain", data };
     return restoreCacheMark(omitUndefined({ type: "document", source, title }), part);
   }
-  dropped.add(`file of type ${mediaType}`);
+  dropped.add(`file of type ${isMediaType.test(mediaType) ? mediaType : "(no plain name)"}`);
   const notice = `[The file ${title ?? ""} (${mediaType}) was left out: only PDF and text files can be read here.]`;
   return { type: "text", text: notice };
 }

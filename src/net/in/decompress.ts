@@ -31,11 +31,12 @@ export function encodingOf(header: string | null | undefined): string | undefine
   if (named.length === 0) return undefined;
   const [encoding = ""] = named;
   if (named.length === 1 && Object.hasOwn(decoders, encoding)) return encoding;
-  throw new ProxyError(
-    "unsupported_media",
-    `A request body with the content-encoding ${named.join(", ").slice(0, 60)} cannot be read: send it plain, or in one of ${supported}.`,
-    { headers: { "accept-encoding": supported } },
-  );
+  const refusal = (said: string) =>
+    `A request body with ${said} cannot be read: send it plain, or in one of ${supported}.`;
+  throw new ProxyError("unsupported_media", refusal(`the content-encoding ${named.join(", ").slice(0, 60)}`), {
+    kept: refusal("this content-encoding"),
+    headers: { "accept-encoding": supported },
+  });
 }
 
 /**

@@ -72,7 +72,9 @@ function bodyObject(body: unknown): Record<string, unknown> {
 function refuseCharsets(headers: Headers): void {
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(headers.get("content-type") ?? "")?.[1]?.toLowerCase();
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8" && charset !== "us-ascii")
-    throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
+    throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`, {
+      kept: "The request body must be UTF-8.",
+    });
 }
 
 /**
