@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf, untouched } from "../attacks/assert-healthy";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { sendRaw } from "../support/raw-socket";
+import { sendRaw, untilClosed } from "../support/raw-socket";
 import { type Group, groups, key, metricsToken, misleading, type Outcome, otherKey, servers, token } from "./callers";
 import { type Ask, type Kind, kinds, noPage, nothingInAdmin, paths } from "./paths";
 
@@ -140,7 +140,7 @@ describe("a Host that could mislead the router is 400 before routing", () => {
     const version = lines === "" ? "HTTP/1.0" : "HTTP/1.1";
     await untouched(proxies.open, async () => {
       for (const path of samples.flatMap((each) => [each, `/xxxxxxxxxxxx${each}`])) {
-        const answer = await sendRaw(proxies.open.url, `GET ${path} ${version}\r\n${lines}\r\n`);
+        const answer = await sendRaw(proxies.open.url, `GET ${path} ${version}\r\n${lines}\r\n`, untilClosed);
         // Bun itself closes some of these without an answer.
         expect([path, answer.closed, answer.statuses[0] ?? 400]).toEqual([path, true, 400]);
         expect(answer.text).not.toMatch(/tid=|revision|<nav/);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { methodsByPath } from "../../src/api/routes";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { sendRaw } from "../support/raw-socket";
+import { sendRaw, untilClosed } from "../support/raw-socket";
 
 const key = "k-alpha-0123456789";
 let open: RunningProxy;
@@ -36,7 +36,7 @@ describe("a request whose length is not one thing is refused, and what follows i
     ["a folded header", get("X-One: b\r\n c\r\n") + smuggled],
     ["a NUL", get("X-One: b\0c\r\n") + smuggled],
   ])("a request with %s for its length is refused, and what follows it is not run", async (_name, bytes) => {
-    const { statuses, closed } = await sendRaw(open.url, bytes);
+    const { statuses, closed } = await sendRaw(open.url, bytes, untilClosed);
     expect([statuses, closed]).toEqual([[400], true]);
     expect(open.demo.journal).toEqual([]);
   });
@@ -46,7 +46,7 @@ describe("a request whose length is not one thing is refused, and what follows i
     ["300 headers", get(Array.from({ length: 300 }, (_, index) => `X-${index}: a\r\n`).join(""))],
     ["an address of 20 KB", get("", `/${"a".repeat(20_000)}`)],
   ])("%s is 431", async (_name, bytes) => {
-    const { statuses, closed } = await sendRaw(open.url, bytes);
+    const { statuses, closed } = await sendRaw(open.url, bytes, untilClosed);
     expect([statuses, closed]).toEqual([[431], true]);
   });
 });
@@ -104,7 +104,7 @@ test.each([
   ["an HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
 ])("a connection that begins with %s is answered with 400 and closed", async (_name, bytes) => {
   const lines = open.lines.length;
-  const { statuses, closed } = await sendRaw(open.url, bytes);
+  const { statuses, closed } = await sendRaw(open.url, bytes, untilClosed);
   expect([statuses, closed]).toEqual([[400], true]);
   expect(open.lines.length - lines).toBeLessThan(2);
 });

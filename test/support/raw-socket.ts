@@ -1,5 +1,6 @@
 /** Bytes on sockets, where a well-behaved client or server would hide what is tested. */
 import { connect, createServer, type Socket } from "node:net";
+import { patienceMs } from "./until";
 
 export interface RawAnswer {
   text: string;
@@ -8,6 +9,9 @@ export interface RawAnswer {
   /** The other side ended the connection. */
   closed: boolean;
 }
+
+/** Waits for the other side to end the connection, which a busy machine does late after the answer. */
+export const untilClosed = { quiet: patienceMs, timeoutMs: patienceMs };
 
 /** What comes back for exactly these bytes, from the address or from the socket of this path: once it has been quiet for a moment, or the connection has ended. */
 export function sendRaw(
