@@ -40,9 +40,10 @@ export function* messageFrames(context: ReplyContext): Generator<Frame> {
     cacheRead: 0,
     cacheWrite: 0,
     output: 1,
+    reasoning: 0,
   });
   yield frame("opening", "message_start", {
-    message: { ...envelope(model), content: [], stop_reason: null, stop_sequence: null, usage: guess },
+    message: { ...envelope(model), content: [], ...unended, usage: guess },
   });
   for (const [index, { begun, deltas }] of blocks(context).entries()) {
     yield frame("content", "content_block_start", { index, content_block: begun });
@@ -129,15 +130,20 @@ const stopReasons: Record<ModelReply["finish"], string> = {
   "stop-sequence": "stop_sequence",
 };
 
+const unended = { stop_details: null, stop_reason: null, stop_sequence: null };
+
 const ending = ({ finish, stopSequence }: ModelReply): Json => ({
+  ...unended,
   stop_reason: stopReasons[finish],
   stop_sequence: finish === "stop-sequence" ? (stopSequence ?? null) : null,
 });
 
-/** `input_tokens` does not include tokens read from the cache or written to it. */
-const usage = ({ input, cacheRead, cacheWrite, output }: Usage): Json => ({
+/** `input_tokens` does not include tokens read from the cache or written to it. Thinking is counted only where there was some. */
+const usage = ({ input, cacheRead, cacheWrite, output, reasoning }: Usage): Json => ({
+  cache_creation: { ephemeral_1h_input_tokens: 0, ephemeral_5m_input_tokens: cacheWrite },
   input_tokens: input - cacheRead - cacheWrite,
   cache_creation_input_tokens: cacheWrite,
   cache_read_input_tokens: cacheRead,
   output_tokens: output,
+  ...(reasoning > 0 && { output_tokens_details: { thinking_tokens: reasoning } }),
 });

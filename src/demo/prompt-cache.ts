@@ -1,6 +1,7 @@
 /**
  * The upstream's prompt cache. An account's prompts are cached for one model, by their beginning, for five minutes after
  * their last use. Claude caches up to the marks of the request. All other models cache every prompt, in steps of 128 tokens.
+ * Only models with a price for it, Claude and the newer GPT, count what they write.
  */
 import type { DemoAccount } from "./accounts";
 import type { Model } from "./model";
@@ -55,7 +56,7 @@ export function useCache(
     if (cached.size > maxCached && !oldest.done) cached.delete(oldest.value);
   }
   const cacheRead = found.at(-1)?.tokens ?? 0;
-  const cacheWrite = model.family === "claude" ? (kept.at(-1)?.tokens ?? 0) - cacheRead : 0;
+  const cacheWrite = model.prices.cacheWrite === undefined ? 0 : (kept.at(-1)?.tokens ?? 0) - cacheRead;
   return { cacheRead, cacheWrite };
 }
 

@@ -187,7 +187,7 @@ function usage(model: Model, { input, cacheRead, cacheWrite, output, reasoning }
       reasoning_tokens: reasoning,
       rejected_prediction_tokens: 0,
     },
-    prompt_tokens_details: { audio_tokens: 0, cached_tokens: cacheRead },
+    prompt_tokens_details: { audio_tokens: 0, cached_tokens: cacheRead, cache_write_tokens: cacheWrite },
   };
 }
 

@@ -193,7 +193,7 @@ function callItem({ tool, input }: Call): Item {
 /** The response in the last event. */
 function closing(context: ReplyContext, made: Item[], id: string): Json {
   const { reply, model, account } = context;
-  const { input, cacheRead, output, reasoning } = reply.usage;
+  const { input, cacheRead, cacheWrite, output, reasoning } = reply.usage;
   const cut = reply.finish === "length";
   return {
     ...envelope(context, id, cut ? "incomplete" : "completed"),
@@ -201,7 +201,7 @@ function closing(context: ReplyContext, made: Item[], id: string): Json {
     output: made.map(({ id, done }) => ({ ...done, id: seal({ id, login: account.login }) })),
     usage: {
       input_tokens: input,
-      input_tokens_details: { cached_tokens: cacheRead },
+      input_tokens_details: { cached_tokens: cacheRead, cache_write_tokens: cacheWrite },
       output_tokens: output,
       output_tokens_details: { reasoning_tokens: reasoning },
       total_tokens: input + output,

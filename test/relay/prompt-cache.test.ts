@@ -260,3 +260,41 @@ describe("each prompt begins with the one before, though the client adds reminde
     }
   });
 });
+
+describe("OpenAI's newer models bill what they write to the cache", () => {
+  const model = "gpt-6-sol";
+  /** Credits for a million tokens, as the demo lists them. */
+  const prices = { input: 200, output: 1000, cached: 20, written: 250 };
+
+  test.each<[Dialect, string]>([
+    ["chat", "/v1/chat/completions"],
+    ["responses", "/v1/responses"],
+    ["messages", "/v1/messages"],
+  ])("and a client of %s and the history have the same numbers of it", async (client, path) => {
+    await using proxy = await startProxy({ demo: { generation: "C" } });
+    for (const turns of [1, 2]) {
+      const answer = await proxy.post(path, { ...sessions[client](turns), model, prompt_cache_key: "k" });
+      const { usage } = (await answer.json()) as { usage: JsonObject };
+      const row = proxy.rows(1)[0]!;
+      const { input_tokens: read, cached_tokens: cached, cache_write_tokens: written, output_tokens: output } = row;
+      expect(written).toBeGreaterThan(turns === 1 ? 1000 : 0);
+      expect(cached === 0).toBe(turns === 1);
+      const told: Record<Dialect, object> = {
+        chat: { prompt_tokens: read, prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } },
+        responses: { input_tokens: read, input_tokens_details: { cached_tokens: cached, cache_write_tokens: written } },
+        messages: {
+          input_tokens: read! - cached! - written!,
+          cache_read_input_tokens: cached,
+          cache_creation_input_tokens: written,
+        },
+      };
+      expect(usage).toMatchObject(told[client]);
+      const credits =
+        (read! - cached! - written!) * prices.input +
+        output! * prices.output +
+        cached! * prices.cached +
+        written! * prices.written;
+      expect(row.nano_credits).toBe(credits * 1000);
+    }
+  });
+});

@@ -42,6 +42,9 @@ const withoutIds = (value: unknown): Json =>
       : member,
   );
 
+const withoutNulls = (value: Json): Json =>
+  JSON.parse(JSON.stringify(value), (_key, member) => (member === null ? undefined : member));
+
 /** What went upstream for the newest request, the oldest first. */
 const sentSince = (from: number): Json[] =>
   proxy.demo.journal.slice(from).flatMap(({ body }) => ((body as Json)?.model ? [body] : []));
@@ -87,7 +90,8 @@ describe.each(upstreams)("a Messages client on a model of %s", (upstream) => {
     expect(sentSince(from).map((body) => body.model)).toEqual(asked);
 
     const streamed = await anthropic.messages.stream(ask()).finalMessage();
-    expect(withoutIds(streamed)).toEqual(withoutIds(full));
+    // A stream begins with the upstream's own words, where more is left out.
+    expect(withoutNulls(withoutIds(streamed))).toEqual(withoutNulls(withoutIds(full)));
     const response = await proxy.post("/v1/messages", ask({ stream: true }));
     const frames = framesOf(await response.text());
     expect(() => checkMessagesStream(frames)).not.toThrow();

@@ -81,7 +81,9 @@ const readers: Record<Dialect, (bodies: Json[]) => Told> = {
       usage: {
         input: usage.prompt_tokens,
         cached: usage.prompt_tokens_details.cached_tokens,
-        written: usage.prompt_tokens_details.cache_creation_input_tokens,
+        // OpenAI's name, or Copilot's for Claude.
+        written:
+          usage.prompt_tokens_details.cache_write_tokens ?? usage.prompt_tokens_details.cache_creation_input_tokens,
         output: usage.completion_tokens,
         reasoning: usage.completion_tokens_details?.reasoning_tokens,
       },
@@ -94,7 +96,7 @@ const readers: Record<Dialect, (bodies: Json[]) => Told> = {
       usage: {
         input: response.usage.input_tokens,
         cached: response.usage.input_tokens_details.cached_tokens,
-        written: undefined,
+        written: response.usage.input_tokens_details.cache_write_tokens,
         output: response.usage.output_tokens,
         reasoning: response.usage.output_tokens_details?.reasoning_tokens,
       },
@@ -131,7 +133,7 @@ export function usageFor(client: ClientDialect, { usage }: Told): object {
     case "responses":
       return {
         input_tokens: input,
-        input_tokens_details: { cached_tokens: cached },
+        input_tokens_details: { cached_tokens: cached, cache_write_tokens: written ?? 0 },
         output_tokens: output,
         ...(reasoning !== undefined && { output_tokens_details: { reasoning_tokens: reasoning } }),
         total_tokens: input + output,
