@@ -894,3 +894,22 @@ test("a model id with a shell command in it stands in no line that is to be copi
   expect(text).toContain("ANTHROPIC_MODEL=claude-good");
   expect(text).not.toContain("touch /tmp/p");
 });
+
+test("the page Connect says without an account what is missing for the models, and leads to it", async () => {
+  const text = await (await fetch(`${empty.url}/admin/connect`)).text();
+  expect(text).toContain("No account is signed in, so there are no models to choose from yet.");
+  expect(text).toContain('<a href="/admin/accounts#add">Sign in</a>');
+});
+
+test("a page that cannot be shown leads back to the one above it in the menu", async () => {
+  const gone = await fetch(`${empty.url}/admin/requests/00000000-0000-0000-0000-000000000000`);
+  expect([gone.status, await gone.text()]).toEqual([
+    404,
+    expect.stringContaining('<a href="/admin/requests">Go to the page Requests</a>'),
+  ]);
+  const unknown = await fetch(`${empty.url}/admin/nope`);
+  expect([unknown.status, await unknown.text()]).toEqual([
+    404,
+    expect.stringContaining('<a href="/admin">Go to the page Overview</a>'),
+  ]);
+});

@@ -106,7 +106,15 @@ async function cards(
     <>
       {!choice && (
         <p class="note info">
-          The model list is unavailable. Replace <code>MODEL</code> with the name of a model.
+          {app.accounts.length === 0 ? (
+            <>
+              No account is signed in, so there are no models to choose from yet.{" "}
+              <a href="/admin/accounts#add">Sign in</a> first, or replace
+            </>
+          ) : (
+            <>The model list is unavailable. Replace</>
+          )}{" "}
+          <code>MODEL</code> with the name of a model.
         </p>
       )}
       <Picker label="Find a tool" among=".guide" placeholder="Claude Code, Zed, SDK …" />
