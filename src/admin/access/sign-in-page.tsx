@@ -86,17 +86,20 @@ export const ClosedPage = ({ frame, error }: { frame: Frame; error: ProxyError }
 
 const closedTitles: Record<string, string> = { rate_limit: "Too many attempts", unable: "Not available now" };
 
-/** An error, for a caller who has access. */
-export function FailurePage({ frame, error }: { frame: Frame; error: ProxyError }): Markup {
+/** An error, for a caller who has access, with the way back to the page of the menu below which it happened. */
+export function FailurePage({ frame, path, error }: { frame: Frame; path: string; error: ProxyError }): Markup {
   const title = titles[error.status] ?? "Something went wrong";
+  const [overview, ...others] = frame.menu;
+  const above = others.find((each) => path.startsWith(`${each.path}/`));
+  const back = above ?? overview!;
   return (
-    <Page frame={frame} title={title}>
+    <Page frame={frame} title={title} current={above?.path}>
       <section class="empty">
         <p>
           <Sentence of={error.message} />
         </p>
         <p>
-          <a href="/admin">Go to the overview</a>
+          <a href={back.path}>Go to the page {back.title}</a>
         </p>
       </section>
     </Page>

@@ -114,7 +114,7 @@ export class PageServer {
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind === "internal") this.#app.logger.error("A page could not be shown.", error.details.cause);
-      return html(<FailurePage frame={frame} error={error} />, error.status, error.details.headers);
+      return html(<FailurePage frame={frame} path={url.pathname} error={error} />, error.status, error.details.headers);
     }
   }
 
