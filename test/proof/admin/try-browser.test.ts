@@ -58,6 +58,8 @@ describe.skipIf(!browser)("in a browser", () => {
     await page.getByLabel("Prompt").fill("[demo: 400-model]");
     await page.getByRole("button", { name: "Send" }).press("Enter");
     await page.getByText(/^Failed after .*: /).waitFor();
+    expect(await page.locator("#try-status").getAttribute("class")).toBe("note bad");
+    expect(await page.locator("#try-answer").isHidden()).toBe(true);
     expect(faults).toEqual([]);
   });
 

@@ -29,7 +29,7 @@ async function run(body) {
   thinking.hidden = true;
   for (const place of [text, raw, thinking.querySelector("pre")]) place.textContent = "";
   row.replaceChildren();
-  status.textContent = "Waiting for the answer …";
+  say("Waiting for the answer …");
   const began = performance.now();
   const seconds = () => ((performance.now() - began) / 1000).toFixed(1);
   let response;
@@ -38,16 +38,30 @@ async function run(body) {
     response = await fetch(form.dataset.send, { method: "POST", body, signal: running.signal });
     const isStream = response.ok && response.body;
     const fault = isStream ? await showStream(response) : readError(await response.text());
-    status.textContent = fault ? `Failed after ${seconds()} s: ${fault}` : `Done after ${seconds()} s.`;
+    say(fault ? `Failed after ${seconds()} s: ${fault}` : `Done after ${seconds()} s.`, fault);
+    // Where nothing came, an empty box would look like an answer.
+    answer.hidden = !isStream;
   } catch (thrown) {
-    status.textContent = running.signal.aborted
-      ? `Stopped after ${seconds()} s.`
-      : `The connection to dragoman broke after ${seconds()} s: ${thrown.message}`;
+    if (running.signal.aborted) say(`Stopped after ${seconds()} s.`);
+    else say(`The connection to dragoman broke after ${seconds()} s: ${thrown.message}`, thrown);
   }
   running = undefined;
   send.disabled = false;
   stop.hidden = true;
   await showRow(response?.headers.get("x-request-id"));
+}
+
+/** @param fault What went wrong, if anything did. */
+function say(sentence, fault) {
+  status.className = fault ? "note bad" : "soft";
+  status.replaceChildren(
+    ...sentence.split("`").map((part, at) => {
+      if (at % 2 === 0) return part;
+      const code = document.createElement("code");
+      code.textContent = part;
+      return code;
+    }),
+  );
 }
 
 /** @returns What went wrong in the stream, if anything did. */
@@ -78,7 +92,7 @@ function readLine(line, places) {
 }
 
 function show(kind, value) {
-  status.textContent = "Answering …";
+  say("Answering …");
   if (kind === "text") return text.append(value);
   thinking.hidden = false;
   thinking.querySelector("pre").append(value);
