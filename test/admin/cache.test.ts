@@ -32,7 +32,7 @@ beforeAll(async () => {
   add(3, { ...prompt, upstream_model: gpt, cached_tokens: 0, cache_miss: "system", session: "bbbbbbbbbbbb" });
   add(4, { ...prompt, upstream_model: gpt, cached_tokens: 200_000, cache_miss: "tools" });
   add(5, { ...prompt, upstream_model: claude, cached_tokens: null, http_status: 500, error_type: "upstream" });
-  add(20 * 24, { ...prompt, upstream_model: "gone-1", cached_tokens: 500_000 });
+  add(10 * 24, { ...prompt, upstream_model: "gone-1", cached_tokens: 500_000 });
   proxy.app.history.flush();
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
@@ -106,6 +106,9 @@ describe("the page", () => {
     expect(html).toMatch(/href="\/admin\/requests\?from_ms=\d+&amp;session=aaaaaaaaaaaa"/);
     expect(html).not.toContain("gone-1");
     expect(await page("?period=month")).toContain("gone-1");
+    // No period is longer than what the history keeps.
+    const tabs = [...html.matchAll(/href="\/admin\/cache\?period=\w+"[^>]*>([^<]+)/g)].map(([, label]) => label);
+    expect(tabs).toEqual(["Today", "Last 7 days", "Last 14 days"]);
   });
 
   test("the page of a request that missed the cache says why", async () => {

@@ -16,16 +16,28 @@ import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
 
-const periods: Record<string, { label: string; from: (now: number) => number }> = {
+interface Period {
+  label: string;
+  from(now: number): number;
+}
+
+/** @param kept The days that the history keeps: none of the periods is longer. */
+const periodsOf = (kept: number): Record<string, Period> => ({
   day: { label: "Today", from: (now) => startOfDay(now) },
-  week: { label: "Last 7 days", from: (now) => now - 7 * dayMs },
-  month: { label: "Last 30 days", from: (now) => now - 30 * dayMs },
-};
+  ...(kept > 7 && { week: daysBack(7) }),
+  month: daysBack(Math.min(30, kept)),
+});
+
+const daysBack = (days: number): Period => ({
+  label: days === 1 ? "Last 24 hours" : `Last ${days} days`,
+  from: (now) => now - days * dayMs,
+});
 
 export function cachePage({ app, frame, url }: PageContext): StreamedPage {
   const now = app.now();
   const asked = url.searchParams.get("period") ?? "";
-  const chosen = Object.hasOwn(periods, asked) ? asked : "week";
+  const periods = periodsOf(app.config.current.retentionDays);
+  const chosen = [asked, "week", "month"].find((name) => Object.hasOwn(periods, name))!;
   const filters = { from_ms: periods[chosen]!.from(now) };
   return {
     page: (
