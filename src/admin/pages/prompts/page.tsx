@@ -58,8 +58,8 @@ function List({ page, filters, now, limit, paged }: ListProps): Markup {
     <>
       {items.length === 0 ? (
         <Empty title={paged ? "No more prompts" : "No prompts yet"}>
-          Claude Code and Codex say which requests belong to a prompt. <a href="/admin/connect">Connect</a> sets Claude
-          Code to send it.
+          Claude Code and Codex say which requests belong to a prompt; Claude Code does so once it is set up by the page{" "}
+          <a href="/admin/connect">Connect</a>.
         </Empty>
       ) : (
         <PromptTable items={items} now={now} />
