@@ -40,7 +40,7 @@ export function billing({ generation, now }: DemoState, model: Model, restricted
         id: `demo-${model.id}`,
         discount_percent: discount,
         ends_at: new Date(now() + 14 * 86_400_000).toISOString(),
-        message: `${model.name} costs ${discount} % less. DEMO.`,
+        message: `${model.name} costs ${discount}% less. DEMO.`,
         show_banner: true,
       },
     }),
