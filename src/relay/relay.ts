@@ -256,7 +256,8 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
 /** Bytes: a smaller body is copied by `fetch` in less time than a blob is made. */
 const minBlob = 8 * 1024;
 
-const asSent = (body: Body) => (Array.isArray(body) || body.length >= minBlob ? new Blob([body].flat()) : body);
+/** Bun makes a blob of one piece above 8 MiB in a file of memory, which takes four times as long as in the usual memory. */
+const asSent = (body: Body) => (Array.isArray(body) || body.length >= minBlob ? new Blob([body, ""].flat()) : body);
 
 /** @param rules None for a body that is passed on as it is. */
 function outgoingOf(
