@@ -5,11 +5,10 @@ import { longTexts } from "../dialects/long-texts";
 import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
 import type { ClientConnection } from "../net/in/guard";
-import { readBytes } from "../net/in/request-body";
 import type { ReadText } from "../net/json/json-skeleton";
 import type { PlannedRequest } from "../server-tools/plan";
 import { idOf } from "./hints";
-import { type AddressMembers, type Facts, type Incoming, incomingOf, readFacts } from "./incoming";
+import { type AddressMembers, type Facts, type Incoming, readFacts, readIncoming } from "./incoming";
 import type { Initiator } from "./initiator";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
@@ -60,7 +59,7 @@ class AskedPrompt implements PlannedRequest {
 /**
  * Reads the body of a request for a reply.
  * @param inAddress For a dialect whose address names the model. @param initiator In place of what the request shows.
- * @throws ProxyError as {@link readBytes} and {@link incomingOf}.
+ * @throws ProxyError as {@link readIncoming}.
  */
 export async function readRequest(
   running: RunningRequest,
@@ -69,7 +68,7 @@ export async function readRequest(
   dialect: ClientDialect,
   { inAddress, initiator }: { inAddress?: AddressMembers; initiator?: Initiator } = {},
 ): Promise<ReadRequest> {
-  const incoming = incomingOf(await readBytes(request, undefined, running.held), longTexts[dialect], inAddress);
+  const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
   connection.keepOpen();
   running.record.setRequest(incoming);
   return { running, request, connection, key, dialect, incoming, initiator };

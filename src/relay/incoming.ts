@@ -9,6 +9,7 @@ import type { HeldBytes } from "../net/in/held-bytes";
 import { type Body, bodyText, type RequestBody, readBytes, requestBody } from "../net/in/request-body";
 import { editedTo } from "../net/json/json-edit";
 import type { MarkPlace } from "../net/json/json-skeleton";
+import { othersFirst } from "../net/others-first";
 import { longestModelName } from "../upstream/models/model-name";
 import { type Initiator, initiatorOf } from "./initiator";
 
@@ -23,19 +24,31 @@ export interface AddressMembers extends JsonObject {
   model: string;
 }
 
-/** @throws ProxyError as {@link readBytes} and {@link incomingOf}. */
-export const readIncoming = async (
+/**
+ * Bytes. Of a larger body Bun takes milliseconds to receive the last pieces, we to read it, and both to send it: events of
+ * streams come in between.
+ */
+const longWork = 1024 * 1024;
+
+/**
+ * @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
+ * @throws ProxyError as {@link readBytes} and {@link requestBody}, and `invalid_request` for what names no model.
+ */
+export async function readIncoming(
   request: Request,
   longTexts?: MarkPlace,
   inAddress?: AddressMembers,
   held?: HeldBytes,
-): Promise<Incoming> => incomingOf(await readBytes(request, undefined, held), longTexts, inAddress);
+): Promise<Incoming> {
+  const sent = await readBytes(request, undefined, held);
+  if (sent.length < longWork) return incomingOf(sent, longTexts, inAddress);
+  await othersFirst();
+  const incoming = incomingOf(sent, longTexts, inAddress);
+  await othersFirst();
+  return incoming;
+}
 
-/**
- * @param sent What {@link readBytes} has read. @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
- * @throws ProxyError as {@link requestBody}, and `invalid_request` for what names no model.
- */
-export function incomingOf(sent: Uint8Array, longTexts?: MarkPlace, inAddress?: AddressMembers): Incoming {
+function incomingOf(sent: Uint8Array, longTexts?: MarkPlace, inAddress?: AddressMembers): Incoming {
   const read = requestBody(sent, longTexts);
   const body = inAddress ? { ...read.body, ...inAddress } : read.body;
   refuseOtherModel(body);
