@@ -3,7 +3,7 @@ import type { Scope } from "../app";
 import type { CacheHints } from "../dialects/codecs";
 import { type Dialect, familyOf } from "../dialects/hub/conversation";
 import { promptHeadOf } from "../dialects/overview";
-import { inOnePiece } from "../net/in/request-body";
+import { inOnePiece, withTexts } from "../net/in/request-body";
 import { type CacheAddress, leastTokens } from "../upstream/cache-watch";
 import type { Exchange } from "./exchange";
 import type { RecordedPrompt } from "./request-log";
@@ -55,7 +55,7 @@ export function recordedPrompt({ codec, incoming }: Exchange, address: CacheAddr
   const { tools, system, first } = promptHeadOf(codec.outline(incoming.body));
   const hash = (part: unknown) => {
     const json = JSON.stringify(part) ?? "";
-    return Bun.hash(inOnePiece(incoming.skeleton?.fill(json) ?? json));
+    return Bun.hash(inOnePiece(withTexts(json, incoming.skeleton)));
   };
   return { address, head: { tools: hash(tools), system: hash(system), first: hash(first) } };
 }

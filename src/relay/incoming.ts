@@ -6,7 +6,7 @@ import { ProxyError } from "../errors";
 import type { RequestKind } from "../history/entry";
 import { isObject, parseWithSource } from "../json";
 import type { HeldBytes } from "../net/in/held-bytes";
-import { type Body, bodyText, type RequestBody, readBytes, requestBody } from "../net/in/request-body";
+import { type Body, bodyText, type RequestBody, readBytes, requestBody, withTexts } from "../net/in/request-body";
 import { editedTo } from "../net/json/json-edit";
 import type { MarkPlace } from "../net/json/json-skeleton";
 import { othersFirst } from "../net/others-first";
@@ -80,8 +80,11 @@ function refuseOtherModel(body: JsonObject): void {
 }
 
 /** The client's JSON as it was changed; every other byte is as it was sent. */
-export const editIncoming = ({ bytes, skeleton, body }: Incoming, changed: JsonObject): Body =>
-  skeleton ? skeleton.fill(editedTo(skeleton.text, body, changed)) : editedTo(bodyText(bytes), body, changed);
+export function editIncoming({ bytes, skeleton, body }: Incoming, changed: JsonObject): Body {
+  if (!skeleton && changed === body) return bytes;
+  const text = skeleton?.text ?? bodyText(bytes);
+  return withTexts(changed === body ? text : editedTo(text, body, changed), skeleton);
+}
 
 /** The body without marks. */
 export function fullBody({ bytes, body, skeleton }: Incoming): JsonObject {

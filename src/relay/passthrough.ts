@@ -56,7 +56,7 @@ function prepared(
   record.addChanges({ fixups, dropped });
   if (dialectHeaders) record.addChanges(dialectHeaders);
   return {
-    body: body === incoming.body ? incoming.bytes : editIncoming(incoming, body),
+    body: editIncoming(incoming, body),
     headers: dialectHeaders?.headers ?? {},
   };
 }

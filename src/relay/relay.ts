@@ -5,8 +5,9 @@ import { type CompactionCodec, codecs, type TranslationOptions } from "../dialec
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
-import { type Body, inOnePiece } from "../net/in/request-body";
+import { type Body, inOnePiece, piecesOf } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
+import type { SentBytes } from "../net/out/fetch";
 import { PlannedPrompt, planTools } from "../server-tools/plan";
 import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
@@ -256,8 +257,12 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
 /** Bytes: a smaller body is copied by `fetch` in less time than a blob is made. */
 const minBlob = 8 * 1024;
 
-/** Bun makes a blob of one piece above 8 MiB in a file of memory, which takes four times as long as in the usual memory. */
-const asSent = (body: Body) => (Array.isArray(body) || body.length >= minBlob ? new Blob([body, ""].flat()) : body);
+function asSent(body: Body): SentBytes {
+  const [piece, ...others] = piecesOf(body);
+  if (piece !== undefined && piece.length < minBlob && others.length === 0) return piece;
+  // Bun makes a blob of one piece above 8 MiB in a file of memory, which takes four times as long as in the usual memory.
+  return new Blob([piece ?? "", "", ...others]);
+}
 
 /** @param rules None for a body that is passed on as it is. */
 function outgoingOf(

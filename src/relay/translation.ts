@@ -8,6 +8,7 @@ import { omitUndefined } from "../dialects/hub/json";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { separateTexts } from "../dialects/hub/separate-texts";
 import { shownNatively } from "../dialects/native-search";
+import { withTexts } from "../net/in/request-body";
 import type { ResponseBody } from "../net/out/body";
 import type { SseFrame } from "../net/stream/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream/stream";
@@ -237,9 +238,8 @@ function encode(
   record.addChanges(encoded);
   const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, encoded.body, upstreamModel, options);
   record.addChanges(ofDialect ?? {});
-  const json = JSON.stringify(encoded.body);
   return {
-    body: incoming.skeleton?.fill(json) ?? json,
+    body: withTexts(JSON.stringify(encoded.body), incoming.skeleton),
     headers: ofDialect?.headers ?? {},
     restore:
       client !== "responses" && upstream === "responses" ? pipe(shownNatively, adapted.restore) : adapted.restore,

@@ -5,7 +5,7 @@ import { fillExcept, lengthOf, skeletonOf } from "../../src/net/json/json-skelet
 import fc from "../support/random";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
-const textOf = (...bytes: Uint8Array[]) => Buffer.concat(bytes).toString();
+const textOf = (...pieces: (string | Uint8Array)[]) => pieces.map((piece) => Buffer.from(piece as Uint8Array)).join("");
 /** What the text is, read by way of the skeleton where it has one. */
 function throughSkeleton(bytes: Uint8Array): unknown {
   const skeleton = skeletonOf(bytes);

@@ -122,18 +122,35 @@ async function* heldPieces(pieces: AsyncIterable<Uint8Array>, held: HeldBytes): 
 export const bodyText = (body: string | Uint8Array): string =>
   typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
 
-/** A body in pieces holds the client's long texts where they came in, without a copy of them. */
-export type Body = string | Uint8Array | Uint8Array[];
+/** JSON to send. */
+export type Body = string | Uint8Array | MarkedJson;
 
-export const inOnePiece = (body: Body) => (Array.isArray(body) ? Buffer.concat(body) : body);
+/** JSON in which the long texts that the client wrote are marks until it is sent. */
+export interface MarkedJson {
+  json: string;
+  skeleton: Skeleton;
+}
+
+/** @param json Made of the skeleton or its values. */
+export const withTexts = (json: string, skeleton: Skeleton | undefined): Body => (skeleton ? { json, skeleton } : json);
+
+const isMarked = (body: Body): body is MarkedJson => typeof body !== "string" && "json" in body;
+
+/** The body to its last byte. It holds the client's long texts where they came in, without a copy of them. */
+export const piecesOf = (body: Body): (string | Uint8Array)[] =>
+  isMarked(body) ? body.skeleton.fill(body.json) : [body];
+
+export const inOnePiece = (body: Body): string | Uint8Array =>
+  isMarked(body)
+    ? Buffer.concat(piecesOf(body).map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)))
+    : body;
 
 /** The body with its text changed; the very same if nothing was. @param edit Gets a large text without its long strings. */
 export function editBody(body: Body, edit: (text: string) => string): Body {
-  const plain = inOnePiece(body);
-  const skeleton = typeof plain === "string" ? undefined : skeletonOf(plain);
-  const text = skeleton?.text ?? bodyText(plain);
+  const skeleton = isMarked(body) ? body.skeleton : typeof body === "string" ? undefined : skeletonOf(body);
+  const text = isMarked(body) ? body.json : (skeleton?.text ?? bodyText(body));
   const edited = edit(text);
-  return edited === text ? body : (skeleton?.fill(edited) ?? edited);
+  return edited === text ? body : withTexts(edited, skeleton);
 }
 
 function isDeeperThan(value: unknown, levels: number): boolean {

@@ -50,7 +50,7 @@ export interface Skeleton {
   /** A string from the parsed skeleton as the client sent it. */
   whole: ReadText;
   /** JSON that was made of the skeleton or its values, with the texts put back, also in JSON within a string: its pieces. */
-  fill(json: string): Uint8Array[];
+  fill(json: string): (string | Uint8Array)[];
 }
 
 /** The places in a JSON value where marks may stay. An array is at the place of its elements. */
@@ -84,18 +84,19 @@ export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
       return readUnmarked(value).replace(markInString, read).slice(0, most);
     },
     fill(json) {
-      const filled: Uint8Array[] = [];
+      if (json === text) return [bytes];
+      const filled: (string | Uint8Array)[] = [];
       let written = 0;
       for (const { 0: mark, 1: start, 2: end, index } of json.matchAll(markInJson)) {
         const layers = layersAt(json, index);
         const cut = [Number(start), Number(end)] as const;
         filled.push(
-          Buffer.from(json.slice(written, index + 1 - 2 ** layers)),
-          layers === 0 ? bytes.subarray(...cut) : Buffer.from(quoted(textOf(bytes, ...cut), layers)),
+          json.slice(written, index + 1 - 2 ** layers),
+          layers === 0 ? bytes.subarray(...cut) : quoted(textOf(bytes, ...cut), layers),
         );
         written = index + mark.length;
       }
-      filled.push(Buffer.from(json.slice(written)));
+      filled.push(json.slice(written));
       return filled;
     },
   };
