@@ -95,6 +95,8 @@ export interface Scope extends Services, Routing {
 /** One running server: its life, its policy, and what it keeps. What a request uses is in the `Scope` of its person. */
 export interface Server extends Services {
   environment: Environment;
+  /** What a person types for `dragoman` on this machine. */
+  command: string;
   config: ConfigStore;
   /** The owner's keys. Read it at use: the config may change. */
   readonly clientKeys: readonly ClientKey[];

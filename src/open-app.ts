@@ -48,6 +48,8 @@ import { type SearchEngine, searchEngineOf } from "./upstream/search-engines";
 export interface AppOptions extends Omit<StoresOptions, "follow"> {
   environment: Environment;
   version: string;
+  /** What a person types for it on this machine; `dragoman` by default. */
+  command?: string;
   /** A GitHub token that serves as the first account and is never saved. */
   temporaryToken?: string;
   /** An enterprise's own GitHub, for the temporary account. */
@@ -113,6 +115,7 @@ class RunningApp extends Foundation implements App {
   draining = false;
   refusing = false;
   readonly stopping = this.#stopping.signal;
+  readonly command = this.options.command ?? "dragoman";
   readonly demo = this.options.demo !== undefined;
   readonly adminAuth = this.options.adminAuth ?? "remote";
   readonly allowOpen = this.options.allowOpen ?? true;

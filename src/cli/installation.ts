@@ -32,7 +32,8 @@ interface Process {
   main: string;
   isExecutable: boolean;
   env: Readonly<Record<string, string | undefined>>;
-  cwd: string;
+  /** Undefined where the name must hold in every folder. */
+  cwd: string | undefined;
 }
 
 /** The first pattern that fits the path decides; each package manager keeps its files in folders of known names. */
@@ -79,10 +80,13 @@ export function typedName(running: Process = thisProcess()): string {
   return `${find("bun") ? "bun" : `npx --yes --allow-scripts=bun bun@${Bun.version}`} ${shortPath(main, cwd)}`;
 }
 
+/** The same in any folder. */
+export const nameAnywhere = (): string => typedName({ ...thisProcess(), cwd: undefined });
+
 /** The shortest path that a shell takes. */
-function shortPath(path: string, cwd: string): string {
+function shortPath(path: string, cwd: string | undefined): string {
   const home = homeFolder();
-  const below = relative(cwd, path);
+  const below = cwd === undefined ? ".." : relative(cwd, path);
   const short = !below.startsWith("..")
     ? `.${sep}${below}`
     : path.startsWith(home + sep)

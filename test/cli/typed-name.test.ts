@@ -76,4 +76,13 @@ describe.skipIf(process.platform === "win32")("a command is named", () => {
     await doctor.exited;
     expect(doctor.stdout()).toContain("`dragoman auth`");
   });
+
+  test("so on the pages too, with a name that holds in every folder", async () => {
+    const start = ["start", "--demo", "--json", "--port", "0"];
+    await using server = run(start, { env: { PATH: withBun }, instead: source, cwd: join(import.meta.dir, "../..") });
+    const { url } = await server.ready();
+    const text = await (await fetch(`${url}/admin/connect`)).text();
+    expect(text).toMatch(/<code>bun [~/]\S*\/src\/main\.ts connect claude-code --write<\/code>/);
+    expect(text).not.toContain("<code>dragoman ");
+  });
 });

@@ -12,7 +12,7 @@ import { readForm } from "../access/form";
 import { type FormTokens, openFormTokens } from "../access/form-token";
 import { openSessions, type Sessions } from "../access/session";
 import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from "../access/sign-in-page";
-import { Markup } from "../ui/jsx/jsx-runtime";
+import { Fragment, Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
 import {
   html,
@@ -95,6 +95,7 @@ export class PageServer {
       return deniedPage(asProxyError(thrown), this.frameFor(session), path, why);
     }
     const frame = this.frameFor(session);
+    const asTyped = this.#asTypedBy(caller);
     try {
       const form = hasForm ? await readForm(request) : new URLSearchParams();
       if (hasForm) this.#refuseForged(form, session);
@@ -110,12 +111,23 @@ export class PageServer {
         ? page.show({ ...context, app: context.app.owner! })
         : page.show(context));
       if (shown instanceof Response) return withSecurityHeaders(shown);
-      return shown instanceof Markup ? html(shown) : htmlInParts(shown, FailedPart);
+      if (shown instanceof Markup) return html(asTyped(shown));
+      const parts = shown.parts.map((part) => async () => asTyped(await part()));
+      return htmlInParts({ page: asTyped(shown.page), parts }, FailedPart);
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind === "internal") this.#app.logger.error("A page could not be shown.", error.details.cause);
-      return html(<FailurePage frame={frame} path={url.pathname} error={error} />, error.status, error.details.headers);
+      const page = asTyped(<FailurePage frame={frame} path={url.pathname} error={error} />);
+      return html(page, error.status, error.details.headers);
     }
+  }
+
+  /** Names commands as they can be typed on this machine, for whoever sits at it. */
+  #asTypedBy({ local }: Caller): (page: Markup) => Markup {
+    const { command } = this.#app;
+    if (!local || command === "dragoman") return (page) => page;
+    const typed = `<code>${Fragment({ children: command })} `;
+    return ({ html }) => new Markup(html.replaceAll("<code>dragoman ", () => typed));
   }
 
   /** Only who may open the pages learns what there is. */

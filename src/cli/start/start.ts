@@ -13,7 +13,7 @@ import { openStores } from "../../open-stores";
 import type { Binding, Listening } from "../../server";
 import type { Stores } from "../../stores";
 import { buildStamp } from "../build-stamp";
-import { installationOf } from "../installation";
+import { installationOf, nameAnywhere } from "../installation";
 import { lookAt } from "../running-server";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
@@ -82,6 +82,7 @@ export async function start(options: StartOptions): Promise<number> {
     environment,
     stores,
     version: options.version,
+    command: nameAnywhere(),
     temporaryToken: demo ? undefined : temporaryToken,
     enterpriseHost: options.enterpriseHost,
     demo,
