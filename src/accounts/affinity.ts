@@ -32,7 +32,7 @@ export function openAffinity(max = 20_000): LocalAffinity {
       affinity.set(markHash(mark), account.key);
     },
     accountFor(marks, accounts) {
-      if (affinity.size === 0 || accounts.length < 2) return undefined;
+      if (affinity.size === 0) return undefined;
       for (const mark of marks) {
         // Compared by key: after a new sign-in the same person is another object.
         const key = affinity.get(markHash(mark));

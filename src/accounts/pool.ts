@@ -100,9 +100,12 @@ export class Pool {
     });
   }
 
-  #usableFor({ premium, model, capable = everyone }: Need) {
+  #usableFor(need: Need) {
     const now = this.#now();
-    return (account: Account) => isUsable(account.stateFor(model, premium), premium, now) && capable(account);
+    return (account: Account) => {
+      const { premium, model, capable = everyone } = need;
+      return isUsable(account.stateFor(model, premium), premium, now) && capable(account);
+    };
   }
 }
 

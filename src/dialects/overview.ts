@@ -56,15 +56,17 @@ export interface Overview {
 }
 
 export function overviewOf({ messages, isForcedTool }: Outline): Overview {
-  const spoken = messages.filter(({ by }) => by !== "system");
-  const from = spoken.findLastIndex(({ by }) => by === "model") + 1;
+  const from = messages.findLastIndex(({ by }) => by === "model") + 1;
   const since: Overview["since"] = { results: false, texts: [], media: false };
-  for (const { by, content } of spoken.slice(from))
+  let last: Overview["last"] = from === 0 ? "nobody" : "model";
+  for (const { by, content } of messages.slice(from)) {
+    if (by === "system") continue;
+    last = "others";
     if (by === "tool") since.results = true;
     else collect(content, since);
-  const last = spoken.length === 0 ? "nobody" : from === spoken.length ? "model" : "others";
+  }
   const image = messages.some(({ content }) => hasImage(content));
-  return { last, since, image, ...(isForcedTool ? { isForcedTool } : {}) };
+  return { last, since, image, isForcedTool };
 }
 
 /** The types of parts, in all dialects; unknown ones count as media. */

@@ -14,12 +14,13 @@ export type Affinity = Pick<Outgoing, "preferredAccount" | "session">;
 export const sharedSession = ({ config }: Scope, { session }: Exchange): string | undefined =>
   config.current.accountAffinity ? session : undefined;
 
-/** @param session As {@link sharedSession}. */
+/** Of one account there is nothing to prefer. @param session As {@link sharedSession}. */
 export const preferredAccountOf = (
   { accounts, affinity }: Scope,
   exchange: Exchange,
   session: string | undefined,
-): Awaitable<Account | undefined> => affinity.accountFor(keysOf(exchange, session), accounts);
+): Awaitable<Account | undefined> =>
+  accounts.length < 2 ? undefined : affinity.accountFor(keysOf(exchange, session), accounts);
 
 function* keysOf(exchange: Exchange, session: string | undefined): Generator<string> {
   for (const { parts } of exchange.conversation()?.turns.toReversed() ?? [])

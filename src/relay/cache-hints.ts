@@ -49,13 +49,17 @@ const cacheKey = (session: string): string =>
   session.length <= maxKey ? session : new Bun.CryptoHasher("sha256").update(session).digest("hex");
 
 /** By which the prompt's way through the upstream's cache is followed; undefined for one that is too short for a cache. */
-export function recordedPrompt({ codec, incoming }: Exchange, address: CacheAddress): RecordedPrompt | undefined {
+export function recordedPrompt(exchange: Exchange, address: CacheAddress): RecordedPrompt | undefined {
   // No token has less than a byte.
-  if (incoming.bytes.length < leastTokens) return undefined;
+  const isTooShort = exchange.incoming.bytes.length < leastTokens;
+  return isTooShort ? undefined : { address, head: headOf(exchange) };
+}
+
+function headOf({ codec, incoming }: Exchange): RecordedPrompt["head"] {
   const { tools, system, first } = promptHeadOf(codec.outline(incoming.body));
   const hash = (part: unknown) => {
     const json = JSON.stringify(part) ?? "";
     return Bun.hash(inOnePiece(withTexts(json, incoming.skeleton)));
   };
-  return { address, head: { tools: hash(tools), system: hash(system), first: hash(first) } };
+  return { tools: hash(tools), system: hash(system), first: hash(first) };
 }

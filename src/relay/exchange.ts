@@ -1,14 +1,13 @@
 /** What a client asks for, read once; whichever model serves it. */
 import { type ClientCodec, type CompactionCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
-import { longTexts } from "../dialects/long-texts";
 import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
 import type { ClientConnection } from "../net/in/guard";
 import type { ReadText } from "../net/json/json-skeleton";
 import type { PlannedRequest } from "../server-tools/plan";
 import { idOf } from "./hints";
-import { type AddressMembers, type Facts, type Incoming, readFacts, readIncoming } from "./incoming";
+import { type Facts, type Incoming, readFacts } from "./incoming";
 import type { Initiator } from "./initiator";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
@@ -56,19 +55,15 @@ class AskedPrompt implements PlannedRequest {
   }
 }
 
-/**
- * Reads the body of a request for a reply.
- * @param inAddress For a dialect whose address names the model. @param initiator In place of what the request shows.
- * @throws ProxyError as {@link readIncoming}.
- */
-export async function readRequest(
+/** A request for a reply, when its body is there. @param initiator In place of what the request shows. */
+export function readRequest(
   running: RunningRequest,
   request: Request,
   { connection, key }: KeyedCaller,
   dialect: ClientDialect,
-  { inAddress, initiator }: { inAddress?: AddressMembers; initiator?: Initiator } = {},
-): Promise<ReadRequest> {
-  const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
+  incoming: Incoming,
+  initiator?: Initiator,
+): ReadRequest {
   connection.keepOpen();
   running.record.setRequest(incoming);
   return { running, request, connection, key, dialect, incoming, initiator };
@@ -114,7 +109,8 @@ export class Exchange {
     this.bodySession = this.codec.session?.(incoming.body);
     this.session = clientSession(request.headers, this.bodySession);
     const facts = readFacts(this.codec, incoming, this.record.hints.kind);
-    this.facts = { ...facts, ...(read.initiator ?? (reshape && summarized)) };
+    const initiator = read.initiator ?? (reshape && summarized);
+    this.facts = initiator ? { ...facts, ...initiator } : facts;
     const prompt = idOf(this.codec.promptId?.(incoming.body));
     this.record.setSession(this.session, { prompt, kind: this.facts.kind });
   }

@@ -8,6 +8,7 @@ import { asProxyError, ProxyError } from "../errors";
 import { plainName } from "../json-shape";
 import { type CallResponse, readStart } from "../net/out/body";
 import { withTimeLimit } from "../net/time-limit";
+import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
 import { bodyRemedies, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
 import { withDenial } from "./denials";
@@ -40,7 +41,8 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
   /** Accounts that failed and are still ready: they would fail again. */
   let refusing: Set<Account> | undefined;
   for (let round = 1; round <= 2; round++) {
-    const candidates = preferredFirst(namingFirst(pool.candidates(need), catalogue), outgoing.preferredAccount);
+    const able = pool.candidates(need);
+    const candidates = able.length < 2 ? able : preferredFirst(namingFirst(able, catalogue), outgoing.preferredAccount);
     for (const account of candidates) {
       // Another request may have learned meanwhile that GitHub has blocked an account.
       const blocked = pool.suspensionError();
@@ -75,7 +77,6 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
 
 /** Accounts that have nothing but Auto refuse every named model, so the others come first. */
 function namingFirst(candidates: Account[], catalogue: Pick<Scope["catalogue"], "isAutoOnly">): Account[] {
-  if (candidates.length < 2) return candidates;
   const rank = (account: Account) => Number(catalogue.isAutoOnly(account));
   return candidates.toSorted((one, other) => rank(one) - rank(other));
 }
@@ -114,18 +115,32 @@ function asLimit({ pool }: Scope, need: Need, error: ProxyError, isOfOneAccount:
 
 /** What is sent to one account next; the remedies change it. */
 class AccountCall implements SentRequest {
-  readonly sent: Outgoing;
+  readonly sent: Outgoing & CopilotCall;
   readonly record: RequestRecord;
   readonly removed: string[] = [];
 
   /** @param session The account's. */
   constructor(
+    { logger }: Scope,
     { outgoing, running }: Dispatch<unknown>,
     readonly account: Account,
     public session: Session,
   ) {
-    this.sent = { ...outgoing };
-    this.record = running.record;
+    const { record, requestId } = running;
+    this.record = record;
+    this.sent = {
+      ...outgoing,
+      requestId,
+      socket: outgoing.overSocket && {
+        ...outgoing.overSocket,
+        quota: (snapshots) => account.learnQuotaSnapshots(snapshots),
+      },
+      retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
+      resent: (error) => {
+        record.endAttempt(error);
+        this.#begin();
+      },
+    };
   }
 
   /** The upstream bills a request with `user`: each account counts a person's turn once. */
@@ -134,24 +149,14 @@ class AccountCall implements SentRequest {
   }
 
   /** One call, whose beginning the record has. @throws ProxyError */
-  send({ copilot, logger }: Scope, { requestId, controller }: RunningRequest): Promise<CallResponse> {
-    const { account, record, sent, session } = this;
-    const begin = () => record.beginAttempt(account, session.baseUrl);
-    begin();
-    return copilot.call(session, {
-      ...sent,
-      requestId,
-      controller,
-      socket: sent.overSocket && {
-        ...sent.overSocket,
-        quota: (snapshots) => account.learnQuotaSnapshots(snapshots),
-      },
-      retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
-      resent(error) {
-        record.endAttempt(error);
-        begin();
-      },
-    });
+  send({ copilot }: Scope, { controller }: RunningRequest): Promise<CallResponse> {
+    this.#begin();
+    this.sent.controller = controller;
+    return copilot.call(this.session, this.sent);
+  }
+
+  #begin(): void {
+    this.record.beginAttempt(this.account, this.session.baseUrl);
   }
 }
 
@@ -202,7 +207,7 @@ async function sendWith<Answer>(
   const reserved = running.budget.reserve(account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
-  const current = new AccountCall(dispatch, account, session);
+  const current = new AccountCall(parts, dispatch, account, session);
   if (hasFailed) current.asFurtherCall();
   let remedyFor: ReturnType<typeof remediesOf<AccountCall>> | undefined;
   for (;;) {

@@ -3,6 +3,7 @@
  * nothing of an answer exists, each model once, and never after GitHub has blocked an account.
  */
 import type { Scope } from "../app";
+import type { Config } from "../config/schema";
 import { asProxyError, ProxyError } from "../errors";
 import { isEmpty } from "../json";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
@@ -111,9 +112,16 @@ async function firstTarget(parts: Scope, { dialect, key, incoming, record }: Exc
 }
 
 /** The names in the chain of a model, under whichever of its names the config has it. */
-function chainOf({ config, catalogue }: Scope, { model, provider }: ChatTarget): readonly string[] | undefined {
-  const { fallbacks } = config.current;
-  if (isEmpty(fallbacks)) return undefined;
+function chainOf(parts: Scope, target: ChatTarget): readonly string[] | undefined {
+  const { fallbacks } = parts.config.current;
+  return isEmpty(fallbacks) ? undefined : chainIn(fallbacks, parts, target);
+}
+
+function chainIn(
+  fallbacks: Config["fallbacks"],
+  { catalogue }: Scope,
+  { model, provider }: ChatTarget,
+): readonly string[] | undefined {
   if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
   const models = provider ? undefined : catalogue.presentModels();
   const name = models && Object.keys(fallbacks).find((each) => findListed(each, models)?.id === model.id);

@@ -69,7 +69,8 @@ export function hintsIn(headers: Headers): Hints {
 
 function kindIn(headers: Headers): RequestKind | undefined {
   const kind = kindsOfClasses.get(headers.get(classHeader) ?? "");
-  return kind ?? (subagentHeaders.some((name) => headers.has(name)) ? "subagent" : undefined);
+  if (kind) return kind;
+  for (const name of subagentHeaders) if (headers.has(name)) return "subagent";
 }
 
 /** An id in a header or a body; not validated but for its length. */

@@ -72,6 +72,7 @@ const ownBeginning = /^\s*(?:<|\[|Tool loaded\.|Attached )/;
 
 /** Whether a text of a user's turn has no word of a person. */
 export function isClientsOwn(text: string): boolean {
+  if (!ownBeginning.test(text)) return text.trim() === "";
   const left = withoutElements(text).trim();
   return left === "" || toolLoaded.test(left) || notUserInput.test(left);
 }

@@ -3,12 +3,13 @@
 import type { Scope } from "../app";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
+import { longTexts } from "../dialects/long-texts";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import { type Body, inOnePiece, piecesOf } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
 import type { SentBytes } from "../net/out/fetch";
-import { PlannedPrompt, planTools } from "../server-tools/plan";
+import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
 import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, preferredAccountOf, sharedSession } from "./affinity-keys";
@@ -17,7 +18,7 @@ import { withoutRefused } from "./body-remedies";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
-import type { AddressMembers } from "./incoming";
+import { type AddressMembers, readIncoming } from "./incoming";
 import type { Initiator } from "./initiator";
 import { judged } from "./judge";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
@@ -69,7 +70,8 @@ async function answered(
   let exchange: Exchange;
   let answer: Response;
   try {
-    const read = await readRequest(running, request, caller, dialect, given);
+    const incoming = await readIncoming(request, longTexts[dialect], given.inAddress, running.held);
+    const read = readRequest(running, request, caller, dialect, incoming, given.initiator);
     const codec = codecs[dialect];
     codec.checkRequest(read.incoming.body);
     const summary = codec.compaction?.inWords.request(read.incoming.body);
@@ -108,7 +110,8 @@ export async function relayToProvider(
   const provider = messagesProvider(parts, name);
   const running = openRequest(parts, request, caller, provider.dialect);
   try {
-    const exchange = new Exchange(await readRequest(running, request, caller, provider.dialect));
+    const incoming = await readIncoming(request, longTexts[provider.dialect], undefined, running.held);
+    const exchange = new Exchange(readRequest(running, request, caller, provider.dialect, incoming));
     const target = directTarget(parts, provider, exchange.incoming.model, caller.key);
     requireFurtherModels(caller.key, provider, exchange.body);
     exchange.record.setTarget(target, exchange.facts);
@@ -192,7 +195,7 @@ async function compact(parts: Scope, exchange: Exchange, target: ChatTarget): Pr
 
 /** The answer of one model. @throws ProxyError */
 async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
-  const { codec, incoming, record, running } = exchange;
+  const { incoming, record, running } = exchange;
   const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target);
   // Another model serves after an answer that says so, and an answer with tools goes on.
   if (plan || parts.config.current.autoWhenOnly || parts.budgets.budgets.length > 0) exchange.keep();
@@ -224,25 +227,34 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   const affinity = { session, preferredAccount: await preferredAccountOf(parts, exchange, session) };
   const call = isPassed
     ? passthrough(exchange, target, options)
-    : translation(exchange, target, options, {
-        plan,
-        parts,
-        send: (encoded, stream) =>
-          sendAgain(
-            parts,
-            exchange,
-            target,
-            outgoingOf(parts, exchange, target, { ...encoded, stream }, rules, affinity),
-          ),
-        // A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet.
-        estimate: codec.facts.startsWithUsage && parts.tokenCounts.beginCount(prompt, target.model.id, incoming.stream),
-      });
+    : translated(parts, exchange, target, { plan, prompt, rules, affinity });
   const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, rules, affinity));
   // What is needed of the prompt later is made now, while the upstream works.
   const lesson = parts.tokenCounts.beginLesson(target.model.id, prompt, incoming.bytes.length);
   running.setPrompt(recordedPrompt(exchange, cache.address), lesson);
   exchange.sent();
   return answer;
+}
+
+interface Translated {
+  plan: ServerToolPlan | undefined;
+  prompt: PlannedPrompt;
+  rules: BodyRules;
+  affinity: Affinity;
+}
+
+/** The call in the upstream's dialect, which may be followed by others of the same reply. */
+function translated(parts: Scope, exchange: Exchange, target: ChatTarget, given: Translated): UpstreamCall {
+  const { plan, prompt, rules, affinity } = given;
+  const { codec, incoming } = exchange;
+  return translation(exchange, target, rules.options, {
+    plan,
+    parts,
+    send: (encoded, stream) =>
+      sendAgain(parts, exchange, target, outgoingOf(parts, exchange, target, { ...encoded, stream }, rules, affinity)),
+    // A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet.
+    estimate: codec.facts.startsWithUsage && parts.tokenCounts.beginCount(prompt, target.model.id, incoming.stream),
+  });
 }
 
 const betasIn = (pattern: string) => betaIn(pattern) ?? [];
@@ -308,13 +320,15 @@ function sendCall(
   const isStream = exchange.incoming.stream;
   // Nothing of the prompt.
   const { who, stream, streamType, reply: way } = call;
-  const accept = async (response: CallResponse) => {
+  const accept = (response: CallResponse) => {
     const answering = { who, stream, streamType, reply: way };
     const reply = { response, call: answering, running, watch: watchOf(parts, target, stream, response) };
     const answer = isStream
-      ? await respondStream(parts, { ...reply, clientGone: request.signal, connection })
-      : await respondFull(reply);
-    return running.budget.addTo(isProvided(target) ? withHeaders(answer, target.provider, response) : answer);
+      ? respondStream(parts, { ...reply, clientGone: request.signal, connection })
+      : respondFull(reply);
+    return answer.then((made) =>
+      running.budget.addTo(isProvided(target) ? withHeaders(made, target.provider, response) : made),
+    );
   };
   return send(parts, { target, outgoing, running, request, accept });
 }

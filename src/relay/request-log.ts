@@ -196,7 +196,6 @@ export function finishedRow(
   const isServed = status < 400 || status === 499;
   // A client that hangs up may have been answered meanwhile.
   const refused = status !== 499 && isAcceptedByNone(state) ? 0 : null;
-  const dropped = state.dropped ? [...state.dropped] : [];
   return {
     ...inFlightRow(state),
     duration_ms: durationMs,
@@ -216,11 +215,13 @@ export function finishedRow(
     cache_idle_ms: state.cacheMiss?.idleMs ?? null,
     nano_credits: refused ?? cost?.nanoCredits ?? null,
     premium_units: refused ?? (isServed ? (cost?.premiumUnits ?? null) : null),
-    fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",
+    fixups: listOf(state.fixups),
     auto: target?.choice ? JSON.stringify(shownChoice(target.choice)) : null,
-    dropped: JSON.stringify(dropped),
+    dropped: listOf(state.dropped),
   };
 }
+
+const listOf = (names: ReadonlySet<string> | undefined): string => (names ? JSON.stringify([...names]) : "[]");
 
 const hasEstimates = ({ usage, estimatedInput, estimatedOutput }: RequestState): boolean =>
   (usage.input === undefined && estimatedInput !== undefined) ||

@@ -37,7 +37,6 @@ export class TeamAffinity implements Affinity {
   }
 
   accountFor(marks: Iterable<string>, accounts: readonly Account[]): Awaitable<Account | undefined> {
-    if (accounts.length < 2) return undefined;
     const all = [...marks];
     return this.#here.accountFor(all, accounts) ?? (all.length === 0 ? undefined : this.#lookUp(all, accounts));
   }

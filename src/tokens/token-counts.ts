@@ -130,10 +130,12 @@ export class TokenCounts {
    * @returns Learns from the input tokens that the upstream has reported. Resolves to whether anything was learnt.
    */
   beginLesson(model: string, prompt: Prompt, bytes: number): Lesson | undefined {
-    const { config, monotonic } = this.#options;
-    if (bytes < smallestPrompt * bytesPerToken || !config().tokenCalibration || !this.#mayLearn(model))
-      return undefined;
-    this.#nextAt = monotonic() + learnEvery;
+    const isWanted = bytes >= smallestPrompt * bytesPerToken && this.#options.config().tokenCalibration;
+    return isWanted && this.#mayLearn(model) ? this.#lessonOf(model, prompt) : undefined;
+  }
+
+  #lessonOf(model: string, prompt: Prompt): Lesson {
+    this.#nextAt = this.#options.monotonic() + learnEvery;
     const counted = this.#countToLearn(prompt);
     return async ({ input }) => this.#learn(model, await counted, input);
   }

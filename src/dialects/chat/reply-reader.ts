@@ -4,7 +4,6 @@ import { collectInto } from "../../net/stream/stream";
 import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import { objectsAmong } from "../hub/lists";
 import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
 import { EventReader } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
@@ -36,15 +35,23 @@ export function decodeReply(body: unknown): ReplyEvent[] {
 /** All choices are one message, because Claude's text and calls come as separate choices. */
 function asDeltas(choices: unknown[], replyId: unknown): JsonObject[] {
   let count = 0;
-  const numbered = (call: unknown) => {
-    const index = count++;
-    return isObject(call) ? { ...call, index, id: call.id || inventedCallId(replyId, index) } : call;
-  };
-  return objectsAmong(choices).map(({ message, finish_reason }) => {
-    if (!isObject(message) || !Array.isArray(message.tool_calls)) return { finish_reason, delta: message };
-    return { finish_reason, delta: { ...message, tool_calls: message.tool_calls.map(numbered) } };
-  });
+  const deltas: JsonObject[] = [];
+  for (const choice of choices) {
+    if (!isObject(choice)) continue;
+    const { message, finish_reason } = choice;
+    const calls = isObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls : undefined;
+    const delta = calls ? { ...(message as JsonObject), tool_calls: numbered(calls, count, replyId) } : message;
+    count += calls?.length ?? 0;
+    deltas.push({ finish_reason, delta });
+  }
+  return deltas;
 }
+
+/** @param count How many came before them. */
+const numbered = (calls: unknown[], count: number, replyId: unknown) =>
+  calls.map((call, at) =>
+    isObject(call) ? { ...call, index: count + at, id: call.id || inventedCallId(replyId, count + at) } : call,
+  );
 
 /** Reads normalized chunks: of several replies only the first one. `finish` waits for the end, because usage may follow the finish reason. */
 export class ChunkReader extends EventReader {

@@ -93,7 +93,7 @@ const mostSearched = 16;
  */
 function findEdits(text: string, before: Holder, after: Holder, edits: Edit[], end?: number): boolean {
   // Elements have no names, and to go through an array by its keys takes many times as long.
-  if (Array.isArray(before)) return before.every((was, at) => isFoundInside(text, was, after[at], edits));
+  if (Array.isArray(before)) return findInElements(text, before, after, edits);
   for (const key in before) {
     const was = before[key];
     if (after[key] === was) continue;
@@ -115,8 +115,15 @@ function findEdits(text: string, before: Holder, after: Holder, edits: Edit[], e
   return true;
 }
 
-const isFoundInside = (text: string, was: unknown, value: unknown, edits: Edit[]): boolean =>
-  was === value || (areHolders(was, value) && findEdits(text, was as Holder, value as Holder, edits));
+function findInElements(text: string, before: readonly unknown[], after: Holder, edits: Edit[]): boolean {
+  for (let at = 0; at < before.length; at++) {
+    const was = before[at];
+    const value = after[at];
+    if (was === value) continue;
+    if (!areHolders(was, value) || !findEdits(text, was as Holder, value as Holder, edits)) return false;
+  }
+  return true;
+}
 
 /** @param was The value that the text has for this key. @param value Undefined if it goes. */
 function findEdit(text: string, key: string, was: unknown, value: unknown): Edit | undefined {

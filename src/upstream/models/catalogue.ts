@@ -114,9 +114,12 @@ export class Catalogue {
   offers(account: Account, modelId: string): boolean {
     if (modelId === autoId) return this.#offersAuto(account);
     if (!this.#lists(account, modelId)) return false;
-    if (!this.denials.isDenied(account, modelId)) return true;
+    return !this.denials.isDenied(account, modelId) || !this.#isOfferedBesides(account, modelId);
+  }
+
+  #isOfferedBesides(account: Account, modelId: string): boolean {
     const others = this.options.accounts().filter((other) => other !== account);
-    return !others.some((other) => this.#lists(other, modelId) && !this.denials.isDenied(other, modelId));
+    return others.some((other) => this.#lists(other, modelId) && !this.denials.isDenied(other, modelId));
   }
 
   /** Whether the account's list has the model enabled; true as long as it is unknown. */
