@@ -285,8 +285,8 @@ test("the quota of the last event is learned", async () => {
 });
 
 describe("the pool", () => {
-  const open = async (limits: ConstructorParameters<typeof SocketPool>[0]) => {
-    const pool = new SocketPool(limits);
+  const open = async (...given: ConstructorParameters<typeof SocketPool>) => {
+    const pool = new SocketPool(...given);
     const demo = proxy.demo.url;
     const token = (await proxy.app.accounts[0]!.session()).token;
     const address = (session: string) => ({
@@ -317,6 +317,18 @@ describe("the pool", () => {
     const { pool, take } = await open({ ageMs: 0 });
     const first = await take("a");
     pool.give(first);
+    expect(await take("a")).not.toBe(first);
+    pool.close();
+  });
+
+  test("the pool of sockets does not use a socket that waited while the machine slept", async () => {
+    let wall = 1_000;
+    const { pool, take } = await open({}, () => wall);
+    const first = await take("a");
+    pool.give(first);
+    expect(await take("a")).toBe(first);
+    pool.give(first);
+    wall += 36_000_000;
     expect(await take("a")).not.toBe(first);
     pool.close();
   });

@@ -39,9 +39,12 @@ export class SocketPool {
   readonly #idle = new Set<OpenSocket>();
   readonly #distrusted = new Map<string, number>();
   readonly #limits: SocketPoolLimits;
+  readonly #now: () => number;
 
-  constructor(limits: Partial<SocketPoolLimits> = {}) {
+  /** @param now Wall clock, ms. */
+  constructor(limits: Partial<SocketPoolLimits> = {}, now: () => number = Date.now) {
     this.#limits = { ...usualLimits, ...limits };
+    this.#now = now;
   }
 
   /**
@@ -54,7 +57,9 @@ export class SocketPool {
     for (const socket of this.#idle) {
       if (socket.name !== name || socket.session !== session) continue;
       this.#leave(socket);
-      if (performance.now() - socket.openedAt < this.#limits.ageMs) return socket;
+      // While the machine slept, no timer ended it, and nobody answered the other end.
+      const hasWaited = this.#now() - socket.waitsSince;
+      if (performance.now() - socket.openedAt < this.#limits.ageMs && hasWaited <= this.#limits.idleMs) return socket;
       socket.drop();
     }
     if ((this.#distrusted.get(url) ?? 0) > performance.now()) return undefined;
@@ -72,6 +77,7 @@ export class SocketPool {
       this.#leave(socket);
       if (message !== undefined) socket.drop();
     };
+    socket.waitsSince = this.#now();
     socket.timer = setTimeout(() => this.#end(socket), this.#limits.idleMs);
     socket.timer.unref();
     this.#idle.add(socket);
@@ -113,6 +119,8 @@ class OpenSocket implements PooledSocket {
   isClosed = false;
   listener: PooledSocket["listener"];
   timer: Timer | undefined;
+  /** Wall clock, ms. */
+  waitsSince = 0;
   readonly openedAt = performance.now();
   readonly url: string;
   readonly session: string | undefined;
