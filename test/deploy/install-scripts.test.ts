@@ -1,5 +1,5 @@
 /** The install scripts of a release: `install.sh` is run against a release on loopback. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -35,9 +35,11 @@ afterAll(() => host.stop(true));
 beforeEach(() => {
   served = program;
   asked = [];
+  // Not in memory: its programs are run.
   folder = mkdtempSync(join(tmpdir(), "dragoman-"));
-  return () => rmSync(folder, { recursive: true, force: true });
 });
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const sum = Bun.SHA256.hash(program, "hex");
 const facts = () => ({
