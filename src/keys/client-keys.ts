@@ -30,7 +30,7 @@ export interface ClientKey {
   limited: boolean;
   /** A token of a sign-in from a tool, which the tool renews. */
   isShortLived?: true;
-  /** Whether a member's key was revoked since it was sent. */
+  /** Whether it was revoked since it was sent. */
   isRevoked?(): boolean;
 }
 
@@ -55,13 +55,19 @@ export function currentClientKeys(
   config: Pick<ConfigStore, "current">,
   { clientKey }: Pick<Environment, "clientKey">,
 ): () => readonly ClientKey[] {
-  const read = (stored: Config["auth"]["apiKeys"]) => ({ stored, all: clientKeysOf(stored, clientKey) });
+  const read = (stored: Config["auth"]["apiKeys"]) => {
+    const all = clientKeysOf(stored, clientKey);
+    for (const key of all)
+      key.isRevoked = () => current() !== all && !current().some(({ digest }) => digest.equals(key.digest));
+    return { stored, all };
+  };
   let keys = read(config.current.auth.apiKeys);
-  return () => {
+  const current = () => {
     const { apiKeys } = config.current.auth;
     if (keys.stored !== apiKeys) keys = read(apiKeys);
     return keys.all;
   };
+  return current;
 }
 
 function clientKeyOf(stored: StoredKey): ClientKey {
@@ -150,10 +156,10 @@ export function requireAutoChoice(key: ClientKey | undefined, model: string): vo
 export const hasModelLimits = (key: ClientKey | undefined): key is ClientKey =>
   key !== undefined && (key.models !== null || key.memberModels !== null);
 
-/** A body may be sent so slowly that the key is revoked before its end. @throws ProxyError `authentication` */
+/** A body may be sent so slowly, or a request wait for so long, that the key is revoked meanwhile. @throws ProxyError `authentication` */
 export function requireUnrevoked(key: ClientKey | undefined): void {
   if (!key?.isRevoked?.()) return;
-  throw new ProxyError("authentication", `The client key \`${key.name}\` was revoked while its request was read.`, {
+  throw new ProxyError("authentication", `The client key \`${key.name}\` was revoked before its request was sent.`, {
     code: "invalid_api_key",
     headers: { "www-authenticate": "Bearer" },
   });

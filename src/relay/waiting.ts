@@ -5,6 +5,7 @@ import type { Scope } from "../app";
 import { countsOnlyEvents } from "../clients/agent-names";
 import type { Conversation } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
+import { requireUnexpired } from "../keys/client-keys";
 import { gatherFrames, jsonFrame } from "../net/stream/sse";
 import { withTimeLimit } from "../net/time-limit";
 import { clientClosed } from "./client-error";
@@ -102,6 +103,7 @@ async function served(parts: Scope, exchange: Exchange, first: Holding): Promise
         ...{ ...limit, since, deadline, signal: running.controller.signal },
       });
       record.endWait();
+      if (exchange.key) requireUnexpired(exchange.key, parts.now());
       try {
         const answer = await serve(parts, exchange);
         wasServed = true;

@@ -100,7 +100,7 @@ describe("a key", () => {
   test("that was revoked while its request was read is refused whatever it may use", () => {
     const key = keyOf({ isRevoked: () => true });
     for (const require of [requireModel, requireAutoChoice])
-      expect(thrownBy(() => require(key, "gpt-4.1"))?.message).toContain("was revoked while its request was read");
+      expect(thrownBy(() => require(key, "gpt-4.1"))?.message).toContain("was revoked before its request was sent");
     expect(thrownBy(() => requireModel(keyOf({ isRevoked: () => false }), "gpt-4.1"))).toBeUndefined();
   });
 

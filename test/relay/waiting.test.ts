@@ -76,6 +76,36 @@ test("a key may wait where others may not, and the other way round", async () =>
   expect((await held).status).toBe(200);
 });
 
+test("a key that is revoked or expires while its requests wait sends none of them", async () => {
+  let ahead = 0;
+  const now = () => Date.now() + ahead;
+  const expiresAt = new Date(now() + 60_000).toISOString();
+  const names = ["leaked", "late", "kept"] as const;
+  const apiKeys = names.map((name) => ({
+    ...{ name, key: `key-${name}-1`, whenLimited: "wait" },
+    ...(name === "late" && { expiresAt }),
+  }));
+  await using proxy = await startProxy({ config: { auth: { apiKeys } }, clock: { now } });
+  limitFor(proxy, 600_000);
+  const answers: Promise<Response>[] = [];
+  for (const [at, name] of names.entries()) {
+    answers.push(proxy.post("/v1/chat/completions", body(name), { headers: { "x-api-key": `key-${name}-1` } }));
+    await waiting(proxy, at + 1);
+  }
+  const revoked = await proxy.post("/api/admin/keys/leaked/revoke", undefined, { method: "POST" });
+  expect(revoked.status).toBe(200);
+  ahead = 61_000;
+  free(proxy);
+  expect(await Promise.all(answers.map(async (answer) => (await answer).status))).toEqual([401, 401, 200]);
+  expect(sent(proxy)).toEqual(["kept"]);
+  const errors = proxy.rows().map(({ key_name, error_type }) => [key_name, error_type]);
+  expect(errors.toSorted()).toEqual([
+    ["kept", null],
+    ["late", "expired_api_key"],
+    ["leaked", "invalid_api_key"],
+  ]);
+});
+
 test("requests go in the order in which they came, each once, and one that comes later waits behind them", async () => {
   await using proxy = await startProxy({ config: wait });
   limitFor(proxy, 60_000);
