@@ -1,6 +1,7 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
 import { InFlight } from "../../src/live/in-flight";
+import { eventStream } from "../support/event-stream";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
@@ -232,12 +233,8 @@ describe("cancelling", () => {
   ])("a request %s gives 424, which clients do not repeat", async (name, more, prompt) => {
     await using proxy = await startProxy();
     if (name.includes("silent"))
-      proxy.demo.intercept(
-        "/chat/completions",
-        () =>
-          new Response(new ReadableStream({ pull: () => Bun.sleep(20_000) }), {
-            headers: { "content-type": "text/event-stream" },
-          }),
+      proxy.demo.intercept("/chat/completions", () =>
+        eventStream(new ReadableStream({ pull: () => Bun.sleep(20_000) })),
       );
     const asked = proxy.post("/v1/chat/completions", ask(prompt, more));
     const id = await oneRunning(proxy);

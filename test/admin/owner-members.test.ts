@@ -1,6 +1,7 @@
 /** The owner's list of members: what it says, and what happens to what is wrongly tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addPartitions } from "../../src/team/requests";
+import { eventStream } from "../support/event-stream";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { type TestMember, withTeamStores } from "../support/members";
@@ -224,7 +225,7 @@ describeWithDatabases("the owner's members", (postgres) => {
           controller.close();
         },
       });
-      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      return eventStream(body);
     });
     const running = await servers[0].post(
       "/v1/chat/completions",

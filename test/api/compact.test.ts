@@ -1,6 +1,7 @@
 /** Compaction: the endpoint that OpenAI's SDK calls, and the trigger that Codex sends with its conversation. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { eventsIn } from "../support/event-stream";
 import { openFrames } from "../support/frame-client";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -66,7 +67,7 @@ describe.each(models)("with %s", (model) => {
   test("a trigger in the input is answered with one compaction item, over HTTP and over a WebSocket", async () => {
     const body = { model, store: false, tools, input: [...conversation, { type: "compaction_trigger" }] };
     const text = await (await proxy.post("/v1/responses", { ...body, stream: true })).text();
-    const overHttp = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+    const overHttp = eventsIn(text);
     await using client = await openFrames(proxy.url);
     for (const events of [overHttp, await client.ask(body)]) {
       const done = events.filter(({ type }) => type === "response.output_item.done");
@@ -217,7 +218,7 @@ describe("an upstream that makes summaries itself", () => {
     await using proxy = await newest();
     for (const stream of [false, true]) {
       const text = await (await proxy.post("/v1/responses", ask({ model: "gpt-5-mini", stream }))).text();
-      const events = stream ? [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!)) : [];
+      const events = stream ? eventsIn(text) : [];
       const { output } = (stream ? events.at(-1).response : JSON.parse(text)) as { output: Item[] };
       expect(output.map(({ type }) => type)).toEqual(["compaction"]);
       if (stream) expect(events.filter(({ type }) => type === "response.output_item.done").length).toBe(1);

@@ -4,6 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
 import { ownSegments } from "../../src/config/provider-schema";
+import { eventStream } from "../support/event-stream";
 import {
   fullReply,
   models,
@@ -350,24 +351,23 @@ describe("what fails at a provider", () => {
 
   test("a failure in the middle of a provider's stream is its last event", async () => {
     const opening = plainStream("m").split("event: content_block_stop")[0]!;
-    const stream = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
     const ask = async () => (await send("/strict/v1/messages", { ...hello, stream: true })).text();
 
-    strict.next(() => stream(opening));
+    strict.next(() => eventStream(opening));
     const cut = await ask();
     expect(cut).toStartWith(opening);
     expect(cut.slice(opening.length)).toMatch(/^event: error\ndata: \{"type":"error","error":\{"type":"api_error"/);
     expect(proxy.rows()[0]).toMatchObject({ error_type: "upstream_disconnected", stop_reason: null });
 
-    strict.next(() => stream(`${opening}data: <html>\n\n`));
+    strict.next(() => eventStream(`${opening}data: <html>\n\n`));
     expect((await ask()).slice(opening.length)).toMatch(/^event: error\ndata: .*not JSON/);
 
     const told = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n`;
-    strict.next(() => stream(opening + told));
+    strict.next(() => eventStream(opening + told));
     expect(await ask()).toBe(opening + told);
     expect(proxy.rows()[0]).toMatchObject({ error_type: "overloaded_error" });
 
-    strict.next(() => stream(told));
+    strict.next(() => eventStream(told));
     const first = await send("/strict/v1/messages", { ...hello, stream: true });
     expect([first.status, await first.json()]).toMatchObject([
       529,
@@ -408,7 +408,7 @@ describe("while it runs", () => {
         hungUp = true;
       },
     });
-    const answer = new Response(body, { headers: { "content-type": "text/event-stream" } });
+    const answer = eventStream(body);
     return { answer, go: held.resolve, hungUp: () => hungUp };
   };
   const provider = (to: TestProvider) => ({ p: { type: "anthropic", baseUrl: to.url, apiKey: strictKey } });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";
+import { eventStream, eventsIn } from "../support/event-stream";
 import { clientFrame, openFrames, type SocketEvent } from "../support/frame-client";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until, untilStill } from "../support/until";
@@ -29,7 +30,7 @@ describe("a request", () => {
       const before = proxy.rows().length;
       const events = await client.ask(turn("Hello", model));
       const overHttp = await (await proxy.post("/v1/responses", { ...turn("Hello", model), stream: true })).text();
-      const types = [...overHttp.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!).type);
+      const types = eventsIn(overHttp).map(({ type }) => type);
       expect(events.map(({ type }) => type)).toEqual(types);
       expect(textOf(events)).not.toBe("");
       const rows = proxy.rows();
@@ -204,7 +205,7 @@ describe("an error", () => {
           controller.error(new Error("cut"));
         },
       });
-      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      return eventStream(body);
     });
     client.send({ type: "response.create", ...turn("Hello") });
     expect((await client.next())!.type).toBe("response.created");
@@ -253,7 +254,7 @@ test("a silent upstream is bridged by pings, and then by events", async () => {
         controller.error(new Error("cut"));
       },
     });
-    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    return eventStream(body);
   });
   expect(errorOf(await client.ask(turn("Hello")))).toMatchObject({
     status: 502,
@@ -280,7 +281,7 @@ test("a client that does not read holds up the upstream, not the memory", async 
     const frame = Buffer.from(
       `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"msg_1","delta":"${big}"}\n\n`,
     );
-    return new Response(
+    return eventStream(
       new ReadableStream({
         pull(controller) {
           if (pulled === 100) return controller.close();
@@ -288,7 +289,6 @@ test("a client that does not read holds up the upstream, not the memory", async 
           controller.enqueue(frame);
         },
       }),
-      { headers: { "content-type": "text/event-stream" } },
     );
   });
   client.socket.pause();

@@ -12,6 +12,7 @@ import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
 import { gatherFrames, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { collectInto, pipe, run } from "../../src/net/stream/stream";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";
 import { almost, almostStream, encode, object, runs, stream } from "./shapes";
@@ -274,10 +275,7 @@ describe("through the proxy, into each other dialect", () => {
       const input = [{ role: "user", content: "Hello" }];
       const streams = fc.oneof(stream, almostStream(dialectOf[endpoint] as Dialect));
       for (const bytes of fc.sample(streams, { numRuns: triesOf(150) })) {
-        proxy.demo.intercept(
-          endpoint,
-          () => new Response(Buffer.from(bytes), { headers: { "content-type": "text/event-stream" } }),
-        );
+        proxy.demo.intercept(endpoint, () => eventStream(Buffer.from(bytes)));
         const response = await proxy.post(path, {
           model,
           stream: true,
@@ -300,7 +298,7 @@ test("through a provider's route, an answer of anything ends, in an error unless
   using server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    fetch: () => new Response(Buffer.from(bytes), { headers: { "content-type": "text/event-stream" } }),
+    fetch: () => eventStream(Buffer.from(bytes)),
   });
   await using proxy = await startProxy({
     config: { providers: { odd: { type: "anthropic", baseUrl: server.url.origin, apiKey: "key-of-the-provider" } } },

@@ -4,6 +4,7 @@ import { readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { startRaw } from "../support/raw-socket";
 import { until } from "../support/until";
@@ -31,9 +32,7 @@ const clients = [
 type Client = (typeof clients)[number];
 
 const encode = (text: string) => new TextEncoder().encode(text);
-const sse = { "content-type": "text/event-stream" };
-const streamed = (body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>) =>
-  new Response(body, { headers: sse });
+const streamed = (body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>) => eventStream(body);
 
 /** The stream the client gets when the upstream answers with this. */
 async function streamOf(
@@ -222,7 +221,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
   });
 
   test.each([
-    ["an empty body", () => new Response("", { headers: sse })],
+    ["an empty body", () => eventStream("")],
     ["an empty body of nothing", () => new Response("")],
     ["204", () => new Response(null, { status: 204 })],
     ["JSON that is a list", () => Response.json([])],

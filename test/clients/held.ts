@@ -6,6 +6,7 @@ import { type ClientCodec, codecs } from "../../src/dialects/codecs";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { commentFrame, gatherFrames, jsonFrame, type SseFrame } from "../../src/net/stream/sse";
+import { eventStream } from "../support/event-stream";
 import { type models, type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";
@@ -56,7 +57,7 @@ function held(path: string, body: JsonObject, seconds: number, filler: (() => Ss
     },
     cancel: () => clearInterval(timer),
   });
-  return new Response(stream, { headers: { "content-type": "text/event-stream" } });
+  return eventStream(stream);
 }
 
 async function hold(tool: Tool, model: keyof typeof models, seconds: number, filler: string, installed: Installed) {

@@ -9,6 +9,7 @@ import { countTokens } from "gpt-tokenizer";
 import { z } from "zod";
 import type { ClientModel } from "../../src/clients/models";
 import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { abilitiesOf } from "./ability-cases";
 import { type Tool, task, tools } from "./clients";
@@ -140,7 +141,7 @@ function streamed(content: object): Response {
     { type: "response.completed", response },
   ];
   const lines = events.map((event, at) => `data: ${JSON.stringify({ ...event, sequence_number: at })}\n\n`);
-  return new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } });
+  return eventStream(lines.join(""));
 }
 
 const amount = ({ first: { bytes, tokens } }: Visit) => `${bytes} bytes, about ${tokens} tokens`;

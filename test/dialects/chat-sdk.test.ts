@@ -4,6 +4,7 @@ import OpenAI from "openai";
 import { chat } from "../../src/dialects/chat/codec";
 import { readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
+import { eventStream } from "../support/event-stream";
 import { bytesAt, wire, written } from "../support/streams";
 
 const question = { model: "gpt-5-mini", messages: [{ role: "user" as const, content: "Hi" }] };
@@ -12,7 +13,7 @@ async function readBySdk(bytes: Uint8Array) {
   using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    fetch: () => new Response(bytes.slice(), { headers: { "content-type": "text/event-stream" } }),
+    fetch: () => eventStream(bytes.slice()),
   });
   const client = new OpenAI({ baseURL: `${server.url}v1`, apiKey: "unused", maxRetries: 0 });
   return await client.chat.completions.stream({ ...question, stream: true }).finalChatCompletion();

@@ -14,6 +14,7 @@ import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { jsonFrame, jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { collectInto, run } from "../../src/net/stream/stream";
+import { eventStream } from "../support/event-stream";
 import { ableModel } from "../support/facts";
 import { checkResponsesStream } from "../support/grammar-responses";
 import fc, { triesOf } from "../support/random";
@@ -1386,7 +1387,7 @@ test("a full reply passed through keeps all but Copilot's members and the model'
 });
 
 async function sdkReads(bytes: Uint8Array): Promise<unknown> {
-  const fetch = async () => new Response(bytes, { headers: { "content-type": "text/event-stream" } });
+  const fetch = async () => eventStream(bytes);
   const client = new OpenAI({ apiKey: "k", baseURL: "http://localhost/v1", maxRetries: 0, fetch });
   return client.responses.stream({ model: "m", input: "x" }).finalResponse();
 }

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { cutOnce } from "../support/cut";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { type RawServer, sendRaw, startRaw } from "../support/raw-socket";
 import { until, untilStill } from "../support/until";
@@ -158,20 +159,17 @@ test("a finish reason is an end without [DONE], and its absence an error", async
 test("a client that does not read keeps us from reading, and our memory flat", async () => {
   const piece = new TextEncoder().encode(`: ${"x".repeat(65_534)}\n\n`);
   let sent = 0;
-  proxy.demo.intercept(
-    "/chat/completions",
-    () =>
-      new Response(
-        new ReadableStream({
-          async pull(controller) {
-            if (sent > 100 * 1024 * 1024) return controller.close();
-            controller.enqueue(piece);
-            sent += piece.length;
-            await Bun.sleep(0);
-          },
-        }),
-        { headers: { "content-type": "text/event-stream" } },
-      ),
+  proxy.demo.intercept("/chat/completions", () =>
+    eventStream(
+      new ReadableStream({
+        async pull(controller) {
+          if (sent > 100 * 1024 * 1024) return controller.close();
+          controller.enqueue(piece);
+          sent += piece.length;
+          await Bun.sleep(0);
+        },
+      }),
+    ),
   );
   const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages });
   const socket = connect(Number(new URL(proxy.url).port), "127.0.0.1", () =>

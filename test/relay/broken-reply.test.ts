@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const upstreams = {
@@ -42,7 +43,7 @@ const told = (upstream: Dialect, code: string, stream: boolean): Response => {
   const body = JSON.stringify(upstream === "chat" ? { error } : { type: "error", error });
   if (!stream) return new Response(body, { headers: { "content-type": "application/json" } });
   const name = upstream === "chat" ? "" : "event: error\n";
-  return new Response(`${name}data: ${body}\n\n`, { headers: { "content-type": "text/event-stream" } });
+  return eventStream(`${name}data: ${body}\n\n`);
 };
 
 describe.each(pairs)("a client of %s and an upstream of %s", (client, upstream) => {
@@ -133,7 +134,7 @@ test("a reply that had begun is not asked for again, whatever it says then", asy
     () => {
       asked++;
       const error = `event: error\ndata: {"type":"error","error":{"type":"quota_exceeded","message":"Overloaded."}}\n\n`;
-      return new Response(begun + error, { headers: { "content-type": "text/event-stream" } });
+      return eventStream(begun + error);
     },
     2,
   );
@@ -152,7 +153,7 @@ test.each([false, true])(
         const code = `refused ${request.headers.get("authorization")?.slice("Bearer ".length)}`;
         const text = JSON.stringify({ error: { message: `It was ${code}.`, code } });
         return stream
-          ? new Response(`data: ${text}\n\n`, { headers: { "content-type": "text/event-stream" } })
+          ? eventStream(`data: ${text}\n\n`)
           : new Response(text, { headers: { "content-type": "application/json" } });
       },
     });

@@ -1,5 +1,6 @@
 /** A provider that repeats its own key: no client, row or log line gets it, whatever part of an answer it stands in. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const key = "provider-key/of+the-owner=0123456789";
@@ -150,7 +151,7 @@ const everything = async (response: Response) =>
 const pairs = speeches.flatMap((client) => speeches.map((upstream) => [client, upstream] as const));
 
 test.each(pairs)("an error in the middle of a stream: %s from %s", async (client, upstream) => {
-  answer = () => new Response(streams[upstream], { headers: event });
+  answer = () => eventStream(streams[upstream]);
   const [path, body] = clients[client](`${upstream}/x`, true);
   const shown = await everything(await proxy.post(path, body));
   expect(shown).toContain("Well");
@@ -164,7 +165,7 @@ test.each(pairs)(
   async (client, upstream) => {
     const [path, body] = clients[client](`${upstream}/x`, false);
     for (const make of [
-      () => new Response(streams[upstream], { headers: event }),
+      () => eventStream(streams[upstream]),
       () => Response.json({ type: "error", error: failure }),
       () => Response.json({ type: "error", error: failure }, { status: 500 }),
       () => Response.json({ type: "error", error: failure }, { status: 400 }),
@@ -176,7 +177,7 @@ test.each(pairs)(
 );
 
 test("an error in the middle of a stream of the provider's own path", async () => {
-  answer = () => new Response(streams.messages, { headers: event });
+  answer = () => eventStream(streams.messages);
   const shown = await everything(await proxy.post("/messages/v1/messages", clients.messages("x", true)[1]));
   expect(shown).toContain("The key [secret] was withdrawn.");
   expect(shown).not.toContain("provider-key");
@@ -205,7 +206,7 @@ test("headers that the client gets, of replies, errors and lists", async () => {
 
 test("an error without a secret passes as it came", async () => {
   const own = streams.messages.replaceAll(key, "k").replace('"type":"error","error"', '"type": "error",  "error"');
-  answer = () => new Response(own, { headers: event });
+  answer = () => eventStream(own);
   const response = await proxy.post("/messages/v1/messages", clients.messages("x", true)[1]);
   expect(await response.text()).toBe(own);
 });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { GoogleGenAI } from "@google/genai";
 import { offerOnly } from "../support/catalogue";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: replies as they come
@@ -25,14 +26,13 @@ beforeAll(async () => {
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const sse = (events: (object | string)[], named = true) =>
-  new Response(
+  eventStream(
     events
       .map((event) => {
         const name = named && typeof event === "object" && "type" in event ? `event: ${event.type}\n` : "";
         return `${name}data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`;
       })
       .join(""),
-    { headers: { "content-type": "text/event-stream" } },
   );
 
 /** What each upstream answers that ends with this call, full and streamed. `end` is cut by the limit, or not. */

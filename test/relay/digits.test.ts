@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { Comparison } from "../support/differential";
+import { eventsIn } from "../support/event-stream";
 import { models, OwnPairs } from "../support/own-pairs";
 import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
@@ -54,9 +55,6 @@ const inputIn: Record<Dialect, (events: Record<string, never>[]) => string> = {
 // biome-ignore lint/suspicious/noExplicitAny: three wires, read as they come
 type Json = any;
 
-const eventsOf = (text: string) =>
-  [...text.matchAll(/^data: (\{[^\n]*)$/gm)].map(([, data]) => JSON.parse(data!) as Record<string, never>);
-
 const cases = dialects.flatMap((client) =>
   dialects.flatMap((upstream) =>
     [false, true].flatMap((isStream) => [false, true].map((isChanged) => ({ client, upstream, isStream, isChanged }))),
@@ -99,7 +97,7 @@ test.each(cases)(
           streams ? streamOf(dialect, model, pieces) : replyOf(dialect, model, value);
         const told = await pairs.ask(client, requestOf(client, models[upstream], "{}", isStream, false));
         expect(told.status, told.text).toBe(200);
-        const said = isStream ? inputIn[client](eventsOf(told.text)) : told.text;
+        const said = isStream ? inputIn[client](eventsIn(told.text)) : told.text;
         comparison.same("lists", listsIn(said), [list.join(",")]);
         comparison.same("deep", deepIn(said), [list[0]!]);
       }),

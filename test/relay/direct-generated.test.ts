@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { Comparison } from "../support/differential";
+import { eventStream, eventsIn } from "../support/event-stream";
 import { clientPaths, compareDirect, models, OwnPairs } from "../support/own-pairs";
 import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
@@ -174,7 +175,7 @@ describe("chat streams that a translation would have to put in order", () => {
         ...JSON.parse(requestOf(client, models.chat, "{}", true, false)),
         stream: true,
       });
-      const events = [...(await response.text()).matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
+      const events = eventsIn(await response.text());
       const calls =
         client === "responses"
           ? events.flatMap(({ type, item }) =>
@@ -197,7 +198,7 @@ function upstream(text: () => string): { url: string } & AsyncDisposable {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    fetch: () => new Response(text(), { headers: { "content-type": "text/event-stream" } }),
+    fetch: () => eventStream(text()),
   });
   return { url: server.url.origin, [Symbol.asyncDispose]: () => server.stop(true) };
 }

@@ -2,12 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { openTokenizer } from "../../src/tokens/tokenizer";
 import { offerOnly } from "../support/catalogue";
+import { eventStream, eventsIn } from "../support/event-stream";
 import { startProxy } from "../support/proxy";
 
-// biome-ignore lint/suspicious/noExplicitAny: events as they come
-type Json = any;
-
-const eventsOf = (text: string): Json[] => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
 const long = "Read this: ".padEnd(20_000, "lorem ipsum ");
 const ask = (model: string, more: object = {}) => ({
   model,
@@ -19,7 +16,7 @@ const ask = (model: string, more: object = {}) => ({
 test("the first stream after a start begins with an estimate, while the vocabulary is still loading", async () => {
   await using proxy = await startProxy({ tokenizer: openTokenizer() });
   const response = await proxy.post("/v1/messages", ask("gpt-5.3-codex", { stream: true }));
-  const [start] = eventsOf(await response.text());
+  const [start] = eventsIn(await response.text());
   expect(start.message.usage.input_tokens).toBeGreaterThan(4000);
   expect(start.message.usage.input_tokens).toBeLessThan(8000);
 });
@@ -28,7 +25,7 @@ test("a stream of a Messages upstream that is changed here begins with the upstr
   await using proxy = await startProxy();
   const tools = [{ type: "web_search_20250305", name: "web_search" }];
   const response = await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true, tools }));
-  const events = eventsOf(await response.text());
+  const events = eventsIn(await response.text());
   // At its beginning the demo reports half of what an estimate by length would be.
   expect(events[0].message.usage.input_tokens).toBeWithin(1000, 3000);
 });
@@ -44,9 +41,7 @@ describe.each([true, false])("a reply without usage, streamed: %p", (stream) => 
     const message = { role: "assistant", content: words };
     proxy.demo.intercept("/chat/completions", () =>
       stream
-        ? new Response(`${chunk(message, null)}${chunk({}, "stop")}data: [DONE]\n\n`, {
-            headers: { "content-type": "text/event-stream" },
-          })
+        ? eventStream(`${chunk(message, null)}${chunk({}, "stop")}data: [DONE]\n\n`)
         : Response.json({
             ...base,
             object: "chat.completion",
@@ -54,7 +49,7 @@ describe.each([true, false])("a reply without usage, streamed: %p", (stream) => 
           }),
     );
     const text = await (await proxy.post("/v1/messages", ask("gpt-5-mini", { stream }))).text();
-    const usage = stream ? eventsOf(text).find(({ type }) => type === "message_delta").usage : JSON.parse(text).usage;
+    const usage = stream ? eventsIn(text).find(({ type }) => type === "message_delta").usage : JSON.parse(text).usage;
     expect(usage.output_tokens).toBe(Math.ceil(words.length / 4));
     expect(usage.input_tokens).toBeWithin(3000, 8000);
     expect(proxy.rows()[0]).toMatchObject({

@@ -4,6 +4,7 @@ import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { clients } from "../support/clients";
+import { eventStream } from "../support/event-stream";
 import { helloReply, type OpenAiServer, startOpenAiServer } from "../support/openai-server";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { pixel, weather } from "../support/scenarios";
@@ -54,12 +55,7 @@ const faults: Record<string, () => Response> = {
   529: () =>
     Response.json({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, { status: 529 }),
   "529 (first event)": () =>
-    new Response(
-      'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
-      {
-        headers: { "content-type": "text/event-stream" },
-      },
-    ),
+    eventStream('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'),
 };
 
 interface Row {
@@ -229,7 +225,7 @@ describe("no other model is asked", () => {
       'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
     ].join("");
     for (const stream of [true, false]) {
-      proxy.demo.intercept(claudePath, () => new Response(begun, { headers: { "content-type": "text/event-stream" } }));
+      proxy.demo.intercept(claudePath, () => eventStream(begun));
       const response = await proxy.post("/v1/messages", hello(claude, { stream, max_tokens: 32_000 }));
       expect(await response.text()).toContain("Overloaded");
     }

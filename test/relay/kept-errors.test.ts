@@ -6,6 +6,7 @@ import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { cutReply, gaveUp, invalidEventOf, invalidReplyOf } from "../../src/dialects/hub/block-lifecycle";
 import { keptWords } from "../../src/upstream/copilot/known-sentences";
 import { offerOnly } from "../support/catalogue";
+import { eventStream } from "../support/event-stream";
 import { type TimedProxy, timed } from "./bench";
 
 /** A string that no sentence of ours or an upstream's holds; the number tells the fields apart. */
@@ -116,7 +117,6 @@ const models = [
   ["claude-sonnet-4.6", "/v1/messages"],
 ] as const;
 
-const sse = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
 const json = (body: object, status: number) => Response.json(body, { status });
 
 /** Every way in which an upstream may repeat what it was sent. */
@@ -138,12 +138,14 @@ const failures: Record<string, (said: string, path: string) => Response> = {
   "529": (said) => json({ type: "error", error: { type: "overloaded_error", message: said } }, 529),
   "200, the error as JSON": (said) => json({ error: { code: "server_error", message: said } }, 200),
   "200, the error as the first event": (said) =>
-    sse(`event: error\ndata: ${JSON.stringify({ type: "error", error: { code: "server_error", message: said } })}\n\n`),
+    eventStream(
+      `event: error\ndata: ${JSON.stringify({ type: "error", error: { code: "server_error", message: said } })}\n\n`,
+    ),
   "200, the error in the middle": (said, path) =>
-    sse(
+    eventStream(
       `${opening[path]}event: error\ndata: ${JSON.stringify({ type: "error", error: { type: "api_error", code: "api_error", message: said } })}\n\n`,
     ),
-  "200, no event": (said) => sse(`data: {"${said.replace(/\W/g, " ")}\n\n`),
+  "200, no event": (said) => eventStream(`data: {"${said.replace(/\W/g, " ")}\n\n`),
 };
 
 const opening: Record<string, string> = {

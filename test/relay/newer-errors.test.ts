@@ -1,6 +1,7 @@
 /** Errors in the forms that GitHub has used since 2026, beside the older ones. */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { eventStream, namedEvent } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { type ExchangeFault, refuseExchange } from "../support/refused-exchange";
 import { timed } from "./bench";
@@ -115,9 +116,7 @@ test("a prompt that turns out too long after a stream has begun makes each clien
     { type: "response.created", sequence_number: 0, response },
     { type: "response.failed", sequence_number: 1, response: { ...response, status: "failed", error } },
   ];
-  const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
-  const headers = { "content-type": "text/event-stream" };
-  proxy.demo.intercept("/responses", () => new Response(text, { headers }), 2);
+  proxy.demo.intercept("/responses", () => eventStream(events.map(namedEvent).join("")), 2);
   const body = { stream: true, max_tokens: 9, ...ask("Hello", "gpt-5.3-codex") };
   const messages = await (await proxy.post("/v1/messages", body)).text();
   expect(messages).toContain(

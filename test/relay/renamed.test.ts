@@ -1,5 +1,6 @@
 /** An upstream that calls the model by another name: the reply has the client's name, and no other byte is changed. */
 import { expect, test } from "bun:test";
+import { eventStream } from "../support/event-stream";
 import { startProxy } from "../support/proxy";
 
 /** Spelt as no serializer of ours would. */
@@ -49,8 +50,7 @@ test.each(replies.filter(([, , , , , event]) => event !== ""))(
     await using proxy = await startProxy();
     const whole = (name: string) =>
       `event: response.completed\ndata: ${event.replace("RESPONSE", () => full.replace("NAME", name).replace("\n", " "))}\n\n`;
-    const headers = { "content-type": "text/event-stream" };
-    proxy.demo.intercept(upstream, () => new Response(whole("their-name-2026"), { headers }));
+    proxy.demo.intercept(upstream, () => eventStream(whole("their-name-2026")));
     const response = await proxy.post(path, { model, stream: true, ...body });
     expect(await response.text()).toBe(whole(model));
   },

@@ -1,6 +1,7 @@
 /** Streams passed through: bytes, cuts, silence, hang-ups. The upstream's bytes are written by hand here. */
 import { describe, expect, test } from "bun:test";
 import { cutOnce, startCut } from "../support/cut";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until, untilStill } from "../support/until";
 
@@ -31,13 +32,12 @@ const ask = {
   stream_options: { include_usage: true },
   messages: [{ role: "user", content: "Hello" }],
 };
-const sse = { headers: { "content-type": "text/event-stream" } };
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 /** An answer whose bytes come in pieces of this size. */
 function inPieces(all: Uint8Array, size: number): Response {
   let at = 0;
-  return new Response(
+  return eventStream(
     new ReadableStream({
       async pull(controller) {
         if (at >= all.length) return controller.close();
@@ -46,7 +46,6 @@ function inPieces(all: Uint8Array, size: number): Response {
         if (at % 7 === 0) await Bun.sleep(0);
       },
     }),
-    sse,
   );
 }
 
@@ -95,7 +94,7 @@ describe("bytes", () => {
         controller.enqueue(bytes(delta("first", "assistant")));
       },
     });
-    proxy.demo.intercept("/chat/completions", () => new Response(source, sse));
+    proxy.demo.intercept("/chat/completions", () => eventStream(source));
     const response = await proxy.post("/v1/chat/completions", ask);
     const reader = response.body!.getReader();
     expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("first", "assistant"));
@@ -155,14 +154,13 @@ describe("a stream that breaks", () => {
     await using proxy = await startProxy();
     const endless = () => {
       let sent = 0;
-      return new Response(
+      return eventStream(
         new ReadableStream({
           pull(controller) {
             if (++sent > 400) return controller.close();
             controller.enqueue(new Uint8Array(64 * 1024).fill(97));
           },
         }),
-        sse,
       );
     };
     proxy.demo.intercept("/chat/completions", endless);
@@ -266,14 +264,13 @@ test("a client that reads slowly slows the upstream down instead of filling our 
   await using proxy = await startProxy();
   let sent = 0;
   const flood = () =>
-    new Response(
+    eventStream(
       new ReadableStream({
         pull(controller) {
           sent += 64 * 1024;
           controller.enqueue(bytes(delta("x".repeat(64 * 1024))));
         },
       }),
-      sse,
     );
   proxy.demo.intercept("/chat/completions", flood);
   const response = await proxy.post("/v1/chat/completions", ask);

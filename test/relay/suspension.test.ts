@@ -1,5 +1,6 @@
 /** GitHub says that it has blocked an account: whichever endpoint says so, nothing is sent any more until a person acts. */
 import { describe, expect, test } from "bun:test";
+import { eventStream } from "../support/event-stream";
 import type { RunningProxy } from "../support/proxy";
 import { until } from "../support/until";
 import { type TimedProxy, timed } from "./bench";
@@ -103,9 +104,8 @@ describe("told at", () => {
 
 describe("told in the middle of an answer", () => {
   const stream = (code: string, message: string) => () =>
-    new Response(
+    eventStream(
       `data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\ndata: ${JSON.stringify({ error: { code, message } })}\n\n`,
-      { headers: { "content-type": "text/event-stream" } },
     );
   const streamed = (proxy: RunningProxy) =>
     proxy.post("/v1/chat/completions", {

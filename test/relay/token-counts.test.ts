@@ -6,6 +6,7 @@ import { enoughExchanges } from "../../src/tokens/token-factor";
 import { saveFactors, saveFactorsNow, type TokenFactors } from "../../src/tokens/token-factor-file";
 import { pieces } from "../support/corpus";
 import { lists } from "../support/drifted";
+import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -312,11 +313,8 @@ describe("a translated stream to a Messages client", () => {
       async () => {
         // The worker counts in order: the estimate is there by now.
         await proxy.app.tokenizer.count(["Hello"]);
-        return new Response(
+        return eventStream(
           `${chunk({ delta: { content: "Hi" } })}${chunk({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`,
-          {
-            headers: { "content-type": "text/event-stream" },
-          },
         );
       },
       2,

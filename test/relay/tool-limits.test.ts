@@ -1,6 +1,7 @@
 /** Limits and ids of tools that run while the model answers: each belongs to one tool, and to one call. */
 import { describe, expect, test } from "bun:test";
 import { isAllowedPage } from "../../src/server-tools/web-search";
+import { eventStream, namedEvent } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in several dialects
@@ -14,28 +15,26 @@ const namesOf = ({ tools = [] }: Json): string[] => tools.map((tool: Json) => to
 /** What the model that answers was sent, the oldest first. */
 const sentTo = (proxy: RunningProxy, model: string): Json[] =>
   proxy.demo.journal.map(({ body }) => body as Json).filter((body) => body?.model === model);
-const event = (data: Json) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
-const stream = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
 
 /** An answer of Claude's that calls these functions. */
 function callsOf(...calls: [id: string, name: string, input: object][]): Response {
   const blocks = calls.flatMap(([id, name, input], index) => [
-    event({ type: "content_block_start", index, content_block: { type: "tool_use", id, name, input: {} } }),
-    event({
+    namedEvent({ type: "content_block_start", index, content_block: { type: "tool_use", id, name, input: {} } }),
+    namedEvent({
       type: "content_block_delta",
       index,
       delta: { type: "input_json_delta", partial_json: JSON.stringify(input) },
     }),
-    event({ type: "content_block_stop", index }),
+    namedEvent({ type: "content_block_stop", index }),
   ]);
-  return stream(
-    event({
+  return eventStream(
+    namedEvent({
       type: "message_start",
       message: { id: "msg_1", model: "c", usage: { input_tokens: 9, output_tokens: 1 } },
     }) +
       blocks.join("") +
-      event({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } }) +
-      event({ type: "message_stop" }),
+      namedEvent({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } }) +
+      namedEvent({ type: "message_stop" }),
   );
 }
 

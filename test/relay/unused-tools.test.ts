@@ -1,5 +1,6 @@
 /** A tool that runs here and is not used changes no byte of a reply in the upstream's own dialect. */
 import { describe, expect, test } from "bun:test";
+import { eventStream, eventsIn } from "../support/event-stream";
 import { startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in several dialects
@@ -17,7 +18,6 @@ const message = { id: "msg_1", type: "message", role: "assistant", model: "claud
 const ending = { stop_reason: "end_turn", stop_sequence: null, stop_details: { category: "x" } };
 const cleared = { applied_edits: [{ type: "clear_tool_uses_20250919", cleared_tool_uses: 3 }] };
 
-const sse = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
 const json = (text: string) => new Response(text, { headers: { "content-type": "application/json" } });
 const chunk = (more: Json) =>
   `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", created: 5, model: "gemini-3.1-pro-preview", system_fingerprint: "fp_1", ...more })}\n\n`;
@@ -85,7 +85,7 @@ describe.each(Object.entries(cases))("a %s client", (_name, { path, endpoint, pl
       await using proxy = await startProxy();
       const texts: string[] = [];
       for (const more of [{}, offered]) {
-        proxy.demo.intercept(endpoint, () => (isStream ? sse(stream) : json(full)));
+        proxy.demo.intercept(endpoint, () => (isStream ? eventStream(stream) : json(full)));
         const response = await proxy.post(path, { ...plain, ...more, stream: isStream });
         expect(response.status).toBe(200);
         texts.push(await response.text());
@@ -107,7 +107,7 @@ describe.each(Object.entries(cases))("a %s client", (_name, { path, endpoint, pl
       ? 'data: {"error":{"message":"Bearer abcdefghijklmnop","code":"x"}}\n\n'
       : event({ type: "error", error: { type: "api_error", message: "Bearer abcdefghijklmnop" } });
     const begun = stream.slice(0, stream.indexOf("\n\n", stream.indexOf("Hi")) + 2);
-    proxy.demo.intercept(endpoint, () => sse(begun + failed));
+    proxy.demo.intercept(endpoint, () => eventStream(begun + failed));
     const text = await (await proxy.post(path, { ...plain, ...offered, stream: true })).text();
     expect(text).toContain("Bearer [secret]");
     expect(text).not.toContain("abcdefghijklmnop");
@@ -130,10 +130,10 @@ test("a stream goes on in one piece when the model uses the tool after it has sa
     event({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } }),
     event({ type: "message_stop" }),
   ].join("");
-  proxy.demo.intercept("/v1/messages", () => (++turn === 1 ? sse(first) : undefined), 2);
+  proxy.demo.intercept("/v1/messages", () => (++turn === 1 ? eventStream(first) : undefined), 2);
   const body = { ...cases.Messages.plain, ...cases.Messages.offered, stream: true };
   const text = await (await proxy.post("/v1/messages", body)).text();
-  const events: Json[] = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+  const events: Json[] = eventsIn(text);
   const begun = events.filter(({ type }) => type === "content_block_start");
   expect(begun.map(({ index, content_block }) => [index, content_block.type])).toEqual([
     [0, "text"],

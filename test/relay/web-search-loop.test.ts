@@ -1,5 +1,6 @@
 /** The loop of web searches: what goes upstream between the answers, and how it ends when something fails or stops. */
 import { describe, expect, test } from "bun:test";
+import { eventStream, eventsIn, namedEvent } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
@@ -27,9 +28,6 @@ const sentTo = (proxy: RunningProxy): Json[] =>
 
 /** Everything that the model sees of the conversation. */
 const promptIn = ({ messages, input }: Json): Json[] => messages ?? input;
-
-/** The events of a stream. */
-const eventsOf = (text: string): Json[] => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
 
 /** A search that goes on until its call is hung up. */
 function holdSearches(proxy: RunningProxy, times = 1) {
@@ -124,8 +122,7 @@ function callOfSearch(): Response {
     { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } },
     { type: "message_stop" },
   ];
-  const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
-  return new Response(text, { headers: { "content-type": "text/event-stream" } });
+  return eventStream(events.map(namedEvent).join(""));
 }
 
 describe("when the next answer fails", () => {
@@ -150,7 +147,7 @@ describe("when the next answer fails", () => {
     await using proxy = await startProxy();
     fail(proxy);
     const response = await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
-    const events = eventsOf(await response.text());
+    const events = eventsIn(await response.text());
     expect(events.some(({ content_block }) => content_block?.type === "web_search_tool_result")).toBe(true);
     expect(events.at(-1)).toMatchObject({ type: "error", error: { message: expect.stringContaining("Overheated") } });
     expect(proxy.rows()[0]!.error_type).not.toBeNull();
@@ -162,10 +159,10 @@ test("a reply that is cut off in a call has no search", async () => {
   proxy.demo.intercept("/v1/messages", async () => {
     const text = await callOfSearch().text();
     const cut = text.slice(0, text.indexOf("event: content_block_stop"));
-    return new Response(cut, { headers: { "content-type": "text/event-stream" } });
+    return eventStream(cut);
   });
   const response = await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
-  expect(eventsOf(await response.text()).at(-1)).toMatchObject({ type: "error" });
+  expect(eventsIn(await response.text()).at(-1)).toMatchObject({ type: "error" });
   expect(proxy.rows().filter(({ parent_id }) => parent_id !== null)).toEqual([]);
 });
 
@@ -203,7 +200,7 @@ describe("while a search runs", () => {
     const second = proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
     await until(() => searches.begun === 2, "the second search has begun");
     proxy.app.inFlight.cancel(proxy.app.inFlight.running()[0]!.request_id);
-    expect(eventsOf(await (await second).text()).at(-1)).toMatchObject({ type: "error" });
+    expect(eventsIn(await (await second).text()).at(-1)).toMatchObject({ type: "error" });
     await until(() => searches.aborted === 2, "both searches are given up");
   });
 
@@ -263,9 +260,8 @@ test("a model that searches without end is stopped, however often the client all
     { type: "message_delta", delta: { stop_reason: "tool_use" }, usage },
     { type: "message_stop" },
   ];
-  const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
-  const headers = { "content-type": "text/event-stream" };
-  proxy.demo.intercept("/v1/messages", () => new Response(text, { headers }), 50);
+  const text = events.map(namedEvent).join("");
+  proxy.demo.intercept("/v1/messages", () => eventStream(text), 50);
   await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { tools: [{ ...search, max_uses: 1_000_000 }] }));
   expect(proxy.rows().filter(({ parent_id }) => parent_id !== null)).toHaveLength(50);
 });
@@ -299,7 +295,7 @@ test("a provider's model searches too, and its own answers are asked of the prov
             { index: 0, delta: { tool_calls: [call] } },
             { index: 0, delta: {}, finish_reason: "tool_calls" },
           ]);
-      return new Response(`${answer}data: [DONE]\n\n`, { headers: { "content-type": "text/event-stream" } });
+      return eventStream(`${answer}data: [DONE]\n\n`);
     },
   });
   const providers = { other: { type: "chat", baseUrl: server.url.origin, apiKey: "p-0123456789" } };

@@ -1,5 +1,6 @@
 /** A stream that breaks when the test says so: a reset by the clock may overtake what was sent before it. */
 import type { Demo } from "../../src/demo/demo";
+import { eventStream } from "./event-stream";
 
 export interface Cut {
   /** The connection breaks now. */
@@ -20,7 +21,7 @@ export function startCut(demo: Demo, endpoint: string, events: number): Cut {
         controller.enqueue(new TextEncoder().encode(first.join("")));
       },
     });
-    return new Response(source, { headers: { "content-type": "text/event-stream" } });
+    return eventStream(source);
   });
   return { cut: () => upstream!.error(new Error("cut on request")) };
 }

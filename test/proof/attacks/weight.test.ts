@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import { type Github, scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
+import { eventStream } from "../../support/event-stream";
 import { forgetPeak, memoryOf } from "../../support/sandbox";
 
 let github: Github;
@@ -31,7 +32,6 @@ const clients = [
 type Client = (typeof clients)[number];
 
 const bytes = (text: string) => new TextEncoder().encode(text);
-const sse = { "content-type": "text/event-stream" };
 const mebibyte = 1024 * 1024;
 
 function ask({ path, body }: Client, stream: boolean): Promise<Response> {
@@ -78,7 +78,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
     ["data lines of 1 GB that are empty and end in CRLF", bytes("data:\r\n".repeat(mebibyte / 7))],
   ])("%s is given up at 16 MiB", async (_name, piece) => {
     const { body, taken } = again(piece, 1024);
-    github.demo.intercept(client.endpoint, () => new Response(body, { headers: sse }));
+    github.demo.intercept(client.endpoint, () => eventStream(body));
     const weight = await weightOf(async () => {
       const response = await ask(client, true);
       expect([response.status, await response.text()]).toEqual([502, expect.stringContaining("16 MiB")]);
@@ -91,7 +91,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
   test.each([false, true])("200 KB that unfold to 200 MB are given up (stream: %p)", async (stream) => {
     const bomb = Bun.gzipSync(new Uint8Array(200 * mebibyte));
     expect(bomb.length).toBeLessThan(250_000);
-    const headers = { "content-type": stream ? sse["content-type"] : "application/json", "content-encoding": "gzip" };
+    const headers = { "content-type": stream ? "text/event-stream" : "application/json", "content-encoding": "gzip" };
     github.demo.intercept(client.endpoint, () => new Response(bomb, { headers }));
     const weight = await weightOf(async () => {
       const response = await ask(client, stream);
@@ -147,7 +147,7 @@ test("five million events flow, and memory is what it was after the first of the
   const [client] = clients;
   const flows = async (event: string, count: number) => {
     const { body } = again(bytes(event.repeat(5000)), count / 5000, "data: [DONE]\n\n");
-    github.demo.intercept(client.endpoint, () => new Response(body, { headers: sse }));
+    github.demo.intercept(client.endpoint, () => eventStream(body));
     const response = await ask(client, true);
     let size = 0;
     for await (const piece of response.body!) size += piece.length;
@@ -183,7 +183,7 @@ test("a million calls in one reply end in an error, and weigh no more than a rep
       await Bun.sleep(0);
     },
   });
-  github.demo.intercept(client.endpoint, () => new Response(body, { headers: sse }));
+  github.demo.intercept(client.endpoint, () => eventStream(body));
   const weight = await weightOf(async () => {
     const response = await ask(client as unknown as Client, true);
     let last = "";

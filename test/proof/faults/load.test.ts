@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type Github, scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
+import { eventStream } from "../../support/event-stream";
 import { idleServer, waitOf } from "../../support/idle";
 import { leastOf } from "../../support/least";
 import { limitedGroup, type MemoryLimit, memoryOf, testWith } from "../../support/sandbox";
@@ -57,7 +58,7 @@ describe("3,000 exchanges run at once", () => {
       async () => {
         asked++;
         await held.promise;
-        return new Response(words + end, { headers: { "content-type": "text/event-stream" } });
+        return eventStream(words + end);
       },
       Number.POSITIVE_INFINITY,
     );
@@ -147,7 +148,7 @@ async function thousandStreams(seconds: number, limit?: MemoryLimit) {
         },
         cancel: () => void streams.delete(own),
       });
-      return new Response(source, { headers: { "content-type": "text/event-stream" } });
+      return eventStream(source);
     },
     Number.POSITIVE_INFINITY,
   );
@@ -211,11 +212,7 @@ testWith(
 
 test("after 20,000 streams memory is about what it was after the first 10,000", async () => {
   await using github = scriptedGithub();
-  github.demo.intercept(
-    "/chat/completions",
-    () => new Response(words.repeat(20) + end, { headers: { "content-type": "text/event-stream" } }),
-    Number.POSITIVE_INFINITY,
-  );
+  github.demo.intercept("/chat/completions", () => eventStream(words.repeat(20) + end), Number.POSITIVE_INFINITY);
   const { command, port, pid } = await started(github);
   await using _ = command;
   const streams = async (count: number) => {

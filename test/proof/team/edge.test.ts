@@ -1,6 +1,7 @@
 /** Two servers behind Caddy with the Caddyfile of src/deploy: streams, sockets, uploads, and servers that end. */
 import { afterEach, expect, test } from "bun:test";
 import { type Caddy, startCaddy } from "../../support/caddy";
+import { eventStream } from "../../support/event-stream";
 import { describeWith } from "../../support/sandbox";
 import { describeWithDatabases } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamProcess } from "../../support/teams";
@@ -109,7 +110,7 @@ describeWith("caddy", "behind Caddy", () => {
             controller.close();
           },
         });
-        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+        return eventStream(body);
       });
       const response = await post("/v1/chat/completions", ask("Tell me a story.", { stream: true }));
       let arrived = "";

@@ -5,6 +5,7 @@
  * the same thread: their work counts, too.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eventStream, namedEvent } from "../../support/event-stream";
 import { hostileTexts, longestHeld, mostHeldMs } from "../../support/held";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 
@@ -125,8 +126,6 @@ places["the headers"] = (text) => {
   };
 };
 
-const event = (data: Json) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
-const sse = (body: string) => new Response(body, { headers: { "content-type": "text/event-stream" } });
 const refusal = (error: Json) => Response.json({ type: "error", error }, { status: 400 });
 const message = {
   id: "msg_1",
@@ -135,14 +134,14 @@ const message = {
   model: "m",
   usage: { input_tokens: 9, output_tokens: 1 },
 };
-const begun = event({ type: "message_start", message: { ...message, content: [] } });
+const begun = namedEvent({ type: "message_start", message: { ...message, content: [] } });
 const block = (content: Json, delta: Json) =>
-  event({ type: "content_block_start", index: 0, content_block: content }) +
-  event({ type: "content_block_delta", index: 0, delta }) +
-  event({ type: "content_block_stop", index: 0 });
+  namedEvent({ type: "content_block_start", index: 0, content_block: content }) +
+  namedEvent({ type: "content_block_delta", index: 0, delta }) +
+  namedEvent({ type: "content_block_stop", index: 0 });
 const ended =
-  event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } }) +
-  event({ type: "message_stop" });
+  namedEvent({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } }) +
+  namedEvent({ type: "message_stop" });
 
 /** What an upstream may answer. */
 const answers: Record<string, (text: string) => Response> = {
@@ -159,9 +158,9 @@ const answers: Record<string, (text: string) => Response> = {
     }),
   "an answer that is no JSON": (text) => new Response(text, { headers: { "content-type": "application/json" } }),
   "the text of a stream": (text) =>
-    sse(begun + block({ type: "text", text: "" }, { type: "text_delta", text }) + ended),
+    eventStream(begun + block({ type: "text", text: "" }, { type: "text_delta", text }) + ended),
   "the input of a call in a stream": (text) =>
-    sse(
+    eventStream(
       begun +
         block(
           { type: "tool_use", id: "toolu_1", name: "f", input: {} },
@@ -170,9 +169,12 @@ const answers: Record<string, (text: string) => Response> = {
         ended,
     ),
   "a signature in a stream": (text) =>
-    sse(begun + block({ type: "thinking", thinking: "" }, { type: "signature_delta", signature: text }) + ended),
-  "an error in a stream": (text) => sse(begun + event({ type: "error", error: { type: text, message: text } })),
-  "a stream that is none": (text) => sse(text),
+    eventStream(
+      begun + block({ type: "thinking", thinking: "" }, { type: "signature_delta", signature: text }) + ended,
+    ),
+  "an error in a stream": (text) =>
+    eventStream(begun + namedEvent({ type: "error", error: { type: text, message: text } })),
+  "a stream that is none": (text) => eventStream(text),
 };
 
 describe.each(

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { run } from "../../support/command";
+import { eventStream } from "../../support/event-stream";
 import { workedMs } from "../../support/held";
 import { leastOf, took } from "../../support/least";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../../support/proxy";
@@ -90,13 +91,12 @@ describe("a large request is answered", () => {
 });
 
 describe("an odd answer is read", () => {
-  const streamed = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
   test.each<[string, number, (proxy: RunningProxy) => Promise<unknown>]>([
     [
       "100,000 empty data lines in one event",
       2_000,
       async (proxy) => {
-        proxy.demo.intercept("/chat/completions", () => streamed(`${"data:\n".repeat(100_000)}\n`));
+        proxy.demo.intercept("/chat/completions", () => eventStream(`${"data:\n".repeat(100_000)}\n`));
         await (await proxy.post("/v1/chat/completions", { ...chat, stream: true })).text();
       },
     ],
@@ -106,7 +106,9 @@ describe("an odd answer is read", () => {
       async (proxy) => {
         const call = { index: 2147483647, id: "c", type: "function", function: { name: "f", arguments: "{}" } };
         const chunk = { id: "c", choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }] };
-        proxy.demo.intercept("/chat/completions", () => streamed(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`));
+        proxy.demo.intercept("/chat/completions", () =>
+          eventStream(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`),
+        );
         await (await proxy.post("/v1/messages", { ...native, model: "gpt-5-mini", stream: true })).text();
       },
     ],
