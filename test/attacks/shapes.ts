@@ -76,6 +76,10 @@ const words = fc.constantFrom(
   "input_schema",
   "tool_use_id",
   "call_id",
+  "image_url",
+  "response_format",
+  "stop",
+  "stream",
   "__proto__",
   "constructor",
 );
@@ -117,6 +121,11 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   ),
 }));
 export const object = fc.dictionary(words, tree, { maxKeys: 8 });
+
+/** Events that a decoder will look at. */
+export const likelyStream = fc
+  .array(object, { maxLength: 6 })
+  .map((events) => encode(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")));
 
 export const odd: fc.Arbitrary<unknown> = fc.oneof(values, tree);
 
