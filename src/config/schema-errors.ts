@@ -1,10 +1,14 @@
 /** Explains what a schema found wrong, by path, without the values. */
 import type { z } from "zod";
+import { nearestName } from "../edit-distance";
 import { ProxyError } from "../errors";
 
-/** All errors of a schema as one sentence: the path of each and what is expected there, never the value. */
-export function explain(error: z.ZodError): string {
-  const faults = faultsOf(error);
+/**
+ * All errors of a schema as one sentence: the path of each and what is expected there, never the value.
+ * @param keys The outermost keys that there are: one of them may be meant by a key that there is not.
+ */
+export function explain(error: z.ZodError, keys: readonly string[] = []): string {
+  const faults = faultsOf(error, keys);
   const shown = faults.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
   const more = faults.length - shown.length;
   return `${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
@@ -12,11 +16,15 @@ export function explain(error: z.ZodError): string {
 
 type Issue = z.core.$ZodIssue;
 
-/** Each error with its path. */
-export function faultsOf(error: z.ZodError): { path: string; message: string }[] {
+/** Each error with its path. @param keys As in {@link explain}. */
+export function faultsOf(error: z.ZodError, keys: readonly string[] = []): { path: string; message: string }[] {
   return error.issues.flatMap(meantIssues).flatMap((issue) => {
     if (issue.code === "unrecognized_keys")
-      return issue.keys.map((name) => ({ path: formatPath([...issue.path, name]), message: "not a known key" }));
+      return issue.keys.map((name) => {
+        const meant = issue.path.length === 0 ? nearestName(name, keys) : undefined;
+        const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+        return { path: formatPath([...issue.path, name]), message: `not a known key${hint}` };
+      });
     const message = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
     return [{ path: formatPath(issue.path), message: message.replace(/^Invalid \w+: |^Too \w+: /, "") }];
   });

@@ -398,6 +398,6 @@ export function parseConfig(value: unknown): Config {
   refuseInherited(value);
   const result = configSchema().safeParse(value);
   if (result.success) return withOwnAmounts(result.data);
-  const [first] = faultsOf(result.error);
-  throw new ProxyError("invalid_request", explain(result.error), { param: first?.path || undefined });
+  const param = faultsOf(result.error)[0]?.path || undefined;
+  throw new ProxyError("invalid_request", explain(result.error, Object.keys(configSchema().in.shape)), { param });
 }

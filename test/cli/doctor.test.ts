@@ -155,7 +155,7 @@ describe("files", () => {
     mkdirSync(github.data, { recursive: true, mode: 0o700 });
     for (const [text, said] of [
       ['{\n  "logLevel": \n', "config.json is not valid JSON at line 3, column 1."],
-      ['{\n  "loglevel": "debug"\n}', "line 2, column 3: loglevel: not a known key."],
+      ['{\n  "loglevel": "debug"\n}', "line 2, column 3: loglevel: not a known key (did you mean logLevel?)."],
     ] as const) {
       writeFileSync(join(github.data, "config.json"), text, { mode: 0o600 });
       expect((await examine(github.env)).of("config")[0]).toMatchObject({

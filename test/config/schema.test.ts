@@ -130,6 +130,12 @@ test("a wrong choice is answered with the choices", () => {
   expect(refusal({ logLevel: "verbose" }).message).toBe('logLevel: expected one of "error"|"warn"|"info"|"debug".');
 });
 
+test("a key that is misspelt is answered with the one that is probably meant", () => {
+  expect(refusal({ loglevel: "debug", bugets: [] }).message).toBe(
+    "loglevel: not a known key (did you mean logLevel?); bugets: not a known key (did you mean budgets?).",
+  );
+});
+
 test("all errors are in one sentence, and a thousand errors still in a short one", () => {
   expect(refusal({ maxRows: 0, foo: 1, bar: 2 }).message).toBe(
     "maxRows: expected number to be >=1; foo: not a known key; bar: not a known key.",
