@@ -54,8 +54,6 @@ export interface ConfigStore {
 export interface ChangeOptions {
   /** The revision that the change was made for. */
   revision?: string;
-  /** Called before anything is written; throws to refuse the change. */
-  check?(next: Config): void;
 }
 
 export interface Listener {
@@ -91,13 +89,11 @@ export function openConfig(path: string): ConfigStore {
     get waiting() {
       return held.waiting;
     },
-    async change(patch, { revision, check } = {}) {
+    async change(patch, { revision } = {}) {
       const planned = () => {
         const file = readForChange(held);
         if (revision !== undefined && revision !== revisionOf(file.text)) throw changedMeanwhile();
-        const next = plan(file, patch);
-        check?.(next.config);
-        return next;
+        return plan(file, patch);
       };
       // Errors are reported before anything is written. A valid change is validated again under the lock.
       planned();

@@ -1,9 +1,7 @@
 /** Creates and revokes client keys in the config. The config keeps the hash of a key that is created here, never the key. */
 import { z } from "zod";
 import { keyExpiry, keyModels, keyName } from "../config/key-schema";
-import type { Stored } from "../config/patch";
 import { repeatChange } from "../config/repeat-change";
-import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { isObject } from "../json";
 import { sha256 } from "../net/in/credentials";
@@ -17,17 +15,14 @@ export const newKeySchema = z.strictObject({
 });
 export type NewKey = z.output<typeof newKeySchema>;
 
-type Check = (next: Config, patch: Stored) => void;
-
 /**
  * Adds a key to the config.
- * @param check Called before the config is written; throws to refuse the change.
  * @returns The key. It cannot be shown again.
  * @throws ProxyError `conflict` if a key has this name already.
  */
-export async function createKey(config: ConfigStore, { name, models, expires_at }: NewKey, check?: Check) {
+export async function createKey(config: ConfigStore, { name, models, expires_at }: NewKey) {
   const key = newClientKey();
-  await changeKeys(config, check, (keys) => {
+  await changeKeys(config, (keys) => {
     if (keys.some((each) => isNamed(each, name))) throw keyExists(name);
     return [
       ...keys,
@@ -38,8 +33,8 @@ export async function createKey(config: ConfigStore, { name, models, expires_at 
 }
 
 /** Removes a key from the config: its next request is refused. @throws ProxyError `not_found`. */
-export async function revokeKey(config: ConfigStore, name: string, check?: Check): Promise<void> {
-  await changeKeys(config, check, (keys) => {
+export async function revokeKey(config: ConfigStore, name: string): Promise<void> {
+  await changeKeys(config, (keys) => {
     const others = keys.filter((each) => !isNamed(each, name));
     if (others.length === keys.length) throw keyNotFound(name);
     return others;
@@ -47,15 +42,11 @@ export async function revokeKey(config: ConfigStore, name: string, check?: Check
 }
 
 /** Changes the list of keys as it is stored now. */
-const changeKeys = (config: ConfigStore, check: Check | undefined, change: (keys: readonly unknown[]) => unknown[]) =>
-  repeatChange(
-    config,
-    ({ stored }) => {
-      const auth = isObject(stored.auth) ? stored.auth : {};
-      return { auth: { ...auth, apiKeys: change(Array.isArray(auth.apiKeys) ? auth.apiKeys : []) } };
-    },
-    check,
-  );
+const changeKeys = (config: ConfigStore, change: (keys: readonly unknown[]) => unknown[]) =>
+  repeatChange(config, ({ stored }) => {
+    const auth = isObject(stored.auth) ? stored.auth : {};
+    return { auth: { ...auth, apiKeys: change(Array.isArray(auth.apiKeys) ? auth.apiKeys : []) } };
+  });
 
 /** Names differ in more than case, because tables and file systems may ignore it. */
 const isNamed = (stored: unknown, name: string) =>

@@ -64,13 +64,12 @@ export class TeamConfig implements ConfigStore {
     return this.#fault;
   }
 
-  async change(patch: Stored, { revision: expected, check }: ChangeOptions = {}): Promise<void> {
+  async change(patch: Stored, { revision: expected }: ChangeOptions = {}): Promise<void> {
     const next = await this.#parts.postgres.transact(async (sql) => {
       await lock(sql);
       const present = this.#open(await select(sql));
       if (expected !== undefined && expected !== String(present.revision)) throw changedMeanwhile();
       const planned = plannedChange(present.stored, patch);
-      check?.(planned.config);
       if (Bun.deepEquals(planned.stored, present.stored)) return { ...planned, revision: present.revision };
       return { ...planned, revision: await this.#write(sql, planned.stored) };
     });
