@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import type { TestMember } from "../support/members";
+import { askAs } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
@@ -24,7 +25,7 @@ describeWithDatabases("a member at the admin API", (postgres) => {
     await server.admin("/budgets", { name: "of-ben", scope: { key: "ben/*" }, ...limit });
     ({ anna, ben } = await team.addMembers({ anna: ["anna-one", "anna-two"], ben: ["ben-demo"] }));
     for (const each of [key, anna.key, ben.key])
-      await until(async () => (await chat(each)).status === 200, "the key is known");
+      await until(async () => (await askAs(server, { key: each })).status === 200, "the key is known");
     await until(async () => {
       rows = (await server.admin("/requests")).items;
       return new Set(rows.map(({ key_name }) => key_name)).size === 3;
@@ -34,12 +35,6 @@ describeWithDatabases("a member at the admin API", (postgres) => {
     await team[Symbol.asyncDispose]();
   });
 
-  const chat = (key: string) =>
-    server.post(
-      "/v1/chat/completions",
-      { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] },
-      { "x-api-key": key },
-    );
   const as = async ({ key }: TestMember, method: string, path: string, body: object = {}) => {
     const answer = await fetch(`${server.url}${path}`, {
       method,
@@ -138,8 +133,8 @@ describeWithDatabases("a member at the admin API", (postgres) => {
     const visit = () => fetch(`${server.url}/admin/requests`, { headers: { ...remote, cookie } });
     expect((await visit()).status).toBe(200);
     expect((await as(ben, "POST", `/api/admin/keys/${encodeURIComponent("ben/key-1")}/revoke`)).status).toBe(200);
-    expect((await chat(ben.key)).status).toBe(401);
+    expect((await askAs(server, ben)).status).toBe(401);
     expect((await visit()).status).toBe(401);
-    expect((await chat(anna.key)).status).toBe(200);
+    expect((await askAs(server, anna)).status).toBe(200);
   });
 });

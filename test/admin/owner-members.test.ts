@@ -4,7 +4,7 @@ import { addPartitions } from "../../src/team/requests";
 import { eventStream } from "../support/event-stream";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
-import { type TestMember, withTeamStores } from "../support/members";
+import { askAs, type TestMember, withTeamStores } from "../support/members";
 import { startProxy } from "../support/proxy";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
@@ -43,12 +43,6 @@ describeWithDatabases("the owner's members", (postgres) => {
     });
   const post = (path: string, body: object = {}, server = servers[0]) => server.admin(path, body) as Promise<Any>;
   const named = async (name: string): Promise<Any> => (await servers[0].admin(`/members/${name}`)).item;
-  const chat = (server: TeamServer, key: string, content = "Hello") =>
-    server.post(
-      "/v1/chat/completions",
-      { model: "gpt-5-mini", messages: [{ role: "user", content }] },
-      { "x-api-key": key },
-    );
   const join = (server: TeamServer, link: string, rest = "", method = "GET") =>
     fetch(server.url + new URL(link).pathname + rest, { method, redirect: "manual" });
 
@@ -97,7 +91,7 @@ describeWithDatabases("the owner's members", (postgres) => {
   });
 
   test("the list, one member and the command say the same; a failed account is named as such", async () => {
-    expect((await chat(servers[0], anna.key, "[demo: 401-pat @anna-demo]")).status).toBe(424);
+    expect((await askAs(servers[0], anna, "[demo: 401-pat @anna-demo]")).status).toBe(424);
     await until(async () => (await named("anna")).accounts[0].state === "failed", "the account has failed");
     const list = await servers[0].admin("/members");
     expect(list.items[0]).toMatchObject({
@@ -209,7 +203,7 @@ describeWithDatabases("the owner's members", (postgres) => {
     team.demo.accounts.length = 0;
     const dora = await team.addMember("dora", "dora-demo");
     for (const server of servers)
-      await until(async () => (await chat(server, dora.key)).status === 200, "the server knows Dora's key");
+      await until(async () => (await askAs(server, dora)).status === 200, "the server knows Dora's key");
     const gate = Promise.withResolvers<void>();
     team.demo.intercept("/chat/completions", () => {
       const chunk = (delta: object, finish: string | null = null) =>
@@ -236,10 +230,7 @@ describeWithDatabases("the owner's members", (postgres) => {
     let text = (await reader.read()).value ?? "";
     expect(await post("/members/dora/remove", {}, servers[1])).toEqual({ removed: true });
     for (const server of servers)
-      await until(
-        async () => (await chat(server, dora.key)).status === 401,
-        "the key of the removed member is refused",
-      );
+      await until(async () => (await askAs(server, dora)).status === 401, "the key of the removed member is refused");
     gate.resolve();
     for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
     expect(text).toContain(" ended");

@@ -4,6 +4,7 @@ import { formTokenIn, signedIn } from "../support/form-fields";
 import { runningState } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
 import type { TestMember } from "../support/members";
+import { askAs } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
@@ -29,12 +30,8 @@ describeWithDatabases("the running requests of a team", (postgres) => {
     await team[Symbol.asyncDispose]();
   });
 
-  const ask = (server: TeamServer, { key }: { key: string }, content: string) =>
-    server.post(
-      "/v1/chat/completions",
-      { model: "gpt-5-mini", messages: [{ role: "user", content }], stream: true },
-      { "x-api-key": key },
-    );
+  const ask = (server: TeamServer, who: { key: string }, content: string) =>
+    askAs(server, who, content, { stream: true });
   /** A stream that runs until it is cancelled. */
   const run = async (server: TeamServer, who: { key: string }) => {
     const answer = await ask(server, who, "[demo: silence 25] Hello");

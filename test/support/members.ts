@@ -5,7 +5,7 @@ import type { DemoAccount } from "../../src/demo/accounts";
 import { type MemberLimits, memberFieldNames } from "../../src/keys/member-fields";
 import type { Member } from "../../src/keys/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
-import type { Team } from "./teams";
+import type { Team, TeamServer } from "./teams";
 
 /** What the owner may set of a member, none of it set. */
 export const noLimits = Object.fromEntries(memberFieldNames.map((name) => [name, null])) as unknown as MemberLimits;
@@ -34,6 +34,14 @@ export async function withTeamStores<T>(
     await stores.close();
   }
 }
+
+/** A chat request by a key. */
+export const askAs = (server: TeamServer, { key }: { key: string }, content = "Hello", more: object = {}) =>
+  server.post(
+    "/v1/chat/completions",
+    { model: "gpt-5-mini", messages: [{ role: "user", content }], ...more },
+    { "x-api-key": key },
+  );
 
 /** @param accounts What the member signs in; GitHub knows them from now on. */
 export async function addMember(

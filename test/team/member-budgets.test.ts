@@ -1,14 +1,11 @@
 /** A budget for each member over several servers: what one member uses is exact, and nobody else's. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
-import { type TestMember, withTeamStores } from "../support/members";
+import { askAs, type TestMember, withTeamStores } from "../support/members";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-const ask = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
-const send = (server: TeamServer, { key }: { key: string }, more = {}) =>
-  server.post("/v1/chat/completions", { ...ask, ...more }, { "x-api-key": key });
 const messageOf = async (response: Response) =>
   ((await response.json()) as { error: { message: string } }).error.message;
 
@@ -46,7 +43,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
   /** At once, or as soon as no server holds anything of it any more. */
   const refusedWith = (server: TeamServer, member: TestMember, sentence: string) =>
     until(async () => {
-      const response = await send(server, member);
+      const response = await askAs(server, member);
       return response.status === 429 && (await messageOf(response)).includes(sentence);
     }, "the request is refused with this sentence");
   const removeBudget = (name: string) => all[0]!.admin("/budgets/remove", { name });
@@ -58,7 +55,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
       const models = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": member.key } });
       await until(async () => (await models()).status === 200, "the models are listed");
       const found: number[] = [];
-      for (let count = 0; count < 3; count += 1) found.push((await send(server, member)).status);
+      for (let count = 0; count < 3; count += 1) found.push((await askAs(server, member)).status);
       return found;
     };
     const cleo = await invite();
@@ -90,10 +87,10 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
       const answer = await fetch(`${all[0]!.url}/api/admin/budgets`, { headers: { "x-admin-token": member.key } });
       return ((await answer.json()) as { items: Record<string, unknown>[] }).items;
     };
-    await (await send(all[0]!, anna)).text();
-    for (let count = 0; count < 2; count += 1) await (await send(all[1]!, ben)).text();
+    await (await askAs(all[0]!, anna)).text();
+    for (let count = 0; count < 2; count += 1) await (await askAs(all[1]!, ben)).text();
     await until(async () => (await usedBy(all[0]!, "own")).ben === 2, "Ben has used 2");
-    const response = await send(all[0]!, anna);
+    const response = await askAs(all[0]!, anna);
     const remaining = response.headers.get("x-dragoman-budget-remaining")!.split(", ");
     const left = Object.fromEntries(remaining.map((each) => each.replace(" requests", "").split("=")));
     expect(Object.keys(left).sort()).toEqual(["hubs", "keys", "of-anna", "own"]);
@@ -104,7 +101,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
     await until(async () => (await usedBy(all[0]!, "own")).anna === 2, "Anna has used 2");
 
     // Everybody's is used up: one refusal for all, without amounts.
-    const refused = await send(all[0]!, anna);
+    const refused = await askAs(all[0]!, anna);
     const message = await messageOf(refused);
     expect([refused.status, message]).toEqual([
       429,
@@ -135,12 +132,12 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
 
     // A member's own limit, with the amounts.
     await until(async () => {
-      const last = await send(all[0]!, anna);
+      const last = await askAs(all[0]!, anna);
       return last.status === 429;
     }, "the request is refused");
     await refusedWith(all[0]!, anna, "The budget `of-anna` is used up: 5 of 5 requests used");
     await removeBudget("of-anna");
-    await until(async () => (await send(all[0]!, anna)).status === 200, "the request is served again");
+    await until(async () => (await askAs(all[0]!, anna)).status === 200, "the request is served again");
     await refusedWith(all[0]!, anna, "The budget `hubs` of anna-hub is used up: 6 of 6");
 
     const page = await pageOf(all[0]!, anna);
@@ -171,7 +168,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
       reached.resolve();
       return gate.promise;
     });
-    const running = send(all[0]!, dora);
+    const running = askAs(all[0]!, dora);
     await reached.promise;
     await withTeamStores(team, (stores) => stores.members.remove("dora"));
     // A chat that is still served would be counted too.
@@ -201,7 +198,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
   test("without the database, a server spends what it holds of each member's amount, and counts it afterwards", async () => {
     const server = all[0]!;
     await addBudget({ name: "away", limit: 500, each: "member" });
-    for (const member of [anna, ben]) expect((await send(server, member)).status).toBe(200);
+    for (const member of [anna, ben]) expect((await askAs(server, member)).status).toBe(200);
     await until(async () => {
       const { items } = await server.admin("/budgets?budget=away");
       const holders: { reserved: number }[] = items[0].holders.items;
@@ -215,7 +212,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
       ["ben", ben, 4],
     ] as const)
       for (let count = 0; count < times; count += 1) {
-        const { status } = await send(server, member);
+        const { status } = await askAs(server, member);
         if (status === 200) served[name] += 1;
       }
     expect(served.anna).toBeWithin(8, 11);

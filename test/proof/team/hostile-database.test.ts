@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { watchFeed } from "../../support/live-feed";
 import type { TestMember } from "../../support/members";
+import { askAs } from "../../support/members";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamProcess, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
@@ -31,12 +32,8 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
     await team[Symbol.asyncDispose]();
   });
 
-  const ask = (server: TeamServer, { key }: { key: string }, content = "Hello") =>
-    server.post(
-      "/v1/chat/completions",
-      { model: "gpt-5-mini", messages: [{ role: "user", content }], stream: true },
-      { "x-api-key": key },
-    );
+  const ask = (server: TeamServer, who: { key: string }, content = "Hello") =>
+    askAs(server, who, content, { stream: true });
   const statusOf = async (server: TeamServer, who: { key: string }) => {
     const answer = await ask(server, who);
     await answer.text();

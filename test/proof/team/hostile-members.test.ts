@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../../support/form-fields";
 import type { TestMember } from "../../support/members";
+import { askAs } from "../../support/members";
 import { describeWithDatabases } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
@@ -247,9 +248,8 @@ describeWithDatabases("a member who means harm", (postgres) => {
   test("a member who means harm does not fill a server's memory with large bodies, whatever they are sent to and however", async () => {
     const [server] = servers;
     const mia = await team.addMember("mia", "mia-hub");
-    const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
-    const status = async ({ key }: TestMember) => {
-      const answer = await server.post("/v1/chat/completions", hello, { "x-api-key": key });
+    const status = async (who: TestMember) => {
+      const answer = await askAs(server, who);
       await answer.text();
       return answer.status;
     };

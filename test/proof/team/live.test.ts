@@ -1,6 +1,7 @@
 /** What runs on the servers of a team, while servers are replaced and killed, and while the database is away. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { watchFeed } from "../../support/live-feed";
+import { askAs } from "../../support/members";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
@@ -21,12 +22,8 @@ describeWithOwnPostgres("the running requests of a team", (postgres) => {
     await team[Symbol.asyncDispose]();
   });
 
-  const ask = (server: TeamServer, { key }: { key: string }, content: string) =>
-    server.post(
-      "/v1/chat/completions",
-      { model: "gpt-5-mini", messages: [{ role: "user", content }], stream: true },
-      { "x-api-key": key },
-    );
+  const ask = (server: TeamServer, who: { key: string }, content: string) =>
+    askAs(server, who, content, { stream: true });
   /** A stream that runs until it is cancelled. */
   const run = async (server: TeamServer, who: { key: string }) => {
     const answer = await ask(server, who, "[demo: silence 25] Hello");
