@@ -102,7 +102,7 @@ function findEdits(text: string, before: Holder, after: Holder, edits: Edit[], e
       if (!findEdits(text, was as Holder, value as Holder, edits)) return false;
       continue;
     }
-    const edit = findEdit(text, key, was, value);
+    const edit = findEdit(text, key, value);
     if (!edit || edit.start < (edits.at(-1)?.end ?? 0) || edits.length === mostSearched) return false;
     edits.push(edit);
   }
@@ -125,15 +125,16 @@ function findInElements(text: string, before: readonly unknown[], after: Holder,
   return true;
 }
 
-/** @param was The value that the text has for this key. @param value Undefined if it goes. */
-function findEdit(text: string, key: string, was: unknown, value: unknown): Edit | undefined {
+/** @param value Undefined if it goes. */
+function findEdit(text: string, key: string, value: unknown): Edit | undefined {
+  if (!/^[a-z_]\w*$/i.test(key)) return undefined;
   const name = `"${key}"`;
   const start = text.indexOf(name);
-  const written = `:${JSON.stringify(was)}`;
-  const end = start + name.length + written.length;
-  const isOnly = start !== -1 && !text.includes(name, end) && text.startsWith(written, start + name.length);
-  if (!isOnly || !/^[a-z_]\w*$/i.test(key) || (text[end] !== "," && text[end] !== "}")) return undefined;
-  if (value !== undefined) return { start, end, text: `${name}:${JSON.stringify(value)}` };
+  const nameEnd = start + name.length;
+  if (start === -1 || text.includes(name, nameEnd)) return undefined;
+  const valueStart = skipSpace(text, skipSpace(text, nameEnd) + 1);
+  const end = valueEnd(text, valueStart);
+  if (value !== undefined) return { start: valueStart, end, text: JSON.stringify(value) };
   if (text[start - 1] === ",") return { start: start - 1, end, text: "" };
   return text[end] === "," ? { start, end: end + 1, text: "" } : undefined;
 }
