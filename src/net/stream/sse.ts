@@ -168,9 +168,11 @@ const encoder = new TextEncoder();
 
 function frameText(frame: SseFrame): string {
   const event = frame.event === undefined ? "" : `event: ${frame.event}\n`;
-  const data = frame.data === undefined ? "" : `data: ${frame.data.replaceAll("\n", "\ndata: ")}\n`;
-  return `${event}${data}\n`;
+  return frame.data === undefined ? `${event}\n` : `${event}data: ${oneLineEach(frame.data)}\n\n`;
 }
+
+/** Nearly all data is one line. */
+const oneLineEach = (data: string): string => (data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data);
 
 function lineFeedFrameEnd(text: string, start: number): number {
   if (text.charCodeAt(start) === 10) return blankEnd(text, start);
