@@ -97,6 +97,10 @@ export function without(object: JsonObject, keys: readonly string[]): JsonObject
   return keys.some((key) => Object.hasOwn(object, key)) ? (omit(object, new Set(keys)) ?? {}) : object;
 }
 
+/** The object with this member; the same object if it has it. */
+export const withMember = (object: JsonObject, key: string, value: unknown): JsonObject =>
+  object[key] === value ? object : { ...object, [key]: value };
+
 /** Undefined for an object without fields. */
 export const filled = (object: JsonObject): JsonObject | undefined => (isEmpty(object) ? undefined : object);
 

@@ -2,7 +2,7 @@
 import { isObject } from "../../json";
 import type { SseFrame } from "../../net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, textIn } from "../hub/json";
+import { countIn, textIn, withMember } from "../hub/json";
 import { Normalizer } from "../hub/upstream-stream";
 import { errorIn, invalidEvent } from "./errors";
 import { outputIndexes } from "./output-indexes";
@@ -30,14 +30,12 @@ export class ResponsesNormalizer extends Normalizer {
     if (!type.startsWith("response.")) return this.readOther(type, json, frame);
     const isLast = terminalTypes.has(type);
     let fixed = json;
-    const set = (key: string, value: unknown) => {
-      if (value !== json[key]) fixed = { ...fixed, [key]: value };
-    };
     const index = countIn(json.output_index);
-    if (isObject(json.response)) set("response", this.fixResponse(json.response, isLast));
+    if (isObject(json.response)) fixed = withMember(fixed, "response", this.fixResponse(json.response, isLast));
     if (index !== undefined) {
-      if (isObject(json.item)) set("item", this.fixItem(json.item, index, type === "response.output_item.done"));
-      set("item_id", this.firstId(json.item_id, index));
+      const isDone = type === "response.output_item.done";
+      if (isObject(json.item)) fixed = withMember(fixed, "item", this.fixItem(json.item, index, isDone));
+      fixed = withMember(fixed, "item_id", this.firstId(json.item_id, index));
     }
     this.emit(type, fixed, frame, isLast);
   }
@@ -85,8 +83,7 @@ export class ResponsesNormalizer extends Normalizer {
   }
 
   private withFirstId(item: JsonObject, index: number): JsonObject {
-    const id = this.firstId(item.id, index);
-    return id === item.id ? item : { ...item, id };
+    return withMember(item, "id", this.firstId(item.id, index));
   }
 
   /** Copilot gives each event of an item a new id, and strict clients correlate events by the first one. */
