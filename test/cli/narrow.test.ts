@@ -18,6 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => demo[Symbol.asyncDispose]());
 
+/** The lines of a command, none of which is longer than the terminal. */
 async function screenOf(...args: string[]): Promise<string[]> {
   await using terminal = atTerminal(args, env, undefined, 80);
   await terminal.exited;
@@ -78,3 +79,18 @@ test("the demo is named where it holds the port, and where its log is asked for"
     `No service is installed; the demo at http://127.0.0.1:${port} writes its log to the terminal it was started in`,
   );
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a file of the service is shown as it is written: no line of it is broken",
+  async () => {
+    await using terminal = atTerminal(
+      ["service", "install", "--print", "--host", "a-host.of-a-long-name.example"],
+      env,
+      undefined,
+      80,
+    );
+    await terminal.exited;
+    expect(terminal.screen()).toMatch(/"start" "--host" "a-host\.of-a-long-name\.example"/);
+    expect(terminal.screen()).toMatch(/^ {2}\S+=?.{79,}$/m);
+  },
+);

@@ -87,7 +87,10 @@ function definitionFor(
 }
 
 function showFiles(files: ServiceFile[], service: ServiceDefinition, manager: ServiceManager): void {
-  for (const { path, shown } of files) say(`${shortened(path)}:`, "", ...shown.trimEnd().split("\n"), "");
+  // Indented, a line of a file stays whole.
+  const linesOf = (text: string) => text.trimEnd().split("\n");
+  for (const { path, shown } of files)
+    say(`${shortened(path)}:`, "", ...linesOf(shown).map((line) => (line === "" ? "" : `  ${line}`)), "");
   say(`It runs under ${manager.name}, with your rights, and uses the data folder ${shortened(service.home)}.`);
   if (process.env.DRAGOMAN_GITHUB_TOKEN?.trim())
     say("DRAGOMAN_GITHUB_TOKEN is not saved; sign in with `dragoman auth` instead.");
