@@ -168,6 +168,25 @@ test("split choices finish with tool_calls when one of them says so", () => {
   });
 });
 
+test("content in parts, as of Mistral's models that think, is thoughts and text", () => {
+  const thought = (text: string) => ({ type: "thinking", thinking: [{ type: "text", text }] });
+  const said = (text: string) => ({ type: "text", text });
+  const blocks = [
+    { kind: "thinking", text: "Two and two." },
+    { kind: "text", text: "Four." },
+  ];
+  const message = { role: "assistant", content: [thought("Two and two."), said("Four.")] };
+  const reply = { id: "c", model: "m", choices: [{ index: 0, message, finish_reason: "stop" }] };
+  expect(meaningOf(chat.decodeReply(reply)).blocks).toEqual(blocks);
+  const contents = ["", [thought("Two and ")], [thought("two.")], [said("Fo")], "ur."];
+  const frames = contents.map((content, at) => {
+    const delta = { ...(at === 0 && { role: "assistant" }), content };
+    return { data: JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, delta, finish_reason: null }] }) };
+  });
+  const end = { data: JSON.stringify({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) };
+  expect(meaningOf(decodeFrames(chat, [...frames, end, { data: "[DONE]" }])).blocks).toEqual(blocks);
+});
+
 describe("errors in a stream", () => {
   const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
 

@@ -822,6 +822,13 @@ describe("a stream read", () => {
     expect(read(created, whole)).toMatchObject({ blocks: [{ id: "a" }, { id: "b" }], end: { reason: "tool-call" } });
   });
 
+  test("text of an item that was never added is no empty reply", () => {
+    const said = { type: "message", id: "m", content: [{ type: "output_text", text: "Hi there." }] };
+    const blocks = [{ kind: "text", text: "Hi there." }];
+    expect(read(created, textDelta(0, 0, "Hi "), textDelta(0, 0, "there."), completed).blocks).toEqual(blocks);
+    expect(read(created, textDelta(0, 0, "Hi there."), done(0, said), completed).blocks).toEqual(blocks);
+  });
+
   test("items whose events are shuffled come one after the other, none mixed with another", () => {
     const { blocks } = read(
       created,

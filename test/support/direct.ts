@@ -199,6 +199,7 @@ const places: Record<string, RegExp> = {
   "choices-field": /^event\.choices$/,
   "finish-reason": /^reply\.choices\.\d+\.finish_reason$|^added chunk$/,
   padding: /\.padding$/,
+  annotations: /^(reply|event)\.choices\.\d+\.(message|delta)\.annotations$/,
   role: /^(reply|event)\.choices\.\d+\.(message|delta)\.role$/,
   "content-key": /^reply\.choices\.\d+\.message\.content$/,
   "tool-id": /\.tool_calls\.\d+\.id$/,

@@ -1,7 +1,9 @@
 /** Citations in a reply: the responses dialect has the fields of a citation one level higher. */
 import type { JsonObject } from "../hub/conversation";
+import { without } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
 import type { BlockEnd } from "../hub/reply";
+import type { ReportFixup } from "../hub/upstream-stream";
 import { annotationsOf } from "../openai";
 
 /**
@@ -16,3 +18,14 @@ export const citationsOf = (end: BlockEnd, before: number): JsonObject[] =>
     const { start_index, end_index } = members;
     return [{ type, url_citation: { ...members, start_index: at(start_index), end_index: at(end_index) } }];
   });
+
+/**
+ * `annotations` is a list in OpenAI's API. Copilot has an object there, of what its filters found in code, and sends the same as
+ * `copilot_annotations` (recorded by VS Code's tests). The same message if it has none.
+ */
+export function withoutFindings(message: JsonObject, report: ReportFixup): JsonObject {
+  const { annotations } = message;
+  if (annotations == null || Array.isArray(annotations)) return message;
+  report("annotations");
+  return without(message, ["annotations"]);
+}

@@ -8,6 +8,7 @@ import { isSameList } from "../hub/lists";
 import type { ReplyFailure } from "../hub/reply";
 import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
+import { withoutFindings } from "./citations";
 import { errorFrame } from "./errors";
 
 // ── Request ──
@@ -74,7 +75,7 @@ function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, report:
 }
 
 function fixMessage(message: JsonObject, replyId: unknown, report: ReportFixup): JsonObject {
-  let fixed = message;
+  let fixed = withoutFindings(message, report);
   if (textIn(message.role) === "") {
     report("role");
     fixed = { ...fixed, role: "assistant" };

@@ -3,6 +3,7 @@ import { isObject } from "../../json";
 import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
+import { objectsAmong } from "../hub/lists";
 import type { Block } from "../hub/reply";
 import { CallQueue } from "./call-queue";
 import { thoughtIn } from "./thinking";
@@ -46,12 +47,21 @@ export class MessageReader {
       this.#signature = signature;
       if (this.writer.openKey === "thinking") this.closeAll();
     }
-    this.addText("text", textIn(delta.content));
+    this.addContent(delta.content);
     const refusal = textIn(delta.refusal);
     this.#isRefused ||= refusal !== "";
     this.addText("refusal", refusal);
     if (Array.isArray(delta.tool_calls))
       for (const piece of delta.tool_calls) if (isObject(piece)) this.calls().add(piece);
+  }
+
+  /** A text, or, of Mistral's models that think, parts with texts and thoughts (recorded from its API, 2026-01). */
+  private addContent(content: unknown): void {
+    this.addText("text", textIn(content));
+    for (const { thinking, text } of objectsAmong(content)) {
+      for (const thought of objectsAmong(thinking)) this.addText("thinking", textIn(thought.text));
+      this.addText("text", textIn(text));
+    }
   }
 
   end(): void {

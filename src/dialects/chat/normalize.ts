@@ -6,6 +6,7 @@ import type { JsonObject } from "../hub/conversation";
 import { textIn, without } from "../hub/json";
 import { Normalizer } from "../hub/upstream-stream";
 import { CallNumbers } from "./calls";
+import { withoutFindings } from "./citations";
 import { errorIn, invalidEvent } from "./errors";
 import { hasText } from "./thinking";
 
@@ -87,7 +88,8 @@ export class ChatNormalizer extends Normalizer {
     const fixed = isNumbered ? choice : { ...choice, index: 0 };
     if (!isObject(choice.delta)) return fixed;
     this.#hasContent ||= hasText(choice.delta);
-    const delta = this.withCalls(this.withRole(choice.delta, fixed.index), fixed.index);
+    const said = withoutFindings(choice.delta, this.report);
+    const delta = this.withCalls(this.withRole(said, fixed.index), fixed.index);
     return delta === choice.delta ? fixed : { ...fixed, delta };
   }
 

@@ -61,6 +61,8 @@ export class ItemReader extends EventReader {
   read(type: string, event: JsonObject) {
     const index = countIn(event.output_index) ?? -1;
     if (isObject(event.item)) this.shown.set(index, event.item);
+    // Text may come without its item's beginning.
+    if (isText(type) && !this.inFlight && !this.emitted.has(index)) this.inFlight = fresh(index);
     const isOfItem = this.inFlight?.index === index && this.readContent(this.inFlight, type, event);
     if (!isOfItem) this.readLifecycle(type, event, index);
   }
@@ -218,6 +220,8 @@ export class ItemReader extends EventReader {
     if (Object.keys(usage).length > 0) this.writer.usage(usage);
   }
 }
+
+const isText = (type: string): boolean => type === "response.output_text.delta" || type === "response.refusal.delta";
 
 const fresh = (index: number): Progress => ({ index, id: "", extras: {}, part: undefined, spoke: false });
 

@@ -139,6 +139,8 @@ const descriptions: Record<string, string> = {
   "created-field": "The missing created field was added.",
   "split-choices": "Text and tool calls sent as separate choices were merged into one.",
   role: "The missing role was set to assistant.",
+  annotations:
+    "What GitHub Copilot’s filters found in code was removed from a field in which strict clients expect citations.",
   "choice-index": "The missing index was added to a choice.",
   "choices-field": "An empty list of choices was added to a chunk without one.",
   "finish-reason": "The missing finish reason was added.",
