@@ -790,42 +790,6 @@ test("the real server goes before the demo beside it, and its config's key befor
   expect((await own.connect("claude-code")).stdout).toContain("(DEMO)");
 });
 
-describe("models", () => {
-  const models = (...args: string[]) => inProcess(["models", ...args], { DRAGOMAN_HOME: join(server.home, "data") });
-
-  test("the models are shown as a table, with limits, endpoints, cost and state", async () => {
-    const { code, stdout, stderr } = await models();
-    const rows = stdout
-      .trim()
-      .split("\n")
-      .map((line) => line.split(/ {2,}/));
-    expect(code).toBe(0);
-    expect(stderr).toContain("DEMO");
-    expect(rows[0]).toEqual(["id", "name", "context", "prompt", "output", "endpoints", "cost", "state"]);
-    const row = (id: string) => rows.find(([first]) => first === id);
-    // biome-ignore format: rows
-    expect([row("claude-sonnet-4.6"), row("gpt-5-mini"), row("gpt-6-astra"), row("gpt-41-copilot")]).toEqual([
-      ["claude-sonnet-4.6", "Claude Sonnet 4.6", "1,000,000", "936,000", "64,000", "/chat/completions /v1/messages", "300/1,500 credits per M in/out", "ready"],
-      ["gpt-5-mini", "GPT-5 mini", "264,000", "128,000", "64,000", "/chat/completions /responses", "25/200 credits per M in/out", "ready"],
-      ["gpt-6-astra", "GPT-6 Astra", "400,000", "272,000", "128,000", "/responses", "1,000/5,000 credits per M in/out", "its terms are not accepted yet"],
-      undefined,
-    ]);
-  });
-
-  test("the models are printed as JSON, as the admin API gives them", async () => {
-    const { stdout } = await models("--json");
-    expect(stdout.trimEnd()).not.toContain("\n");
-    expect(JSON.parse(stdout).items.find(({ id }: { id: string }) => id.startsWith("gpt-4o-mini")).price.premium).toBe(
-      false,
-    );
-  });
-
-  test("the models cannot be shown without a server", async () => {
-    const { code, stderr } = await inProcess(["models"]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("Start one with `dragoman start`")]);
-  });
-});
-
 test("the status line of Claude Code is a command, and undo takes it away", async () => {
   using own = person();
   const path = own.settle("claude-code", settings["claude-code"]!);

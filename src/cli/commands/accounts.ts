@@ -2,7 +2,7 @@
 import { lineFields } from "../../api/usage-line";
 import { command, flag, optional, text } from "../command";
 import { UsageError } from "../usage-error";
-import { json, numberFrom, signInOptions, signInWith } from "./read";
+import { json, numberFrom, signInOptions, signInWith } from "./options";
 
 const watch = numberFrom("--watch", [1, 86_400], "a number of seconds");
 

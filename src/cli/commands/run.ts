@@ -4,7 +4,7 @@ import { type LogFormat, logFormats } from "../../logger";
 import { type Basis, command, flag, parsed, text } from "../command";
 import type { StartOptions } from "../start/start";
 import { UsageError } from "../usage-error";
-import { json, numberFrom, portFrom, signInOptions, signInWith, yes } from "./read";
+import { json, numberFrom, portFrom, signInOptions, signInWith, yes } from "./options";
 
 const longest = numberFrom("--longest", [1, 10_080], "a number of minutes");
 const drain = numberFrom("--drain", [0, 86_400], "a whole number of seconds");

@@ -2,7 +2,7 @@
 import { memberFields } from "../../keys/member-fields";
 import { command, flag, type Option, text } from "../command";
 import { UsageError } from "../usage-error";
-import { json, yes } from "./read";
+import { json, yes } from "./options";
 
 const limitOptions: Readonly<Record<string, Option<string | undefined>>> = Object.fromEntries(
   Object.values(memberFields).map(({ option: { name, value, about } }) => [name, text(value, about)]),

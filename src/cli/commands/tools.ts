@@ -1,6 +1,6 @@
 /** The commands about coding tools and their keys and limits. */
 import { command, flag, text } from "../command";
-import { json, listFrom, tools, yes } from "./read";
+import { json, listFrom, tools, yes } from "./options";
 
 const connect = command({
   name: "connect",

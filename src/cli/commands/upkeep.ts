@@ -1,6 +1,6 @@
 /** The commands that check dragoman and keep it current, and those that are needed rarely. */
 import { command, flag, optional, parsed, text } from "../command";
-import { json, portFrom, tools, yes } from "./read";
+import { json, portFrom, tools, yes } from "./options";
 import { databaseCommands } from "./team";
 
 export const upkeepCommands = {
