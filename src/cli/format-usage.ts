@@ -46,12 +46,13 @@ export function quotaBar(usage: UsageItem): string {
 }
 
 /** `217.34 of 300`, `∞` or `unknown`, with the age of the numbers if GitHub could not be reached. */
-export function remainingInWords(usage: UsageItem, now = Date.now()): string {
+export function remainingInWords(usage: UsageItem): string {
   const { remaining, entitlement, unlimited, overage, overage_count } = usage;
   const paid = overage
     ? ` (requests beyond that are billed: ${overage_count === null ? "how many is unknown" : `${amount(overage_count)} so far`})`
     : "";
-  const aged = usage.stale && usage.updated_at ? ` (stale: ${span(now - Date.parse(usage.updated_at))} old)` : "";
+  const aged =
+    usage.stale && usage.updated_at ? ` (stale: ${span(Date.now() - Date.parse(usage.updated_at))} old)` : "";
   if (unlimited) return `∞${aged}`;
   if (remaining === null || !isCounted(usage)) return `unknown${paid}${aged}`;
   return `${amount(remaining)}${entitlement === null ? "" : ` of ${amount(entitlement)}`}${paid}${aged}`;
@@ -70,10 +71,10 @@ const stateTones = { ready: "green", cooling: "bold", exhausted: "bold", failed:
 export const stateOf = ({ state, until }: UsageItem, now = Date.now()): string =>
   styled(stateTones[state], state) + (until === null ? "" : ` until ${zonedTime(Date.parse(until), now)}`);
 
-function whyOf({ state, reason, quota_error, limited_models }: UsageItem, now = Date.now()): string[] {
+function whyOf({ state, reason, quota_error, limited_models }: UsageItem): string[] {
   const why = state !== "ready" && reason !== null ? [reason] : quota_error === null ? [] : [quota_error];
   const limited = limited_models.map(({ model, until, reason }) => {
-    const end = until === null ? "" : ` until ${zonedTime(Date.parse(until), now)}`;
+    const end = until === null ? "" : ` until ${zonedTime(Date.parse(until), Date.now())}`;
     return `${model} cools down${end}: ${reason}`;
   });
   return [...why, ...limited];

@@ -21,7 +21,7 @@ const { aider, ...others } = agents;
 const { pi, ...listing } = listingAgents;
 
 /** In the order in which they are shown. */
-export const clients = { ...others, ...copilots, ...listing, ...editors, aider, pi, ...apps, ...sdks } satisfies Record<
+const clients = { ...others, ...copilots, ...listing, ...editors, aider, pi, ...apps, ...sdks } satisfies Record<
   string,
   Client
 >;

@@ -56,7 +56,7 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
 }
 
 /** Whether a setting turns a switch on. */
-export const isOn = ({ value: wanted, isOn }: Switch, value: unknown): boolean =>
+const isOn = ({ value: wanted, isOn }: Switch, value: unknown): boolean =>
   isOn ? isOn(value) : Bun.deepEquals(value, wanted);
 
 const textOf = (file: string) => new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));

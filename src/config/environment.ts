@@ -239,10 +239,7 @@ export function checkUpstreamUrl(name: string, value: string): string {
 }
 
 /** The person's home folder: as the variables name it, else as the system knows it. */
-export const homeFolder = (
-  env: Record<string, string | undefined> = process.env,
-  platform = process.platform,
-): string => namedHome(env, platform) || homedir();
+export const homeFolder = (): string => namedHome(process.env, process.platform) || homedir();
 
 const namedHome = (env: Record<string, string | undefined>, platform: NodeJS.Platform) =>
   (platform === "win32" ? env.USERPROFILE : env.HOME)?.trim();

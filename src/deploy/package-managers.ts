@@ -20,7 +20,7 @@ export const readSums = (text: string): Map<string, string> =>
   new Map([...text.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, sum, name]) => [name!, sum!]));
 
 /** The file of a release for a machine. @throws Error if the release has none */
-export function fileOf({ version, repository, sums }: ReleaseFacts, { name, format }: Target) {
+function fileOf({ version, repository, sums }: ReleaseFacts, { name, format }: Target) {
   const file = `dragoman-${version}-${name}${format === "pe" ? ".exe" : ""}`;
   const sha256 = sums.get(file);
   if (sha256 === undefined) throw new Error(`SHA256SUMS has no ${file}.`);

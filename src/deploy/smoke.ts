@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import { fileName, targets } from "./targets";
 
-export interface Place {
+interface Place {
   cwd?: string;
   env?: Record<string, string | undefined>;
 }

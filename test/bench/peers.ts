@@ -36,7 +36,7 @@ const published: Record<string, PublishedProxy> = {
 /** Milliseconds. */
 const installWithin = 60_000;
 
-export interface InstalledPeers {
+interface InstalledPeers {
   /** The command of each, and the pairs it serves. */
   start(upstream: Running): Promise<Record<string, Peer>>;
   remove(): void;

@@ -9,7 +9,7 @@ import type { Dialect } from "./dialects";
 import { newFolder } from "./processes";
 
 /** What is asked for. */
-export interface Asked {
+interface Asked {
   dialect: Dialect;
   stream: boolean;
 }

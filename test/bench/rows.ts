@@ -9,7 +9,7 @@ export interface RowKind {
   between: string;
 }
 
-export interface Limit {
+interface Limit {
   atMost: number;
   /** Of a floor of the same run. */
   times?: "elysia" | "translate" | "untraced";
@@ -190,7 +190,7 @@ export interface Row {
   met?: boolean;
 }
 
-export const nameOf = (kind: RowKind, variant?: string) => (variant ? `${variant}: ${kind.name}` : kind.name);
+const nameOf = (kind: RowKind, variant?: string) => (variant ? `${variant}: ${kind.name}` : kind.name);
 
 /** Whether a row is asked for: by its part, by words of its name, or because nothing was. */
 export const isAsked = (kind: RowKind, variant: string | undefined, only: readonly string[]): boolean =>

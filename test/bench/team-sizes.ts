@@ -38,7 +38,7 @@ export interface Costs {
 }
 
 /** On two cores of a busy AMD EPYC, Postgres 18.4 with fsync, Bun 1.4.5, 22 November 2026; adding up on the 23rd. */
-export const measured: Costs = {
+const measured: Costs = {
   requestCpu: 200,
   memberBytes: 6_133,
   membersPerSecond: 41_186,
@@ -57,7 +57,7 @@ export const measured: Costs = {
 };
 
 /** What is assumed of the members. */
-export const assumed = {
+const assumed = {
   /** Members whose client is being answered, in the busiest minute. */
   streaming: 1 / 3,
   /** Seconds that an answer takes. */
@@ -92,7 +92,7 @@ const limits = {
   memberGigabytes: 1,
 } as const;
 
-export interface Needs {
+interface Needs {
   members: number;
   replicas: number;
   /** Of a server's core. */

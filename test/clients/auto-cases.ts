@@ -14,7 +14,7 @@ import { models, type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";
 
-export interface AutoOutcome {
+interface AutoOutcome {
   tool: Tool;
   account: string;
   model: string;

@@ -49,7 +49,7 @@ const clients: [Tool, keyof typeof models][] = [
 /** Milliseconds. Codex repeats a 401 for seven seconds whatever it says; opencode takes three to start. */
 const within = 45_000;
 
-export interface Telling {
+interface Telling {
   tool: Tool;
   model: keyof typeof models;
   name: string;

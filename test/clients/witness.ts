@@ -9,7 +9,7 @@ export interface Sent {
   status: number;
 }
 
-export interface Witness extends Disposable {
+interface Witness extends Disposable {
   url: string;
   sent: Sent[];
 }

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { clientOf, isClientId } from "../../src/clients/index";
 
 /** What is tried, and how a person reads it. The columns of the table. */
-export const features = {
+const features = {
   claude: "Claude",
   gpt: "GPT",
   gemini: "Gemini",
@@ -46,9 +46,9 @@ const shape = z.record(
     features: z.partialRecord(z.enum(Object.keys(features) as [Feature, ...Feature[]]), found),
   }),
 );
-export type WorksWith = z.infer<typeof shape>;
+type WorksWith = z.infer<typeof shape>;
 
-export const readWorksWith = (): WorksWith => shape.parse(JSON.parse(readFileSync(file, "utf8")));
+const readWorksWith = (): WorksWith => shape.parse(JSON.parse(readFileSync(file, "utf8")));
 
 /** Collects what one run shows. Of several tries of one feature all have to succeed. */
 export class Collected {

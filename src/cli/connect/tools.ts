@@ -20,9 +20,9 @@ export interface ConnectedTool {
 }
 
 /** The tools whose settings lead to this address. */
-export const connectedTools = (url: string, around = person()): ConnectedTool[] =>
+export const connectedTools = (url: string): ConnectedTool[] =>
   clientIds.flatMap((id) => {
-    const { state, file, keys } = clientStatus(id, { ...around, url });
+    const { state, file, keys } = clientStatus(id, { ...person(), url });
     if ((state !== "here" && state !== "overridden") || file === undefined) return [];
     return [{ id, name: clientOf(id).name, file, keys }];
   });

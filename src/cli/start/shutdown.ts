@@ -12,7 +12,7 @@ interface Lifetime {
   drainMs?: number;
 }
 
-export interface Ending {
+interface Ending {
   /** A sentence. */
   why: string;
   /** Milliseconds that running requests get to finish. */

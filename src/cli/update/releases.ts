@@ -44,8 +44,8 @@ const releaseSchema = lazy(() =>
 );
 
 /** @param version Ours, for the user agent. @throws ProxyError */
-export async function latestRelease({ api }: ReleaseSource, version: string, timeoutMs = 10_000): Promise<Release> {
-  const answer = await askJson(`${api}/releases/latest`, version, timeoutMs);
+export async function latestRelease({ api }: ReleaseSource, version: string): Promise<Release> {
+  const answer = await askJson(`${api}/releases/latest`, version, 10_000);
   const read = releaseSchema().safeParse(answer);
   if (!read.success) throw new ProxyError("upstream", "The answer about the newest release is not valid.");
   const { tag_name: tag, assets } = read.data;

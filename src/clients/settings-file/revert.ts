@@ -4,14 +4,14 @@ import { isObject } from "../../json";
 import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, type SettingsFormat, withEdits } from "../formats";
 
-export interface Versions {
+interface Versions {
   /** The original text; empty if there was no file. */
   before: string;
   written: string;
   now: string;
 }
 
-export interface Ours {
+interface Ours {
   format: SettingsFormat;
   /** The paths of dragoman's settings. */
   paths: readonly Path[];
