@@ -4,6 +4,7 @@
  * tier and `test:fuzz` try; each run draws others.
  */
 import fc from "fast-check";
+import { limitMs } from "./limit";
 import { proof } from "./proof";
 
 /**
@@ -17,6 +18,8 @@ export const seed = Number(process.env.SEED ?? Math.trunc(Math.random() * 2 ** 3
 fc.configureGlobal({
   seed,
   numRuns: triesOf(100),
+  // A busy machine tries fewer inputs, and does not take that for a failure: the rest of a test's time is for the last input.
+  interruptAfterTimeLimit: (limitMs * 2) / 3,
   reporter: (run) => {
     if (!run.failed) return;
     const again = `Again: ${proof ? "PROOF=1 " : ""}SEED=${seed} bun test/run.ts ${Bun.main.slice(process.cwd().length + 1)}`;
