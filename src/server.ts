@@ -50,6 +50,8 @@ export interface Listening {
    * load balancer may need to notice it, other requests too.
    */
   drain(noticeMs?: number): Promise<void>;
+  /** Ends the requests that are still in progress with an error, and settles when each has its row. */
+  cut(): Promise<void>;
   /** Closes the connections that are still open. */
   close(): void;
 }
@@ -102,6 +104,10 @@ export function listen(app: Server, port: number, binding: Binding = { address: 
       app.sockets.drain();
       if (noticeMs !== undefined) await app.inFlight.idle();
       await Promise.all(servers.map((server) => server.stop()));
+    },
+    cut() {
+      app.inFlight.stopAll(shuttingDown());
+      return app.inFlight.idle();
     },
     close: () => servers.forEach((server) => void server.stop(true)),
   };

@@ -77,6 +77,11 @@ export class InFlight {
     return exchange !== undefined;
   }
 
+  /** Ends all requests at once. @param why For their clients. */
+  stopAll(why: ProxyError): void {
+    for (const exchange of [...this.#exchanges.values()]) exchange.stop(why);
+  }
+
   /** @returns A function that ends the watch. */
   watch(watcher: Watcher): () => void {
     this.#watchers.add(watcher);

@@ -1,5 +1,7 @@
 /** Signals: the first lets what runs end, the second does not, and one that means nothing here changes nothing. */
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { type Command, run } from "../support/command";
 import { until } from "../support/until";
 
@@ -68,6 +70,31 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
       expect(told).toContain("shutting down");
       expect(told).not.toContain(ended[path]);
     }
+  });
+
+  test.concurrent("two signals end a request that has no answer yet too: with an error of its dialect, and with a row", async () => {
+    await using command = run(["start", "--demo", "--json", "--port", "0"]);
+    const { url } = await command.ready();
+    const slow = "[demo: slow-headers 20] Hello";
+    const answers = paths.flatMap((path) =>
+      [true, false].map(async (stream) => {
+        const body = JSON.stringify({ ...bodies[path](slow), stream });
+        const headers = { "content-type": "application/json", "user-agent": "cut-short" };
+        const answer = await fetch(url + path, { method: "POST", body, headers });
+        return [answer.status, (await answer.text()).includes("shutting down")];
+      }),
+    );
+    const running = async () =>
+      ((await (await fetch(`${url}/api/admin/meta`)).json()) as { running_count: number }).running_count;
+    await until(async () => (await running()) === answers.length, "all of them run");
+    command.process.kill("SIGTERM");
+    await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
+    command.process.kill("SIGTERM");
+    expect(await Promise.all(answers)).toEqual(answers.map(() => [503, true]));
+    expect(await command.exited).toBe(130);
+    using history = new Database(join(command.home, "data", "demo", "admin.sqlite"), { readonly: true });
+    const rows = history.query("SELECT http_status, error_type FROM requests WHERE client_name = 'cut-short'").all();
+    expect(rows).toEqual(answers.map(() => ({ http_status: 503, error_type: "shutting_down" })));
   });
 
   test.concurrent("SIGPIPE ends nothing", async () => {

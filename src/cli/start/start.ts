@@ -203,10 +203,13 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
   );
   const drained = listening.drain(noticeMs);
   const outcome = await Promise.race([drained.then(() => "drained" as const), endings.over]);
+  const sending = outcome === "late" ? 500 : 100;
+  // What has no answer yet gets an error too, and a row.
+  if (outcome !== "drained") await Promise.race([listening.cut(), Bun.sleep(sending)]);
   app.close();
   if (outcome === "drained") return 0;
   // The final events of the streams are being sent.
-  await Promise.race([drained, Bun.sleep(outcome === "late" ? 500 : 100)]);
+  await Promise.race([drained, Bun.sleep(sending)]);
   listening.close();
   return outcome === "late" ? 0 : 130;
 }
