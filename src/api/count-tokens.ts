@@ -3,15 +3,18 @@ import type { Account } from "../accounts/account";
 import type { Scope } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
+import { longTexts } from "../dialects/long-texts";
 import { overviewOf } from "../dialects/overview";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../keys/client-keys";
+import type { Skeleton } from "../net/json/json-skeleton";
 import { withTimeLimit } from "../net/time-limit";
 import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvider } from "../relay/target";
 import { PlannedPrompt, type PlannedRequest, planTools } from "../server-tools/plan";
 import { countExactly } from "../tokens/token-counter";
+import type { Prompt } from "../tokens/token-counts";
 import { autoId } from "../upstream/copilot/auto-model";
 import type { CountedRequest } from "../upstream/copilot/copilot-counter";
 
@@ -27,7 +30,7 @@ export async function countTokens(
   inAddress?: AddressMembers,
 ): Promise<Response> {
   using held = app.heldBodies.of(caller.key?.member ?? null);
-  const { body, model } = await readIncoming(request, undefined, inAddress, held);
+  const { body, model, skeleton } = await readIncoming(request, longTexts[dialect], inAddress, held);
   caller.connection.keepOpen();
   const asked = { name: model, client: dialect, key: caller.key };
   const id = hasModelLimits(caller.key) ? await idOf(app, asked) : autoId;
@@ -35,15 +38,19 @@ export async function countTokens(
   if (id !== autoId) requireModel(caller.key, id);
   const { decode, encode } = tokenCountFormats[dialect];
   const conversation = decode(body);
-  const exact = dialect === "messages" ? await countByService(app, model, body) : undefined;
+  const exact = dialect === "messages" ? await countByService(app, model, body, skeleton) : undefined;
   if (exact !== undefined) return counted(encode(exact), "exact");
-  const planned = { dialect, body, conversation: () => conversation };
+  const planned = { dialect, body, conversation: () => conversation, whole: skeleton?.whole };
   const { headers } = request;
-  const known = await withTimeLimit(knownOf(app, asked, planned, headers), listTimeoutMs, () => ({ model }) as Known);
+  const known = await withTimeLimit(
+    knownOf(app, asked, planned, headers, skeleton),
+    listTimeoutMs,
+    () => ({ model }) as Known,
+  );
   // Both at once: the estimate is there when the upstream has not answered in time.
   const [upstream, here] = await Promise.all([
     known.counted && countUpstream(app, known.model, known.counted),
-    countHere(app, encode, known.prompt ?? conversation, known.model),
+    countHere(app, encode, known.prompt ?? conversation, known.model, skeleton?.whole),
   ]);
   return upstream === undefined ? here : counted(encode(upstream), "exact");
 }
@@ -60,8 +67,9 @@ interface Known {
 async function knownOf(
   app: Scope,
   asked: AskedModel & { key?: ClientKey },
-  planned: PlannedRequest,
+  planned: PlannedRequest & Pick<Prompt, "whole">,
   headers: Headers,
+  skeleton: Skeleton | undefined,
 ): Promise<Known> {
   try {
     const target = await chooseTarget(app, asked.name, asked.client, asked.key);
@@ -72,7 +80,7 @@ async function knownOf(
     return {
       model: target.model.id,
       ...(prompt && { prompt }),
-      ...(isSent && { counted: sentFor(planned.body, target, headers) }),
+      ...(isSent && { counted: { ...sentFor(planned.body, target, headers), skeleton } }),
     };
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
@@ -130,8 +138,9 @@ async function countHere(
   encode: TokenCountFormat["encode"],
   conversation: Conversation,
   model?: string,
+  whole?: Prompt["whole"],
 ): Promise<Response> {
-  const { tokens, how } = await tokenCounts.count(conversation, model);
+  const { tokens, how } = await tokenCounts.count(conversation, model, whole);
   return counted(encode(tokens), how);
 }
 
@@ -139,12 +148,18 @@ const counted = (body: JsonObject, how: "exact" | "calibrated" | "estimate"): Re
   Response.json(body, { headers: { "x-token-count": how } });
 
 /** Undefined without a key, or when the service fails or times out: the client then gets an estimate. */
-async function countByService({ owner, logger }: Scope, model: string, body: JsonObject): Promise<number | undefined> {
+async function countByService(
+  { owner, logger }: Scope,
+  model: string,
+  body: JsonObject,
+  skeleton: Skeleton | undefined,
+): Promise<number | undefined> {
   // The key is the owner's, and so is the cost.
   const key = owner?.config.current.anthropicApiKey ?? owner?.environment.anthropicApiKey;
   if (!key || !/^claude/i.test(model)) return undefined;
   try {
-    return await countExactly(owner?.environment.anthropicApiUrl ?? "https://api.anthropic.com", key, model, body);
+    const url = owner?.environment.anthropicApiUrl ?? "https://api.anthropic.com";
+    return await countExactly(url, key, model, body, skeleton);
   } catch (thrown) {
     logger.debug("Tokens are estimated: Anthropic's token counter failed.", thrown);
     return undefined;

@@ -6,9 +6,8 @@ import type { ClientDialect } from "../dialects/hub/conversation";
 import { longTexts } from "../dialects/long-texts";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
-import { type Body, inOnePiece, piecesOf } from "../net/in/request-body";
+import { asSent, inOnePiece } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
-import type { SentBytes } from "../net/out/fetch";
 import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
 import { autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
@@ -264,16 +263,6 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
   if (dialect !== target.dialect) return false;
   const codec = codecs[target.dialect];
   return !(isProvided(target) ? codec.hasOwnResults?.(body) : codec.hasServerCalls?.(body));
-}
-
-/** Bytes: a smaller body is copied by `fetch` in less time than a blob is made. */
-const minBlob = 8 * 1024;
-
-function asSent(body: Body): SentBytes {
-  const [piece, ...others] = piecesOf(body);
-  if (piece !== undefined && piece.length < minBlob && others.length === 0) return piece;
-  // Bun makes a blob of one piece above 8 MiB in a file of memory, which takes four times as long as in the usual memory.
-  return new Blob([piece ?? "", "", ...others]);
 }
 
 /** @param rules None for a body that is passed on as it is. */

@@ -4,6 +4,8 @@ import type { JsonObject } from "../dialects/hub/conversation";
 import { countIn } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
+import { asSent, withTexts } from "../net/in/request-body";
+import type { Skeleton } from "../net/json/json-skeleton";
 import { readText } from "../net/out/body";
 import { singleLimit } from "../net/out/clock";
 import { callOut } from "../net/out/fetch";
@@ -16,15 +18,21 @@ const counted = ["messages", "system", "tools", "tool_choice", "thinking"];
 
 /**
  * The input tokens of a messages request.
- * @param model Copilot's id; the counter needs dashes instead of dots.
+ * @param model Copilot's id; the counter needs dashes instead of dots. @param skeleton Of a body with marks.
  * @throws ProxyError on any failure; the caller then uses an estimate.
  */
-export async function countExactly(url: string, key: string, model: string, body: JsonObject): Promise<number> {
+export async function countExactly(
+  url: string,
+  key: string,
+  model: string,
+  body: JsonObject,
+  skeleton: Skeleton | undefined,
+): Promise<number> {
   const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
   const response = await callOut(`${url}/v1/messages/count_tokens`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" },
-    body: JSON.stringify({ model: model.replaceAll(".", "-"), ...members }),
+    body: asSent(withTexts(JSON.stringify({ model: model.replaceAll(".", "-"), ...members }), skeleton)),
     limits: singleLimit(timeoutMs),
     who: "Anthropic's token counter",
   });

@@ -216,11 +216,29 @@ async function partsAfterSending(prompt: Prompt): Promise<PromptParts | undefine
 async function countLocally(parts: PromptParts, tokenizer: Tokenizer, share = 1): Promise<LocalCount> {
   const { texts, tools, fixed, whole } = parts;
   const read = (text: LongText) => whole(text, Math.ceil(lengthOf(text) * share));
-  const [ofTexts, ofTools] = await Promise.all([
-    tokenizer.count(texts.map(read)),
-    tools.length > 0 ? tokenizer.count(tools.map(read)) : 0,
-  ]);
+  const [ofTexts, ofTools] = await Promise.all([countAll(texts, read, tokenizer), countAll(tools, read, tokenizer)]);
   return { texts: ofTexts / share, tools: ofTools / share, fixed };
+}
+
+/** Characters, roughly, that are read and sent to the worker at a time, so that streams go on in between. */
+const mostAtOnce = 250_000;
+
+async function countAll(
+  texts: readonly LongText[],
+  read: (text: LongText) => string,
+  tokenizer: Tokenizer,
+): Promise<number> {
+  let tokens = 0;
+  let next = 0;
+  while (next < texts.length) {
+    const some: string[] = [];
+    for (let length = 0; next < texts.length && length < mostAtOnce; next++) {
+      some.push(read(texts[next]!));
+      length += some.at(-1)!.length;
+    }
+    tokens += await tokenizer.count(some);
+  }
+  return tokens;
 }
 
 function byLength({ tools, fixed, length }: PromptParts): LocalCount {

@@ -11,6 +11,8 @@ import { countIn } from "../../dialects/hub/json";
 import { dayMs } from "../../format";
 import { isObject, parseJson } from "../../json";
 import type { Logger } from "../../logger";
+import { asSent, withTexts } from "../../net/in/request-body";
+import type { Skeleton } from "../../net/json/json-skeleton";
 import { readStart, readText } from "../../net/out/body";
 import { singleLimit } from "../../net/out/clock";
 import type { Copilot } from "./copilot";
@@ -18,6 +20,8 @@ import { readFailure } from "./failure";
 
 export interface CountedRequest {
   body: JsonObject;
+  /** Missing where `body` has no marks. */
+  skeleton?: Skeleton;
   headers: Record<string, string>;
   vision: boolean;
 }
@@ -78,14 +82,14 @@ export class CopilotCounter {
   async #countBy(
     account: Account,
     session: Session,
-    { body, headers, vision }: CountedRequest,
+    { body, skeleton, headers, vision }: CountedRequest,
     requestId: string,
     pause: (ms: number) => void,
   ): Promise<number | undefined> {
     const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
     const response = await this.copilot.call(session, {
       path,
-      body: JSON.stringify(members),
+      body: asSent(withTexts(JSON.stringify(members), skeleton)),
       requestId,
       intent: "conversation-agent",
       initiator: "agent",
