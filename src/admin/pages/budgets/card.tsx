@@ -134,22 +134,32 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
       {item.forecast_ends_at_ms !== null && (
         <p class="reason">At this rate, it will be used up at {moment(item.forecast_ends_at_ms, now)}.</p>
       )}
-      <footer class="actions">
-        {item.counted_from_ms !== null && (
-          <a href={requestsPath({ from_ms: item.counted_from_ms })}>
-            {isLate(item) ? "Requests since then" : "Requests of this period"}
-          </a>
-        )}
-        {change === "remove" && (
-          <ConfirmButton frame={frame} to="/admin/budgets/remove" fields={{ name }} words="Remove" name={name}>
-            Nothing limits its requests then. One of the same name, unit and period continues with what was used.
-          </ConfirmButton>
-        )}
-        {change === "edit-key" && <a href="/admin/config">Edit the key in the config</a>}
-      </footer>
+      <Actions frame={frame} item={item} change={change} />
     </article>
   );
 }
+
+const Actions = ({ frame, item, change }: Pick<CardProps, "frame" | "item" | "change">) => (
+  <footer class="actions">
+    {item.counted_from_ms !== null && (
+      <a href={requestsPath({ from_ms: item.counted_from_ms })}>
+        {isLate(item) ? "Requests since then" : "Requests of this period"}
+      </a>
+    )}
+    {change === "remove" && (
+      <ConfirmButton
+        frame={frame}
+        to="/admin/budgets/remove"
+        fields={{ name: item.name }}
+        words="Remove"
+        name={item.name}
+      >
+        Nothing limits its requests then. One of the same name, unit and period continues with what was used.
+      </ConfirmButton>
+    )}
+    {change === "edit-key" && <a href="/admin/config">Edit the key in the config</a>}
+  </footer>
+);
 
 /** Whether it was added in this period. */
 const isLate = ({ counted_from_ms, started_at_ms }: BudgetItem) => counted_from_ms !== started_at_ms;

@@ -66,14 +66,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
         </li>
       </ul>
       <div class="card wide">
-        <Tabs
-          label="Chart metric"
-          items={Object.entries(chartMeasures)
-            .filter(([name, { of }]) => name === chosen || of(byDay.totals) !== null)
-            .map(([name, { label }]) => [name, label])}
-          chosen={chosen}
-          pathOf={(measure) => withQuery("/admin", { measure })}
-        />
+        <MeasureTabs totals={byDay.totals} chosen={chosen} />
         <ByDay statistics={byDay} measure={chartMeasures[chosen]!} first={first} days={days} now={now} />
       </div>
       <div class="halves">
@@ -89,6 +82,18 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
     </>
   );
 }
+
+/** The measures of which something is known. */
+const MeasureTabs = ({ totals, chosen }: { totals: Totals; chosen: string }) => (
+  <Tabs
+    label="Chart metric"
+    items={Object.entries(chartMeasures)
+      .filter(([name, { of }]) => name === chosen || of(totals) !== null)
+      .map(([name, { label }]) => [name, label])}
+    chosen={chosen}
+    pathOf={(measure) => withQuery("/admin", { measure })}
+  />
+);
 
 /** Who used how much: by client, and by whatever else the requests name. */
 async function sharesOf({ history }: Scope, names: MemberNames | undefined, from_ms: number) {
@@ -155,14 +160,7 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
           )}
         </Pair>
         {before && <Compared totals={totals} before={before} />}
-        {saved != null && saved > 0 && (
-          <Pair name="Saved by cache">
-            <a class="figure" href="/admin/cache?period=month">
-              <span class="num">{formatCredits(saved)}</span>
-            </a>
-            <span class="aside soft">{dollars(saved)}, at list prices</span>
-          </Pair>
-        )}
+        {saved != null && saved > 0 && <SavedByCache nanoCredits={saved} />}
         {totals.premium_units !== null && (
           <Pair name="Premium requests">
             <Sum totals={totals} of="premium_units" format={formatUnits} href={href} />
@@ -185,6 +183,15 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
     </article>
   );
 }
+
+const SavedByCache = ({ nanoCredits }: { nanoCredits: number }) => (
+  <Pair name="Saved by cache">
+    <a class="figure" href="/admin/cache?period=month">
+      <span class="num">{formatCredits(nanoCredits)}</span>
+    </a>
+    <span class="aside soft">{dollars(nanoCredits)}, at list prices</span>
+  </Pair>
+);
 
 /** The credits of this period beside those of the one before; nothing if one of them is unknown. */
 function Compared({ totals, before }: { totals: Totals; before: Totals }): Markup | false {

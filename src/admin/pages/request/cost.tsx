@@ -69,12 +69,30 @@ function nanoCreditsOf(lines: Line[]): number | null {
   return Math.round(lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0) * 1e9);
 }
 
-/** @param model As the catalogue lists it now; prices are not kept with the request. */
-export function RequestCost({ item, model }: { item: ShownEntry; model: PricedModel | undefined }): Markup {
-  const { input_tokens, nano_credits, premium_units } = item;
-  if ([input_tokens, item.output_tokens, nano_credits, premium_units].every((reported) => reported === null))
+interface CostProps {
+  item: ShownEntry;
+  /** As the catalogue lists it now; prices are not kept with the request. */
+  model: PricedModel | undefined;
+}
+
+export function RequestCost({ item, model }: CostProps): Markup {
+  const { input_tokens, output_tokens, nano_credits, premium_units } = item;
+  if ([input_tokens, output_tokens, nano_credits, premium_units].every((reported) => reported === null))
     return <p class="soft">Unknown: the upstream reported neither tokens nor a cost.</p>;
-  const miss = entryOf(cacheAdvice, item.cache_miss ?? "");
+  const priced = pricedOf(item, model);
+  return (
+    <>
+      <Bill item={item} priced={priced} />
+      <Notes item={item} model={model} priced={priced} />
+    </>
+  );
+}
+
+type Priced = ReturnType<typeof pricedOf>;
+
+/** What the tokens cost by the price of the model. */
+function pricedOf(item: ShownEntry, model: PricedModel | undefined) {
+  const { input_tokens } = item;
   const price = model?.price;
   const long = price?.long && input_tokens !== null && input_tokens > price.long.above ? price.long : undefined;
   const rate = price?.tokens ? (long ?? price.tokens) : undefined;
@@ -82,7 +100,73 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: PricedMo
   const lines = linesOf(item, rate, million);
   const computed = nanoCreditsOf(lines);
   const base = long && price?.tokens ? nanoCreditsOf(linesOf(item, price.tokens, million)) : computed;
+  /** What the long prompt costs beyond the base rate. */
   const extra = computed === null || base === null ? 0 : computed - base;
+  return { rate, long, lines, computed, extra };
+}
+
+function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Priced }): Markup {
+  const { nano_credits, premium_units } = item;
+  return (
+    <table class="bill">
+      <caption class="hidden">Tokens and what they cost</caption>
+      <Head columns={["Tokens"]} numbers={["Count", ...(rate ? ["Credits per 1M tokens", "Credits"] : [])]} />
+      <tbody>
+        {lines.map(({ name, tokens, rate: perMillion }) => (
+          <tr>
+            <th scope="row">{name}</th>
+            <td class="right">
+              <Count of={tokens} />
+            </td>
+            {perMillion !== undefined && (
+              <>
+                <td class="right num">{perMillion === null ? <Unknown /> : significant(perMillion)}</td>
+                <td class="right num">
+                  {tokens === 0 ? (
+                    0
+                  ) : tokens === null || perMillion === null ? (
+                    <Unknown />
+                  ) : (
+                    significant((tokens * perMillion) / 1e6)
+                  )}
+                </td>
+              </>
+            )}
+          </tr>
+        ))}
+        {item.reasoning_tokens !== null && (
+          <tr>
+            <th scope="row">Reasoning, part of the output</th>
+            <td class="right">
+              <Count of={item.reasoning_tokens} />
+            </td>
+            {rate && <td colspan="2"></td>}
+          </tr>
+        )}
+      </tbody>
+      <tfoot>
+        <tr>
+          <th scope="row" colspan={rate ? 3 : 1}>
+            AI credits {nano_credits !== null && <span class="soft">≈ {dollars(nano_credits)}</span>}
+          </th>
+          <td class="right num">{nano_credits === null ? <Unknown /> : formatCredits(nano_credits)}</td>
+        </tr>
+        {(premium_units !== null || nano_credits === null) && (
+          <tr>
+            <th scope="row" colspan={rate ? 3 : 1}>
+              Premium requests
+            </th>
+            <td class="right num">{premium_units === null ? <Unknown /> : formatUnits(premium_units)}</td>
+          </tr>
+        )}
+      </tfoot>
+    </table>
+  );
+}
+
+function Notes({ item, model, priced: { rate, long, computed, extra } }: CostProps & { priced: Priced }): Markup {
+  const { nano_credits } = item;
+  const miss = entryOf(cacheAdvice, item.cache_miss ?? "");
   const differs =
     nano_credits !== null &&
     rate !== undefined &&
@@ -90,59 +174,6 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: PricedMo
     Math.abs(nano_credits - computed) > Math.max(10, computed / 1_000);
   return (
     <>
-      <table class="bill">
-        <caption class="hidden">Tokens and what they cost</caption>
-        <Head columns={["Tokens"]} numbers={["Count", ...(rate ? ["Credits per 1M tokens", "Credits"] : [])]} />
-        <tbody>
-          {lines.map(({ name, tokens, rate: perMillion }) => (
-            <tr>
-              <th scope="row">{name}</th>
-              <td class="right">
-                <Count of={tokens} />
-              </td>
-              {perMillion !== undefined && (
-                <>
-                  <td class="right num">{perMillion === null ? <Unknown /> : significant(perMillion)}</td>
-                  <td class="right num">
-                    {tokens === 0 ? (
-                      0
-                    ) : tokens === null || perMillion === null ? (
-                      <Unknown />
-                    ) : (
-                      significant((tokens * perMillion) / 1e6)
-                    )}
-                  </td>
-                </>
-              )}
-            </tr>
-          ))}
-          {item.reasoning_tokens !== null && (
-            <tr>
-              <th scope="row">Reasoning, part of the output</th>
-              <td class="right">
-                <Count of={item.reasoning_tokens} />
-              </td>
-              {rate && <td colspan="2"></td>}
-            </tr>
-          )}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row" colspan={rate ? 3 : 1}>
-              AI credits {nano_credits !== null && <span class="soft">≈ {dollars(nano_credits)}</span>}
-            </th>
-            <td class="right num">{nano_credits === null ? <Unknown /> : formatCredits(nano_credits)}</td>
-          </tr>
-          {(premium_units !== null || nano_credits === null) && (
-            <tr>
-              <th scope="row" colspan={rate ? 3 : 1}>
-                Premium requests
-              </th>
-              <td class="right num">{premium_units === null ? <Unknown /> : formatUnits(premium_units)}</td>
-            </tr>
-          )}
-        </tfoot>
-      </table>
       {model && !rate && (
         <p class="soft">
           {nano_credits === null
@@ -162,7 +193,7 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: PricedMo
           <code>maxPromptTokens</code> in the <a href="/admin/config">config</a> sets where prompts are refused.
         </p>
       )}
-      {price?.boundary_unknown && nano_credits !== null && (
+      {model?.price.boundary_unknown && nano_credits !== null && (
         <p class="soft">
           The upstream lists a dearer price for long prompts, but not from where on: these are the dearer prices.
         </p>

@@ -3,6 +3,7 @@
 import type { Scope } from "../../../app";
 import { ProxyError } from "../../../errors";
 import { clock, day, duration, formatCount } from "../../../format";
+import type { Filters } from "../../../history/history";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -47,19 +48,7 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
           </p>
         }
       >
-        {item.error_type !== null && (
-          <section class={`note ${toneOf(item)}`} aria-label="Why it failed">
-            <h2>
-              <Value of={item.error_type} />
-            </h2>
-            <p>
-              <Sentence of={item.error_message ?? "The upstream gave no reason."} />
-            </p>
-            <p>
-              <Sentence of={adviceFor(item)} />
-            </p>
-          </section>
-        )}
+        {item.error_type !== null && <WhyFailed item={item} />}
         <ParentLink item={item} />
         <Neighbours {...neighbours} />
         <div class="columns">
@@ -82,6 +71,20 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
     parts: [async () => <RequestCost item={item} model={await modelWithin(app, item.upstream_model)} />],
   };
 }
+
+const WhyFailed = ({ item }: { item: ShownEntry }) => (
+  <section class={`note ${toneOf(item)}`} aria-label="Why it failed">
+    <h2>
+      <Value of={item.error_type} />
+    </h2>
+    <p>
+      <Sentence of={item.error_message ?? "The upstream gave no reason."} />
+    </p>
+    <p>
+      <Sentence of={adviceFor(item)} />
+    </p>
+  </section>
+);
 
 interface NeighbourIds {
   older?: string;
@@ -159,7 +162,6 @@ function Changes({ item }: { item: ShownEntry }): Markup {
 }
 
 function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | undefined; now: number }): Markup {
-  const around = 5 * 60_000;
   return (
     <Section id="ids" title="Identifiers" card>
       <dl class="pairs">
@@ -202,25 +204,27 @@ function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | unde
           {day(item.started_at_ms, now)}, {clock(item.started_at_ms, true)}
         </Pair>
       </dl>
-      <ul class="plain-list">
-        <li>
-          <a href={requestsPath({ from_ms: item.started_at_ms - around, to_ms: item.started_at_ms + around })}>
-            Requests within five minutes of this one
-          </a>
-        </li>
-        <li>
-          <a href={requestsPath({ upstream_model: item.upstream_model })}>All requests for this model</a>
-        </li>
-        <li>
-          <a href={requestsPath({ client_name: item.client_name })}>All requests from this client</a>
-        </li>
-        {item.error_type !== null && (
-          <li>
-            <a href={requestsPath({ has_error: true })}>All failed requests</a>
-          </li>
-        )}
-      </ul>
+      <Related item={item} />
     </Section>
+  );
+}
+
+function Related({ item: { started_at_ms: at, upstream_model, client_name, error_type } }: { item: ShownEntry }) {
+  const around = 5 * 60_000;
+  const lists: [words: string, filters: Filters][] = [
+    ["Requests within five minutes of this one", { from_ms: at - around, to_ms: at + around }],
+    ["All requests for this model", { upstream_model }],
+    ["All requests from this client", { client_name }],
+    ...(error_type === null ? [] : [["All failed requests", { has_error: true }] as [string, Filters]]),
+  ];
+  return (
+    <ul class="plain-list">
+      {lists.map(([words, filters]) => (
+        <li>
+          <a href={requestsPath(filters)}>{words}</a>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -9,7 +9,7 @@ import { formatName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
 import { FilterChoice } from "../../ui/form-fields";
 import { Value } from "../../ui/format";
-import type { Markup } from "../../ui/jsx/jsx-runtime";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import type { MemberNames } from "../member-names";
 import { chipsOf, periods, type RequestsView } from "./view";
 
@@ -52,39 +52,48 @@ export function FilterBar({
             <button type="submit">Filter</button>
           </div>
         </div>
-        <details open={more.some((name) => filters[name] !== undefined && !(name === "from_ms" && period))}>
-          <summary>More filters</summary>
-          <div class="fields">
-            {texts(moreNames)}
-            <Flag name="stream" label="Streamed" value={filters.stream} words={["Not streamed", "Streamed"]} />
-            <label class="field">
-              <span>Status</span>
-              <input name="status" inputmode="numeric" pattern="[1-5][0-9][0-9]" value={filters.status?.toString()} />
-            </label>
-            <FilterChoice
-              name="status_class"
-              label="Status class"
-              chosen={filters.status_class === undefined ? "" : `${filters.status_class}xx`}
-              options={["", "2xx", "3xx", "4xx", "5xx"].map((status) => [status, status || "Any"] as const)}
-            />
-            <Time name="from" label="From" value={period ? undefined : filters.from_ms} />
-            <Time name="to" label="Until" value={filters.to_ms} />
-            <FilterChoice
-              name="limit"
-              label="Rows"
-              chosen={String(view.limit)}
-              options={["25", "50", "100", "200"].map((limit) => [limit, limit] as const)}
-            />
-          </div>
-          <p class="soft">
-            Enter <code>(none)</code> to find requests without a value in that field, and <code>\(none)</code> for one
-            whose value is <code>(none)</code>.
-          </p>
-        </details>
+        <MoreFilters view={view}>{texts(moreNames)}</MoreFilters>
         {view.follows && <input type="hidden" name="follow" value="1" />}
       </form>
       <Chips {...view} />
     </search>
+  );
+}
+
+/** @param children The fields of texts. */
+function MoreFilters({ view, children }: { view: RequestsView; children?: Child }): Markup {
+  const { filters, limit } = view;
+  const hasPeriod = !!view.url.searchParams.get("period");
+  return (
+    <details open={more.some((name) => filters[name] !== undefined && !(name === "from_ms" && hasPeriod))}>
+      <summary>More filters</summary>
+      <div class="fields">
+        {children}
+        <Flag name="stream" label="Streamed" value={filters.stream} words={["Not streamed", "Streamed"]} />
+        <label class="field">
+          <span>Status</span>
+          <input name="status" inputmode="numeric" pattern="[1-5][0-9][0-9]" value={filters.status?.toString()} />
+        </label>
+        <FilterChoice
+          name="status_class"
+          label="Status class"
+          chosen={filters.status_class === undefined ? "" : `${filters.status_class}xx`}
+          options={["", "2xx", "3xx", "4xx", "5xx"].map((status) => [status, status || "Any"] as const)}
+        />
+        <Time name="from" label="From" value={hasPeriod ? undefined : filters.from_ms} />
+        <Time name="to" label="Until" value={filters.to_ms} />
+        <FilterChoice
+          name="limit"
+          label="Rows"
+          chosen={String(limit)}
+          options={["25", "50", "100", "200"].map((rows) => [rows, rows] as const)}
+        />
+      </div>
+      <p class="soft">
+        Enter <code>(none)</code> to find requests without a value in that field, and <code>\(none)</code> for one whose
+        value is <code>(none)</code>.
+      </p>
+    </details>
   );
 }
 

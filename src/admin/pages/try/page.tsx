@@ -36,8 +36,6 @@ async function tryMarkup({ context, form, curl }: TryProps): Promise<Markup> {
   const { app, frame } = context;
   const key = keyOfVisitor(context);
   const models = await chatModels(app, key);
-  const value = (name: string, usual = "") => form.get(name) ?? usual;
-  const dialect = value("dialect", "messages");
   return (
     <Page frame={frame} title="Try" current="/admin/try">
       <p class="lead">
@@ -55,82 +53,97 @@ async function tryMarkup({ context, form, curl }: TryProps): Promise<Markup> {
           This page needs a script to show an answer as it arrives. Without one it makes the command for your terminal.
         </p>
       </noscript>
-      <form method="post" action="/admin/try" class="try" id="try" data-send="/admin/try/send" autocomplete="off">
-        <FormTokenInput frame={frame} />
-        <div class="try-options">
-          <Labelled name="model" label="Model">
-            <ModelField models={models} chosen={form.get("model")} />
-          </Labelled>
-          <Labelled name="dialect" label="API">
-            <select id="f-dialect" name="dialect">
-              {clientDialects.map((each) => (
-                <option
-                  value={each}
-                  selected={each === dialect}
-                  data-texts={JSON.stringify(samples[each].texts)}
-                >{`${samples[each].name} (${each})`}</option>
-              ))}
-            </select>
-          </Labelled>
-          <Labelled name="max_tokens" label="Maximum output tokens">
-            <input
-              id="f-max_tokens"
-              name="max_tokens"
-              type="number"
-              min="1"
-              max="1000000"
-              required
-              value={value("max_tokens", "1024")}
-            />
-          </Labelled>
-        </div>
-        <Labelled name="system" label="Instructions for the model">
-          <textarea id="f-system" name="system" rows="2">
-            {value("system")}
-          </textarea>
-        </Labelled>
-        <Labelled name="prompt" label="Prompt">
-          <textarea id="f-prompt" name="prompt" rows="6" required aria-describedby="f-prompt-about">
-            {value("prompt", "Hello! Who are you?")}
-          </textarea>
-          <p id="f-prompt-about" class="about" hidden data-with-script>
-            Ctrl+Enter or ⌘+Enter sends it.
-          </p>
-        </Labelled>
-        <div class="actions">
-          <button type="submit" class="primary" data-named="Send">
-            Make the command
-          </button>
-          <button type="button" id="try-stop" hidden>
-            Stop
-          </button>
-        </div>
-      </form>
-      <p id="try-status" role="status" class="soft"></p>
-      <section id="try-answer" class="card answer" aria-labelledby="answer" hidden>
-        <h2 id="answer">Answer</h2>
-        <details id="try-thinking" hidden>
-          <summary>Thinking</summary>
-          <pre class="wrapped"></pre>
-        </details>
-        <pre id="try-text" class="wrapped"></pre>
-        <details>
-          <summary>The stream as it arrived</summary>
-          <pre id="try-raw" class="wrapped"></pre>
-        </details>
-      </section>
-      <div id="try-row"></div>
-      <section id="try-curl" class="card" aria-labelledby="curl" hidden={curl === undefined}>
-        <h2 id="curl">The same with curl</h2>
-        <div class="code">
-          <pre id="curl-text">{curl}</pre>
-          <Copy of="curl-text" quiet />
-        </div>
-      </section>
+      <PromptForm context={context} form={form} models={models} />
+      <Answer curl={curl} />
       <script type="module" src={`/admin/assets/try.js?${frame.assets}`}></script>
     </Page>
   );
 }
+
+function PromptForm({ context, form, models }: Omit<TryProps, "curl"> & { models: ModelItem[] }): Markup {
+  const value = (name: string, usual = "") => form.get(name) ?? usual;
+  const dialect = value("dialect", "messages");
+  return (
+    <form method="post" action="/admin/try" class="try" id="try" data-send="/admin/try/send" autocomplete="off">
+      <FormTokenInput frame={context.frame} />
+      <div class="try-options">
+        <Labelled name="model" label="Model">
+          <ModelField models={models} chosen={form.get("model")} />
+        </Labelled>
+        <Labelled name="dialect" label="API">
+          <select id="f-dialect" name="dialect">
+            {clientDialects.map((each) => (
+              <option
+                value={each}
+                selected={each === dialect}
+                data-texts={JSON.stringify(samples[each].texts)}
+              >{`${samples[each].name} (${each})`}</option>
+            ))}
+          </select>
+        </Labelled>
+        <Labelled name="max_tokens" label="Maximum output tokens">
+          <input
+            id="f-max_tokens"
+            name="max_tokens"
+            type="number"
+            min="1"
+            max="1000000"
+            required
+            value={value("max_tokens", "1024")}
+          />
+        </Labelled>
+      </div>
+      <Labelled name="system" label="Instructions for the model">
+        <textarea id="f-system" name="system" rows="2">
+          {value("system")}
+        </textarea>
+      </Labelled>
+      <Labelled name="prompt" label="Prompt">
+        <textarea id="f-prompt" name="prompt" rows="6" required aria-describedby="f-prompt-about">
+          {value("prompt", "Hello! Who are you?")}
+        </textarea>
+        <p id="f-prompt-about" class="about" hidden data-with-script>
+          Ctrl+Enter or ⌘+Enter sends it.
+        </p>
+      </Labelled>
+      <div class="actions">
+        <button type="submit" class="primary" data-named="Send">
+          Make the command
+        </button>
+        <button type="button" id="try-stop" hidden>
+          Stop
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Empty until a script has sent the form; the command, if it was made. */
+const Answer = ({ curl }: { curl: string | undefined }) => (
+  <>
+    <p id="try-status" role="status" class="soft"></p>
+    <section id="try-answer" class="card answer" aria-labelledby="answer" hidden>
+      <h2 id="answer">Answer</h2>
+      <details id="try-thinking" hidden>
+        <summary>Thinking</summary>
+        <pre class="wrapped"></pre>
+      </details>
+      <pre id="try-text" class="wrapped"></pre>
+      <details>
+        <summary>The stream as it arrived</summary>
+        <pre id="try-raw" class="wrapped"></pre>
+      </details>
+    </section>
+    <div id="try-row"></div>
+    <section id="try-curl" class="card" aria-labelledby="curl" hidden={curl === undefined}>
+      <h2 id="curl">The same with curl</h2>
+      <div class="code">
+        <pre id="curl-text">{curl}</pre>
+        <Copy of="curl-text" quiet />
+      </div>
+    </section>
+  </>
+);
 
 const Labelled = ({ name, label, children }: { name: string; label: string; children?: Child }) => (
   <div class="field">
