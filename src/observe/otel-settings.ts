@@ -2,11 +2,11 @@
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-export const signals = ["traces", "metrics"] as const;
+const signals = ["traces", "metrics"] as const;
 type Signal = (typeof signals)[number];
 
 /** The encodings of OTLP over HTTP: https://opentelemetry.io/docs/specs/otlp/#otlphttp */
-export const protocols = ["http/protobuf", "http/json"] as const;
+const protocols = ["http/protobuf", "http/json"] as const;
 export type Protocol = (typeof protocols)[number];
 
 export interface OtelSettings {

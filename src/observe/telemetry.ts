@@ -33,7 +33,7 @@ interface TelemetrySources extends MetricSources {
   now(): number;
 }
 
-export interface Telemetry {
+interface Telemetry {
   /** Exports what is left, if that takes no longer than a moment. Never throws. */
   close(): Promise<void>;
 }

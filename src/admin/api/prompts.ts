@@ -20,7 +20,7 @@ const partSchema = z.object({
   ...cost,
 });
 
-export const promptSchema = z
+const promptSchema = z
   .object({
     prompt: z.string().describe("The beginning of a hash of the client's id: a filter of requests."),
     started_at_ms: time,

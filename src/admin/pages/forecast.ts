@@ -4,7 +4,7 @@ import { isCounted } from "../../accounts/quota";
 import { dayMs } from "../../format";
 import type { AccountItem } from "../api/accounts";
 
-export type Forecast =
+type Forecast =
   | { kind: "unlimited" | "exhausted" }
   | { kind: "unknown"; why: string }
   | { kind: "lasts"; left: number }

@@ -102,7 +102,7 @@ export function remainingText({ runtime, unit }: Left): string | undefined {
 }
 
 /** The same, large, and a bar. */
-export function Remaining({ account }: { account: Left }): Markup {
+function Remaining({ account }: { account: Left }): Markup {
   const { entitlement, remaining, unlimited } = account.runtime;
   const unit = unitNames[account.unit];
   if (unlimited)

@@ -15,7 +15,7 @@ import { Pair } from "../../ui/lists";
 import { scopesFor } from "./form";
 import { HighestHolders, toneOf } from "./holders";
 
-export interface User {
+interface User {
   name: string | null;
   amount: number;
   /** All that the others used, and what the history no longer has. */
