@@ -132,12 +132,12 @@ export const withoutRefused = (
 ) => {
   const known = unsupportedParams.known(model.id);
   const own = provider?.settings.unsupportedParams;
-  return withoutPatterns(body, own ? [...own, ...known] : known, record);
+  const patterns = own ? [...own, ...known] : known;
+  return patterns.length === 0 ? body : withoutPatterns(body, patterns, record);
 };
 
 /** The very same body when it has none of these parameters. */
 function withoutPatterns(body: Body, patterns: readonly string[], record: RequestRecord) {
-  if (patterns.length === 0) return body;
   return editBody(body, (plain) => {
     const { text, removed } = withoutParams(plain, patterns);
     for (const pattern of removed) record.addFixup(`refused:${pattern}`);

@@ -1,7 +1,7 @@
 /** Whether a person or the client itself made the request. The upstream bills some plans by it; the history shows it. */
 import type { Overview } from "../dialects/overview";
 import type { RequestKind } from "../history/entry";
-import { beginningOf, readUnmarked } from "../net/json/json-skeleton";
+import { beginningOf, type LongText, type ReadText, readUnmarked } from "../net/json/json-skeleton";
 
 export interface Initiator {
   initiator: "user" | "agent";
@@ -25,15 +25,18 @@ export function initiatorOf(
   said?: RequestKind,
   whole = readUnmarked,
 ): Initiator {
-  const written = since.texts.map((text) => (ownBeginning.test(beginningOf(text)) ? whole(text) : beginningOf(text)));
-  if (isForcedTool && written.some((text) => toolRequest.test(text)))
+  if (isForcedTool && since.texts.some((text) => toolRequest.test(beginningOf(text))))
     return { ...agent("a tool of the client's own"), kind: "search" };
   if (said !== undefined && said !== "main") return agent(saidReasons[said]);
   if (last === "nobody") return user("there is no turn");
   if (last === "model") return user("the last turn is the model's own");
-  const texts = written.filter((text) => !isClientsOwn(text));
+  const texts: string[] = [];
+  for (const text of since.texts) {
+    const words = wordsOf(text, whole);
+    if (words !== undefined) texts.push(words);
+  }
   const { results } = since;
-  if (texts.length === 0 && !since.media && written.length > 0)
+  if (texts.length === 0 && !since.media && since.texts.length > 0)
     return agent(results ? "tool results, and the client's own texts beside them" : "the client's own texts alone");
   if (!results) return user("a person's turn");
   if (texts.every((text) => mediaOfResults.has(text.trim())) && (texts.length > 0 || !since.media))
@@ -70,9 +73,16 @@ const mediaOfResults = new Set(["Attached media from tool result:", "Attached im
 /** How all of these begin: no other text has to be read to its end. */
 const ownBeginning = /^\s*(?:<|\[|Tool loaded\.|Attached )/;
 
+/** A text, as far as it is looked at; undefined where no word of it is a person's. */
+function wordsOf(text: LongText, whole: ReadText): string | undefined {
+  const beginning = beginningOf(text);
+  if (!ownBeginning.test(beginning)) return /\S/.test(beginning) ? beginning : undefined;
+  const read = whole(text);
+  return isClientsOwn(read) ? undefined : read;
+}
+
 /** Whether a text of a user's turn has no word of a person. */
 export function isClientsOwn(text: string): boolean {
-  if (!ownBeginning.test(text)) return text.trim() === "";
   const left = withoutElements(text).trim();
   return left === "" || toolLoaded.test(left) || notUserInput.test(left);
 }

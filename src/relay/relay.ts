@@ -25,7 +25,7 @@ import { passthrough, verbatim } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
 import { withHeaders } from "./provider-send";
 import { refuseReferences } from "./references";
-import { requireEvents, respondFull, respondStream } from "./respond";
+import { isEvents, notEvents, respondFull, respondStream } from "./respond";
 import { openRequest, type RunningRequest } from "./running-request";
 import { send } from "./send";
 import {
@@ -337,7 +337,7 @@ function sendAgain(
   first: Outgoing,
 ): Promise<ResponseBody> {
   const accept = async (response: CallResponse) => {
-    await requireEvents(response, whoOf(target));
+    if (!isEvents(response)) throw await notEvents(response, whoOf(target));
     return response.body;
   };
   const preferredAccount = running.account ?? first.preferredAccount;

@@ -65,7 +65,7 @@ export async function respondFull(reply: Reply): Promise<Response> {
 
 /** Makes one full reply of an answer, which is read up to its last event. */
 async function collectReply({ response, call, running, watch }: Reply): Promise<string> {
-  if (call.stream) await requireEvents(response, call.who);
+  if (call.stream && !isEvents(response)) throw await notEvents(response, call.who);
   const { body, bytes, text } = call.reply.collect!({ body: response.body, isStream: isEvents(response), watch });
   for await (const piece of piecesOf(body, maxReplyBytes)) {
     bytes.push(piece);
@@ -75,7 +75,8 @@ async function collectReply({ response, call, running, watch }: Reply): Promise<
   return text();
 }
 
-const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
+/** Whether it is a stream. */
+export const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
 
 function readFull(text: string, { reply, who }: Reply["call"], watch?: ReplyWatch): string {
   // What is no object need not be parsed: a list that is nested a million times takes long.
@@ -91,12 +92,12 @@ export const streamHeaders = (type = "text/event-stream; charset=utf-8") => ({
   "cache-control": "no-cache",
 });
 
-/** @throws BrokenReply when the answer is an error instead of a stream, ProxyError `upstream` when it is anything else. */
-export async function requireEvents(response: CallResponse, who: string): Promise<void> {
-  if (isEvents(response)) return;
+/** Why an answer is no stream: a BrokenReply if it is an error, a ProxyError `upstream` if it is anything else. */
+export async function notEvents(response: CallResponse, who: string): Promise<BrokenReply | ProxyError> {
   const error = upstreamErrorIn(await readStart(response, 64 * 1024));
-  if (error) throw new BrokenReply(error, false);
-  throw new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);
+  return error
+    ? new BrokenReply(error, false)
+    : new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);
 }
 
 /**
@@ -115,7 +116,7 @@ export async function respondStream(
     connection,
   }: Reply & { clientGone: AbortSignal; connection: ClientConnection },
 ): Promise<Response> {
-  await requireEvents(response, call.who);
+  if (!isEvents(response)) throw await notEvents(response, call.who);
   const { record } = running;
   let isCommitted = false;
   let isEnded = false;

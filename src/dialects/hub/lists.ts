@@ -19,8 +19,11 @@ export function mapped<Item>(items: Item[], change: (item: Item, index: number) 
 export const mapObjects = (list: unknown[], change: (object: JsonObject) => JsonObject | undefined): unknown[] =>
   mapped(list, (item) => (isObject(item) ? change(item) : item));
 
-export const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean =>
-  one === other || (one.length === other.length && one.every((item, at) => item === other[at]));
+export function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {
+  if (one.length !== other.length) return false;
+  for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return false;
+  return true;
+}
 
 /** The objects of a list; anything else is left out. */
 export const objectsAmong = (list: unknown): JsonObject[] => (Array.isArray(list) ? list.filter(isObject) : []);

@@ -63,21 +63,20 @@ export function requestRules({ rules, notes, providerRules }: RuleTable) {
 
 /** Applies the rules in the order of the table; each sees the result of those before it. */
 function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): ApplyRules {
-  const names = Object.keys(rules);
-  const rows = Object.values(rules);
-  const askedOfEach = rows.map((row) => row.length === 1);
+  const named = Object.entries(rules).map(([name, row]) => ({ name, rule: row.at(-1) as Rule }));
+  const askedOfEach = Object.values(rules).map((row) => row.length === 1);
   const placesOf: PlacesOfWords = new Map();
-  for (const [place, row] of rows.entries())
+  for (const [place, row] of Object.values(rules).entries())
     for (const word of row.slice(0, -1) as string[]) placesOf.set(word, [...(placesOf.get(word) ?? []), place]);
   return (body, model, options = { webSearch: true }) => {
     const ruled: EncodedRequest = { body, fixups: [], dropped: [] };
     const isAsked = askedOfEach.slice();
     findWords(body, placesOf, isAsked);
-    for (let place = 0; place < rows.length; place++) {
+    for (let place = 0; place < named.length; place++) {
       if (!isAsked[place]) continue;
-      const name = names[place]!;
+      const { name, rule } = named[place]!;
       const before = ruled.body;
-      const changes = (rows[place]!.at(-1) as Rule)(before, model, options);
+      const changes = rule(before, model, options);
       if (!changes) continue;
       findWords(changes, placesOf, isAsked);
       ruled.body = omitUndefined({ ...before, ...changes });

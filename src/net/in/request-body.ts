@@ -167,7 +167,7 @@ export function editBody(body: Body, edit: (text: string) => string): Body {
 function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null || value instanceof SourceNumber) return false;
   if (levels === 0) return true;
-  for (const member of Array.isArray(value) ? value : Object.values(value))
-    if (isDeeperThan(member, levels - 1)) return true;
+  if (Array.isArray(value)) return value.some((member) => isDeeperThan(member, levels - 1));
+  for (const name in value) if (isDeeperThan((value as Record<string, unknown>)[name], levels - 1)) return true;
   return false;
 }

@@ -62,16 +62,16 @@ const rows: Record<string, Row> = {
 
 type Headers = Record<string, string>;
 
-const table = Object.entries(rows);
+const table = Object.entries(rows).map(([name, row]) => ({ name, ...row }));
 const namesOf = (place: Row["belongsTo"]) =>
-  new Set(table.filter(([, { belongsTo }]) => belongsTo === place).map(([name]) => name));
+  new Set(table.filter(({ belongsTo }) => belongsTo === place).map(({ name }) => name));
 const ofRequest = namesOf("request");
 const ofFirst = namesOf("first request");
 
 /** The headers of a call that have a value. */
 export function headersOf(sending: Sending): Headers {
   const headers: Headers = {};
-  for (const [name, { value }] of table) {
+  for (const { name, value } of table) {
     const said = typeof value === "string" ? value : value(sending);
     if (said !== undefined) headers[name] = said;
   }

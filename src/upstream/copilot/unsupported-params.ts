@@ -28,7 +28,10 @@ export class UnsupportedParams {
 
   /** The remembered patterns of a model. */
   known(model: string): string[] {
-    if (this.#until.size === 0) return [];
+    return this.#until.size === 0 ? [] : this.#knownOf(model);
+  }
+
+  #knownOf(model: string): string[] {
     return this.all().flatMap((param) => (param.model === model ? [param.pattern] : []));
   }
 

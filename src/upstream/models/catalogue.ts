@@ -76,8 +76,13 @@ export class Catalogue {
 
   /** The result of {@link models} if all lists are fresh; undefined if it has to be awaited. */
   presentModels(): Model[] | undefined {
-    const lists = this.options.accounts().map((account) => this.#cache.fresh(account));
-    return lists.length === 0 || lists.includes(undefined) ? undefined : this.#unionOf(lists);
+    const lists: List[] = [];
+    for (const account of this.options.accounts()) {
+      const list = this.#cache.fresh(account);
+      if (list === undefined) return undefined;
+      lists.push(list);
+    }
+    return lists.length === 0 ? undefined : this.#unionOf(lists);
   }
 
   /** Loads the list of one account, unless it is cached. @throws ProxyError if it cannot be fetched */
