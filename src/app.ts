@@ -42,7 +42,7 @@ import type { Routing } from "./upstream/routing";
 import type { SearchEngine } from "./upstream/search-engines";
 
 /** What the requests of everybody share: nothing in it belongs to one person. */
-export interface Services {
+interface Services {
   version: string;
   /** The upstream is the embedded demo. */
   demo: boolean;

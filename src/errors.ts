@@ -2,7 +2,7 @@
  * When a client may retry a failed request unchanged: `soon`; `later`, after more than {@link longWait} seconds; `never`,
  * before a person has acted.
  */
-export type Again = "soon" | "later" | "never";
+type Again = "soon" | "later" | "never";
 
 /**
  * Every kind of error: its status, its type in OpenAI's and Anthropic's APIs, and whether the same request may succeed

@@ -3,7 +3,7 @@
  */
 import { beginningOf } from "./beginning";
 
-export const levels = ["error", "warn", "info", "debug"] as const;
+const levels = ["error", "warn", "info", "debug"] as const;
 export type Level = (typeof levels)[number];
 
 /** `text`: a line for people. `json`: one object a line, with `time`, `level`, `message` and what else is known. */

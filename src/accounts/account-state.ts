@@ -14,7 +14,7 @@ export interface Cooling {
 }
 
 /** Ends by itself. */
-export interface Exhausted {
+interface Exhausted {
   name: "exhausted";
   until: number;
   reason?: string;
@@ -25,7 +25,7 @@ export interface Exhausted {
 }
 
 /** A person must act. */
-export interface Failed {
+interface Failed {
   name: "failed";
   /** When GitHub may be asked again. */
   retryAt: number;

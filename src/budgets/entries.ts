@@ -55,7 +55,7 @@ export interface UsedPeriod {
 }
 
 /** Amounts are stored as integers, in these parts of a unit. */
-export const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
+const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
 
 /** The periods of the budgets that apply to a request. */
 export function entriesFor(budgets: readonly Budget[], subject: Subject, at: number): LedgerEntry[] {

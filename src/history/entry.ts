@@ -139,16 +139,13 @@ const limits: Partial<Record<keyof Entry, number>> = {
 };
 const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped", "fallbacks"]);
 
-/**
- * The entry with its texts cut to their limits, as a copy if one was too long. A JSON array loses its last members.
- * @param most A lower limit for all of them.
- */
-export function cut<Fields extends Partial<Entry>>(entry: Fields, most = Number.POSITIVE_INFINITY): Fields {
+/** The entry with its texts cut to their limits, as a copy if one was too long. A JSON array loses its last members. */
+export function cut<Fields extends Partial<Entry>>(entry: Fields): Fields {
   let fitting: Record<string, unknown> | undefined;
   for (const name in entry) {
     const value: unknown = entry[name];
     if (typeof value !== "string") continue;
-    const limit = Math.min(limits[name as keyof Entry] ?? maxText, most);
+    const limit = limits[name as keyof Entry] ?? maxText;
     if (value.length <= limit) continue;
     fitting ??= { ...entry };
     fitting[name] = lists.has(name) ? cutList(value, limit) : beginningOf(value, limit);

@@ -13,7 +13,7 @@ import {
 } from "./rollup";
 import type { Dialect, Source } from "./sql";
 
-export const sqlite: Dialect = {
+const sqlite: Dialect = {
   tables: { requests: "requests", rollup: "rollup", periods: "rollup_periods" },
   isComplete: "complete",
   parameter: (place) => `?${place}`,

@@ -26,7 +26,7 @@ import { fullUnused, streamUnused } from "./unused-tools";
 import { type Answer, type Reading, readFrames, type UpstreamCall, type UpstreamReply } from "./upstream-call";
 
 /** One request to the upstream, and the way back to the client's names. */
-export interface Encoded extends Pick<UpstreamCall, "body" | "headers"> {
+interface Encoded extends Pick<UpstreamCall, "body" | "headers"> {
   restore: Stage<ReplyEvent, ReplyEvent>;
 }
 

@@ -3,7 +3,7 @@ import { SQL, type TransactionSQL } from "bun";
 import { databaseAway, isAwayError } from "./away";
 import { CircuitBreaker } from "./circuit-breaker";
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** `postgres://…` */
   url: string;
   /** The address without a pooler, if `url` leads to one. */
@@ -79,8 +79,8 @@ export class Postgres {
   }
 
   /** Asks by one connection of its own, for session locks, which belong to a connection. */
-  askDirect<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs): Promise<T> {
-    return this.#direct.ask(question, timeoutMs);
+  askDirect<T>(question: (sql: SQL) => Promise<T>): Promise<T> {
+    return this.#direct.ask(question, defaultTimeoutMs);
   }
 
   /**

@@ -243,7 +243,7 @@ export async function removeMember(sql: TransactionSQL, name: string): Promise<M
 }
 
 /** The present by the clock of the database, Unix ms. */
-export const nowMs = (sql: SQL) => sql`(extract(epoch FROM now()) * 1000)::bigint`;
+const nowMs = (sql: SQL) => sql`(extract(epoch FROM now()) * 1000)::bigint`;
 
 /** @throws ProxyError `not_found` */
 export async function requireMember(sql: SQL, name: string): Promise<Member> {

@@ -30,7 +30,7 @@ export interface WaitingTools {
   room: number;
 }
 
-export interface Deferred {
+interface Deferred {
   conversation: Conversation;
   waiting: WaitingTools;
   /** Tools that wait only because the upstream does not take so many. */

@@ -36,7 +36,7 @@ interface BetaField {
  * (2026-10) for the fields it sends; VS Code's client (2026-09) for the betas that Copilot accepts. Amazon's hosts, one of
  * those behind Copilot, refused `safeguards` without its beta on 2026-09-21.
  */
-export const betaFields: readonly BetaField[] = [
+const betaFields: readonly BetaField[] = [
   { field: "context_management", beta: beta.contextManagement, isIn: (body) => body.context_management != null },
   { field: "tools[].defer_loading", beta: beta.advancedToolUse, isIn: usesToolSearch },
   { field: "cache_control.ttl", beta: beta.extendedCacheTtl, isIn: asksForHour },

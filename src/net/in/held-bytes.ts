@@ -17,7 +17,7 @@ export interface HeldBodies {
 /** Bytes: four of the largest bodies. */
 const maxBytes = 128 * 1024 * 1024;
 
-export function openHeldBodies(max = maxBytes): HeldBodies {
+export function openHeldBodies(): HeldBodies {
   const held = new Map<string, number>();
   return {
     of(member) {
@@ -33,7 +33,7 @@ export function openHeldBodies(max = maxBytes): HeldBodies {
       return {
         add(bytes) {
           if (isReleased) return;
-          if ((held.get(member) ?? 0) + bytes > max) throw tooMuch(max);
+          if ((held.get(member) ?? 0) + bytes > maxBytes) throw tooMuch();
           change(bytes);
         },
         [Symbol.dispose]() {
@@ -47,9 +47,9 @@ export function openHeldBodies(max = maxBytes): HeldBodies {
 
 const unlimited: HeldBytes = { add() {}, [Symbol.dispose]() {} };
 
-const tooMuch = (max: number) =>
+const tooMuch = () =>
   new ProxyError(
     "rate_limit",
-    `The bodies of your running requests have ${max / 1024 / 1024} MiB at this server already, which is the most; try again when one has ended.`,
+    `The bodies of your running requests have ${maxBytes / 1024 / 1024} MiB at this server already, which is the most; try again when one has ended.`,
     { code: "too_many_running", headers: { connection: "close", "retry-after": "1" } },
   );

@@ -27,7 +27,7 @@ export const autoTokenHeader = "copilot-session-token";
 
 /** In the order in which they are tried. */
 export const autoProtocols = ["auto", "session", "omission"] as const;
-export type AutoProtocol = (typeof autoProtocols)[number];
+type AutoProtocol = (typeof autoProtocols)[number];
 
 /** What was chosen, for one conversation of one account. */
 export interface AutoChoice {

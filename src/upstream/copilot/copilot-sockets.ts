@@ -18,7 +18,8 @@ export interface CopilotSockets {
 
 type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quota"> & { body: string | Uint8Array };
 
-export function openCopilotSockets(pool = new SocketPool()): CopilotSockets {
+export function openCopilotSockets(): CopilotSockets {
+  const pool = new SocketPool();
   return {
     async call(call, out) {
       const { limits, controller, who } = out;

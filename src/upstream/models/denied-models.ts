@@ -7,7 +7,7 @@ import { hourMs } from "../../format";
 import type { Logger } from "../../logger";
 
 /** Where an account's model is named: in its last list, only in an earlier one, or in none that is known. */
-export type Listed = "now" | "before" | "never";
+type Listed = "now" | "before" | "never";
 
 const listedWords: Record<Listed, string> = {
   now: "which is in the account's list",
