@@ -497,7 +497,7 @@ describe("a reply written for a chat client", () => {
 
   test("a failure speaks the dialect's words, before the first word and after", () => {
     const told = { type: "error", code: "timeout", message: "Too late." } as const;
-    const frame = { error: { message: "Too late.", type: "upstream_error", param: null, code: "timeout" } };
+    const frame = { error: { message: "Too late.", type: "timeout_error", param: null, code: "timeout" } };
     expect(written(chat.encodeStream(conversation()), [told]).map(jsonOf)).toEqual([frame]);
     expect(jsonOf(written(chat.encodeStream(conversation()), [...reply(...hello).slice(0, 3), told]).at(-1)!)).toEqual(
       frame,

@@ -1,8 +1,10 @@
 /** Errors of the chat dialect: those of upstreams, and those written to clients. */
+import { kinds } from "../../errors";
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import { failureIn, gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
+import { kindOfCode } from "../hub/error-codes";
 import type { ReplyFailure } from "../hub/reply";
 
 export const invalidEvent = invalidEventOf("a chat completion chunk");
@@ -19,5 +21,5 @@ export function errorIn(chunk: JsonObject): ReplyFailure | undefined {
 
 /** The error as a frame: clients recognize a chunk with `error`, and a stream without `[DONE]` as incomplete. */
 export function errorFrame({ code, message }: ReplyFailure): SseFrame {
-  return jsonFrame({ error: { message, type: "upstream_error", param: null, code } });
+  return jsonFrame({ error: { message, type: kinds[kindOfCode(code) ?? "upstream"].openai, param: null, code } });
 }

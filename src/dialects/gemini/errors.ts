@@ -1,6 +1,7 @@
 /** Errors in Google's shape, `google.rpc.Status` (https://google.aip.dev/193). */
 import { type ErrorKind, kinds, type ProxyError } from "../../errors";
 import type { JsonObject } from "../hub/conversation";
+import { kindOfCode } from "../hub/error-codes";
 import type { ReplyError } from "../hub/reply";
 
 const statuses: Record<ErrorKind, string> = {
@@ -39,21 +40,8 @@ export function encodeError(error: ProxyError, requestId: string): JsonObject {
   return { error: { code: status, message, status: statuses[kind], details } };
 }
 
-/** Parts of the codes of errors in a stream, and the kind that each means. */
-const hints: [string, ErrorKind][] = [
-  ["timeout", "timeout"],
-  ["overloaded", "no_account"],
-  ["disconnected", "no_account"],
-  ["rate_limit", "rate_limit"],
-  ["quota", "quota"],
-  ["invalid_request", "invalid_request"],
-  ["context_length", "invalid_request"],
-];
-
 /** The last member of a stream that failed. Clients read an error with a status; Gemini CLI sends the request again if it is a 5xx. */
 export function streamError({ code, message }: Pick<ReplyError, "code" | "message">): JsonObject {
-  const kind: ErrorKind = Object.hasOwn(kinds, code)
-    ? (code as ErrorKind)
-    : (hints.find(([word]) => code.includes(word))?.[1] ?? "internal");
+  const kind = kindOfCode(code) ?? "internal";
   return { error: { code: kinds[kind].status, message, status: statuses[kind] } };
 }

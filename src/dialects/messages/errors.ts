@@ -6,6 +6,7 @@ import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import { failureIn, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import { contextWords } from "../hub/context-limit";
 import type { JsonObject } from "../hub/conversation";
+import { kindOfCode } from "../hub/error-codes";
 import type { ReplyError, ReplyFailure } from "../hub/reply";
 
 export const invalidEvent = invalidEventOf("a Messages event");
@@ -28,22 +29,16 @@ export function errorFrame({ code, message }: ReplyFailure): SseFrame {
 
 function errorTypeOf(code: string): string {
   if (errorTypes.has(code)) return code;
-  return hints.find(([word]) => code.includes(word))?.[1] ?? "api_error";
+  if (code.includes("overloaded")) return "overloaded_error";
+  return kinds[kindOfCode(code) ?? "internal"].anthropic;
 }
 
 /** Clients know only these error types, and handle some of them. */
 const errorTypes = new Set(
-  "invalid_request_error authentication_error permission_error not_found_error request_too_large rate_limit_error timeout_error overloaded_error api_error".split(
+  "invalid_request_error authentication_error billing_error permission_error not_found_error request_too_large rate_limit_error timeout_error overloaded_error api_error".split(
     " ",
   ),
 );
-
-const hints = [
-  ["context_length", "invalid_request_error"],
-  ["timeout", "timeout_error"],
-  ["overloaded", "overloaded_error"],
-  ["rate_limit", "rate_limit_error"],
-] as const;
 
 /** The code by which Claude Code knows that it has to send the whole conversation (2.1.269, 2026-09). */
 export const threadCode = "thread_unsupported_request";

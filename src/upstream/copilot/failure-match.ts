@@ -1,5 +1,6 @@
 /** Finds the row of an error: by its code, else by its message, else by its status. */
 import { suspensionWords } from "../../accounts/suspension";
+import { badRequestCode, forbiddenCode } from "../../dialects/hub/error-codes";
 import type { FailureRow, UpstreamError } from "./failure-row";
 import { rows } from "./failure-rows";
 
@@ -31,11 +32,8 @@ const knownStatusOf = (code: string): number | undefined =>
 export const statuses: readonly [code: RegExp, status: number][] = [
   [/^overloaded/, 529],
   [/^billing_/, 402],
-  [/^content_(?:filter|policy)/, 422],
-  [
-    /^(?:bad_request|invalid_(?:request|prompt|encrypted|image|value|type)|context_length|model_max_prompt|string_above|un(?:supported|known|recognized)_|missing_|off_topic|previous_response_not_found|model_not_available|no_available_model|websocket_connection_limit)/,
-    400,
-  ],
+  [forbiddenCode, 422],
+  [badRequestCode, 400],
   [/^(?:authentication_error|unauthorized)/, 401],
   [/^(?:permission|forbidden)/, 403],
   [/^not_found/, 404],
@@ -61,7 +59,7 @@ export function isSuspensionEvent(code: string, message: string): boolean {
 
 /** Codes and types of errors that need no row of their own; from Copilot's clients and the vendors' documentation. */
 const otherCodes =
-  /^(?:decoder_error|failed_precondition|image_|invalid_function_parameters|json_|model_(?:not_found|pending)|not_supported|payload_too_large|tool_|unprocessable|upstream_)/;
+  /^(?:decoder_error|failed_precondition|invalid_function_parameters|json_|model_(?:not_found|pending)|not_supported|payload_too_large|tool_|unprocessable|upstream_)/;
 
 /** Whether an upstream's error code or type has been seen before. */
 export const isKnownCode = (code: string): boolean =>
