@@ -913,3 +913,19 @@ test("a page that cannot be shown leads back to the one above it in the menu", a
     expect.stringContaining('<a href="/admin">Go to the page Overview</a>'),
   ]);
 });
+
+test("requests that were refused here add no unit to the totals of an account that is billed in another", async () => {
+  await using proxy = await startProxy({ accounts: [] });
+  const add = (row: Partial<Entry>) => proxy.app.history.add(entry({ started_at_ms: now - minute, ...row }));
+  add({ nano_credits: 2_000_000_000, premium_units: null });
+  add({ nano_credits: 0, premium_units: 0, http_status: 400, error_type: "invalid_request" });
+  proxy.app.history.flush();
+  for (const path of ["/admin", "/admin/requests"]) {
+    const words = wordsOf(await textOf(proxy, path));
+    expect([path, words]).toEqual([path, expect.stringMatching(/AI credits 2\b/)]);
+    expect([path, words.includes("Premium requests")]).toEqual([path, false]);
+  }
+  add({ nano_credits: null, premium_units: 3 });
+  proxy.app.history.flush();
+  expect(wordsOf(await textOf(proxy, "/admin/requests"))).toContain("Premium requests 3");
+});

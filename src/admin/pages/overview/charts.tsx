@@ -23,6 +23,7 @@ import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
 import { Table } from "../../ui/lists";
+import { unitsOf } from "../../ui/units";
 
 /** A metric that the chart by day can show. */
 interface Measure {
@@ -48,6 +49,12 @@ export const chartMeasures: Record<string, Measure> = {
   },
   requests: { label: "Requests", unit: "requests", of: ({ request_count }) => request_count, format: compact },
 };
+
+/** Whether the chart is offered: what is unknown, or billed in another unit, would have no bar. */
+export function isShown(name: string, totals: Totals): boolean {
+  const units: Record<string, boolean> = { ...unitsOf(totals) };
+  return chartMeasures[name]!.of(totals) !== null && (units[name] ?? true);
+}
 
 /** The requested metric, or else the first with a value above zero. */
 export function measureFor(requested: string | null, totals: Totals): string {

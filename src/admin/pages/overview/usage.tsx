@@ -21,8 +21,9 @@ import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
 import { Empty, Pair, Tabs } from "../../ui/lists";
+import { unitsOf } from "../../ui/units";
 import type { MemberNames } from "../member-names";
-import { ByDay, ByHour, chartMeasures, measureFor, Shares, type SharesProps } from "./charts";
+import { ByDay, ByHour, chartMeasures, isShown, measureFor, Shares, type SharesProps } from "./charts";
 
 const listPatienceMs = 1_000;
 
@@ -83,12 +84,11 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   );
 }
 
-/** The measures of which something is known. */
 const MeasureTabs = ({ totals, chosen }: { totals: Totals; chosen: string }) => (
   <Tabs
     label="Chart metric"
     items={Object.entries(chartMeasures)
-      .filter(([name, { of }]) => name === chosen || of(totals) !== null)
+      .filter(([name]) => name === chosen || isShown(name, totals))
       .map(([name, { label }]) => [name, label])}
     chosen={chosen}
     pathOf={(measure) => withQuery("/admin", { measure })}
@@ -131,6 +131,7 @@ interface PeriodProps {
 
 function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
   const href = requestsPath(filters);
+  const units = unitsOf(totals);
   return (
     <article class="card period">
       <h3>{name}</h3>
@@ -153,15 +154,17 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
             </a>
           )}
         </Pair>
-        <Pair name="AI credits">
-          <Sum totals={totals} of="nano_credits" format={formatCredits} href={href} />
-          {totals.nano_credits !== null && totals.nano_credits > 0 && (
-            <span class="aside soft">{dollars(totals.nano_credits)}</span>
-          )}
-        </Pair>
+        {units.credits && (
+          <Pair name="AI credits">
+            <Sum totals={totals} of="nano_credits" format={formatCredits} href={href} />
+            {totals.nano_credits !== null && totals.nano_credits > 0 && (
+              <span class="aside soft">{dollars(totals.nano_credits)}</span>
+            )}
+          </Pair>
+        )}
         {before && <Compared totals={totals} before={before} />}
         {saved != null && saved > 0 && <SavedByCache nanoCredits={saved} />}
-        {totals.premium_units !== null && (
+        {units.premium && (
           <Pair name="Premium requests">
             <Sum totals={totals} of="premium_units" format={formatUnits} href={href} />
           </Pair>

@@ -6,20 +6,24 @@ import type { Totals } from "../../../history/history";
 import { Count, Credits, Duration, Premium, Tokens } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Pair } from "../../ui/lists";
+import { unitsOf } from "../../ui/units";
 
 export function TotalsLine({ totals }: { totals: Totals }): Markup {
   const failed = totals.error_count;
+  const units = unitsOf(totals);
   return (
     <dl class="line">
       <Pair name="Requests">
         <Count of={totals.request_count} />
         <small>{failed === 0 ? "none failed" : `${formatCount(failed)} failed`}</small>
       </Pair>
-      <Pair name="AI credits">
-        <Credits of={totals.nano_credits} />
-        <UnknownCount of={totals.unknown.nano_credits} all={totals.request_count} />
-      </Pair>
-      {(totals.premium_units !== null || totals.nano_credits === null) && (
+      {units.credits && (
+        <Pair name="AI credits">
+          <Credits of={totals.nano_credits} />
+          <UnknownCount of={totals.unknown.nano_credits} all={totals.request_count} />
+        </Pair>
+      )}
+      {units.premium && (
         <Pair name="Premium requests">
           <Premium of={totals.premium_units} />
           <UnknownCount of={totals.unknown.premium_units} all={totals.request_count} />
