@@ -2,6 +2,7 @@
 import { geminiAlphaPath, geminiPath, modelsPath, telemetryPaths } from "../api-paths";
 import type { Server } from "../app";
 import { type Awaitable, whenKnown } from "../awaitable";
+import { nearestName } from "../edit-distance";
 import type { KeyedCaller } from "../keys/client-keys";
 import { lazy } from "../lazy";
 import { type Answers, matcherOf, methodsOf, type Route } from "../matcher";
@@ -134,10 +135,14 @@ export function closestRow(path: string): ClientRoute | undefined {
 /** Only Google's clients end the name of a model like this. */
 const googleForm = new RegExp(`^${modelsPath}/.+(?::|%3a)[a-z]+$`, "i");
 
-/** A served path that a wrong one may stand for; undefined if there is none. */
+/** A served path that a wrong one may stand for: below another base, or misspelt; undefined if there is none. */
 export function nearestPath(path: string): string | undefined {
   const bare = path.replace(/\/+$/, "").replace(/^(?:\/(?:v1|api|openai|anthropic))+(?=\/)/, "");
-  return ["/v1", geminiPath.replace("/models", "")]
+  const below = ["/v1", geminiPath.replace("/models", "")]
     .map((version) => version + bare)
     .find((each) => each !== path && methodsAt(each) !== undefined);
+  return below ?? (/^\/[^/]/.test(bare) ? nearestName(`/v1${bare}`, literalPaths()) : undefined);
 }
+
+/** Those of models that have no parameter. */
+const literalPaths = lazy(() => routes.map(({ path }) => path).filter((path) => /^\/v1\/[^:]+$/.test(path)));

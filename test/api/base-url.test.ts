@@ -38,7 +38,13 @@ test.each([
   ["/v1/v1/chat/completions", "/v1/chat/completions"],
   ["/api/v1/responses", "/v1/responses"],
   ["/openai/v1/embeddings", "/v1/embeddings"],
+  ["/v1/modles", "/v1/models"],
+  ["/v1/completions", "/v1/chat/completions"],
+  ["/v1/chat", "/v1/chat/completions"],
+  ["/message", "/v1/messages"],
+  ["/v1", undefined],
   ["/v1/nothing", undefined],
+  ["/favicon.ico", undefined],
 ])("what is not served at %s is told, with the path that was meant", async (path, meant) => {
   await using proxy = await startProxy();
   const answer = await fetch(proxy.url + path);
