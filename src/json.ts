@@ -91,8 +91,15 @@ function parseReviving(text: string, reviver: typeof keepSource): unknown {
 const keepSource = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
   typeof value === "number" && source !== undefined && String(value) !== source ? new SourceNumber(source) : value;
 
+/** Matches every number that JavaScript would write differently, and some texts in strings. */
+const mayBeRewritten = /(?:^|[[\s:,])-?(?:0[.eE]|[1-9]\d*[.eE]|\d{16}|0(?<=-0))/;
+
+/** Characters of most replies and events. A longer text has long strings, which are skipped sooner than a pattern goes over them. */
+const shortText = 1024;
+
 /** Whether JavaScript would write some number of this JSON differently. Strings are skipped with `indexOf`. */
 function hasRewrittenNumber(text: string): boolean {
+  if (text.length < shortText && !mayBeRewritten.test(text)) return false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) at = stringEnd(text, at) - 1;

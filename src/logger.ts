@@ -82,12 +82,14 @@ type Scrub = (text: string) => string;
 
 /** Each text is scrubbed by itself: across the quotes of JSON, the shape of a secret could take a whole object. */
 const writers: Record<LogFormat, (level: Level, message: string, scrub: Scrub, fields?: LogFields) => string> = {
-  text: (level, message, scrub) => `${new Date().toISOString()} ${level.padEnd(5)} ${scrub(message)}\n`,
+  text: (level, message, scrub) => `${new Date().toISOString()} ${shownLevels[level]} ${scrub(message)}\n`,
   json(level, message, scrub, fields) {
     const line = { time: new Date().toISOString(), level, message, ...fields?.() };
     return `${JSON.stringify(line, (_name, value) => (typeof value === "string" ? scrub(value) : value))}\n`;
   },
 };
+
+const shownLevels: Record<Level, string> = { error: "error", warn: "warn ", info: "info ", debug: "debug" };
 
 const maxTroubles = 500;
 
