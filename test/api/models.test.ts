@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import OpenAI from "openai";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -14,12 +15,18 @@ beforeAll(async () => {
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 interface List {
-  data: { id: string; display_name: string; created_at: string }[];
+  data: (ModelInfo & { max_prompt_tokens: number | null; max_output_tokens: number | null })[];
   has_more: boolean;
   last_id: string;
 }
 
 const get = async (path: string) => (await (await fetch(proxy.url + path)).json()) as List;
+
+/** What Anthropic's package declares of a model: a newer one with another member does not compile here. */
+const declared: Record<keyof ModelInfo, true> = {
+  ...{ id: true, type: true, display_name: true, created_at: true, capabilities: true, lifecycle: true, line: true },
+  ...{ max_input_tokens: true, max_tokens: true, deprecated_at: true, retires_at: true },
+};
 
 describe("the list", () => {
   test("satisfies the OpenAI package, each id once, hidden terms left out", async () => {
@@ -36,7 +43,12 @@ describe("the list", () => {
       expect(model).toMatchObject({ type: "model", object: "model" });
       expect(model.display_name).toBeString();
       expect(Number.isNaN(Date.parse(model.created_at))).toBe(false);
+      expect(Object.keys(model)).toContainValues(Object.keys(declared));
+      expect(model.max_input_tokens).toBe(model.max_prompt_tokens);
+      expect(model.max_tokens).toBe(model.max_output_tokens);
     }
+    const lines = Object.fromEntries(all.data.map(({ id, line }) => [id, line]));
+    expect(lines).toMatchObject({ "claude-sonnet-4.6": "sonnet", "claude-haiku-4.5": "haiku", "gpt-5-mini": null });
     const ids: string[] = [];
     for (
       let page = await get("/v1/models?limit=7");

@@ -37,6 +37,12 @@ export const listedModelSchema = lazy(() =>
       max_prompt_tokens: maybe(),
       max_output_tokens: maybe(),
       max_inputs: maybe(),
+      max_input_tokens: maybe().optional().describe("Anthropic's name of `max_prompt_tokens`."),
+      max_tokens: maybe().optional().describe("Anthropic's name of `max_output_tokens`."),
+      line: z.string().nullish().describe("Of a Claude model: `sonnet`, for example."),
+      lifecycle: z.literal("active").optional(),
+      deprecated_at: z.null().optional(),
+      retires_at: z.null().optional(),
       capabilities: modelAbilitiesSchema(),
     })
     .meta({ id: "ListedModel" }),
@@ -71,6 +77,13 @@ export function listedModel(model: Model, config: LimitConfig): ListedModel {
     max_prompt_tokens: prompt ?? null,
     max_output_tokens: model.limits.output ?? null,
     max_inputs: model.limits.inputs ?? null,
+    max_input_tokens: prompt ?? null,
+    max_tokens: model.limits.output ?? null,
+    line: /^claude.*-(haiku|sonnet|opus|fable|mythos)\b/.exec(model.id)?.[1] ?? null,
+    // The upstream lists only what it serves, and not until when.
+    lifecycle: "active",
+    deprecated_at: null,
+    retires_at: null,
     capabilities: modelAbilities(model),
   };
 }
