@@ -124,16 +124,17 @@ function quoted(text: string, layers: number): string {
 export function fillExcept<Value>(value: Value, skeleton: Skeleton, place: MarkPlace): Value {
   const visit = (value: unknown, place: MarkPlace | undefined): unknown => {
     if (typeof value === "string") {
-      const mark = value.indexOf(markStart);
+      // Most strings have no mark, which is the end of a text.
+      const mark = value.endsWith(";") ? value.indexOf(markStart) : -1;
       return mark === -1 || place?.keeps?.(value.slice(0, mark)) ? value : skeleton.whole(value);
     }
-    if (Array.isArray(value)) for (const [at, item] of value.entries()) value[at] = visit(item, place);
+    if (Array.isArray(value)) for (let at = 0; at < value.length; at++) value[at] = visit(value[at], place);
     else if (typeof value === "object" && value !== null) {
       const object = value as Record<string, unknown>;
-      const { members = {} } = place ?? {};
-      for (const key of Object.keys(object)) {
+      const members = place?.members;
+      for (const key in object) {
         const member = object[key];
-        const after = visit(member, Object.hasOwn(members, key) ? members[key] : undefined);
+        const after = visit(member, members && Object.hasOwn(members, key) ? members[key] : undefined);
         if (after !== member) object[key] = after;
       }
     }
