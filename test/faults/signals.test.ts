@@ -60,7 +60,12 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     ["SIGHUP", "SIGTERM"],
   ] as const)("%s and then %s end it, and each of 50 streams says so in its own words", async (one, two) => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
-    const { streams } = await fifty(command, "[demo: silence 20] Hello");
+    const { url, streams } = await fifty(command, "[demo: silence 20] Hello");
+    const google = await fetch(`${url}/v1beta/models/gpt-5-mini:streamGenerateContent?alt=sse`, {
+      method: "POST",
+      body: JSON.stringify({ contents: [{ parts: [{ text: "[demo: silence 20] Hello" }] }] }),
+      headers: { "content-type": "application/json" },
+    });
     command.process.kill(one);
     await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
     command.process.kill(two);
@@ -70,6 +75,8 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
       expect(told).toContain("shutting down");
       expect(told).not.toContain(ended[path]);
     }
+    // Google's clients read a status in the stream, and send the request again for this one.
+    expect(await google.text()).toContain('"code":503');
   });
 
   test.concurrent("two signals end a request that has no answer yet too: with an error of its dialect, and with a row", async () => {

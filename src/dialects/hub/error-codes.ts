@@ -16,7 +16,7 @@ const words: readonly [RegExp, ErrorKind][] = [
   [badRequestCode, "invalid_request"],
   [forbiddenCode, "invalid_request"],
   [/timeout/, "timeout"],
-  [/overloaded|disconnected/, "no_account"],
+  [/overloaded|disconnected|shutting_down/, "no_account"],
   [/rate_limit/, "rate_limit"],
   [/quota|spend_limit|^billing_/, "quota"],
   [/context_length/, "invalid_request"],
