@@ -283,3 +283,25 @@ test("a request that was sent before its owner wanted waiting is refused by its 
   turned.resolve();
   expect((await answer).status).toBe(429);
 });
+
+test("a request that waits for a budget goes when the owner raises it, and when a running request gives back its part", async () => {
+  // The next period is half an hour away, and the clock stands.
+  const now = () => Date.parse("2026-11-22T23:30:00Z");
+  const budget = { name: "all", unit: "requests", limit: 1, per: "day", then: "wait" };
+  await using proxy = await startProxy({ config: { budgets: [budget] }, clock: { now } });
+  const leaving = new AbortController();
+  const running = proxy.post("/v1/chat/completions", body("[demo: slow-headers 20] running"), {
+    signal: leaving.signal,
+  });
+  running.catch(() => {});
+  await until(() => sent(proxy).length === 1, "one runs, and holds all that there is");
+  const second = proxy.post("/v1/chat/completions", body("second"));
+  await waiting(proxy, 1);
+  leaving.abort();
+  expect(await (await second).text()).toContain("second");
+  const third = proxy.post("/v1/chat/completions", body("third"));
+  await waiting(proxy, 1);
+  await proxy.app.config.change({ budgets: [{ ...budget, limit: 2 }] });
+  expect(await (await third).text()).toContain("third");
+  expect(sent(proxy)).toHaveLength(3);
+});
