@@ -22,7 +22,7 @@ export const models = (options: ListOptions): Promise<number> =>
   });
 
 /** Whether the unit of a price has no room in its line, and stands below the list. */
-const isBrief = () => columns() < 120;
+const isBrief = () => columns() < 140;
 
 /** One line for each model that a client can call. */
 export function modelLines(items: readonly Item[]): string[] {

@@ -19,11 +19,11 @@ beforeAll(async () => {
 afterAll(() => demo[Symbol.asyncDispose]());
 
 /** The lines of a command, none of which is longer than the terminal. */
-async function screenOf(...args: string[]): Promise<string[]> {
-  await using terminal = atTerminal(args, env, undefined, 80);
+async function screenOf(args: string[], columns = 80): Promise<string[]> {
+  await using terminal = atTerminal(args, env, undefined, columns);
   await terminal.exited;
   const lines = terminal.screen().trimEnd().split("\n");
-  expect(lines.filter((line) => Bun.stringWidth(line) > 80)).toEqual([]);
+  expect(lines.filter((line) => Bun.stringWidth(line) > columns)).toEqual([]);
   return lines;
 }
 
@@ -37,7 +37,7 @@ function rowsBelow(lines: string[], heads: RegExp): string[] {
 }
 
 test("a model has one line, with the unit of the prices below the list", async () => {
-  const lines = await screenOf("models");
+  const lines = await screenOf(["models"]);
   const rows = rowsBelow(lines, /^id +context +cost +state$/);
   expect(rows).toContainEqual(expect.stringMatching(/^claude-opus-5\.5 +1,000,000 +500\/2,500 +ready$/));
   expect(
@@ -46,8 +46,13 @@ test("a model has one line, with the unit of the prices below the list", async (
   expect(lines.at(-1)).toBe("cost: in credits per M in/out");
 });
 
+test("at 120 columns no model has more than one line", async () => {
+  const rows = rowsBelow(await screenOf(["models"], 120), /^id +context /);
+  expect(rows.filter((row) => row.startsWith(" "))).toEqual([]);
+});
+
 test("a prompt has one line and its reason, with the client as the pages call it", async () => {
-  const rows = rowsBelow(await screenOf("usage", "--by", "prompt"), /^time +client +project +requests +cost$/);
+  const rows = rowsBelow(await screenOf(["usage", "--by", "prompt"]), /^time +client +project +requests +cost$/);
   const prompts = rows.filter((row) => !row.startsWith("  "));
   expect(prompts).toHaveLength(20);
   for (const row of prompts)
@@ -55,7 +60,7 @@ test("a prompt has one line and its reason, with the client as the pages call it
 });
 
 test("a budget has one line", async () => {
-  const rows = rowsBelow(await screenOf("budget"), /^budget +scope +used +limit +resets +state$/);
+  const rows = rowsBelow(await screenOf(["budget"]), /^budget +scope +used +limit +resets +state$/);
   expect(rows).toEqual([expect.stringMatching(/^Everything +all requests .+ credits per month +\d.+ ready$/)]);
 });
 
@@ -75,7 +80,7 @@ test("the demo is named where it holds the port, and where its log is asked for"
   expect(await start.exited).toBe(1);
   const { pid } = demo.process;
   expect(start.stderr()).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
-  expect((await screenOf("logs")).join(" ")).toContain(
+  expect((await screenOf(["logs"])).join(" ")).toContain(
     `No service is installed; the demo at http://127.0.0.1:${port} writes its log to the terminal it was started in`,
   );
 });
