@@ -57,6 +57,17 @@ describe.skipIf(!browser)("with a script", () => {
     await page.waitForURL(/\/admin\/requests\/[\w-]+$/);
   });
 
+  test("a page that follows requests says that it is out of date while the server is away", async () => {
+    const away = await startProxy();
+    const context = await browser!.newContext();
+    await using page = Object.assign(await context.newPage(), { [Symbol.asyncDispose]: () => context.close() });
+    await page.goto(`${away.url}/admin/requests?follow=1`);
+    await page.locator("a.button.on").waitFor();
+    expect(await page.getByText("dragoman does not answer").count()).toBe(0);
+    await away[Symbol.asyncDispose]();
+    await page.getByText("dragoman does not answer, so this page is not up to date.").waitFor();
+  });
+
   test("keys lead through the list: j and k move, Enter opens, slash filters, ? says so", async () => {
     await using page = await open("/admin/requests");
     const links = page.locator(".requests tbody th a");

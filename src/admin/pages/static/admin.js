@@ -105,6 +105,26 @@ function showKeys() {
   dialog.showModal();
 }
 
+/** Says that the page is no longer up to date, if that lasts: a browser connects again after a restart. */
+const stale = {
+  patienceMs: 4000,
+  begin(readyState) {
+    this.waiting ??= setTimeout(() => {
+      this.note = Object.assign(document.createElement("p"), { className: "note warn", role: "status" });
+      this.note.textContent =
+        readyState() === EventSource.CLOSED
+          ? "This page is no longer updated. Reload it."
+          : "dragoman does not answer, so this page is not up to date. It goes on by itself when dragoman is back.";
+      document.getElementById("main").prepend(this.note);
+    }, this.patienceMs);
+  },
+  end() {
+    clearTimeout(this.waiting);
+    this.note?.remove();
+    this.waiting = this.note = undefined;
+  },
+};
+
 const live = document.getElementById("live");
 const fresh = document.querySelector("[data-count]");
 if (live?.dataset.follow) follow(live);
@@ -144,10 +164,13 @@ function countNew(fresh) {
 /** Listens while the page is visible: a browser opens few connections to one server, and hidden pages need none. */
 function listen(path, handlers) {
   let source;
+  const connection = { open: () => stale.end(), error: () => stale.begin(() => source?.readyState) };
   const update = () => {
     source?.close();
+    stale.end();
     source = document.hidden ? undefined : new EventSource(path);
-    for (const [name, handler] of Object.entries(handlers)) source?.addEventListener(name, handler);
+    for (const [name, handler] of Object.entries({ ...handlers, ...connection }))
+      source?.addEventListener(name, handler);
   };
   update();
   addEventListener("visibilitychange", update);

@@ -44,6 +44,7 @@ async function run(body) {
   } catch (thrown) {
     if (running.signal.aborted) say(`Stopped after ${seconds()} s.`);
     else say(`The connection to dragoman broke after ${seconds()} s: ${thrown.message}`, thrown);
+    answer.hidden = response === undefined;
   }
   running = undefined;
   send.disabled = false;
