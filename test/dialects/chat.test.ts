@@ -5,6 +5,8 @@ import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, JsonObject, Part, Turn } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { messages } from "../../src/dialects/messages/codec";
+import { responses } from "../../src/dialects/responses/codec";
 import { ProxyError } from "../../src/errors";
 import { jsonOf, readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
@@ -185,6 +187,31 @@ test("content in parts, as of Mistral's models that think, is thoughts and text"
   });
   const end = { data: JSON.stringify({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) };
   expect(meaningOf(decodeFrames(chat, [...frames, end, { data: "[DONE]" }])).blocks).toEqual(blocks);
+});
+
+test("citations of a search that the upstream ran reach clients of every dialect", () => {
+  const cited = { url: "https://a.example/", title: "A", start_index: 4, end_index: 7 };
+  const annotations = [{ type: "url_citation", url_citation: cited }];
+  const chunk = (delta: object, finish_reason: string | null = null) => ({
+    data: JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, delta, finish_reason }] }),
+  });
+  const frames = [
+    chunk({ role: "assistant", content: "See " }),
+    chunk({ content: "[A]", annotations }),
+    chunk({}, "stop"),
+  ];
+  const message = { role: "assistant", content: "See [A]", annotations };
+  const full = chat.decodeReply({ id: "c", model: "m", choices: [{ index: 0, message, finish_reason: "stop" }] });
+  for (const events of [full, decodeFrames(chat, [...frames, { data: "[DONE]" }])]) {
+    const asked = responses.decodeRequest({ model: "m", input: "Hi" });
+    const { output } = responses.encodeReply(events, asked) as { output: { content: object[] }[] };
+    expect(output[0]!.content[0]).toMatchObject({ annotations: [{ type: "url_citation", ...cited }] });
+    const { content } = messages.encodeReply(events, messages.decodeRequest({ model: "m", messages: [user("Hi")] }));
+    expect(content).toMatchObject([
+      { citations: [{ type: "web_search_result_location", url: cited.url, title: "A" }] },
+    ]);
+    expect(chat.encodeReply(events, conversation()).choices).toMatchObject([{ message: { annotations } }]);
+  }
 });
 
 describe("errors in a stream", () => {

@@ -1,8 +1,10 @@
 /** Citations in a reply: the responses dialect has the fields of a citation one level higher. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { without } from "../hub/json";
+import { countIn, textIn, without } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
 import type { BlockEnd } from "../hub/reply";
+import type { Citation } from "../hub/server-tools";
 import type { ReportFixup } from "../hub/upstream-stream";
 import { annotationsOf } from "../openai";
 
@@ -17,6 +19,20 @@ export const citationsOf = (end: BlockEnd, before: number): JsonObject[] =>
     const at = (index: unknown) => (typeof index === "number" ? index + before : index);
     const { start_index, end_index } = members;
     return [{ type, url_citation: { ...members, start_index: at(start_index), end_index: at(end_index) } }];
+  });
+
+/**
+ * The citations of web pages among a message's `annotations`, of a search that the upstream ran.
+ * @param before Length of the message before the text that they belong to.
+ */
+export const citationsIn = (annotations: unknown, before: number): Citation[] =>
+  objectsAmong(annotations).flatMap(({ type, url_citation: cited }) => {
+    if (type !== "url_citation" || !isObject(cited) || textIn(cited.url) === "") return [];
+    const at = (index: unknown) => Math.max(0, (countIn(index) ?? before) - before);
+    const { url, title, start_index, end_index } = cited;
+    return [
+      { url: textIn(url), title: textIn(title) || textIn(url), start: at(start_index), end: at(end_index), quote: "" },
+    ];
   });
 
 /**

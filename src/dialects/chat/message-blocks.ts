@@ -4,8 +4,9 @@ import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
-import type { Block } from "../hub/reply";
+import type { Block, BlockEnd } from "../hub/reply";
 import { CallQueue } from "./call-queue";
+import { citationsIn } from "./citations";
 import { thoughtIn } from "./thinking";
 
 const blocks = {
@@ -26,6 +27,11 @@ export class MessageReader {
   /** Text that arrived during a call's input: it is written after the call. */
   #late: { key: TextKey; text: string }[] = [];
   #isRefused = false;
+  /** Annotations of the open text. */
+  #annotations: unknown[] = [];
+  /** Length of the content: so far, and before the open text. */
+  #length = 0;
+  #before = 0;
 
   constructor(
     private readonly writer: ReplyEmitter,
@@ -48,6 +54,7 @@ export class MessageReader {
       if (this.writer.openKey === "thinking") this.closeAll();
     }
     this.addContent(delta.content);
+    if (Array.isArray(delta.annotations)) this.#annotations.push(...delta.annotations);
     const refusal = textIn(delta.refusal);
     this.#isRefused ||= refusal !== "";
     this.addText("refusal", refusal);
@@ -80,6 +87,7 @@ export class MessageReader {
 
   private addText(key: TextKey, text: string): void {
     if (text === "") return;
+    if (key === "text") this.#length += text.length;
     if (!this.#calls?.mayGoOn) {
       this.open(key);
       this.writer.delta(text);
@@ -97,11 +105,19 @@ export class MessageReader {
     this.writer.open(key, blocks[key]);
   }
 
-  /** Closes the open text or thinking block; thinking takes its signature, if it has arrived. */
+  /** Closes the open block: thinking takes its signature, and a text its citations, if they have arrived. */
   private close(): void {
-    const hasSignature = this.writer.openKey === "thinking" && this.#signature !== undefined;
-    this.writer.close(hasSignature ? { signature: { dialect: "chat", value: this.#signature! } } : {});
-    if (hasSignature) this.#signature = undefined;
+    const end: BlockEnd = {};
+    if (this.writer.openKey === "thinking" && this.#signature !== undefined) {
+      end.signature = { dialect: "chat", value: this.#signature };
+      this.#signature = undefined;
+    }
+    if (this.writer.openKey === "text") {
+      const citations = citationsIn(this.#annotations.splice(0), this.#before);
+      if (citations.length > 0) end.citations = citations;
+      this.#before = this.#length;
+    }
+    this.writer.close(end);
   }
 
   /** Closes the open block and all calls, then writes the text that waited for them. */
