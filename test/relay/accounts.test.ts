@@ -333,8 +333,9 @@ describe("a sign-in or a right is missing", () => {
     expect([status, error.code]).toEqual([424, "accounts_failed"]);
     expect(error.message).toContain("octo-demo: ");
     expect(error.message).toContain("work-demo: ");
+    expect((await post(proxy)).status).toBe(424);
     expect(asked(proxy, "/copilot_internal/v2/token").toSorted()).toEqual(["octo", "octo", "work", "work"]);
-    expect(states(proxy)).toEqual(["failed", "failed"]);
+    expect(await (await fetch(`${proxy.url}/health`)).json()).toMatchObject({ accounts: ["failed", "failed"] });
   });
 
   test.each([

@@ -182,23 +182,6 @@ describe("the account's token", () => {
     expect(proxy.rows().some(({ attempts }) => JSON.parse(attempts).length === 2)).toBe(true);
   });
 
-  test("a 401 that persists is one exchange, a failed account, and 424 for the client", async () => {
-    await using proxy = await startProxy();
-    proxy.demo.intercept(
-      "/chat/completions",
-      () => new Response("unauthorized: token expired\n", { status: 401 }),
-      Number.POSITIVE_INFINITY,
-    );
-    const response = await proxy.post("/v1/chat/completions", hello);
-    expect(response.status).toBe(424);
-    expect(exchangesOf(proxy)).toBe(2);
-    expect((await proxy.post("/v1/chat/completions", hello)).status).toBe(424);
-    expect(exchangesOf(proxy)).toBe(2);
-    expect(((await (await fetch(`${proxy.url}/health`)).json()) as { accounts: string[] }).accounts).toEqual([
-      "failed",
-    ]);
-  });
-
   test("the model host is learnt from the token; a business seat is served at its own", async () => {
     await using proxy = await startProxy({ accounts: ["work-demo"] });
     expect((await proxy.post("/v1/chat/completions", hello)).status).toBe(200);
