@@ -283,22 +283,10 @@ describe("errors in a stream", () => {
 
   test("a reply has one end, whatever the frames of its stream are", () => {
     const word = fc.constantFrom(
-      "choices",
-      "delta",
-      "content",
-      "tool_calls",
-      "index",
-      "id",
-      "function",
-      "name",
-      "arguments",
-      "finish_reason",
-      "stop",
-      "usage",
-      "error",
-      "reasoning_text",
-      "reasoning_opaque",
-      "model",
+      ...`
+        choices delta content tool_calls index id function name arguments finish_reason stop usage error
+        reasoning_text reasoning_opaque model
+      `.match(/\w+/g)!,
     );
     const { json } = fc.letrec((tie) => ({
       json: fc.oneof(
