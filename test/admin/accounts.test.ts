@@ -4,14 +4,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openAccountStore } from "../../src/accounts/account-store";
 import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
-import { readEnvironment } from "../../src/config/environment";
-import { type DemoOptions, startDemo } from "../../src/demo/demo";
-import { type AppOptions, openApp } from "../../src/open-app";
-import { handler } from "../../src/server";
+import type { Demo, DemoOptions } from "../../src/demo/demo";
+import type { AppOptions } from "../../src/open-app";
 import { keptLog, savedFrom } from "../accounts/bench";
 import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 /** Pauses between polls that end when the test says so. */
@@ -35,18 +32,11 @@ const atOnce = { sleep: async () => {} };
 
 /** A server with accounts in files, in front of the demo as github.com and as a company's own GitHub. */
 async function world({ device, clock = atOnce }: { device?: DemoOptions["device"]; clock?: AppOptions["clock"] } = {}) {
-  const home = temporaryFolder();
-  const demo = startDemo({ pace: 0, device: { interval: 0, ...device } });
-  const env = { HOME: home, DRAGOMAN_HOME: home, DRAGOMAN_GITHUB_URL: demo.url, DRAGOMAN_GITHUB_API_URL: demo.url };
-  const environment = readEnvironment(env);
-  const store = openAccountStore(environment.accountsFolder, keptLog().logger);
-  store.add(savedFrom(demo.accounts[1]!));
-  const lines: string[] = [];
-  const app = openApp({ environment, version: "1", clock, write: (line) => void lines.push(line) });
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+  const saved = (demo: Demo) => [savedFrom(demo.accounts[1]!)];
+  const proxy = await startProxy({ saved, demo: { device: { interval: 0, ...device } }, clock });
   const ask = async (path: string, body?: object) => {
     const answer = await fetch(
-      `${server.url}api/admin/accounts${path}`,
+      `${proxy.url}/api/admin/accounts${path}`,
       body && { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } },
     );
     return {
@@ -60,20 +50,7 @@ async function world({ device, clock = atOnce }: { device?: DemoOptions["device"
       await Bun.sleep(5);
     }
   };
-  return {
-    app,
-    demo,
-    lines,
-    home,
-    ask,
-    ended,
-    url: server.url.href,
-    async [Symbol.asyncDispose]() {
-      await server.stop(true);
-      app.close();
-      await demo.stop();
-    },
-  };
+  return { ...proxy, ask, ended };
 }
 
 const tokens = /gh[uo]_\w+|tid=/;
@@ -104,7 +81,7 @@ describe("a sign-in by the admin API", () => {
         renewed: false,
       });
       expect(here.app.accounts.map((account) => account.key)).toEqual(["github.com/work-demo", key]);
-      const answer = await fetch(`${here.url}v1/messages`, {
+      const answer = await fetch(`${here.url}/v1/messages`, {
         method: "POST",
         body: JSON.stringify({
           model: "claude-sonnet-4.6",
@@ -283,43 +260,25 @@ describe("pause, order and removal", () => {
 });
 
 test("a temporary account is neither paused nor removed; the same login on two hosts is told apart", async () => {
-  const home = temporaryFolder();
-  const demo = startDemo({ pace: 0 });
-  const environment = readEnvironment({
-    HOME: home,
-    DRAGOMAN_HOME: home,
-    DRAGOMAN_GITHUB_URL: demo.url,
-    DRAGOMAN_GITHUB_API_URL: demo.url,
+  await using proxy = await startProxy({
+    saved: ({ accounts: [octo] }) => ["github.com", "company.ghe.com"].map((host) => ({ ...savedFrom(octo!), host })),
+    temporaryToken: ({ accounts: [, work] }) => work!.githubToken,
   });
-  const store = openAccountStore(environment.accountsFolder, keptLog().logger);
-  for (const host of ["github.com", "company.ghe.com"]) store.add({ ...savedFrom(demo.accounts[0]!), host });
-  const app = openApp({ environment, version: "1", temporaryToken: demo.accounts[1]!.githubToken, write() {} });
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
-  const change = (what: string, body: object) =>
-    fetch(`${server.url}api/admin/accounts/${what}`, {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json" },
-    });
-  try {
-    for (const [what, more] of [
-      ["pause", { paused: true }],
-      ["remove", {}],
-    ] as const)
-      expect((await change(what, { account_key: "github.com/(temporary)", ...more })).status).toBe(409);
-    expect((await change("order", { account_keys: ["company.ghe.com/octo-demo"] })).status).toBe(200);
-    expect(app.accounts.map(({ key }) => key)).toEqual([
-      "github.com/(temporary)",
-      "company.ghe.com/octo-demo",
-      "github.com/octo-demo",
-    ]);
-    expect((await change("remove", { account_key: "company.ghe.com/octo-demo" })).status).toBe(200);
-    expect(store.load().map(({ host }) => host)).toEqual(["github.com"]);
-  } finally {
-    await server.stop(true);
-    app.close();
-    await demo.stop();
-  }
+  const change = (what: string, body: object) => proxy.post(`/api/admin/accounts/${what}`, body);
+  for (const [what, more] of [
+    ["pause", { paused: true }],
+    ["remove", {}],
+  ] as const)
+    expect((await change(what, { account_key: "github.com/(temporary)", ...more })).status).toBe(409);
+  expect((await change("order", { account_keys: ["company.ghe.com/octo-demo"] })).status).toBe(200);
+  expect(proxy.app.accounts.map(({ key }) => key)).toEqual([
+    "github.com/(temporary)",
+    "company.ghe.com/octo-demo",
+    "github.com/octo-demo",
+  ]);
+  expect((await change("remove", { account_key: "company.ghe.com/octo-demo" })).status).toBe(200);
+  const store = openAccountStore(join(proxy.home, "accounts"), keptLog().logger);
+  expect(store.load().map(({ host }) => host)).toEqual(["github.com"]);
 });
 
 describe("the page", () => {

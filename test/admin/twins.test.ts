@@ -1,59 +1,31 @@
 /** The same name on two hosts, and the same person saved and for one run: what each was used for is booked apart. */
 import { expect, test } from "bun:test";
-import { openAccountStore } from "../../src/accounts/account-store";
 import { type AccountItem, listAccounts } from "../../src/admin/api/accounts";
-import type { App } from "../../src/app";
-import { readEnvironment } from "../../src/config/environment";
-import { type Demo, startDemo } from "../../src/demo/demo";
-import { openApp } from "../../src/open-app";
-import { handler } from "../../src/server";
-import { keptLog, savedFrom } from "../accounts/bench";
+import type { Demo } from "../../src/demo/demo";
+import { savedFrom } from "../accounts/bench";
 import { entry } from "../support/history-rows";
-import { temporaryFolder } from "../support/temporary-folder";
+import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
-interface World extends AsyncDisposable {
-  app: App;
-  demo: Demo;
-  /** So many requests of models that cost quota. */
-  ask(times: number): Promise<void>;
-  stats(): Promise<[name: string, requests: number][]>;
-}
-
 /** @param hosts Where octo-demo is signed in. */
-async function world(hosts: string[], temporaryToken?: (demo: Demo) => string): Promise<World> {
-  const home = temporaryFolder();
-  const demo = startDemo({ pace: 0 });
-  const environment = readEnvironment({
-    HOME: home,
-    DRAGOMAN_HOME: home,
-    DRAGOMAN_GITHUB_URL: demo.url,
-    DRAGOMAN_GITHUB_API_URL: demo.url,
-  });
-  const store = openAccountStore(environment.accountsFolder, keptLog().logger);
-  for (const host of hosts) store.add({ ...savedFrom(demo.accounts[0]!), host });
-  const app = openApp({ environment, version: "1", temporaryToken: temporaryToken?.(demo), write() {} });
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+async function world(hosts: string[], temporaryToken?: (demo: Demo) => string) {
+  const saved = ({ accounts: [octo] }: Demo) => hosts.map((host) => ({ ...savedFrom(octo!), host }));
+  const proxy = await startProxy({ saved, temporaryToken });
   return {
-    app,
-    demo,
-    async ask(times) {
-      const body = JSON.stringify({ model: "claude-sonnet-4.6", messages: [{ role: "user", content: "Hello" }] });
+    ...proxy,
+    async ask(times: number) {
+      const body = { model: "claude-sonnet-4.6", messages: [{ role: "user", content: "Hello" }] };
       for (let turn = 0; turn < times; turn++) {
-        const response = await fetch(`${server.url}v1/chat/completions`, { method: "POST", body });
+        const response = await proxy.post("/v1/chat/completions", body);
         await response.text();
         expect(response.status).toBe(200);
       }
-      app.history.flush();
+      proxy.app.history.flush();
     },
+    /** How many requests the page shows for each account. */
     async stats() {
       const told = (item: AccountItem): [string, number] => [item.account_key, item.stats!.request_count];
-      return (await listAccounts(app, Date.now() - 3600_000)).map(told);
-    },
-    async [Symbol.asyncDispose]() {
-      await server.stop(true);
-      app.close();
-      await demo.stop();
+      return (await listAccounts(proxy.app, Date.now() - 3600_000)).map(told);
     },
   };
 }

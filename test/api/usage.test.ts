@@ -1,17 +1,11 @@
 /** `GET /usage`, `GET /usage/:accountIndex` and `GET /token`: what a script or a dashboard reads of the accounts. */
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
 import type { UsageItem } from "../../src/api/usage";
-import { readEnvironment } from "../../src/config/environment";
 import { quotas } from "../../src/demo/accounts";
-import { type Demo, startDemo } from "../../src/demo/demo";
-import { openApp } from "../../src/open-app";
-import { listen } from "../../src/server";
+import type { Demo } from "../../src/demo/demo";
 import { startProxy } from "../support/proxy";
-import { temporaryFolder } from "../support/temporary-folder";
 
 const quotaPath = "/copilot_internal/user";
 const all = ["octo-demo", "work-demo", "plus-demo"];
@@ -244,83 +238,53 @@ describe("a GitHub token that is used directly", () => {
   ];
 
   test.each([
-    ["by the app it was signed in with", (demo: Demo) => ({ demo: { url: demo.url, accounts: [demo.accounts[2]!] } })],
+    ["by the app it was signed in with", { accounts: ["plus-demo"] }],
     [
       "since GitHub does not exchange it",
-      (demo: Demo) => ({ demo: { url: demo.url, accounts: [] }, temporaryToken: demo.accounts[2]!.githubToken }),
+      { accounts: [], temporaryToken: (demo: Demo) => demo.accounts[2]!.githubToken },
     ],
-  ] as const)("%s is in no answer, no page and no line; /token says so with 409", async (_name, partsOf) => {
-    const demo = startDemo({ pace: 0 });
-    const home = temporaryFolder();
-    writeFileSync(join(home, "config.json"), '{"logLevel":"debug"}');
-    const lines: string[] = [];
-    const app = openApp({
-      environment: readEnvironment({ HOME: home, DRAGOMAN_HOME: home }),
-      version: "0.0.0-test",
-      write: (line) => void lines.push(line),
-      ...partsOf(demo),
-    });
-    const server = listen(app, 0);
+  ] as const)("%s is in no answer, no page and no line; /token says so with 409", async (_name, parts) => {
+    await using proxy = await startProxy({ config: { logLevel: "debug" }, ...parts });
+    const { demo, lines, url } = proxy;
     const secret = demo.accounts[2]!.githubToken;
-    try {
-      const said: string[] = [];
-      const ask = async (path: string, init?: RequestInit) => {
-        const response = await fetch(server.url + path, init);
-        said.push(`${path}: ${await response.text()} ${JSON.stringify([...response.headers])}`);
-        return response.status;
-      };
-      const chat = (content: string) =>
-        ask("/v1/chat/completions", {
-          method: "POST",
-          body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
-        });
-      const paths = [...everyPath, ...pages.map((page) => `/admin${page}`)];
-      expect(await chat("Hello")).toBe(200);
-      const sent = demo.journal.filter(({ path }) => path === "/chat/completions");
-      expect(sent[0]!.headers.authorization).toBe(`Bearer ${secret}`);
-      for (const path of ["/token", "/token?account=0"]) expect(await ask(path)).toBe(409);
-      for (const path of paths) await ask(path);
-      const refused = said.find((text) => text.startsWith("/token"));
-      expect(refused).toContain('"type":"invalid_request_error","param":null,"code":"direct_account"');
-      expect(refused).toContain("plus-demo has no upstream token");
-      // Whose token is refused fails, and everything is said once more.
-      expect(await chat("[demo: 400-body] Hello")).toBe(400);
-      expect(await chat("[demo: 401-pat] Hello")).toBeGreaterThan(399);
-      for (const path of paths) await ask(path);
-      expect([...said, ...lines].filter((text) => text.includes(secret))).toEqual([]);
-    } finally {
-      server.close();
-      app.close();
-      await demo.stop();
-    }
+    const said: string[] = [];
+    const ask = async (path: string, init?: RequestInit) => {
+      const response = await fetch(url + path, init);
+      said.push(`${path}: ${await response.text()} ${JSON.stringify([...response.headers])}`);
+      return response.status;
+    };
+    const chat = (content: string) =>
+      ask("/v1/chat/completions", {
+        method: "POST",
+        body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
+      });
+    const paths = [...everyPath, ...pages.map((page) => `/admin${page}`)];
+    expect(await chat("Hello")).toBe(200);
+    const sent = demo.journal.filter(({ path }) => path === "/chat/completions");
+    expect(sent[0]!.headers.authorization).toBe(`Bearer ${secret}`);
+    for (const path of ["/token", "/token?account=0"]) expect(await ask(path)).toBe(409);
+    for (const path of paths) await ask(path);
+    const refused = said.find((text) => text.startsWith("/token"));
+    expect(refused).toContain('"type":"invalid_request_error","param":null,"code":"direct_account"');
+    expect(refused).toContain("plus-demo has no upstream token");
+    // Whose token is refused fails, and everything is said once more.
+    expect(await chat("[demo: 400-body] Hello")).toBe(400);
+    expect(await chat("[demo: 401-pat] Hello")).toBeGreaterThan(399);
+    for (const path of paths) await ask(path);
+    expect([...said, ...lines].filter((text) => text.includes(secret))).toEqual([]);
   });
 });
 
 test("a temporary account is /usage/0, the saved ones follow, its token is shown nowhere and never saved", async () => {
-  const demo = startDemo({ pace: 0 });
-  const home = temporaryFolder();
-  const lines: string[] = [];
+  await using proxy = await startProxy({ temporaryToken: (demo) => demo.accounts[1]!.githubToken });
+  const { demo, home, lines, url } = proxy;
   const secret = demo.accounts[1]!.githubToken;
-  const app = openApp({
-    environment: readEnvironment({ HOME: home, DRAGOMAN_HOME: home }),
-    version: "0.0.0-test",
-    demo: { url: demo.url, accounts: [demo.accounts[0]!] },
-    temporaryToken: secret,
-    write: (line) => void lines.push(line),
-  });
-  const server = listen(app, 0);
-  try {
-    const { body } = await get(`${server.url}/usage`);
-    expect(body.accounts.map(({ id }: UsageItem) => id)).toEqual(["work-demo", "octo-demo"]);
-    const zero = (await get(`${server.url}/usage/0`)).body;
-    expect(zero).toMatchObject({ id: "work-demo", temporary: true });
-    expect((await get(`${server.url}/usage/1`)).body).toMatchObject({ id: "octo-demo", temporary: false });
-    expect((await get(`${server.url}/usage/2`)).status).toBe(404);
-    expect(JSON.stringify([body, zero, lines])).not.toContain(secret);
-    expect([...new Bun.Glob("**/*").scanSync(home)].filter((name) => name.startsWith("accounts"))).toEqual([]);
-  } finally {
-    server.close();
-    app.close();
-    await demo.stop();
-  }
+  const { body } = await get(`${url}/usage`);
+  expect(body.accounts.map(({ id }: UsageItem) => id)).toEqual(["work-demo", "octo-demo"]);
+  const zero = (await get(`${url}/usage/0`)).body;
+  expect(zero).toMatchObject({ id: "work-demo", temporary: true });
+  expect((await get(`${url}/usage/1`)).body).toMatchObject({ id: "octo-demo", temporary: false });
+  expect((await get(`${url}/usage/2`)).status).toBe(404);
+  expect(JSON.stringify([body, zero, lines])).not.toContain(secret);
+  expect([...new Bun.Glob("**/*").scanSync(home)].filter((name) => name.startsWith("accounts"))).toEqual([]);
 });

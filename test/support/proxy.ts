@@ -1,6 +1,7 @@
 /** A running proxy in a temporary home, in front of the scripted upstream. Everything is real HTTP on loopback. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openAccountStore, type SavedAccount } from "../../src/accounts/account-store";
 import type { App } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
@@ -8,6 +9,7 @@ import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import type { LocalHistory, Row } from "../../src/history/history";
 import { type AppOptions, openApp } from "../../src/open-app";
 import { type Binding, handler, listen } from "../../src/server";
+import { keptLog } from "../accounts/bench";
 import { type Front, startFront } from "./front";
 import { quickest } from "./quickest";
 import { sharedTokenizer } from "./tokenizer";
@@ -35,6 +37,10 @@ export interface ProxyOptions {
   demo?: DemoOptions;
   /** Logins of the demo's accounts that are signed in; `octo-demo` alone when missing. */
   accounts?: readonly string[];
+  /** In place of these: accounts saved in files, with the demo as GitHub. */
+  saved?(demo: Demo): SavedAccount[];
+  /** The token of an account for this run alone. */
+  temporaryToken?(demo: Demo): string;
   config?: object;
   env?: Record<string, string>;
   /** Where to listen: a loopback address, and a name for it. */
@@ -59,14 +65,19 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
   const accounts: DemoAccount[] = options.demo?.accounts ?? demoAccounts();
   const demo = startDemo({ pace: 0, ...options.demo, accounts });
   const front = options.fronted ? await startFront(demo.url) : undefined;
+  const url = front?.url ?? demo.url;
+  const github = options.saved && { DRAGOMAN_GITHUB_URL: url, DRAGOMAN_GITHUB_API_URL: url };
+  const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...github, ...options.env });
+  const store = openAccountStore(environment.accountsFolder, keptLog().logger);
+  for (const account of options.saved?.(demo) ?? []) store.add(account);
   const lines: string[] = [];
   const app = openApp({
-    environment: readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...options.env }),
+    environment,
     version: "0.0.0-test",
-    demo: {
-      url: front?.url ?? demo.url,
-      accounts: accounts.filter(({ login }) => options.demo?.accounts || logins.includes(login)),
-    },
+    demo: options.saved
+      ? undefined
+      : { url, accounts: accounts.filter(({ login }) => options.demo?.accounts || logins.includes(login)) },
+    temporaryToken: options.temporaryToken?.(demo),
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,
