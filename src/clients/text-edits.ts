@@ -1,4 +1,5 @@
 /** Helpers of the three formats: line endings, line starts and edits. */
+import { spliced, type TextEdit } from "../net/json/json-edit";
 
 /** The line ending of the first line. */
 export const lineEnding = (text: string): string => (/\r?\n/.exec(text)?.[0] === "\r\n" ? "\r\n" : "\n");
@@ -9,23 +10,12 @@ export const ended = (text: string): string => (text === "" || text.endsWith("\n
 /** From 1. */
 export const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length;
 
-export interface TextEdit {
-  start: number;
-  end: number;
-  text: string;
-}
-
 /** Applies all changes at once. They must not overlap; changes at the same place keep their order. */
-export function applyEdits(text: string, changes: readonly TextEdit[]): string {
-  const inOrder = changes.toSorted((a, b) => a.start - b.start || a.end - b.end);
-  let from = 0;
-  let result = "";
-  for (const { start, end, text: put } of inOrder) {
-    result += text.slice(from, start) + put;
-    from = end;
-  }
-  return result + text.slice(from);
-}
+export const applyEdits = (text: string, changes: readonly TextEdit[]): string =>
+  spliced(
+    text,
+    changes.toSorted((a, b) => a.start - b.start || a.end - b.end),
+  );
 
 /** Maximum characters to parse: about a second. */
 const maxRead = 2_000_000;

@@ -1,8 +1,9 @@
 /** TOML: inserts and removes keys and tables. Bun parses it; toml-eslint-parser (npm) finds the positions of statements. */
 import { type AST, ParseError, parseTOML, traverseNodes } from "toml-eslint-parser";
 import { isObject } from "../json";
+import type { TextEdit } from "../net/json/json-edit";
 import { type Edit, SettingsFault } from "./edit";
-import { applyEdits, ended, faultLine, lineEnding, type TextEdit } from "./text-edits";
+import { applyEdits, ended, faultLine, lineEnding } from "./text-edits";
 
 /** Integers beyond 2^53 are read as texts of their digits. @throws SettingsFault */
 export function parseToml(text: string): unknown {

@@ -10,7 +10,7 @@ import { isEmpty, isObject, stringEnd } from "../../json";
  * @param text The text from which `before` was parsed.
  */
 export function editedTo(text: string, before: Holder, after: Holder): string {
-  const edits: Edit[] = [];
+  const edits: TextEdit[] = [];
   // A name with an escaped letter is found under no name.
   const isFound = !text.includes("\\u00") && findEdits(text, before, after, edits, text.lastIndexOf("}"));
   return isFound ? spliced(text, edits) : changedText(text, changesBetween(before, after));
@@ -55,14 +55,14 @@ export function memberText(text: string, key: string): string | undefined {
 }
 
 /** A piece of the text to be replaced. */
-interface Edit {
+export interface TextEdit {
   start: number;
   end: number;
   text: string;
 }
 
 /** @param edits In the order of the text. */
-function spliced(text: string, edits: readonly Edit[]): string {
+export function spliced(text: string, edits: readonly TextEdit[]): string {
   let at = 0;
   let edited = "";
   for (const { start, end, text: replaced } of edits) {
@@ -91,7 +91,7 @@ const mostSearched = 16;
  * @param end The place of the object's closing brace, if members may be added there.
  * @returns False where the text has to be read.
  */
-function findEdits(text: string, before: Holder, after: Holder, edits: Edit[], end?: number): boolean {
+function findEdits(text: string, before: Holder, after: Holder, edits: TextEdit[], end?: number): boolean {
   // Elements have no names, and to go through an array by its keys takes many times as long.
   if (Array.isArray(before)) return findInElements(text, before, after, edits);
   for (const key in before) {
@@ -115,7 +115,7 @@ function findEdits(text: string, before: Holder, after: Holder, edits: Edit[], e
   return true;
 }
 
-function findInElements(text: string, before: readonly unknown[], after: Holder, edits: Edit[]): boolean {
+function findInElements(text: string, before: readonly unknown[], after: Holder, edits: TextEdit[]): boolean {
   for (let at = 0; at < before.length; at++) {
     const was = before[at];
     const value = after[at];
@@ -126,7 +126,7 @@ function findInElements(text: string, before: readonly unknown[], after: Holder,
 }
 
 /** @param value Undefined if it goes. */
-function findEdit(text: string, key: string, value: unknown): Edit | undefined {
+function findEdit(text: string, key: string, value: unknown): TextEdit | undefined {
   if (!/^[a-z_]\w*$/i.test(key)) return undefined;
   const name = `"${key}"`;
   const start = text.indexOf(name);
@@ -159,13 +159,13 @@ function changesBetween(before: Holder, after: Holder): Changes {
 }
 
 function changedText(text: string, changes: Changes): string {
-  const edits: Edit[] = [];
+  const edits: TextEdit[] = [];
   readEdits(text, skipSpace(text, 0), changes, edits);
   return spliced(text, edits);
 }
 
 /** Adds the edits of an object or an array. @param start The position of its opening brace. */
-function readEdits(text: string, start: number, changes: Changes, edits: Edit[]): void {
+function readEdits(text: string, start: number, changes: Changes, edits: TextEdit[]): void {
   const members = readMembers(text, start);
   // An earlier one of the same name goes: there are parsers that take the first.
   const last = new Map(members.map((member) => [member.key, member]));
