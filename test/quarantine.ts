@@ -2,7 +2,7 @@
  * The only pardon for a failing test. `test/run.ts` prints what it pardons. An entry is a debt: it names a test that is
  * known to fail now and then, why, and since when; it goes when the reason is found.
  */
-export interface Quarantined {
+interface Quarantined {
   file: string;
   /** The whole name, groups included, as `test/run.ts` prints it. */
   name: string;

@@ -14,7 +14,7 @@ export interface Allowance {
   hasQuota?: boolean;
 }
 
-export interface Quota {
+interface Quota {
   premium: Allowance;
   chat: Allowance;
   completions: Allowance;

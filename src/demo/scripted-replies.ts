@@ -95,7 +95,7 @@ function measure(ask: ModelRequest, model: Model, thinking: string, text: string
 }
 
 /** How a family's own tokenizer differs from four characters for a token: in texts, and in tools, which it sees rewritten. */
-export interface Factors {
+interface Factors {
   texts: number;
   tools: number;
 }

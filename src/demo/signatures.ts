@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { randomId } from "./wire";
 
-export interface Sealed {
+interface Sealed {
   id: string;
   login: string;
 }

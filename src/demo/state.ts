@@ -2,7 +2,7 @@
 import { type DemoAccount, demoAccounts, type HostName } from "./accounts";
 
 /** Of the model list and its rules: A counts premium requests, C prices tokens (since August 2026). */
-export type Generation = "A" | "C";
+type Generation = "A" | "C";
 
 export type ChangeAnswer = (response: Response, path: string) => Promise<Response>;
 

@@ -68,10 +68,10 @@ export const anthropicInvalid = (message: string, status = 400, type = "invalid_
   );
 
 /** GitHub's REST errors. */
-export const githubError = (status: number, message: string, extra: Json = {}) =>
+export const githubError = (status: number, message: string) =>
   new Refusal(
     status,
-    JSON.stringify({ message, documentation_url: "https://docs.github.com/rest", status: String(status), ...extra }),
+    JSON.stringify({ message, documentation_url: "https://docs.github.com/rest", status: String(status) }),
     { "content-type": "application/json; charset=utf-8" },
   );
 

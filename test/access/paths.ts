@@ -26,7 +26,7 @@ const values: Record<string, string> = {
   name: "x",
 };
 
-export const filled = (path: string): string =>
+const filled = (path: string): string =>
   path.replace(/(?<=\/):(\w+)/g, (_, name: string) => {
     if (values[name] === undefined) throw new Error(`What stands for :${name} in ${path}? Add it here.`);
     return values[name];

@@ -35,7 +35,7 @@ export interface ToolSpec {
   schema: Record<string, unknown>;
 }
 
-export interface Call {
+interface Call {
   id: string;
   name: string;
   input: Record<string, unknown>;

@@ -7,7 +7,7 @@ import root from "otlp-protos/build/src/generated/root.js";
 
 type Value = string | number | boolean | Value[];
 
-export interface CollectedSpan {
+interface CollectedSpan {
   name: string;
   kind: "SERVER" | "CLIENT" | "INTERNAL";
   traceId: string;
@@ -22,7 +22,7 @@ export interface CollectedSpan {
   resource: Record<string, Value>;
 }
 
-export interface CollectedPoint {
+interface CollectedPoint {
   name: string;
   attributes: Record<string, Value>;
   /** The sum of a histogram. */

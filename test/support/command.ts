@@ -37,7 +37,7 @@ export interface Command extends AsyncDisposable {
   exited: Promise<number>;
 }
 
-export interface Surroundings {
+interface Surroundings {
   env?: Record<string, string>;
   cwd?: string;
   /** A command that is given the program's as its last words, and becomes it. */

@@ -1,7 +1,7 @@
 /** Full replies in the form in which Copilot sends them, vendor by vendor: for tests and for the bench. */
 import type { Dialect } from "../../src/dialects/hub/conversation";
 
-export interface ReplyForm {
+interface ReplyForm {
   dialect: Dialect;
   reply: object;
 }

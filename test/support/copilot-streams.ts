@@ -1,7 +1,7 @@
 /** Streams in the form in which Copilot sends them, vendor by vendor: for tests and for the bench. */
 import type { Dialect } from "../../src/dialects/hub/conversation";
 
-export interface StreamForm {
+interface StreamForm {
   dialect: Dialect;
   begin: string;
   /** One event of text. @param at How many came before. */

@@ -12,9 +12,9 @@ const file = (name: string) => join(import.meta.dir, "tls", `${name}.pem`);
 export const companyRoot = file("company-root");
 
 /** For github.test, api.github.test and copilot.test; for another name; for copilot.test, until 2021. */
-export type Certificate = "upstream" | "elsewhere" | "expired";
+type Certificate = "upstream" | "elsewhere" | "expired";
 
-export interface Company extends AsyncDisposable {
+interface Company extends AsyncDisposable {
   /** `http://127.0.0.1:<port>` */
   url: string;
   port: number;
@@ -26,7 +26,7 @@ export interface Company extends AsyncDisposable {
   port443: number | undefined;
 }
 
-export interface CompanyOptions {
+interface CompanyOptions {
   certificate?: Certificate;
   serve?: (request: Request) => Response | Promise<Response>;
 }

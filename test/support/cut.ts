@@ -2,7 +2,7 @@
 import type { Demo } from "../../src/demo/demo";
 import { eventStream } from "./event-stream";
 
-export interface Cut {
+interface Cut {
   /** The connection breaks now. */
   cut(): void;
 }

@@ -66,7 +66,7 @@ interface Sent {
   id: string | null;
 }
 
-export interface DaysOptions {
+interface DaysOptions {
   /** Of every server; a data folder or a database, which must be empty. */
   env: Record<string, string>;
   days: number;

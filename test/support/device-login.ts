@@ -2,14 +2,14 @@
 import { fieldsIn } from "./form-fields";
 import type { TeamApp } from "./team-app";
 
-export interface Begun {
+interface Begun {
   device_code: string;
   user_code: string;
   verification_uri_complete: string;
   interval: number;
 }
 
-export interface Tokens {
+interface Tokens {
   access_token: string;
   refresh_token: string;
   expires_in: number;

@@ -4,7 +4,7 @@
  */
 
 /** A place where the two differ, as `reply choices.0.message.content`. */
-export type Difference = string;
+type Difference = string;
 
 type Json = null | boolean | string | { number: string } | Json[] | Map<string, Json>;
 

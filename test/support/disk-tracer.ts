@@ -9,7 +9,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
 /** What Linux calls the errors that a disk gives: it is broken, or full. */
-export const diskErrors = { EIO: 5, ENOSPC: 28 };
+const diskErrors = { EIO: 5, ENOSPC: 28 };
 
 export interface Disturbance {
   /** Which change, from 1; 0 disturbs nothing. */
@@ -18,7 +18,7 @@ export interface Disturbance {
   error?: keyof typeof diskErrors;
 }
 
-export interface Traced {
+interface Traced {
   /** The exit code; 137 for a program that was ended. */
   code: number;
   stdout: string;

@@ -36,7 +36,7 @@ export function startEdge(servers: string[]): Edge {
   return edge;
 }
 
-export interface Visit {
+interface Visit {
   status: number;
   text: string;
   /** Where it leads, if it leads elsewhere. */

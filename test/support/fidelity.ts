@@ -22,7 +22,7 @@ import { ableModel } from "./facts";
 import { geminiReader } from "./gemini-reply";
 import { pixel } from "./scenarios";
 
-export type Fate = "kept" | "carried" | "dropped" | "refused" | "left out" | "–";
+type Fate = "kept" | "carried" | "dropped" | "refused" | "left out" | "–";
 
 /** Client first, upstream second. */
 export const pairs = clientDialects.flatMap((client) =>
@@ -54,7 +54,7 @@ const models: Record<Dialect, ModelFacts> = {
   messages: ableModel("claude-sonnet-4.6", "Anthropic"),
 };
 
-export interface Idea {
+interface Idea {
   name: string;
   /** How each dialect says it: members of the body beside a plain one's. A dialect without the feature is missing. */
   said: Partial<Record<ClientDialect, JsonObject | ((upstream: ClientDialect) => JsonObject)>>;

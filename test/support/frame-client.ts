@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net";
 
 export type SocketEvent = Record<string, unknown> & { type: string };
 
-export interface FrameClient extends AsyncDisposable {
+interface FrameClient extends AsyncDisposable {
   /** The head of the answer to the handshake. */
   head: string;
   status: number;

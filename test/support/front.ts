@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 /** Where an answer stops for ever. */
 export type StallPoint = "before the headers" | "after the headers" | "in the middle of the body";
 
-export interface Arrived {
+interface Arrived {
   path: string;
   headers: Record<string, string>;
   /** Which connection it came on, counted from 1. */

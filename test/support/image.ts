@@ -21,7 +21,7 @@ const folder = join(repository, "src/deploy");
 export const dockerfileText = readFileSync(join(folder, "Dockerfile"), "utf8");
 export const dockerfile = DockerfileParser.parse(dockerfileText);
 
-export interface Stage {
+interface Stage {
   /** The image it begins with. */
   from: string;
   instructions: Instruction[];
@@ -52,7 +52,7 @@ export const variablesOfImage = Object.fromEntries(
 const isCopy = (instruction: Instruction): instruction is Copy => instruction.getKeyword() === "COPY";
 
 /** What a COPY says. */
-export function copyOf(instruction: Copy) {
+function copyOf(instruction: Copy) {
   const flags = new Map(instruction.getFlags().map((flag) => [flag.getName(), flag.getValue()]));
   const words = instruction
     .getArguments()

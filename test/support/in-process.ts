@@ -11,7 +11,7 @@ import { flushLines } from "../../src/logger";
 import { run } from "./command";
 import { quickest } from "./quickest";
 
-export interface Ended {
+interface Ended {
   code: number;
   stdout: string;
   stderr: string;

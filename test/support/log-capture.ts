@@ -5,7 +5,7 @@ import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation
 import { readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 
-export interface Told {
+interface Told {
   /** Tokens: `input` with what was cached, `output` with reasoning. Undefined where the dialect does not tell. */
   usage: { input: number; cached: number; written: number | undefined; output: number; reasoning: number | undefined };
   /** The wire's own word for why it ended. */

@@ -9,7 +9,7 @@ import { until } from "./until";
 /** Where the program's machine is on the wire, and the other one. */
 export const addresses = { here: "10.77.0.1", there: "10.77.0.2" };
 
-export interface Machine {
+interface Machine {
   /** As `fetch`, from there. */
   fetch(url: string, init?: RequestInit): Promise<Response>;
   /** The statuses of what comes back there for exactly these bytes, sent to the program's port. */

@@ -6,7 +6,7 @@ import { passthrough } from "../../src/relay/passthrough";
 import { readModel } from "../../src/upstream/models/model";
 import { exchangeOf, type Recorded } from "./exchange";
 
-export const endpoints = {
+const endpoints = {
   chat: "/chat/completions",
   responses: "/responses",
   messages: "/v1/messages",
@@ -18,7 +18,7 @@ const prompts: Record<Dialect, object> = {
   messages: { messages: [{ role: "user", content: "Hi" }], max_tokens: 500 },
 };
 
-export interface PassedOn extends Recorded {
+interface PassedOn extends Recorded {
   push(chunk: Uint8Array): void;
   keepAlive(): void;
   end(): void;

@@ -8,7 +8,7 @@ export interface TestProvider extends AsyncDisposable {
   next(answer: (request: Request) => Response | Promise<Response>): void;
 }
 
-export interface ProviderOptions {
+interface ProviderOptions {
   /** The one key it takes, in this header and no other. */
   key: string;
   auth: "x-api-key" | "bearer";

@@ -2,7 +2,7 @@
 import { connect, createServer, type Socket } from "node:net";
 import { patienceMs } from "./until";
 
-export interface RawAnswer {
+interface RawAnswer {
   text: string;
   /** The status of each answer, in order; answers follow one another on one connection. */
   statuses: number[];

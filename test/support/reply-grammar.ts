@@ -8,7 +8,7 @@ import { unpackSignature } from "../../src/dialects/hub/signature";
 export type Lack = "stop" | "stop-sequence" | "refusal-mark" | "format-name" | "parallel-tools" | "hidden-thoughts";
 
 /** Fails unless the events are `[ start ( block-start block-delta* block-end | usage )* ] ( finish | error )`. */
-export function checkReply(events: ReplyEvent[]): void {
+function checkReply(events: ReplyEvent[]): void {
   let open = false;
   events.forEach((event, index) => {
     const last = index === events.length - 1;

@@ -16,7 +16,7 @@ export interface TestResult {
   message: string;
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** Below which the files are; the current folder of the run. */
   root: string;
   /** So many files run side by side; otherwise one after the other. */
@@ -89,7 +89,7 @@ const failure = (file: string, name: string, message: string): TestResult => ({
 });
 
 /** @param xml A JUnit report of Bun, whose groups are suites within suites. */
-export function readReport(xml: string, root: string): TestResult[] {
+function readReport(xml: string, root: string): TestResult[] {
   const results: TestResult[] = [];
   const visit = (element: Element, groups: string[]) => {
     for (const child of [...element.childNodes] as Element[]) {

@@ -1,6 +1,6 @@
 /** Reads Prometheus' text format, strictly: https://prometheus.io/docs/instrumenting/exposition_formats/ */
 
-export interface Sample {
+interface Sample {
   name: string;
   labels: Record<string, string>;
   value: number;

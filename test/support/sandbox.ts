@@ -60,7 +60,7 @@ const needs = {
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
 };
 
-export type Need = keyof typeof needs;
+type Need = keyof typeof needs;
 
 /** A test that needs something of the machine: where it is missing, the test is skipped and its name says what is. */
 export function testWith(need: Need, name: string, body: () => unknown, timeout?: number): void {

@@ -7,7 +7,7 @@ import type { Answer, Question, ToolSpec } from "./clients";
 /** How an answer ends, in nobody's dialect. */
 export type End = "stop" | "tool" | "length" | "refusal" | "stop-sequence";
 
-export interface Setting {
+interface Setting {
   client: ClientDialect;
   upstream: Dialect;
   /** The words of the thinking reach this client; else only its proof does. */
@@ -22,7 +22,7 @@ export interface Setting {
   dropped(): string[];
 }
 
-export interface Scenario {
+interface Scenario {
   name: string;
   play(setting: Setting): Promise<void>;
 }

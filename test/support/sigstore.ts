@@ -11,7 +11,7 @@ const base64 = (bytes: ArrayBufferView | Buffer | string) =>
   ).toString("base64");
 const sha256 = (bytes: string | Uint8Array) => createHash("sha256").update(bytes).digest();
 
-export interface Attested {
+interface Attested {
   name: string;
   /** Of the file, in hexadecimal. */
   sha256: string;

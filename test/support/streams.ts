@@ -13,7 +13,7 @@ export const jsonAt = (folder: string, file: string) => JSON.parse(readFileSync(
 export const bytesAt = (folder: string, file: string) => new Uint8Array(readFileSync(join(fixtures, folder, file)));
 
 /** What reads a stream: a codec, or a reader of a dialect that only clients speak. */
-export type Reader = Pick<Codec, "decodeStream">;
+type Reader = Pick<Codec, "decodeStream">;
 
 export function decode(codec: Reader, chunks: Iterable<Uint8Array>): ReplyEvent[] {
   return run(pipe(readSse, codec.decodeStream()), chunks);

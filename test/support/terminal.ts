@@ -5,7 +5,7 @@ import { program } from "./command";
 import { quickest } from "./quickest";
 import { until } from "./until";
 
-export interface AtTerminal extends AsyncDisposable {
+interface AtTerminal extends AsyncDisposable {
   home: string;
   /** Everything it has written, byte for byte. */
   written(): string;
