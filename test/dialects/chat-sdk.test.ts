@@ -36,6 +36,32 @@ test.each(["chat-no-role", "chat-empty-object"])(
   },
 );
 
+test("a stream that is gathered has the older function call, and the sound, whole", async () => {
+  const chunk = (delta: object, finish_reason: string | null = null) => ({
+    data: JSON.stringify({
+      ...{ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini" },
+      choices: [{ index: 0, delta, finish_reason }],
+    }),
+  });
+  const frames = [
+    chunk({ role: "assistant", content: null, function_call: { name: "look", arguments: "" } }),
+    chunk({ function_call: { arguments: '{"at"' } }),
+    chunk({ function_call: { arguments: ":1}" } }),
+    chunk({ audio: { id: "a", transcript: "Hi ", data: "AA" } }),
+    chunk({ audio: { transcript: "there.", data: "BB" } }),
+    chunk({ audio: { expires_at: 5 } }, "function_call"),
+    { data: "[DONE]" },
+  ];
+  const collector = chat.collectStream(() => {});
+  for (const frame of run(readSse, [wire(frames)])) collector.push(frame);
+  collector.end();
+  const [choice] = collector.body().choices as { message: { function_call: object } }[];
+  const { choices } = await readBySdk(wire(frames));
+  expect(choice!.message.function_call).toEqual({ name: "look", arguments: '{"at":1}' });
+  expect(choices[0]!.message.function_call).toEqual({ name: "look", arguments: '{"at":1}' });
+  expect(choice!.message).toMatchObject({ audio: { id: "a", transcript: "Hi there.", data: "AABB", expires_at: 5 } });
+});
+
 test("a stream without a role is refused by OpenAI's helper", async () => {
   await expect(readBySdk(bytesAt("chat-no-role", "chat.stream.txt"))).rejects.toThrow("missing role for choice 0");
 });

@@ -86,11 +86,18 @@ function whole({ members, message, calls }: Choice): JsonObject {
   return { ...members, message: finalMessage };
 }
 
-/** Joins lists inside objects; replaces everything else. */
+/** Members of the older `function_call`, and of `audio`, whose texts come in pieces. */
+const inPieces = new Set(["arguments", "data", "transcript"]);
+
+/** Joins lists inside objects, and texts that come in pieces; replaces everything else. */
 function grown(before: unknown, after: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(after)) return [...before, ...after];
   if (!isObject(before) || !isObject(after)) return after ?? before ?? after;
   const both: JsonObject = { ...before };
-  for (const [key, value] of Object.entries(after)) both[key] = grown(both[key], value);
+  for (const [key, value] of Object.entries(after)) {
+    const earlier = both[key];
+    const joins = typeof earlier === "string" && typeof value === "string" && inPieces.has(key);
+    both[key] = joins ? earlier + value : grown(earlier, value);
+  }
   return both;
 }
