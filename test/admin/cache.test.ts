@@ -1,40 +1,36 @@
 /** The page of the prompt cache and its numbers in the admin API. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { CacheReport } from "../../src/admin/api/cache";
 import { cacheAdvice } from "../../src/admin/api/cache-advice";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { cacheMisses } from "../../src/upstream/cache-watch";
 import { entry } from "../support/history-rows";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 const now = Date.now();
 const hour = 3_600_000;
 /** List prices of the demo: 300 and 25 credits for a million tokens, cached 30 and 2, written 375. */
 const [claude, gpt] = ["claude-sonnet-4.6", "gpt-5-mini"];
 
-let proxy: RunningProxy;
-
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
-  proxy = await startProxy({ demo: { accounts: [able], generation: "C" } });
-  const add = (hoursAgo: number, row: Parameters<typeof entry>[0]) =>
-    proxy.app.history.add(entry({ started_at_ms: now - hoursAgo * hour, client_name: "cli/1", ...row }));
-  const prompt = { input_tokens: 1_000_000 };
-  add(1, {
-    ...prompt,
-    upstream_model: claude,
-    cached_tokens: 800_000,
-    cache_write_tokens: 100_000,
-    session: "aaaaaaaaaaaa",
-  });
-  add(2, { ...prompt, upstream_model: gpt, cached_tokens: 900_000, client_name: "other/2" });
-  add(3, { ...prompt, upstream_model: gpt, cached_tokens: 0, cache_miss: "system", session: "bbbbbbbbbbbb" });
-  add(4, { ...prompt, upstream_model: gpt, cached_tokens: 200_000, cache_miss: "tools" });
-  add(5, { ...prompt, upstream_model: claude, cached_tokens: null, http_status: 500, error_type: "upstream" });
-  add(10 * 24, { ...prompt, upstream_model: "gone-1", cached_tokens: 500_000 });
-  proxy.app.history.flush();
+const [account] = demoAccounts();
+const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
+const proxy = await startProxy({ demo: { accounts: [able], generation: "C" } });
+const add = (hoursAgo: number, row: Parameters<typeof entry>[0]) =>
+  proxy.app.history.add(entry({ started_at_ms: now - hoursAgo * hour, client_name: "cli/1", ...row }));
+const prompt = { input_tokens: 1_000_000 };
+add(1, {
+  ...prompt,
+  upstream_model: claude,
+  cached_tokens: 800_000,
+  cache_write_tokens: 100_000,
+  session: "aaaaaaaaaaaa",
 });
+add(2, { ...prompt, upstream_model: gpt, cached_tokens: 900_000, client_name: "other/2" });
+add(3, { ...prompt, upstream_model: gpt, cached_tokens: 0, cache_miss: "system", session: "bbbbbbbbbbbb" });
+add(4, { ...prompt, upstream_model: gpt, cached_tokens: 200_000, cache_miss: "tools" });
+add(5, { ...prompt, upstream_model: claude, cached_tokens: null, http_status: 500, error_type: "upstream" });
+add(10 * 24, { ...prompt, upstream_model: "gone-1", cached_tokens: 500_000 });
+proxy.app.history.flush();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const report = async (query = ""): Promise<CacheReport> =>

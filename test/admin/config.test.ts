@@ -1,22 +1,16 @@
 /** The config over the admin API: all of a change or nothing, secrets in and never out. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Stored } from "../../src/config/patch";
 import { configKeys } from "../../src/config/secrets";
-import { startProvider, type TestProvider } from "../support/provider";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProvider } from "../support/provider";
+import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
-let proxy: RunningProxy;
-let provider: TestProvider;
-let file: string;
-
-beforeAll(async () => {
-  provider = startProvider({ key: "pk-provider-0123456789", auth: "x-api-key" });
-  proxy = await startProxy();
-  file = join(proxy.home, "config.json");
-});
+const provider = startProvider({ key: "pk-provider-0123456789", auth: "x-api-key" });
+const proxy = await startProxy();
+const file = join(proxy.home, "config.json");
 afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
   await provider[Symbol.asyncDispose]();

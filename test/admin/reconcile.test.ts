@@ -8,7 +8,7 @@ import { run } from "../support/command";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 /** A month that is over. */
 const month = new Date(Date.now() - 40 * 86_400_000).toISOString().slice(0, 7);
@@ -21,10 +21,7 @@ const claude = "claude-sonnet-4.6";
 const accountsOf = (): DemoAccount[] =>
   demoAccounts().map((each) => ({ ...each, quota: each.host === "business" ? each.quota : quotas.credits() }));
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy({ demo: { accounts: accountsOf(), generation: "C" }, config: { retentionDays: 365 } });
-});
+const proxy = await startProxy({ demo: { accounts: accountsOf(), generation: "C" }, config: { retentionDays: 365 } });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const ask = (body: object, to = proxy) => to.post("/api/admin/reconcile", body);

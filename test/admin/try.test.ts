@@ -1,19 +1,15 @@
 /** The page Try: every dialect answers, and nothing but the row is kept. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { clientDialects } from "../../src/dialects/hub/conversation";
 import { samples } from "../../src/dialects/samples";
 import { formTokenIn } from "../support/form-fields";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 const token = "t-admin-0123456789";
-let proxy: RunningProxy;
-let keyed: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy({ demo: { pace: 1 } });
-  keyed = await startProxy({ env: { ADMIN_TOKEN: token }, config: { auth: { apiKeys: ["key-of-a-client"] } } });
-});
+const proxy = await startProxy({ demo: { pace: 1 } });
+const keyed = await startProxy({ env: { ADMIN_TOKEN: token }, config: { auth: { apiKeys: ["key-of-a-client"] } } });
 afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
   await keyed[Symbol.asyncDispose]();

@@ -1,18 +1,15 @@
 /** Vercel's `ai` with each of its providers: a streamed tool loop on a model of every maker. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, isStepCount, jsonSchema, type LanguageModel, Output, streamText, tool } from "ai";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 // What it says about models it does not know is of no use here.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** How a program of somebody else's would be set up: the address and any key. */

@@ -1,11 +1,8 @@
 /** What answers have in common, and the paths that need no model. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };

@@ -1,16 +1,11 @@
 /** Chat completions as the official package speaks them, against the scripted upstream. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
-let proxy: RunningProxy;
-let client: OpenAI;
-
-beforeAll(async () => {
-  proxy = await startProxy();
-  client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
-});
+const proxy = await startProxy();
+const client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const weather = {

@@ -1,7 +1,7 @@
 /** `POST /v1/messages/count_tokens`: exact where Anthropic's counter may be asked, else an estimate, and never a failure. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { type AnthropicCounter, anthropicKey, countedTokens, startCounter } from "../support/anthropic-counter";
+import { anthropicKey, countedTokens, startCounter } from "../support/anthropic-counter";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 
 const path = "/v1/messages/count_tokens";
@@ -11,15 +11,9 @@ const ask = (content: unknown, more: object = {}) => ({
   ...more,
 });
 
-let counter: AnthropicCounter;
-let exact: RunningProxy;
-let plain: RunningProxy;
-
-beforeAll(async () => {
-  counter = startCounter();
-  exact = await startProxy({ env: { ANTHROPIC_API_KEY: anthropicKey, DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
-  plain = await startProxy({ env: { DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
-});
+const counter = startCounter();
+const exact = await startProxy({ env: { ANTHROPIC_API_KEY: anthropicKey, DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
+const plain = await startProxy({ env: { DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
 afterAll(async () => {
   await Promise.all([exact, plain, counter].map((each) => each[Symbol.asyncDispose]()));
 });

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-let client: OpenAI;
 const model = "text-embedding-3-small";
 
-beforeAll(async () => {
-  proxy = await startProxy();
-  client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
-});
+const proxy = await startProxy();
+const client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 describe("embeddings", () => {

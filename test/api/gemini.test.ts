@@ -5,11 +5,8 @@ import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
-});
+const [account] = demoAccounts();
+const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 // biome-ignore lint/suspicious/noExplicitAny: replies as they come

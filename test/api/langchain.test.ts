@@ -1,14 +1,11 @@
 /** LangChain's two packages: a streamed tool loop on a model of every maker. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { ChatAnthropic } from "@langchain/anthropic";
 import { type AIMessageChunk, HumanMessage, SystemMessage, ToolMessage } from "@langchain/core/messages";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const openai = () => ({ apiKey: "unused", maxRetries: 0, configuration: { baseURL: `${proxy.url}/v1` } });

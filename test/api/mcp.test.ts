@@ -1,9 +1,9 @@
 /** `POST /mcp`: what a coding tool learns of quotas, costs and refusals, by the official client of the protocol. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { addMember, withTeamStores } from "../support/members";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam } from "../support/teams";
 import { until } from "../support/until";
@@ -11,31 +11,27 @@ import { until } from "../support/until";
 const canary = "xylophonecanary";
 const keys = { laptop: "laptop-secret-1234", ci: "ci-secret-5678" };
 
-let proxy: RunningProxy;
-
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({
-    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
-    config: {
-      auth: {
-        apiKeys: [
-          { name: "laptop", key: keys.laptop, budgets: [{ unit: "credits", limit: 100, per: "month" }] },
-          { name: "ci", key: keys.ci, models: ["gpt-5-mini"] },
-        ],
-      },
-      budgets: [
-        { name: "team", unit: "requests", limit: 1000, per: "month" },
-        { name: "for-ci", unit: "requests", limit: 50, per: "day", scope: { key: "ci" } },
+const [account] = demoAccounts();
+const proxy = await startProxy({
+  demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
+  config: {
+    auth: {
+      apiKeys: [
+        { name: "laptop", key: keys.laptop, budgets: [{ unit: "credits", limit: 100, per: "month" }] },
+        { name: "ci", key: keys.ci, models: ["gpt-5-mini"] },
       ],
     },
-  });
-  await say("laptop", "claude-sonnet-4-6", "p-1");
-  await say("laptop", "claude-sonnet-4-6", "p-2", "shop");
-  await say("ci", "gpt-5-mini", "p-3");
-  await say("ci", "claude-sonnet-4-6", "p-4");
-  proxy.rows();
+    budgets: [
+      { name: "team", unit: "requests", limit: 1000, per: "month" },
+      { name: "for-ci", unit: "requests", limit: 50, per: "day", scope: { key: "ci" } },
+    ],
+  },
 });
+await say("laptop", "claude-sonnet-4-6", "p-1");
+await say("laptop", "claude-sonnet-4-6", "p-2", "shop");
+await say("ci", "gpt-5-mini", "p-3");
+await say("ci", "claude-sonnet-4-6", "p-4");
+proxy.rows();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** @returns The request's id. */

@@ -6,10 +6,7 @@ import { run } from "../../src/net/stream/stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { pixel } from "../support/scenarios";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** A model of each upstream dialect: messages, responses, chat. */

@@ -1,16 +1,13 @@
 /** A known path with a method that it does not have is 405 and names those that it has, whatever the path looks like. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { methodsByPath } from "../../src/api/routes";
 import { methodsByPathOf } from "../../src/matcher";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy({
-    config: { providers: { deep: { type: "anthropic", baseUrl: "http://127.0.0.1:1", apiKey: "k" } } },
-  });
+const proxy = await startProxy({
+  config: { providers: { deep: { type: "anthropic", baseUrl: "http://127.0.0.1:1", apiKey: "k" } } },
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 

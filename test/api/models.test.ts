@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import OpenAI from "openai";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
-let proxy: RunningProxy;
-let client: OpenAI;
-
-beforeAll(async () => {
-  proxy = await startProxy();
-  client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
-});
+const proxy = await startProxy();
+const client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 interface List {

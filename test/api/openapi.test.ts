@@ -1,10 +1,10 @@
 /** The OpenAPI document: every endpoint is in it, and its schemas accept what the server takes and answers. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
 import { entry } from "../support/history-rows";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 type JsonSchema = Record<string, unknown>;
 type Content = Record<string, { schema: JsonSchema }>;
@@ -23,20 +23,15 @@ interface Document {
 const all = [...routes, ...adminRoutes];
 const inDocument = (path: string) => path.replace(/\/:(\w+)/g, "/{$1}");
 
-let proxy: RunningProxy;
-let document: Document;
-
-beforeAll(async () => {
-  proxy = await startProxy({
-    accounts: ["octo-demo", "work-demo"],
-    config: { modelAliases: { small: "gpt-5-mini" }, upstreamHeaders: { "x-team-key": "secret-of-a-team-1234" } },
-  });
-  const started_at_ms = Date.now();
-  for (const http_status of [200, 429])
-    proxy.app.history.add(entry({ request_id: `r-${http_status}`, http_status, started_at_ms }));
-  proxy.app.history.flush();
-  document = (await (await fetch(`${proxy.url}/api/admin/openapi.json`)).json()) as Document;
+const proxy = await startProxy({
+  accounts: ["octo-demo", "work-demo"],
+  config: { modelAliases: { small: "gpt-5-mini" }, upstreamHeaders: { "x-team-key": "secret-of-a-team-1234" } },
 });
+const started_at_ms = Date.now();
+for (const http_status of [200, 429])
+  proxy.app.history.add(entry({ request_id: `r-${http_status}`, http_status, started_at_ms }));
+proxy.app.history.flush();
+const document = (await (await fetch(`${proxy.url}/api/admin/openapi.json`)).json()) as Document;
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const operation = (method: string, path: string): Operation => document.paths[inDocument(path)]![method.toLowerCase()]!;

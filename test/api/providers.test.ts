@@ -1,5 +1,5 @@
 /** Other upstreams under paths of their own: bytes through, credentials kept apart, failures their own. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
@@ -14,7 +14,7 @@ import {
   startProvider,
   type TestProvider,
 } from "../support/provider";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
 const clientKey = "k-client-0123456789";
@@ -22,25 +22,19 @@ const adminToken = "t-admin-0123456789";
 const strictKey = "pk-strict-0123456789";
 const looseKey = "pk-loose-0123456789";
 
-let strict: TestProvider;
-let loose: TestProvider;
-let proxy: RunningProxy;
-
-beforeAll(async () => {
-  strict = startProvider({ key: strictKey, auth: "x-api-key", strict: true });
-  loose = startProvider({ key: looseKey, auth: "bearer" });
-  proxy = await startProxy({
-    config: {
-      anthropicApiKey: "sk-ant-demo-0000",
-      auth: { apiKeys: [clientKey] },
-      providers: {
-        strict: { type: "vendorx", baseUrl: strict.url, apiKey: strictKey },
-        loose: { type: "anthropic", baseUrl: `${loose.url}/deep/`, apiKey: looseKey, auth: "bearer" },
-        gone: { type: "anthropic", baseUrl: "http://127.0.0.1:9", apiKey: "pk-gone-0123456789" },
-      },
+const strict = startProvider({ key: strictKey, auth: "x-api-key", strict: true });
+const loose = startProvider({ key: looseKey, auth: "bearer" });
+const proxy = await startProxy({
+  config: {
+    anthropicApiKey: "sk-ant-demo-0000",
+    auth: { apiKeys: [clientKey] },
+    providers: {
+      strict: { type: "vendorx", baseUrl: strict.url, apiKey: strictKey },
+      loose: { type: "anthropic", baseUrl: `${loose.url}/deep/`, apiKey: looseKey, auth: "bearer" },
+      gone: { type: "anthropic", baseUrl: "http://127.0.0.1:9", apiKey: "pk-gone-0123456789" },
     },
-    env: { ADMIN_TOKEN: adminToken },
-  });
+  },
+  env: { ADMIN_TOKEN: adminToken },
 });
 afterAll(async () => {
   for (const each of [proxy, strict, loose]) await each[Symbol.asyncDispose]();

@@ -1,16 +1,13 @@
 /** Responses over a WebSocket, read by a client that is as strict as Codex'. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { eventStream, eventsIn } from "../support/event-stream";
 import { clientFrame, openFrames, type SocketEvent } from "../support/frame-client";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { until, untilStill } from "../support/until";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const user = (text: string) => ({ type: "message", role: "user", content: [{ type: "input_text", text }] });

@@ -1,17 +1,14 @@
 /** Responses, as Codex and OpenAI's package speak them, on models of every upstream dialect. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { pixel } from "../support/scenarios";
 import { until } from "../support/until";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** A model of each upstream dialect: responses, messages, chat. */

@@ -1,12 +1,9 @@
 /** `POST /v1/alpha/search`, as Codex' tool `web.run` calls it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy({ clock: { now: () => Date.UTC(2026, 10, 22, 12) } });
-});
+const proxy = await startProxy({ clock: { now: () => Date.UTC(2026, 10, 22, 12) } });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const settings = {

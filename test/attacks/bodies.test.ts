@@ -1,11 +1,8 @@
 /** Bodies no client should send: each is answered in words or forwarded as it is, and never harms the next request. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const hello = { role: "user", content: "Hello" };

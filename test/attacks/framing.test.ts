@@ -1,17 +1,13 @@
 /** Requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { methodsByPath } from "../../src/api/routes";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { sendRaw, untilClosed } from "../support/raw-socket";
 
 const key = "k-alpha-0123456789";
-let open: RunningProxy;
-let guarded: RunningProxy;
-beforeAll(async () => {
-  open = await startProxy();
-  guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
-});
+const open = await startProxy();
+const guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
 afterAll(async () => {
   await open[Symbol.asyncDispose]();
   await guarded[Symbol.asyncDispose]();

@@ -1,12 +1,9 @@
 /** Of a client's headers few go up, of an upstream's few come down. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 import { sendRaw, startRaw } from "../support/raw-socket";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
-});
+const proxy = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const messages = [{ role: "user", content: "Hello" }];

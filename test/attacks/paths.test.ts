@@ -1,15 +1,11 @@
 /** Paths that try to leave the house. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";
 import { attack, errorOf } from "./assert-healthy";
 
-let proxy: RunningProxy;
-let guarded: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy({ config: { anthropicApiKey: "k-alpha-0123456789", logLevel: "info" } });
-  guarded = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
-});
+const proxy = await startProxy({ config: { anthropicApiKey: "k-alpha-0123456789", logLevel: "info" } });
+const guarded = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
 afterAll(async () => {
   for (const each of [proxy, guarded]) await each[Symbol.asyncDispose]();
 });

@@ -1,15 +1,12 @@
 /** Bodies that are refused: each in its route's own words, and nothing is left of it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";
 import { attack, errorOf } from "./assert-healthy";
 
-let open: RunningProxy;
-beforeAll(async () => {
-  open = await startProxy();
-  // Lists and quotas that are asked for once are there from now on.
-  for (const path of ["/v1/models", "/usage"]) await fetch(open.url + path);
-});
+const open = await startProxy();
+// Lists and quotas that are asked for once are there from now on.
+for (const path of ["/v1/models", "/usage"]) await fetch(open.url + path);
 afterAll(() => open[Symbol.asyncDispose]());
 
 const messages = [{ role: "user", content: "Hello" }];

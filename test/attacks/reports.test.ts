@@ -1,16 +1,13 @@
 /** What people reported of others and no other file shows by its name. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { editedTo } from "../../src/net/json/json-edit";
 import { ableModel } from "../support/facts";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { hasFixture, jsonAt } from "../support/streams";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const lastTo = (endpoint: string) => proxy.demo.journal.findLast(({ path }) => path === endpoint)!;

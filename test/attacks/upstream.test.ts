@@ -9,10 +9,7 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 import { startRaw } from "../support/raw-socket";
 import { until } from "../support/until";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const messages = [{ role: "user", content: "Say Grüße, 世界 🎈" }];

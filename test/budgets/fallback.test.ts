@@ -1,15 +1,12 @@
 /** Budgets whose limit moves a request to the next model of its chain. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { type OpenAiServer, startOpenAiServer } from "../support/openai-server";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { startOpenAiServer } from "../support/openai-server";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const [claude, mini, local] = ["claude-sonnet-4.6", "gpt-5-mini", "ollama/gpt-small"] as const;
 const priced = { id: "priced", price: { input: 1_000, output: 1_000 } };
 
-let mock: OpenAiServer;
-beforeAll(async () => {
-  mock = await startOpenAiServer();
-});
+const mock = await startOpenAiServer();
 afterAll(() => mock[Symbol.asyncDispose]());
 afterEach(() => mock.clear());
 

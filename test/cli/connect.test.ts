@@ -1,5 +1,5 @@
 /** `dragoman connect`: a client's own file is written and put back; what is a person's own is never lost. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -19,19 +19,15 @@ import { settingAt } from "../../src/clients/edit";
 import { readSettings, type SettingsFormat } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
-import { type Command, run } from "../support/command";
+import { run } from "../support/command";
 import { asProcess, inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { scriptedGithub } from "./bench";
 
-let server: Command;
-let url: string;
 const key = "a-client-key-of-the-owner-7f3a";
 
-beforeAll(async () => {
-  server = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_API_KEY: key } });
-  url = (await server.ready()).url;
-});
+const server = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_API_KEY: key } });
+const url = (await server.ready()).url;
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Notes where a server listens, as that of another process: a note of one's own process is one that a killed server left. */

@@ -1,18 +1,15 @@
 /** `dragoman doctor` about providers and chains of models. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/checks/check";
 import { inProcess } from "../support/in-process";
-import { type OpenAiServer, startOpenAiServer } from "../support/openai-server";
+import { startOpenAiServer } from "../support/openai-server";
 import { type Github, scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
 const key = "pk-provider-0123456789";
-let mock: OpenAiServer;
-beforeAll(async () => {
-  mock = await startOpenAiServer(key);
-});
+const mock = await startOpenAiServer(key);
 afterAll(() => mock[Symbol.asyncDispose]());
 
 async function findings({ data, env }: Github, config: object): Promise<Finding[]> {

@@ -1,14 +1,11 @@
 /** `dragoman models`, which is like any command that prints a list of the running server's. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type Command, run } from "../support/command";
+import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 
-let server: Command;
-beforeAll(async () => {
-  server = run(["start", "--demo", "--json", "--port", "0"]);
-  await server.ready();
-});
+const server = run(["start", "--demo", "--json", "--port", "0"]);
+await server.ready();
 afterAll(() => server[Symbol.asyncDispose]());
 
 const models = (...args: string[]) => inProcess(["models", ...args], { DRAGOMAN_HOME: join(server.home, "data") });

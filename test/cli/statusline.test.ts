@@ -1,35 +1,32 @@
 /** `dragoman statusline` and `GET /usage/line?session=`: what a session really cost. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { formatCredits } from "../../src/format";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
-let proxy: RunningProxy;
 
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({
-    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
-    config: { auth: { apiKeys: ["secret-key"] } },
-  });
-  for (const prompt of ["p-1", "p-1", "p-2"]) {
-    const answer = await proxy.post(
-      "/v1/messages",
-      { model: "claude-sonnet-4-6", max_tokens: 50, messages: [{ role: "user", content: `say ${prompt}` }] },
-      {
-        headers: {
-          "x-api-key": "secret-key",
-          "x-claude-code-session-id": session,
-          "x-claude-code-prompt-id": prompt,
-        },
-      },
-    );
-    expect(answer.status).toBe(200);
-    await answer.text();
-  }
+const [account] = demoAccounts();
+const proxy = await startProxy({
+  demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
+  config: { auth: { apiKeys: ["secret-key"] } },
 });
+for (const prompt of ["p-1", "p-1", "p-2"]) {
+  const answer = await proxy.post(
+    "/v1/messages",
+    { model: "claude-sonnet-4-6", max_tokens: 50, messages: [{ role: "user", content: `say ${prompt}` }] },
+    {
+      headers: {
+        "x-api-key": "secret-key",
+        "x-claude-code-session-id": session,
+        "x-claude-code-prompt-id": prompt,
+      },
+    },
+  );
+  expect(answer.status).toBe(200);
+  await answer.text();
+}
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 async function statusline(input: string, env: Record<string, string>): Promise<[code: number, line: string]> {

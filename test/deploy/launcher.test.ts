@@ -1,5 +1,5 @@
 /** The program of the npm package: it becomes the executable beside it, and passes on whatever an editor does to it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,18 +8,14 @@ import { packageFor, targets } from "../../src/deploy/targets";
 const fits = targets.map(packageFor).filter(({ os, cpu }) => os === process.platform && cpu === process.arch);
 const [first] = fits;
 const nodes = { node: Bun.which("node"), bun: process.execPath };
-let folder: string;
-let code: string;
 
-beforeAll(async () => {
-  const built = await Bun.build({
-    entrypoints: [join(import.meta.dir, "../../src/deploy/launcher.ts")],
-    target: "node",
-    minify: true,
-  });
-  code = await built.outputs[0]!.text();
-  folder = mkdtempSync(join(tmpdir(), "dragoman-launcher-"));
+const built = await Bun.build({
+  entrypoints: [join(import.meta.dir, "../../src/deploy/launcher.ts")],
+  target: "node",
+  minify: true,
 });
+const code = await built.outputs[0]!.text();
+const folder = mkdtempSync(join(tmpdir(), "dragoman-launcher-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const place = (path: string, text: string) => {

@@ -1,9 +1,9 @@
 /** The way to the upstream fails: each failure is told as what it was, and the next request is served. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { cutOnce } from "../support/cut";
 import { eventStream } from "../support/event-stream";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { type RawServer, sendRaw, startRaw } from "../support/raw-socket";
 import { until, untilStill } from "../support/until";
 
@@ -18,10 +18,7 @@ const whole = (body: string, more = "") =>
 const behind = (odd: RawServer, more = {}) =>
   startProxy({ config: { providers: { odd: { type: "anthropic", baseUrl: odd.url, apiKey: key } } }, ...more });
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 test.each([500, 502, 503, 504, 529])("%i before the first byte is passed on, and asked once", async (status) => {

@@ -1,7 +1,7 @@
 /** A provider that repeats its own key: no client, row or log line gets it, whatever part of an answer it stands in. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect, test } from "bun:test";
 import { eventStream } from "../support/event-stream";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 const key = "provider-key/of+the-owner=0123456789";
 
@@ -112,19 +112,15 @@ type Speech = keyof typeof streams;
 const speeches = Object.keys(streams) as Speech[];
 
 let answer: () => Response = () => new Response();
-let proxy: RunningProxy;
-let server: Bun.Server<undefined>;
-beforeAll(async () => {
-  server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => answer() });
-  const at = (type: Speech) => ({
-    type: type === "messages" ? "anthropic" : type,
-    baseUrl: `${server.url}v1`,
-    apiKey: key,
-    models: ["x"],
-  });
-  proxy = await startProxy({
-    config: { logLevel: "debug", providers: Object.fromEntries(speeches.map((speech) => [speech, at(speech)])) },
-  });
+const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => answer() });
+const at = (type: Speech) => ({
+  type: type === "messages" ? "anthropic" : type,
+  baseUrl: `${server.url}v1`,
+  apiKey: key,
+  models: ["x"],
+});
+const proxy = await startProxy({
+  config: { logLevel: "debug", providers: Object.fromEntries(speeches.map((speech) => [speech, at(speech)])) },
 });
 afterAll(async () => {
   await proxy[Symbol.asyncDispose]();

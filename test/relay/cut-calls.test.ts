@@ -1,9 +1,9 @@
 /** A call that the output limit cut off: no client may take it for one to run. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { GoogleGenAI } from "@google/genai";
 import { offerOnly } from "../support/catalogue";
 import { eventStream } from "../support/event-stream";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: replies as they come
 type Json = any;
@@ -14,14 +14,11 @@ const models = {
   "claude-sonnet-4.6": "/v1/messages",
 };
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-  offerOnly(proxy.demo, {
-    "gpt-5-mini": ["/chat/completions"],
-    "gpt-5.3-codex": ["/responses"],
-    "claude-sonnet-4.6": ["/v1/messages"],
-  });
+const proxy = await startProxy();
+offerOnly(proxy.demo, {
+  "gpt-5-mini": ["/chat/completions"],
+  "gpt-5.3-codex": ["/responses"],
+  "claude-sonnet-4.6": ["/v1/messages"],
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 

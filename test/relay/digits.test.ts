@@ -1,5 +1,5 @@
 /** Numbers keep their digits: what a client or a model spelt arrives so, whichever two dialects speak, and in every way. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { Comparison } from "../support/differential";
 import { eventsIn } from "../support/event-stream";
@@ -7,10 +7,7 @@ import { models, OwnPairs } from "../support/own-pairs";
 import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
 
-let pairs: OwnPairs;
-beforeAll(async () => {
-  pairs = await OwnPairs.start();
-});
+const pairs = await OwnPairs.start();
 afterAll(() => pairs[Symbol.asyncDispose]());
 
 // ── Numbers that JavaScript would spell otherwise ──

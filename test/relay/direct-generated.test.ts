@@ -1,5 +1,5 @@
 /** What nobody foresaw, in each dialect's own pair: members nobody knows, odd numbers, words that look like ours, several answers. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { Comparison } from "../support/differential";
@@ -8,10 +8,7 @@ import { clientPaths, compareDirect, models, OwnPairs } from "../support/own-pai
 import fc from "../support/random";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
 
-let pairs: OwnPairs;
-beforeAll(async () => {
-  pairs = await OwnPairs.start();
-});
+const pairs = await OwnPairs.start();
 afterAll(() => pairs[Symbol.asyncDispose]());
 
 /** Members that no wire has, with values that are easily lost. */

@@ -1,5 +1,5 @@
 /** Through the proxy as directly at the upstream: in each dialect's own pair the differences are the fixups, by name. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BetaMessageStream } from "@anthropic-ai/sdk/lib/BetaMessageStream";
@@ -31,10 +31,7 @@ const streamed: Record<Dialect, object> = {
 const bodyOf = (dialect: Dialect, more: object) =>
   JSON.stringify({ model: models[dialect], ...plain[dialect], ...more });
 
-let pairs: OwnPairs;
-beforeAll(async () => {
-  pairs = await OwnPairs.start();
-});
+const pairs = await OwnPairs.start();
 afterAll(() => pairs[Symbol.asyncDispose]());
 
 interface Fixture {

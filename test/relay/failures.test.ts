@@ -1,5 +1,5 @@
 /** What goes wrong upstream, as each client's own kind of failure: every client dialect with every upstream dialect. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type ClientDialect, clientDialects, type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { readSse } from "../../src/net/stream/sse";
@@ -26,10 +26,7 @@ async function start(): Promise<RunningProxy> {
   return proxy;
 }
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await start();
-});
+const proxy = await start();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 function pathOf(client: ClientDialect, upstream: Dialect, stream: boolean): string {

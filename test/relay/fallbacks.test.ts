@@ -1,11 +1,11 @@
 /** Chains of models: who serves in place of whom, and that nobody is asked twice. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { clients } from "../support/clients";
 import { eventStream } from "../support/event-stream";
-import { helloReply, type OpenAiServer, startOpenAiServer } from "../support/openai-server";
+import { helloReply, startOpenAiServer } from "../support/openai-server";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { pixel, weather } from "../support/scenarios";
 import { until } from "../support/until";
@@ -14,10 +14,7 @@ const [claude, gpt, local] = ["claude-sonnet-4.6", "gpt-5.3-codex", "ollama/gpt-
 const claudePath = "/v1/messages";
 const gptPath = "/responses";
 
-let mock: OpenAiServer;
-beforeAll(async () => {
-  mock = await startOpenAiServer();
-});
+const mock = await startOpenAiServer();
 afterAll(() => mock[Symbol.asyncDispose]());
 
 /** Each model at one endpoint, so that the upstream's log tells which one was asked. */

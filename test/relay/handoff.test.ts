@@ -7,8 +7,8 @@ import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { type Client, clients, type Question, type Turn } from "../support/clients";
-import { type Tap, tap } from "../support/log-capture";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { tap } from "../support/log-capture";
+import { startProxy } from "../support/proxy";
 import { weather } from "../support/scenarios";
 
 const makers = {
@@ -17,15 +17,10 @@ const makers = {
   messages: ["claude-sonnet-4.6", "/v1/messages"],
 } as const;
 
-let proxy: RunningProxy;
-let upstream: Tap;
-
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
-  upstream = tap(proxy.demo);
-  offerOnly(proxy.demo, Object.fromEntries(Object.values(makers).map(([model, endpoint]) => [model, [endpoint]])));
-});
+const [account] = demoAccounts();
+const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
+const upstream = tap(proxy.demo);
+offerOnly(proxy.demo, Object.fromEntries(Object.values(makers).map(([model, endpoint]) => [model, [endpoint]])));
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const pairs = dialects.flatMap((first) =>

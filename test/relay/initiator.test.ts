@@ -1,11 +1,8 @@
 /** Who asked, as the upstream is told and the history shows: a person, or the client by itself. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** Who asked by the row and by the header, and why by the row. */

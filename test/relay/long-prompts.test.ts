@@ -1,12 +1,12 @@
 /** Long prompts over real connections: what arrives upstream, and what is seen of them elsewhere. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { longTexts } from "../../src/dialects/long-texts";
 import { readIncoming } from "../../src/relay/incoming";
 import { offerOnly } from "../support/catalogue";
 import { exchangeOf } from "../support/exchange";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 const models = {
   chat: ["gpt-5-mini", "/chat/completions"],
@@ -17,12 +17,9 @@ const paths = { chat: "/v1/chat/completions", responses: "/v1/responses", messag
 const combinations = dialects.flatMap((client) => dialects.map((upstream) => [client, upstream] as const));
 const upstreamPaths = /^\/(chat\/completions|responses|v1\/messages)$/;
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
-  offerOnly(proxy.demo, Object.fromEntries(Object.values(models).map(([model, endpoint]) => [model, [endpoint]])));
-});
+const [account] = demoAccounts();
+const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
+offerOnly(proxy.demo, Object.fromEntries(Object.values(models).map(([model, endpoint]) => [model, [endpoint]])));
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** In the middle of each long text. */

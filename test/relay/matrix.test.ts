@@ -9,8 +9,8 @@ import { checkChatStream } from "../support/grammar-chat";
 import { checkGeminiStream } from "../support/grammar-gemini";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
-import { dialectAt, type Tap, tap, usageFor } from "../support/log-capture";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { dialectAt, tap, usageFor } from "../support/log-capture";
+import { startProxy } from "../support/proxy";
 import { type End, scenarios, stopWord } from "../support/scenarios";
 
 /** One model for each upstream dialect; chat is spoken in two manners. */
@@ -29,15 +29,10 @@ const grammars = {
   gemini: checkGeminiStream,
 };
 
-let proxy: RunningProxy;
-let upstream: Tap;
-
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
-  upstream = tap(proxy.demo);
-  offerOnly(proxy.demo, Object.fromEntries(upstreams.map(([, model, endpoint]) => [model, [endpoint]])));
-});
+const [account] = demoAccounts();
+const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
+const upstream = tap(proxy.demo);
+offerOnly(proxy.demo, Object.fromEntries(upstreams.map(([, model, endpoint]) => [model, [endpoint]])));
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 describe.each([...clientDialects])("a client of %s", (dialect) => {

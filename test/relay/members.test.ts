@@ -1,14 +1,10 @@
 /** Members that only a chat message knows stay in chat: the items of the Responses API refuse what is not their own. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { offerOnly } from "../support/catalogue";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-
-beforeAll(async () => {
-  proxy = await startProxy();
-  offerOnly(proxy.demo, { "gpt-5.3-codex": ["/responses"], "gpt-4.1": ["/chat/completions"] });
-});
+const proxy = await startProxy();
+offerOnly(proxy.demo, { "gpt-5.3-codex": ["/responses"], "gpt-4.1": ["/chat/completions"] });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** The members of each item and tool, as the SDK's `ResponseInputItem` and `Tool` (openai 7) have them. */

@@ -1,11 +1,8 @@
 /** Requests of today's clients to an upstream that is as strict as it became in 2026. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy({ demo: { generation: "C" } });
-});
+const proxy = await startProxy({ demo: { generation: "C" } });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const path = "/v1/messages";

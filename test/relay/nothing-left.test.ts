@@ -1,21 +1,18 @@
 /** Parts that an upstream has no form for: a turn of which nothing else is left is refused, never sent empty. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests in four dialects
 type Json = any;
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-  offerOnly(proxy.demo, {
-    "claude-sonnet-4.6": ["/v1/messages"],
-    "gemini-3.1-pro-preview": ["/chat/completions"],
-    "gpt-5-mini": ["/chat/completions"],
-    "gpt-5.3-codex": ["/responses"],
-  });
+const proxy = await startProxy();
+offerOnly(proxy.demo, {
+  "claude-sonnet-4.6": ["/v1/messages"],
+  "gemini-3.1-pro-preview": ["/chat/completions"],
+  "gpt-5-mini": ["/chat/completions"],
+  "gpt-5.3-codex": ["/responses"],
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 beforeEach(() => void proxy.demo.journal.splice(0));

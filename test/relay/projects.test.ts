@@ -1,21 +1,17 @@
 /** Projects: by a header or by the address, in the history, the bill and the budgets. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({
-    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
-    config: {
-      budgets: [
-        { name: "race", unit: "requests", limit: 37, per: "month", scope: { project: "race" } },
-        { name: "apart", unit: "requests", limit: 2, per: "month", scope: { project: "each-*" }, each: "project" },
-      ],
-    },
-  });
+const [account] = demoAccounts();
+const proxy = await startProxy({
+  demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
+  config: {
+    budgets: [
+      { name: "race", unit: "requests", limit: 37, per: "month", scope: { project: "race" } },
+      { name: "apart", unit: "requests", limit: 2, per: "month", scope: { project: "each-*" }, each: "project" },
+    ],
+  },
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 

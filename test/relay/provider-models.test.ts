@@ -1,11 +1,11 @@
 /** Models of providers under our own paths: any client's dialect in front, any provider's behind. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { clients } from "../support/clients";
-import { helloReply, type OpenAiServer, startOpenAiServer, weatherReply } from "../support/openai-server";
+import { helloReply, startOpenAiServer, weatherReply } from "../support/openai-server";
 import { startProvider } from "../support/provider";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { weather } from "../support/scenarios";
 
 const clientKey = "k-client-0123456789";
@@ -15,36 +15,31 @@ const providerKey = "pk-provider-0123456789";
 const types = { chat: "gemini-3.1-pro-preview", responses: "gpt-5.3-codex", messages: "claude-sonnet-4.6" } as const;
 
 /** Another dragoman in front of the demo speaks all three dialects. */
-let far: RunningProxy;
-let near: RunningProxy;
-let mock: OpenAiServer;
 
-beforeAll(async () => {
-  far = await startProxy({ config: { auth: { apiKeys: [providerKey] } } });
-  mock = await startOpenAiServer(providerKey);
-  near = await startProxy({
-    accounts: [],
-    config: {
-      auth: { apiKeys: [clientKey, { name: "narrow", key: "k-narrow-0123456789", models: ["mock/*"] }] },
-      modelAliases: { fast: "mock/gpt-small" },
-      providers: {
-        chat: { type: "chat", baseUrl: `${far.url}/v1`, apiKey: providerKey },
-        responses: { type: "responses", baseUrl: `${far.url}/v1`, apiKey: providerKey },
-        messages: { type: "messages", baseUrl: far.url, apiKey: providerKey },
-        mock: { type: "chat", baseUrl: mock.url, apiKey: providerKey },
-        "mock-responses": { type: "responses", baseUrl: mock.url, apiKey: providerKey },
-        own: {
-          type: "chat",
-          baseUrl: mock.url,
-          apiKey: providerKey,
-          maxTokens: "max_tokens",
-          unsupportedParams: ["stream_options", "tools.*.function.strict"],
-        },
-        wrong: { type: "chat", baseUrl: `${far.url}/v1`, apiKey: "pk-wrong-0123456789" },
-        gone: { type: "chat", baseUrl: "http://127.0.0.1:9/v1" },
+const far = await startProxy({ config: { auth: { apiKeys: [providerKey] } } });
+const mock = await startOpenAiServer(providerKey);
+const near = await startProxy({
+  accounts: [],
+  config: {
+    auth: { apiKeys: [clientKey, { name: "narrow", key: "k-narrow-0123456789", models: ["mock/*"] }] },
+    modelAliases: { fast: "mock/gpt-small" },
+    providers: {
+      chat: { type: "chat", baseUrl: `${far.url}/v1`, apiKey: providerKey },
+      responses: { type: "responses", baseUrl: `${far.url}/v1`, apiKey: providerKey },
+      messages: { type: "messages", baseUrl: far.url, apiKey: providerKey },
+      mock: { type: "chat", baseUrl: mock.url, apiKey: providerKey },
+      "mock-responses": { type: "responses", baseUrl: mock.url, apiKey: providerKey },
+      own: {
+        type: "chat",
+        baseUrl: mock.url,
+        apiKey: providerKey,
+        maxTokens: "max_tokens",
+        unsupportedParams: ["stream_options", "tools.*.function.strict"],
       },
+      wrong: { type: "chat", baseUrl: `${far.url}/v1`, apiKey: "pk-wrong-0123456789" },
+      gone: { type: "chat", baseUrl: "http://127.0.0.1:9/v1" },
     },
-  });
+  },
 });
 afterAll(async () => {
   for (const each of [near, far, mock]) await each[Symbol.asyncDispose]();

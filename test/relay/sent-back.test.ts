@@ -1,20 +1,17 @@
 /** Replies that clients send back, by the packages that do it: what dragoman made of them must not reach an upstream. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";
 import { APICallError, generateText, type ModelMessage } from "ai";
 import { codecs } from "../../src/dialects/codecs";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import { marksSentBack } from "../support/own-marks";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 // What it says about models it does not know is of no use here.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 beforeEach(() => void proxy.demo.journal.splice(0));
 

@@ -1,23 +1,17 @@
 /** Web searches that run while the model answers, for clients of every dialect on models of every upstream dialect. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { readSse, type SseFrame } from "../../src/net/stream/sse";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-let anthropic: Anthropic;
-let openai: OpenAI;
-let google: GoogleGenAI;
-beforeAll(async () => {
-  proxy = await startProxy();
-  anthropic = new Anthropic({ baseURL: proxy.url, apiKey: "none", maxRetries: 0 });
-  google = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: proxy.url } });
-  openai = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "none", maxRetries: 0 });
-});
+const proxy = await startProxy();
+const anthropic = new Anthropic({ baseURL: proxy.url, apiKey: "none", maxRetries: 0 });
+const google = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: proxy.url } });
+const openai = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "none", maxRetries: 0 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects

@@ -1,5 +1,5 @@
 /** Streamed requests over the upstream's WebSocket: the same answers, one socket for a session, HTTP where there is none. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { SocketPool } from "../../src/upstream/copilot/socket-pool";
 import { openFrames } from "../support/frame-client";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
@@ -31,10 +31,7 @@ const said = ({ events }: Awaited<ReturnType<typeof ask>>) =>
 const posted = (running: RunningProxy) =>
   running.demo.journal.filter(({ path, method }) => path === "/responses" && method === "POST");
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await start();
-});
+const proxy = await start();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 describe("a streamed request", () => {
