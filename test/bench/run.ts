@@ -289,7 +289,7 @@ async function measurePrompts(): Promise<void> {
     const grown: Record<string, number> = {};
     for (const [name, { url, pid }] of Object.entries(everyone(client, served))) {
       const job = { kind: "requests", url, body, connections: 1 } as const;
-      await load({ ...job, count: 2 });
+      await warmUp(pid, () => load({ ...job, count: 2 }), quick ? 4 : 8);
       const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, count }));
       times[name] = result.p50;
       grown[name] = growth;
