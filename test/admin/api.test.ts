@@ -30,9 +30,7 @@ beforeAll(async () => {
     history.add(entry(differing));
   history.flush();
 });
-afterAll(async () => {
-  await proxy[Symbol.asyncDispose]();
-});
+afterAll(() => proxy[Symbol.asyncDispose]());
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the answer is
 const json = async (path: string): Promise<any> => (await fetch(proxy.url + path)).json();

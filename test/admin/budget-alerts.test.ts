@@ -43,9 +43,7 @@ describeWithDatabases("in a team", (postgres) => {
   beforeAll(async () => {
     team = await startTeamApp(postgres);
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   /** The overview of whoever signs in with this. */
   async function overview(secret?: string): Promise<string> {

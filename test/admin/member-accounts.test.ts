@@ -20,9 +20,7 @@ describeWithDatabases("a member's own accounts", (postgres) => {
     }));
     servers = await Promise.all([team.server(), team.server()]);
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   const keyOf = (login: string) => `github.com/${login}`;
   const api = (server: TeamServer, who: TestMember | undefined, path: string, body?: object) =>

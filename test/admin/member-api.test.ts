@@ -31,9 +31,7 @@ describeWithDatabases("a member at the admin API", (postgres) => {
       return new Set(rows.map(({ key_name }) => key_name)).size === 3;
     }, "a row of each key is written");
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   const as = async ({ key }: TestMember, method: string, path: string, body: object = {}) => {
     const answer = await fetch(`${server.url}${path}`, {

@@ -23,9 +23,7 @@ describeWithDatabases("the page Keys of a member", (postgres) => {
       return added;
     });
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   /** A browser without script. */
   async function browse(server: TeamServer, key: string) {

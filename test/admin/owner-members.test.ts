@@ -31,9 +31,7 @@ describeWithDatabases("the owner's members", (postgres) => {
     // Rows of the month before are kept.
     await servers[0].admin("/config", { retentionDays: 90 });
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   const addRows = (rows: Partial<ReturnType<typeof entry>>[]) =>
     withTeamStores(team, async (stores) => {

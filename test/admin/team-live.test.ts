@@ -26,9 +26,7 @@ describeWithDatabases("the running requests of a team", (postgres) => {
       for (const each of [owner, anna, ben])
         await until(async () => (await ask(server, each, "Hello")).status === 200, "the server knows the key");
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   const ask = (server: TeamServer, who: { key: string }, content: string) =>
     askAs(server, who, content, { stream: true });

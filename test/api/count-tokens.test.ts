@@ -14,9 +14,7 @@ const ask = (content: unknown, more: object = {}) => ({
 const counter = startCounter();
 const exact = await startProxy({ env: { ANTHROPIC_API_KEY: anthropicKey, DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
 const plain = await startProxy({ env: { DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
-afterAll(async () => {
-  await Promise.all([exact, plain, counter].map((each) => each[Symbol.asyncDispose]()));
-});
+afterAll(() => Promise.all([exact, plain, counter].map((each) => each[Symbol.asyncDispose]())));
 
 async function count(proxy: RunningProxy, body: unknown, query = "") {
   const response = await proxy.post(path + query, body);

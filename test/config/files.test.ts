@@ -32,9 +32,7 @@ beforeEach(() => {
   warnings = [];
 });
 
-afterEach(() => {
-  process.umask(umask);
-});
+afterEach(() => process.umask(umask));
 
 describe.if(posix)("a private folder", () => {
   test("a private folder is made with its parents for its owner alone, whatever the umask", () => {

@@ -15,9 +15,7 @@ beforeEach(() => {
   for (const member of ["anna", "ben"]) local.add(entry({ member }));
   local.flush();
 });
-afterEach(() => {
-  local.close();
-});
+afterEach(() => local.close());
 
 test("a member who asks without end waits for their own answers, and holds up nobody else", async () => {
   let running = 0;

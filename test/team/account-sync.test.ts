@@ -18,9 +18,7 @@ describeWithDatabases("what servers share of an account", (postgres) => {
   const home = temporaryFolder(afterAll);
   const opened: PostgresStores[] = [];
   let env: Record<string, string>;
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((stores) => stores.close()));
-  });
+  afterEach(() => Promise.all(opened.splice(0).map((stores) => stores.close())));
 
   async function server(): Promise<PostgresStores & { accountSync: AccountSync }> {
     const stores = await openPostgresStores(readEnvironment({ DRAGOMAN_HOME: home, HOME: home, ...env }), {

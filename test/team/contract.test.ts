@@ -66,9 +66,7 @@ describeWith("pgbouncer", "in Postgres behind PgBouncer", () => {
 
 function contract(variables: () => Promise<Record<string, string>>, isPostgres: boolean): void {
   const opened: Stores[] = [];
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((stores) => stores.close()));
-  });
+  afterEach(() => Promise.all(opened.splice(0).map((stores) => stores.close())));
 
   async function world(): Promise<World> {
     const home = temporaryFolder();

@@ -14,9 +14,7 @@ describeWithOwnPostgres("the history in Postgres", (postgres) => {
   beforeAll(async () => {
     team = await startTeamApp(postgres);
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
   const url = () => team.env.DRAGOMAN_DATABASE_URL!;
   beforeEach(() => postgres.administer("DELETE FROM dragoman.requests", url()));
   const rowAt = (started_at_ms: number) => entry({ request_id: Bun.randomUUIDv7(), started_at_ms, member: "anna" });

@@ -24,9 +24,7 @@ describeWithDatabases("a lease of a budget", (server) => {
     postgres = new Postgres({ url: await server.database() });
     await migrate(postgres);
   });
-  afterAll(async () => {
-    await postgres.close();
-  });
+  afterAll(() => postgres.close());
 
   const budget = budgetSchema().parse({ name: "all", unit: "requests", limit: 1_000, per: "day" });
   const key = { budget: "requests/day/all", kind: "", member: "", item: "" } as const;

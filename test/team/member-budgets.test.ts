@@ -28,9 +28,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
     all = await Promise.all([team.process(), team.process(), team.process()]);
   });
   afterEach(() => all[0]!.admin("/config", { budgets: [] }));
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   const addBudget = async (budget: object) => {
     expect(await all[0]!.admin("/budgets", { unit: "requests", per: "month", ...budget })).toEqual({ added: true });

@@ -16,9 +16,7 @@ describeWithDatabases("keys of members", (postgres) => {
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   const ask = async (server: TeamServer, key: string, path: string, body?: object) => {
     const answer = await fetch(server.url + path, {

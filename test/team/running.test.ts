@@ -31,9 +31,7 @@ const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
 describeWithOwnPostgres("the running requests of a team", (postgres) => {
   let url: string;
   const opened: Server[] = [];
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map(({ stores }) => stores.close()));
-  });
+  afterEach(() => Promise.all(opened.splice(0).map(({ stores }) => stores.close())));
 
   async function team(count: number): Promise<Server[]> {
     url = await postgres.database();

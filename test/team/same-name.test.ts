@@ -13,9 +13,7 @@ describeWithDatabases("members of the same name", (postgres) => {
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
   type Any = any;

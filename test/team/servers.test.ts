@@ -19,9 +19,7 @@ describeWithDatabases("servers of a team", (postgres) => {
     team = await startTeam(postgres);
     all = await Promise.all([team.process(), team.process(), team.process()]);
   });
-  afterAll(async () => {
-    await team[Symbol.asyncDispose]();
-  });
+  afterAll(() => team[Symbol.asyncDispose]());
 
   async function servers(team: Team, count: number): Promise<TeamServer[]> {
     return Promise.all(Array.from({ length: count }, () => team.server()));

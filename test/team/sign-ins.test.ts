@@ -26,9 +26,7 @@ interface World {
 
 const sealKey = randomBytes(32).toString("base64");
 const opened: Stores[] = [];
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((stores) => stores.close()));
-});
+afterEach(() => Promise.all(opened.splice(0).map((stores) => stores.close())));
 
 async function open(env: Record<string, string>): Promise<World & { stores: Stores }> {
   const home = temporaryFolder();
