@@ -7,7 +7,7 @@ import type { Message, MessageDeltaUsage, RawMessageDeltaEvent, Usage } from "@a
 import type { CompletionUsage } from "openai/resources";
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionMessage } from "openai/resources/chat/completions";
 import type { Response, ResponseUsage } from "openai/resources/responses/responses";
-import { codecs } from "../../src/dialects/codecs";
+import { codecs, tokenCountFormats } from "../../src/dialects/codecs";
 import type { ClientDialect, Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import { jsonOf } from "../../src/net/stream/sse";
 import { ableModel } from "../support/facts";
@@ -189,6 +189,12 @@ function usageOf(write: number, hour: number) {
     cache_creation: { ephemeral_5m_input_tokens: write - hour, ephemeral_1h_input_tokens: hour },
   };
 }
+
+test("a compaction that is asked for does not hinder the counting of the conversation", () => {
+  const { decode } = tokenCountFormats.messages;
+  const asked = { model: "m", messages: [{ role: "user", content: "Hi" }] };
+  expect(decode({ ...asked, compaction: { type: "enabled" } })).toEqual(decode(asked));
+});
 
 test("what a messages reply declares and says nothing is not missed when it is sent back", () => {
   const content = [

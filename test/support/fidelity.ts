@@ -622,6 +622,7 @@ export const requests: Idea[] = [
     name: "`context_management`",
     said: { messages: { context_management: { edits: [{ type: "clear_thinking_20251015" }] } } },
   },
+  { name: "`compaction`", said: { messages: { compaction: { type: "enabled" } } } },
   { name: "several answers", said: { chat: { n: 2 }, gemini: config({ candidateCount: 2 }) } },
   {
     name: "stored replies, items or contents",

@@ -58,7 +58,7 @@ describe("what an upstream names", () => {
 
 describe("what no request may lose", () => {
   const meant =
-    "model messages input max_tokens stream tools tool_choice response_format text text.format system instructions n output_config.format prompt stop functions previous_response_id";
+    "model messages input max_tokens stream tools tool_choice response_format text text.format system instructions n output_config.format prompt stop functions previous_response_id compaction";
   const required =
     "messages.0.content.0.tool_use.text messages[1].content messages.1.content.0.tool_result.name messages.0.role tools.0.custom.input_schema tools[0].function.parameters tools[0].name input[0].id input[2].type messages.0.content.0.tool_use.input messages.0.content.0.text.text";
   const others =

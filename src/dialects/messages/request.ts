@@ -53,11 +53,18 @@ export function session({ metadata, prompt_cache_key }: JsonObject): unknown {
   return isObject(facts) ? facts.session_id : /_session_([\w-]+)$/.exec(user)?.[1];
 }
 
-/** Reads a request. */
+/** It asks for a block that stands for the conversation, in place of an answer (@anthropic-ai/sdk 1.12): no other API has it. */
+function refuseCompaction(): never {
+  const sentence = "`compaction` is not supported for this model: leave it out, and ask for a summary in words.";
+  refuse("compaction", sentence, "unsupported_parameter");
+}
+
+/** Reads a request. @throws ProxyError `invalid_request` naming the field. */
 export function decodeRequest(body: unknown): Conversation {
   const sent = objectAt(body, "body");
   // Before the search itself becomes a function's call: afterwards nobody can tell what a place refers to.
   const request = new Fields({ ...sent, ...lostCitations(sent) });
+  if (request.any("compaction") != null) refuseCompaction();
   const config = request.any("output_config") == null ? undefined : request.fields("output_config");
   const { reasoning, extras: thinkingExtras } = decodeReasoning(request, config);
   const { format, extras: formatExtras } = decodeFormat(request, config);

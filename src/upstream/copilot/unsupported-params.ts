@@ -82,7 +82,7 @@ const required = wordsIn(`
 const essential = wordsIn(`
   system instructions prompt previous_response_id conversation tools tool_choice functions function_call mcp_servers
   response_format output_format text.format output_config.format n stop stop_sequences stream modalities audio
-  max_tokens max_completion_tokens max_output_tokens web_search_options
+  max_tokens max_completion_tokens max_output_tokens web_search_options compaction
 `);
 
 const opaque = wordsIn("input input_schema parameters arguments schema");
