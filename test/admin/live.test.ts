@@ -202,13 +202,16 @@ describe("cancelling", () => {
     ["/v1/chat/completions", (text: string) => text.includes('"code":"cancelled"') && !text.includes("[DONE]")],
     ["/v1/messages", (text: string) => text.includes("event: error") && !text.includes("message_stop")],
     ["/v1/responses", (text: string) => text.includes("response.failed") && !text.includes("response.completed")],
+    // Gemini CLI would send it again after a 5xx.
+    ["/v1beta/models/gpt-5-mini:streamGenerateContent?alt=sse", (text: string) => text.includes('"code":424')],
   ])(
     "a stream of %s ends it with an error in the client's words, and lets the upstream go",
     async (path, isTruthful) => {
       await using proxy = await startProxy();
       const { messages, max_tokens, ...rest } = ask("[demo: silence 20] Hello");
+      const contents = [{ parts: [{ text: "[demo: silence 20] Hello" }] }];
       const body = path === "/v1/responses" ? { ...rest, input: messages } : { ...rest, messages, max_tokens };
-      const response = await proxy.post(path, body);
+      const response = await proxy.post(path, path.includes("Content") ? { contents } : body);
       const reader = response.body!.getReader();
       let text = Buffer.from((await reader.read()).value!).toString();
       const id = await oneRunning(proxy);

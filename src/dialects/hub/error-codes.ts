@@ -15,6 +15,8 @@ export const forbiddenCode = /^(?:content_(?:filter|policy)|bio_policy|misalignm
 const words: readonly [RegExp, ErrorKind][] = [
   [badRequestCode, "invalid_request"],
   [forbiddenCode, "invalid_request"],
+  // Codes of dragoman's own. Somebody ended the request on purpose: it is not to be sent again.
+  [/^(?:cancelled|budget_exceeded)$/, "unable"],
   [/timeout/, "timeout"],
   [/overloaded|disconnected|shutting_down/, "no_account"],
   [/rate_limit/, "rate_limit"],
