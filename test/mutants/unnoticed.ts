@@ -33,8 +33,8 @@ export const unnoticed: readonly Unnoticed[] = [
   ...notice(
     "src/budgets/entries.ts",
     "An amount is stored and read in the same parts, however many they are.",
-    "export const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → export const partsOf = { credits: 1e9, premium: 1e6, requests: 2 } as const;",
-    "export const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → export const partsOf = { credits: 1e9, premium: 1000001, requests: 1 } as const;",
+    "const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → const partsOf = { credits: 1e9, premium: 1e6, requests: 2 } as const;",
+    "const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → const partsOf = { credits: 1e9, premium: 1000001, requests: 1 } as const;",
   ),
   ...notice("src/budgets/guard.ts", chosen, "const maxModels = 1_000; → const maxModels = 1001;"),
   ...notice("src/keys/members.ts", chosen, "export const maxDailyKeys = 100; → export const maxDailyKeys = 101;"),
