@@ -39,6 +39,11 @@ test("an edit of an object means what it says, whatever the object holds and how
   );
 });
 
+test("a member that goes from a spaced text leaves no empty line, and one that is set keeps its blanks", () => {
+  const text = `{\n "a": 1,\n "b": 2,\n "c" : 3 \n}`;
+  expect(editedTo(text, { a: 1, b: 2, c: 3 }, { a: 1, c: 4 })).toBe(`{\n "a": 1,"c" : 4 \n}`);
+});
+
 test("a value deep inside is changed, and every other byte stays", () => {
   const text = ` { "a" : [ {"b":"a\\u0041", "n": 1.50, "c" : "old"} , 2e3 ],\n"d":{ "e":1 , "f":"\\/" } } `;
   const before = JSON.parse(text);

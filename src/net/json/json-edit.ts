@@ -136,7 +136,7 @@ function findEdit(text: string, key: string, value: unknown): TextEdit | undefin
   const end = valueEnd(text, valueStart);
   if (value !== undefined) return { start: valueStart, end, text: JSON.stringify(value) };
   if (text[start - 1] === ",") return { start: start - 1, end, text: "" };
-  return text[end] === "," ? { start, end: end + 1, text: "" } : undefined;
+  return text[start - 1] === "{" && text[end] === "," ? { start, end: end + 1, text: "" } : undefined;
 }
 
 // ── Edits of a text that is read ──
