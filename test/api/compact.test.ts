@@ -1,14 +1,11 @@
 /** Compaction: the endpoint that OpenAI's SDK calls, and the trigger that Codex sends with its conversation. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { eventsIn } from "../support/event-stream";
 import { openFrames } from "../support/frame-client";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
-let proxy: RunningProxy;
-beforeAll(async () => {
-  proxy = await startProxy();
-});
+const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 type Item = Record<string, unknown> & { type: string };

@@ -1,5 +1,5 @@
 /** The install scripts of a release: `install.sh` is run against a release on loopback. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -19,17 +19,14 @@ import { targets } from "../../src/deploy/targets";
 const program = "#!/bin/sh\necho 1.2.3\n";
 let served = program;
 let asked: string[] = [];
-let host: Bun.Server<undefined>;
 let folder: string;
-beforeAll(() => {
-  host = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch(request) {
-      asked.push(new URL(request.url).pathname);
-      return new Response(served);
-    },
-  });
+const host = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch(request) {
+    asked.push(new URL(request.url).pathname);
+    return new Response(served);
+  },
 });
 afterAll(() => host.stop(true));
 beforeEach(() => {

@@ -1,5 +1,5 @@
 /** Pages of the web that are read for the model: which addresses are, which are not, and what becomes of a page. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { codecs } from "../../src/dialects/codecs";
 import type { Turn } from "../../src/dialects/hub/conversation";
@@ -36,46 +36,43 @@ describe("an address", () => {
 });
 
 /** The servers of the tests as "the web": each call is counted. */
-let web: ReturnType<typeof Bun.serve>;
 let calls: string[] = [];
 const origin = () => `http://site.example:${web.port}`;
 
-beforeAll(() => {
-  web = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch(request) {
-      const { pathname, searchParams } = new URL(request.url);
-      calls.push(`${request.headers.get("host")}${pathname}`);
-      switch (pathname) {
-        case "/to":
-          return new Response(null, {
-            status: 302,
-            headers: { location: searchParams.get("url")!.replace(/[^ -~]+/g, encodeURI) },
-          });
-        case "/around":
-          return new Response(null, { status: 302, headers: { location: "/around" } });
-        case "/page": {
-          const html = `<html><head><title>Red &amp; pandas</title><script>evil()</script></head><body><h1>Pandas</h1><p>They are <b>red</b>.</p></body></html>`;
-          return new Response(html, { headers: { "content-type": "text/html; charset=utf-8" } });
-        }
-        case "/latin":
-          return new Response(Buffer.from("caf\xe9", "latin1"), {
-            headers: { "content-type": "text/plain; charset=iso-8859-1" },
-          });
-        case "/endless":
-          return new Response("<title ".repeat(140_000), { headers: { "content-type": "text/html" } });
-        case "/pdf":
-          return new Response("%PDF-1.7", { headers: { "content-type": "application/pdf" } });
-        case "/large":
-          return new Response("x".repeat(1024 * 1024 + 1), { headers: { "content-type": "text/plain" } });
-        case "/busy":
-          return new Response("Wait.", { status: 429 });
-        default:
-          return new Response("No.", { status: 404 });
+const web = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch(request) {
+    const { pathname, searchParams } = new URL(request.url);
+    calls.push(`${request.headers.get("host")}${pathname}`);
+    switch (pathname) {
+      case "/to":
+        return new Response(null, {
+          status: 302,
+          headers: { location: searchParams.get("url")!.replace(/[^ -~]+/g, encodeURI) },
+        });
+      case "/around":
+        return new Response(null, { status: 302, headers: { location: "/around" } });
+      case "/page": {
+        const html = `<html><head><title>Red &amp; pandas</title><script>evil()</script></head><body><h1>Pandas</h1><p>They are <b>red</b>.</p></body></html>`;
+        return new Response(html, { headers: { "content-type": "text/html; charset=utf-8" } });
       }
-    },
-  });
+      case "/latin":
+        return new Response(Buffer.from("caf\xe9", "latin1"), {
+          headers: { "content-type": "text/plain; charset=iso-8859-1" },
+        });
+      case "/endless":
+        return new Response("<title ".repeat(140_000), { headers: { "content-type": "text/html" } });
+      case "/pdf":
+        return new Response("%PDF-1.7", { headers: { "content-type": "application/pdf" } });
+      case "/large":
+        return new Response("x".repeat(1024 * 1024 + 1), { headers: { "content-type": "text/plain" } });
+      case "/busy":
+        return new Response("Wait.", { status: 429 });
+      default:
+        return new Response("No.", { status: 404 });
+    }
+  },
 });
 afterAll(() => web.stop(true));
 

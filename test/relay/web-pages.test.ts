@@ -1,20 +1,17 @@
 /** What web fetch makes of pages as they are: their charsets, their compression, and the addresses of the conversation. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import type { Turn } from "../../src/dialects/hub/conversation";
 import { runWebFetch } from "../../src/server-tools/web-fetch";
 
-let web: ReturnType<typeof Bun.serve>;
 /** What the next page is. */
 let page: { body: Uint8Array | string; headers: Record<string, string> };
 const address = () => `http://site.example:${web.port}`;
 
-beforeAll(() => {
-  web = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: () => new Response(page.body as Uint8Array<ArrayBuffer>, { headers: page.headers }),
-  });
+const web = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: () => new Response(page.body as Uint8Array<ArrayBuffer>, { headers: page.headers }),
 });
 afterAll(() => web.stop(true));
 
