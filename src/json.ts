@@ -95,7 +95,7 @@ const keepSource = (_key: string, value: unknown, { source }: { source?: string 
 const mayBeRewritten = /(?:^|[[\s:,])-?(?:0[.eE]|[1-9]\d*[.eE]|\d{16}|0(?<=-0))/;
 
 /** Characters of most replies and events. A longer text has long strings, which are skipped sooner than a pattern goes over them. */
-const shortText = 1024;
+const shortText = 2 * 1024;
 
 /** Whether JavaScript would write some number of this JSON differently. Strings are skipped with `indexOf`. */
 function hasRewrittenNumber(text: string): boolean {

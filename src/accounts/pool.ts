@@ -102,10 +102,8 @@ export class Pool {
 
   #usableFor(need: Need) {
     const now = this.#now();
-    return (account: Account) => {
-      const { premium, model, capable = everyone } = need;
-      return isUsable(account.stateFor(model, premium), premium, now) && capable(account);
-    };
+    return (account: Account) =>
+      isUsable(account.stateFor(need.model, need.premium), need.premium, now) && (need.capable?.(account) ?? true);
   }
 }
 
