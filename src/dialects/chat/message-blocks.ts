@@ -53,7 +53,8 @@ export class MessageReader {
       this.#signature = signature;
       if (this.writer.openKey === "thinking") this.closeAll();
     }
-    this.addContent(delta.content);
+    if (Array.isArray(delta.content)) this.addContent(delta.content);
+    else this.addText("text", textIn(delta.content));
     if (Array.isArray(delta.annotations)) this.#annotations.push(...delta.annotations);
     const refusal = textIn(delta.refusal);
     this.#isRefused ||= refusal !== "";
@@ -62,9 +63,8 @@ export class MessageReader {
       for (const piece of delta.tool_calls) if (isObject(piece)) this.calls().add(piece);
   }
 
-  /** A text, or, of Mistral's models that think, parts with texts and thoughts (recorded from its API, 2026-01). */
-  private addContent(content: unknown): void {
-    this.addText("text", textIn(content));
+  /** Of Mistral's models that think: parts with texts and thoughts (recorded from its API, 2026-01). */
+  private addContent(content: unknown[]): void {
     for (const { thinking, text } of objectsAmong(content)) {
       for (const thought of objectsAmong(thinking)) this.addText("thinking", textIn(thought.text));
       this.addText("text", textIn(text));
@@ -107,16 +107,15 @@ export class MessageReader {
 
   /** Closes the open block: thinking takes its signature, and a text its citations, if they have arrived. */
   private close(): void {
+    const { openKey } = this.writer;
     const end: BlockEnd = {};
-    if (this.writer.openKey === "thinking" && this.#signature !== undefined) {
+    if (openKey === "thinking" && this.#signature !== undefined) {
       end.signature = { dialect: "chat", value: this.#signature };
       this.#signature = undefined;
     }
-    if (this.writer.openKey === "text") {
-      const citations = citationsIn(this.#annotations.splice(0), this.#before);
-      if (citations.length > 0) end.citations = citations;
-      this.#before = this.#length;
-    }
+    if (openKey === "text" && this.#annotations.length > 0)
+      end.citations = citationsIn(this.#annotations.splice(0), this.#before);
+    if (openKey === "text") this.#before = this.#length;
     this.writer.close(end);
   }
 
