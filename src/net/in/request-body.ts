@@ -151,6 +151,7 @@ export function asSent(body: Body): SentBytes {
   return new Blob([piece ?? "", "", ...others]);
 }
 
+/** The body in one string or one buffer, with a copy of the long texts. */
 export const inOnePiece = (body: Body): string | Uint8Array =>
   isMarked(body)
     ? Buffer.concat(piecesOf(body).map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)))
