@@ -310,8 +310,8 @@ class RunningApp extends Foundation implements App {
 
   close(): void {
     this.#stopping.abort();
-    const { copilot, config, history, notices, budgets, tokenCounts } = this;
-    const parts = [copilot, config, this.#saved.active, this.signIns, history, notices, budgets, tokenCounts];
+    const { config, history, notices, budgets, tokenCounts } = this;
+    const parts = [config, this.#saved.active, this.signIns, history, notices, budgets, tokenCounts];
     for (const part of [...parts, this.tokenizer]) part.close();
   }
 }

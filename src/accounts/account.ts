@@ -7,7 +7,7 @@ import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } fro
 import { CopilotSession } from "./copilot-session";
 import { fetchLogin, type GithubAnswer, type GithubCaller, getFromGithub } from "./github";
 import type { Hosts, Mode } from "./hosts";
-import { isUsedUp, type Quota, type QuotaForm } from "./quota";
+import { isUsedUp, type Quota } from "./quota";
 import { QuotaTracker } from "./quota-tracker";
 import type { Session } from "./session";
 import { AccountStatus, type LimitedModel } from "./status";
@@ -18,7 +18,7 @@ export interface TemporaryAccount {
   githubToken: string;
 }
 
-export type InspectedAnswer = "token" | "user" | QuotaForm;
+export type InspectedAnswer = "token" | "user" | "quota headers";
 
 export interface AccountOptions {
   hosts: Hosts;
@@ -151,10 +151,6 @@ export class Account {
   learnQuota(headers: Headers): void {
     this.#open().quota.learnHeaders(headers);
   }
-  /** From `copilot_quota_snapshots` of a stream. */
-  learnQuotaSnapshots(snapshots: unknown): void {
-    this.#open().quota.learnSnapshots(snapshots);
-  }
 
   /**
    * A GET of GitHub's REST host, beside all that the account's state follows from.
@@ -256,7 +252,8 @@ function openParts(
     suspensionError: () => options.suspensionError?.(member),
   });
   const quota = new QuotaTracker({
-    ...{ caller, githubToken, status, id, now, inspect },
+    ...{ caller, githubToken, status, id, now },
+    inspect: (sent) => inspect("quota headers", sent),
     mode: () => session.mode,
     fetched: (user) => login.learn(user.login),
     learned: sync && ((found) => sync.publish(identity, { quota: found })),

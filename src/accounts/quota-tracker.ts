@@ -3,7 +3,7 @@ import { asProxyError, ProxyError } from "../errors";
 import { type NewState, reasonOf } from "./account-state";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
-import { learnFromHeaders, learnFromStream, type Quota, type QuotaForm, readQuota } from "./quota";
+import { learnFromHeaders, type Quota, readQuota } from "./quota";
 import type { AccountStatus } from "./status";
 
 interface QuotaTrackerOptions {
@@ -17,7 +17,7 @@ interface QuotaTrackerOptions {
   /** Called with each answer of the quota endpoint. */
   fetched(user: CopilotUser): void;
   /** Called with each quota of a model's answer, as it was sent. */
-  inspect?(form: QuotaForm, snapshot: unknown): void;
+  inspect?(sent: unknown): void;
   /** Called when this server has learned newer numbers. */
   learned?(quota: Quota): void;
 }
@@ -82,13 +82,11 @@ export class QuotaTracker {
   }
 
   learnHeaders(headers: Headers): void {
-    const { now, inspect } = this.#options;
-    this.#learnFromAnswer(learnFromHeaders(this.#quota, headers, now(), inspect));
-  }
-
-  learnSnapshots(snapshots: unknown): void {
-    const { now, inspect } = this.#options;
-    this.#learnFromAnswer(learnFromStream(this.#quota, snapshots, now(), inspect));
+    const { now, inspect, learned } = this.#options;
+    const fresh = learnFromHeaders(this.#quota, headers, now(), inspect);
+    if (!fresh) return;
+    this.#learn(fresh);
+    learned?.(fresh);
   }
 
   /** Takes the numbers that another server has learned, if they are newer. */
@@ -120,12 +118,6 @@ export class QuotaTracker {
     this.#learn(answer, true);
     learned?.(answer);
     return answer;
-  }
-
-  #learnFromAnswer(fresh: Quota | undefined): void {
-    if (!fresh) return;
-    this.#learn(fresh);
-    this.#options.learned?.(fresh);
   }
 
   /** @param authoritative From the quota endpoint, not from a model's answer. */

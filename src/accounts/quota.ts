@@ -1,5 +1,5 @@
 /**
- * Reads an account's quota from its three formats: the quota endpoint, response headers, stream events.
+ * Reads an account's quota from its two formats: the quota endpoint and response headers.
  * An unknown number is null, never 0. Two billing units exist; their numbers are never added together.
  */
 import { z } from "zod";
@@ -52,46 +52,27 @@ export function readQuota(answer: unknown, now: number): Quota {
   return toQuota(premium, { ...common, unit: isByTokens ? "credits" : "premium" });
 }
 
-/** The two forms in which models' answers state a quota. */
-export type QuotaForm = "quota headers" | "quota snapshots";
-/** Is called with the quota of a model's answer, as it was sent. */
-type Inspect = (form: QuotaForm, snapshot: unknown) => void;
-
-/** The quota after the `x-quota-snapshot-*` headers of a model's answer; undefined if there are none. */
+/**
+ * The quota after the `x-quota-snapshot-*` headers of a model's answer; undefined if there are none.
+ * @param inspect Called with the quota as it was sent.
+ */
 export function learnFromHeaders(
   known: Quota | undefined,
   headers: Headers,
   now: number,
-  inspect?: Inspect,
+  inspect?: (sent: unknown) => void,
 ): Quota | undefined {
   for (const name of namesFor(known)) {
     const value = headers.get(`x-quota-snapshot-${name}`);
     if (value === null) continue;
     const fields = Object.fromEntries(new URLSearchParams(value));
-    inspect?.("quota headers", fields);
+    inspect?.(fields);
     if (fields.ent !== undefined) return withReading(known, readHeader(fields), now);
   }
   return undefined;
 }
 
-/** The quota after `copilot_quota_snapshots` of a responses stream; undefined if there are none. */
-export function learnFromStream(
-  known: Quota | undefined,
-  snapshots: unknown,
-  now: number,
-  inspect?: Inspect,
-): Quota | undefined {
-  if (!isObject(snapshots)) return undefined;
-  for (const name of namesFor(known)) {
-    const snapshot = snapshots[name];
-    if (!isObject(snapshot)) continue;
-    inspect?.("quota snapshots", snapshot);
-    return withReading(known, readSnapshot(snapshot), now);
-  }
-  return undefined;
-}
-
-/** Of the snapshots of an answer the first of these counts. */
+/** Of the quotas of an answer the first of these counts. */
 const namesFor = (known: Quota | undefined): readonly string[] => (known?.unit === "chat" ? chatNames : premiumNames);
 
 const chatNames = ["chat"];
@@ -107,7 +88,7 @@ const plansBySku: Record<string, string> = { free_limited_copilot: "free", free_
 
 /** What is known after a model's answer, which states neither the plan nor the unit. */
 function withReading(known: Quota | undefined, reading: Reading, now: number): Quota {
-  // Headers and streams send -1 for "unlimited": the numbers of the quota endpoint stay.
+  // Headers send -1 for "unlimited": the numbers of the quota endpoint stay.
   const staysKnown = (reading.unlimited && known?.unlimited) || isRoundingOf(reading, known);
   const { entitlement, remaining } = staysKnown ? known! : reading;
   // Only the quota endpoint is sure to say so, and to take it back.
@@ -160,7 +141,7 @@ function readReport(snapshot: unknown): Reading | undefined {
 const isTokenBilled = (snapshot: unknown): boolean =>
   isObject(snapshot) && (snapshot.token_based_billing === true || snapshot.credits_used != null);
 
-/** A snapshot of the quota endpoint or of a stream. */
+/** A snapshot of the quota endpoint. */
 function readSnapshot(snapshot: Record<string, unknown>): Reading {
   const { quota_remaining, remaining, total_remaining, percent_remaining, has_quota } = snapshot;
   const size = sizeOf(snapshot.entitlement, snapshot.unlimited === true);
@@ -193,7 +174,7 @@ function readHeader({ ent, rem, totRem, ov, ovPerm, rst, hasQuota, has_quota = h
 
 type HeaderFields = Record<string, string | undefined>;
 
-/** For an unlimited plan the quota endpoint says so and sends 0, the other formats send -1. */
+/** For an unlimited plan the quota endpoint says so and sends 0, headers send -1. */
 function sizeOf(stated: unknown, isUnlimited: boolean): Pick<Reading, "entitlement" | "unlimited"> {
   const entitlement = amountOf(stated);
   return entitlement === -1 ? { entitlement: 0, unlimited: true } : { entitlement, unlimited: isUnlimited };
@@ -247,7 +228,7 @@ type Counted = Pick<Quota, "unit" | "entitlement" | "unlimited">;
 export const isCounted = ({ unit, entitlement, unlimited }: Counted): boolean =>
   !unlimited && (Boolean(entitlement) || unit === "premium" || unit === "chat");
 
-/** A number, or one as text (streams send `"300"`, headers only text). An impossible number is unknown. */
+/** A number, or one as text, as headers send it. An impossible number is unknown. */
 function amountOf(value: unknown): number | null {
   const amount = typeof value === "string" && /^-?\d+(?:\.\d+)?$/.test(value) ? Number(value) : value;
   return typeof amount === "number" && Math.abs(amount) <= 1e15 ? amount : null;

@@ -105,7 +105,6 @@ const defaults = {
   toolSearch: "auto" as const,
   promptCache: "auto" as "auto" | "1h" | "off",
   claudeCodeSettings: {} as Record<string, unknown>,
-  responsesWebSocket: "off" as const,
   updateNotice: true,
   anthropicApiKey: undefined,
 };
@@ -341,13 +340,6 @@ export const configSchema = lazy(() =>
         .meta({ title: "Settings of Claude Code", section: "claude-code" })
         .describe(
           "Settings that Claude Code gets when a member signs in to a team with `/login`, as in its managed-settings.json. dragoman adds the models and what budgets allow.",
-        ),
-      responsesWebSocket: z
-        .enum(["auto", "off"])
-        .default(defaults.responsesWebSocket)
-        .meta({ title: "WebSocket to the upstream", section: "requests" })
-        .describe(
-          "Whether streamed requests are sent over a WebSocket where a model offers it: `auto` or `off`. With `auto`, a request that finds no socket is sent over HTTP. It saves a little time. It is off because the upstream may accept an item of its own only on the socket that made it, and then the model loses its earlier reasoning when a socket ends.",
         ),
       updateNotice: z
         .boolean()

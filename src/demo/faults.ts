@@ -57,7 +57,6 @@ const answers = `
 400-long | long | model_max_prompt_tokens_exceeded | prompt token count of 130000 exceeds the limit of 128000 | | the prompt is too long
 400-window | window | | Request body is too large for model context window | | the prompt is too long, in newer words
 400-bad | json | bad_request | prompt token count of 130000 exceeds the limit of 128000 | | the same with a code that says nothing
-400-sockets | json | websocket_connection_limit_reached | Responses websocket connection limit reached (60 minutes). Create a new websocket connection to continue. | | a WebSocket that is too old
 400-field | anthropic | invalid_request_error | context_management: Extra inputs are not permitted | | a field is refused
 400-body | json | invalid_request_body | invalid request body | | the body is refused
 400-plain | plain | | Bad Request | | an opaque refusal
@@ -67,7 +66,6 @@ const answers = `
 401-expired | plain | | unauthorized: token expired | | the Copilot token has expired
 401-pat | plain | | unauthorized: Personal Access Token does not have Copilot Requests permission | | a token without the permission
 400-pat | plain | | Personal Access Tokens are not supported for this endpoint | | a fine-grained personal token
-401-session | json | session_expired | The session has expired | | the session has ended
 402 | json | quota_exceeded | You have no quota | 3600 | the quota is used up
 402-free | json | free_quota_exceeded | You have no quota | | the free plan is used up
 402-spend | json | additional_spend_limit_reached | You have reached your additional usage limit | | the budget for more is spent

@@ -1,61 +1,31 @@
 /** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
 import type { HostName } from "./accounts";
-import { admit } from "./auth";
 import { answerRoute, modelPaths, type Route } from "./routes";
-import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
 import type { Arrival, DemoState, SeenRequest } from "./state";
-import { parse, plain, Refusal, randomId } from "./wire";
+import { parse, Refusal, randomId } from "./wire";
 
-export function listen(demo: DemoState, host: HostName, routes: Route[]) {
-  const answer = async (seen: SeenRequest, request: Request, signal: AbortSignal): Promise<Response> => {
-    demo.remember(seen);
-    const response = await occupy(
-      demo,
-      seen,
-      signal,
-      async (hold) =>
-        (await intercepted(demo, seen, request, hold)) ?? (await scripted(routes, { demo, seen, signal, hold })),
-    );
-    seen.status = response.status;
-    return demo.change ? demo.change(response, seen.path) : response;
-  };
-  return Bun.serve<SocketState>({
+export const listen = (demo: DemoState, host: HostName, routes: Route[]) =>
+  Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     idleTimeout: 0,
     maxRequestBodySize: 64 * 1024 * 1024,
     development: false,
-    async fetch(request, server) {
+    async fetch(request) {
       const seen = await note(demo, host, request);
-      if (!isHandshake(request)) return answer(seen, request, request.signal);
-      const refused = demo.takesSockets ? refusalOf(() => admit({ demo, seen })) : plain(404, "404 page not found");
-      if (refused) return refused.response();
-      const data = { id: ++demo.sockets, handshake: seen, gone: new AbortController() };
-      return server.upgrade(request, { data }) ? undefined : new Response(null, { status: 400 });
-    },
-    websocket: {
-      maxPayloadLength: 64 * 1024 * 1024,
-      async message(socket: DemoSocket, message) {
-        const seen = requestIn(socket.data, String(message));
-        if (!seen) return socket.close(1008, "not a request");
-        const request = new Request(`${demo.urls[host]}/responses`, { method: "POST", body: String(message) });
-        await sendAnswer(socket, await answer(seen, request, socket.data.gone.signal), demo.socketErrors);
-      },
-      close: (socket: DemoSocket) => socket.data.gone.abort(),
+      demo.remember(seen);
+      const { signal } = request;
+      const response = await occupy(
+        demo,
+        seen,
+        signal,
+        async (hold) =>
+          (await intercepted(demo, seen, request, hold)) ?? (await scripted(routes, { demo, seen, signal, hold })),
+      );
+      seen.status = response.status;
+      return demo.change ? demo.change(response, seen.path) : response;
     },
   });
-}
-
-/** The refusal that `work` throws, if it does. */
-function refusalOf(work: () => unknown): Refusal | undefined {
-  try {
-    work();
-    return undefined;
-  } catch (thrown) {
-    if (thrown instanceof Refusal) return thrown;
-    throw thrown;
-  }
-}
 
 async function note(demo: DemoState, host: HostName, request: Request): Promise<SeenRequest> {
   const url = new URL(request.url);

@@ -29,8 +29,6 @@ export interface SeenRequest {
   /** The body exactly as it was received. */
   bytes: Uint8Array;
   account?: string;
-  /** The WebSocket that it came over, counted from 1. */
-  socket?: number;
   status?: number;
   /** The time (ms) at which the caller hung up, if that was before the end of the answer. */
   aborted?: number;
@@ -103,11 +101,6 @@ export class DemoState {
   readonly spent = new Set<string>();
   /** Model requests in progress, including streams. */
   open = 0;
-  /** WebSockets that were opened. */
-  sockets = 0;
-  takesSockets = true;
-  /** Error frames of WebSockets: with `status` and `headers` beside the error, or the bare error inside. */
-  socketErrors: "status" | "nested" = "status";
 
   constructor({ device, ...chosen }: DemoOptions) {
     for (const [name, value] of Object.entries(chosen)) if (value !== undefined) Object.assign(this, { [name]: value });

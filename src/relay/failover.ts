@@ -131,10 +131,6 @@ class AccountCall implements SentRequest {
     this.sent = {
       ...outgoing,
       requestId,
-      socket: outgoing.overSocket && {
-        ...outgoing.overSocket,
-        quota: (snapshots) => account.learnQuotaSnapshots(snapshots),
-      },
       retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
       resent: (error) => {
         record.endAttempt(error);
@@ -286,7 +282,6 @@ async function attempt<Answer>(
   parts.catalogue.denials.served(account, target.model.id);
   account.learnQuota(headers);
   running.account = account;
-  if (response.overSocket) record.setOverSocket();
   try {
     return { answer: await dispatch.accept(response) };
   } catch (thrown) {

@@ -6,7 +6,7 @@ import type { ClientDialect } from "../dialects/hub/conversation";
 import { longTexts } from "../dialects/long-texts";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
-import { asSent, inOnePiece } from "../net/in/request-body";
+import { asSent } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
 import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
 import { autoOnlyCode } from "../upstream/copilot/auto-model";
@@ -268,17 +268,15 @@ function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
 /** @param rules None for a body that is passed on as it is. */
 function outgoingOf(
   parts: Scope,
-  { dialect, facts, record, session }: Exchange,
+  { dialect, facts, record }: Exchange,
   target: ChatTarget,
   call: Pick<UpstreamCall, "body" | "headers" | "stream">,
   rules?: BodyRules,
   affinity?: Affinity,
 ): Outgoing {
-  const { choice, model } = target;
+  const { choice } = target;
   const chosen = choice ? asChosen(choice, call) : call;
   const body = rules ? withoutRefused(parts, target, chosen.body, record) : chosen.body;
-  // The token goes with a request, and a socket has its headers from its beginning.
-  const isOverSocket = !choice && model.socket && call.stream && target.dialect === "responses";
   return {
     path: target.endpoint,
     intent: "conversation-agent",
@@ -286,14 +284,13 @@ function outgoingOf(
     vision: facts.vision,
     limits: call.stream ? parts.limits.stream : parts.limits.full,
     headers: chosen.headers,
-    body: isOverSocket ? inOnePiece(body) : asSent(body),
+    body: asSent(body),
     rules,
     isVerbatim: !rules,
     passesHeaders: dialect === target.dialect,
     preferredAccount: affinity?.preferredAccount,
     onlyAccount: choice?.account,
     session: affinity?.session,
-    overSocket: isOverSocket ? { session } : undefined,
   };
 }
 

@@ -47,8 +47,6 @@ export interface RequestState {
   readonly clientDialect: ClientDialect | "embeddings";
   readonly startedAtMs: number;
   firstByteMs?: number;
-  /** The upstream answered over a WebSocket. */
-  overSocket?: boolean;
   asked?: Asked;
   target?: KnownTarget;
   facts?: Facts;
@@ -135,7 +133,7 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     path: state.path,
     client_dialect: state.clientDialect,
     upstream_dialect: target?.dialect ?? null,
-    upstream_endpoint: target ? `${state.overSocket ? "ws:" : ""}${target.endpoint}` : null,
+    upstream_endpoint: target?.endpoint ?? null,
     account_id: account?.id ?? null,
     account_key: account?.key ?? null,
     client_model: asked?.model ?? null,

@@ -81,11 +81,6 @@ export class RequestRecord {
     return this.#state.target?.model.id;
   }
 
-  /** The answer comes over a WebSocket. */
-  setOverSocket(): void {
-    this.#state.overSocket = true;
-  }
-
   /** @param prompt Undefined if the usage will not be this prompt's alone. */
   setPrompt(prompt: RecordedPrompt | undefined): void {
     this.#state.prompt = prompt;

@@ -56,8 +56,6 @@ export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "visi
   Required<Pick<CopilotCall, "body">> & {
     /** How the body is changed after it was refused; missing where it is no request for a reply. */
     rules?: BodyRules;
-    /** The model's answer may come over a WebSocket, which the requests of one session share. */
-    overSocket?: { session: string | undefined };
     /** The account that is asked first if it can serve. */
     preferredAccount?: Account;
     /** The only account that may serve: Auto chose the model for it. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../src/accounts/quota";
+import { learnFromHeaders, type Quota, readQuota } from "../../src/accounts/quota";
 import type { Session } from "../../src/accounts/session";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
@@ -195,20 +195,6 @@ describe("what answers of models say beside", () => {
     account.learnQuota(new Headers({ "x-quota-snapshot-premium_interactions": "ent=0&ov=0.0&ovPerm=false&rem=0.0" }));
     expect(account.knownQuota).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
     expect(account.state.name).toBe("ready");
-  });
-
-  test("a stream's snapshots count too, with their numbers as text", () => {
-    const snapshots = {
-      "5Hour-Session-RateLimits": { entitlement: "1", percent_remaining: 3 },
-      premium_interactions: { entitlement: "300", percent_remaining: 50, overage_permitted: false, overage_count: 0 },
-    };
-    expect(learnFromStream(undefined, snapshots, 0)).toMatchObject({
-      unit: "unknown",
-      entitlement: 300,
-      remaining: 150,
-    });
-    expect(learnFromStream(undefined, { chat: {} }, 0)).toBeUndefined();
-    expect(learnFromStream(undefined, "none", 0)).toBeUndefined();
   });
 });
 

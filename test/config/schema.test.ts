@@ -43,7 +43,6 @@ test("an empty config means these defaults", () => {
     toolSearch: "auto",
     promptCache: "auto",
     claudeCodeSettings: {},
-    responsesWebSocket: "off",
     updateNotice: true,
     anthropicApiKey: undefined,
   });

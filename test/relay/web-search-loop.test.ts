@@ -309,10 +309,3 @@ test("a provider's model searches too, and its own answers are asked of the prov
     "/responses",
   ]);
 });
-
-test("over the upstream's WebSocket the reply goes on as well", async () => {
-  await using proxy = await startProxy({ config: { responsesWebSocket: "auto" } });
-  const reply = (await (await proxy.post("/v1/messages", ask("gpt-5.4", { stream: false }))).json()) as Json;
-  expect(reply.content.map(({ type }: Json) => type)).toContain("web_search_tool_result");
-  expect(reply.stop_reason).toBe("end_turn");
-});

@@ -21,7 +21,6 @@ const overdrawn: DemoAccount = { ...octo, quota: quotas.overage() };
 interface Setup {
   list: ListName;
   account: DemoAccount;
-  config?: object;
   /** The model that is asked. */
   model?: string;
 }
@@ -35,7 +34,6 @@ const setups = {
   pooled: { list: "C", account: pooled },
   legacy: { list: "A", account: legacy },
   overdrawn: { list: "A", account: overdrawn },
-  socket: { list: "A", account: octo, config: { responsesWebSocket: "auto" } },
   claude: { list: "C", account: credits, model: "claude-haiku-4.5" },
   codex: { list: "C", account: credits, model: "gpt-5.4" },
   gemini: { list: "C", account: credits, model: "gemini-3.8-flash" },
@@ -60,12 +58,12 @@ const webhook = Bun.serve({
 afterAll(() => webhook.stop(true));
 
 async function open(name: SetupName, clock: Clock, now: { rename?: Rename } = {}): Promise<RunningProxy> {
-  const { list, account, config }: Setup = setups[name];
+  const { list, account }: Setup = setups[name];
   const form: DemoOptions = lists[list];
   const accounts = [structuredClone(account)];
   return startProxy({
     demo: { ...form, accounts, change: renamed(now, form.change), now: clock.now },
-    config: { notices: { webhookUrl: webhook.url.href }, ...config },
+    config: { notices: { webhookUrl: webhook.url.href } },
     clock: { now: clock.now, monotonic: clock.now },
   });
 }
@@ -121,9 +119,6 @@ async function numbersAfter(where: AnswerKind, setup: Setup, proxy: RunningProxy
     case "quota headers":
       await (await proxy.post(...bodies.chat!("gpt-5-mini", false))).text();
       return numbersOfQuota(account!.knownQuota);
-    case "quota snapshots":
-      await (await proxy.post(...bodies.responses!("gpt-5-mini", true))).text();
-      return numbersOfQuota(account!.knownQuota);
     default: {
       const model = setup.model ?? "gpt-5-mini";
       for (let times = 0; times < 3; times++) await (await proxy.post(...bodies[where]!(model, stream))).text();
@@ -163,7 +158,6 @@ const places: Record<AnswerKind, { path: string; before: string }> = {
   token: { path: "/copilot_internal/v2/token", before: "" },
   user: { path: "/copilot_internal/user", before: "" },
   "quota headers": { path: "/chat/completions", before: "x-quota-snapshot-premium_interactions." },
-  "quota snapshots": { path: "/responses", before: "copilot_quota_snapshots.premium_interactions." },
   chat: { path: "/chat/completions", before: "" },
   responses: { path: "/responses", before: "" },
   messages: { path: "/v1/messages", before: "" },
@@ -269,10 +263,6 @@ const cases: Case[] = [
   of("quota headers")("A", "rem", "rem|totRem"),
   of("quota headers")("C", "rem", ""),
   of("quota headers")("C", "totRem", ""),
-  ...["entitlement", "overage_count", "overage_permitted", "reset_date"].map((name) =>
-    of("quota snapshots")("socket", name),
-  ),
-  of("quota snapshots")("socket", "percent_remaining", "percent_remaining|quota_remaining|remaining"),
   ...[false, true].flatMap((stream): Case[] => [
     ...["prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"].map((name) =>
       of("chat")("C", `usage.${name}`, undefined, { stream }),

@@ -17,17 +17,17 @@ export interface Seen {
   headers: Headers;
 }
 
-/** `GET` without a body. Never throws. @param more `received` gets each message of a WebSocket, which is used then. */
+/** `GET` without a body. Never throws. */
 export type Ask = (
   path: string,
   body?: Record<string, unknown>,
-  more?: { headers?: Record<string, string>; received?(message: string): void },
+  more?: { headers?: Record<string, string> },
 ) => Promise<Seen>;
 
 /** Never throws. @param record Called with each answer. */
 export const askerOf =
   (copilot: Copilot, account: Account, record: (seen: Seen) => void): Ask =>
-  async (path, body, { headers, received } = {}) => {
+  async (path, body, { headers } = {}) => {
     let seen: Seen = { status: null, code: null, json: undefined, text: "", headers: new Headers() };
     try {
       const call: CopilotCall = {
@@ -37,7 +37,6 @@ export const askerOf =
         limits: singleLimit(60_000),
         ...(body && { body: JSON.stringify(body), initiator: "user" as const }),
         headers: { ...(path.startsWith(upstreamPaths.messages) && { "anthropic-version": "2023-06-01" }), ...headers },
-        ...(received && { socket: { session: undefined, quota() {}, received } }),
       };
       const response = await copilot.call(await account.session(), call);
       const text = await readText(response, 32 * 1024 * 1024);
@@ -51,7 +50,7 @@ export const askerOf =
     return seen;
   };
 
-export function answeredCode(json: unknown): string | null {
+function answeredCode(json: unknown): string | null {
   const error = isObject(json) && isObject(json.error) ? json.error : json;
   const code = isObject(error) ? (error.code ?? error.type ?? error.error) : undefined;
   return typeof code === "string" ? plainName(code) : null;

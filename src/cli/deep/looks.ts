@@ -4,11 +4,11 @@
  */
 import type { Account } from "../../accounts/account";
 import { upstreamPaths } from "../../api-paths";
-import { isObject, parseJson } from "../../json";
+import { isObject } from "../../json";
 import { plainName } from "../../json-shape";
 import { type Findings, type LookName, publicModelIds } from "../../upstream/changes/assumptions";
 import type { Model } from "../../upstream/models/model";
-import { type Ask, answeredCode, type Seen } from "./ask";
+import type { Ask, Seen } from "./ask";
 import { cheapest } from "./plan";
 
 type Json = Record<string, unknown>;
@@ -182,33 +182,6 @@ export const deepLooks: readonly DeepLook[] = [
       const { max_tokens: _, ...body } = message(model, {});
       const { status, code, json } = await ask("/v1/messages/count_tokens", body);
       return { status, code, names: namesIn(json) };
-    },
-  },
-  {
-    name: "socket-error",
-    question: "How are errors told on the WebSocket?",
-    calls: 0,
-    model: ({ models }) => cheapest(models.filter(({ enabled, socket }) => enabled && socket === true)),
-    async run({ ask }) {
-      const frames: Json[] = [];
-      const received = (text: string) => {
-        const frame = parseJson(text);
-        if (isObject(frame)) frames.push(frame);
-      };
-      const { status } = await ask(
-        upstreamPaths.responses,
-        { model: "no-such-model", input: question, stream: true },
-        { received },
-      );
-      const frame = frames.find(({ type }) => type === "error");
-      const error = objectAt(frame, "error");
-      return {
-        status,
-        frame_names: namesIn(frame),
-        error_names: namesIn(error),
-        code: answeredCode(frame),
-        has_status: frame !== undefined && ("status" in frame || "status_code" in frame || "status" in error),
-      };
     },
   },
   {

@@ -62,24 +62,19 @@ export async function takeLooks(context: CheckContext, limits: LookLimits): Prom
     if (where === "user") user = answer;
   });
   if (!account) throw new UsageError("No GitHub account is signed in here: run `dragoman auth`.");
-  const config = { ...(context.config ?? parseConfig({})), responsesWebSocket: "auto" as const };
-  const copilot = openCopilot({ current: config }, context.version);
+  const copilot = openCopilot({ current: context.config ?? parseConfig({}) }, context.version);
   const seen: Seen[] = [];
-  try {
-    const ask = askerOf(copilot, account, (one) => seen.push(one));
-    const { json } = await ask("/models");
-    const items = isObject(json) && Array.isArray(json.data) ? json.data.filter(isObject) : [];
-    await account.quota().catch(() => {}); // the report says that nothing is known of it
-    const models = items.flatMap((item) => readModel(item) ?? []);
-    const pauseMs = limits.pauseMs ?? 2_000;
-    const looks: Shapes["looks"] = {};
-    const allow = allowance(limits);
-    const ofLooks: LookContext = { account, items, models, user, ask, pauseMs, seen };
-    for (const look of deepLooks) looks[look.name] = await take(look, ofLooks, allow);
-    return { format, dragoman: context.version, day: utcDay(Date.now()), looks };
-  } finally {
-    copilot.close();
-  }
+  const ask = askerOf(copilot, account, (one) => seen.push(one));
+  const { json } = await ask("/models");
+  const items = isObject(json) && Array.isArray(json.data) ? json.data.filter(isObject) : [];
+  await account.quota().catch(() => {}); // the report says that nothing is known of it
+  const models = items.flatMap((item) => readModel(item) ?? []);
+  const pauseMs = limits.pauseMs ?? 2_000;
+  const looks: Shapes["looks"] = {};
+  const allow = allowance(limits);
+  const ofLooks: LookContext = { account, items, models, user, ask, pauseMs, seen };
+  for (const look of deepLooks) looks[look.name] = await take(look, ofLooks, allow);
+  return { format, dragoman: context.version, day: utcDay(Date.now()), looks };
 }
 
 type Allow = (look: DeepLook, cost: Cost, model: Model | undefined) => Promise<Skip | undefined>;

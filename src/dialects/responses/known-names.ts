@@ -60,7 +60,7 @@ const events: Record<string, string> = {
   "response.web_search_call.completed": step,
   "codex.rate_limits": "plan_type rate_limits credits",
   ping: "cost",
-  error: "code message param error{code message type param} status headers copilot_quota_snapshots",
+  error: "code message param error{code message type param} copilot_quota_snapshots",
 };
 
 export const knownNames = lazy(() =>

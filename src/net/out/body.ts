@@ -10,8 +10,6 @@ export interface CallResponse {
   readonly ok: boolean;
   readonly headers: Headers;
   readonly body: ResponseBody;
-  /** It came over a WebSocket. */
-  readonly overSocket?: true;
 }
 
 export interface ResponseBody {

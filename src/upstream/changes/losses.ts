@@ -168,7 +168,6 @@ const places = {
   token: "GitHub's answer with the Copilot token",
   user: "GitHub's answer with the quota",
   "quota headers": "The quota in headers of GitHub Copilot's answers",
-  "quota snapshots": "The quota in streams of GitHub Copilot",
   chat: "GitHub Copilot's usage on /chat/completions",
   responses: "GitHub Copilot's usage on /responses",
   messages: "GitHub Copilot's usage on /v1/messages",

@@ -7,7 +7,7 @@ import type { Usage } from "../../dialects/hub/reply";
 import { isObject } from "../../json";
 
 /** Which answer holds the member. */
-export type AnswerKind = "models" | "token" | "user" | "quota headers" | "quota snapshots" | Dialect;
+export type AnswerKind = "models" | "token" | "user" | "quota headers" | Dialect;
 
 export interface ReadMember {
   where: AnswerKind;
@@ -127,15 +127,6 @@ const ofQuotaHeaders: AnswerRow[] = [
   { path: "rst", isOptional: true, affects: "when a quota resets is known from the quota endpoint only" },
 ];
 
-// biome-ignore format: a table
-const ofQuotaSnapshots: AnswerRow[] = [
-  { path: "entitlement", affects: "the size of an account's quota is unknown after an answer" },
-  { path: "percent_remaining|quota_remaining|remaining", affects: "what is left of a quota is unknown after an answer" },
-  { path: "overage_count", affects: "how much was used beyond the quota is unknown after an answer" },
-  { path: "overage_permitted", affects: "whether more than the quota may be used is unknown after an answer, and it is not" },
-  { path: "reset_date", isOptional: true, affects: "when a quota resets is known from the quota endpoint only" },
-];
-
 const charge = "what GitHub charges is unknown, and costs are computed from the model list";
 const input = "how many tokens prompts have is unknown, and so is their cost";
 const output = "how many tokens answers have is unknown, and so is their cost";
@@ -178,7 +169,6 @@ export const answerMembers: readonly AnswerMember[] = [
   ...at("token", ofToken),
   ...at("user", ofUser),
   ...at("quota headers", ofQuotaHeaders),
-  ...at("quota snapshots", ofQuotaSnapshots),
 ];
 
 const objectIn = (around: JsonObject, names: readonly string[]): JsonObject | undefined =>

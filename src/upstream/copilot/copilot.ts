@@ -3,51 +3,32 @@ import type { Session } from "../../accounts/session";
 import type { ConfigStore } from "../../config/store";
 import type { ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/out/body";
-import { type CallOptions, callOut, type OutgoingCall } from "../../net/out/fetch";
-import type { CopilotSockets } from "./copilot-sockets";
+import { type CallOptions, callOut } from "../../net/out/fetch";
 import { type HeaderFacts, headersOf } from "./headers";
 
 export interface Copilot {
   /** One call with one account's session. @throws ProxyError `upstream`, `timeout` */
   call(session: Session, call: CopilotCall): Promise<CallResponse>;
-  close(): void;
 }
 
 export interface CopilotCall extends CallOptions, HeaderFacts {
   path: string;
   /** Called with the error of the first try before a request is sent again, as an agent's. Without it, a request is sent once. */
   resent?: (error: ProxyError) => void;
-  /** The request may be sent over a WebSocket, if the config allows it. */
-  socket?: {
-    /** Requests of one session share a socket; undefined if the session is not known. */
-    session: string | undefined;
-    /** The quota that the answer reports. */
-    quota(snapshots: unknown): void;
-    /** Called with each message as it came. */
-    received?(message: string): void;
-  };
 }
 
 export function openCopilot(config: Pick<ConfigStore, "current">, version: string): Copilot {
   const product = `dragoman/${version}`;
   const ownHeaders = lowerCaseNames(() => config.current.upstreamHeaders);
-  let sockets: Promise<CopilotSockets> | undefined;
-  const openSockets = async () => (await import("./copilot-sockets")).openCopilotSockets();
   return {
-    close: () => void sockets?.then((open) => open.close()),
     call(session, call) {
       const headers = headersOf({ call, session, product });
       if (call.headers) Object.assign(headers, call.headers);
       Object.assign(headers, ownHeaders());
       const { body, controller, limits, retried, resent } = call;
-      const url = session.baseUrl + call.path;
       const method = body === undefined ? "GET" : "POST";
-      const out: OutgoingCall = { method, headers, body, controller, limits, who, retried, resent, headersAgain };
-      if (!call.socket || body === undefined || body instanceof Blob || config.current.responsesWebSocket === "off")
-        return callOut(url, out);
-      sockets ??= openSockets();
-      const { initiator, socket } = call;
-      return sockets.then((open) => open.call({ url, body, initiator, ...socket }, out));
+      const out = { method, headers, body, controller, limits, who, retried, resent, headersAgain } as const;
+      return callOut(session.baseUrl + call.path, out);
     },
   };
 }

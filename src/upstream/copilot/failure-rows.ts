@@ -214,17 +214,6 @@ export const rows: readonly FailureRow[] = [
     ...refusedToken,
     sentence: personalTokenReason,
   },
-  // Seen in VS Code's client over WebSockets, 2026-10.
-  {
-    example: [401, "session_expired", "It has."],
-    status: [400, 401, 403],
-    code: /^session_expired/,
-    stream: 401,
-    remedy: "renew-session",
-    kind: "upstream",
-    clientStatus: 502,
-    sentence: "A new session was refused too; try again in a moment.",
-  },
   {
     example: [401, "", "unauthorized: token expired"],
     status: [401],

@@ -21,8 +21,6 @@ Verify the correct Copilot-Integration-Id header is being sent
 no endpoints available for this model under your current plan and policies
 prompt token count of <n> exceeds the limit of <n>
 Request body is too large for model context window
-Responses websocket connection limit reached (<n> minutes)
-Create a new websocket connection to continue
 invalid request body
 failed to parse request
 Bad Request

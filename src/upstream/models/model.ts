@@ -19,8 +19,6 @@ export interface Model extends ModelFacts {
   light: boolean;
   /** GitHub's word for what it costs: `low`, `medium`, `high`. */
   priceCategory?: string;
-  /** It is served over a WebSocket too. */
-  socket?: true;
   /** Offered in the official model picker; hidden ones are usually callable. */
   picked: boolean;
   /** The account's last list lacks it, an earlier one had it: it is kept for a day. */
@@ -54,7 +52,6 @@ export function readModel(item: unknown): Model | undefined {
     picked: item.model_picker_enabled === true,
     enabled: isObject(item.policy) ? item.policy.state === "enabled" : true,
     dialects: kind === "chat" ? readDialects(item.supported_endpoints) : [],
-    ...(textsIn(item.supported_endpoints).includes(socketEndpoint) && { socket: true }),
     price: readPrice(item.billing, isKnownFor("isLongFromBoundary", item.id)),
     ...(item.model_picker_enabled === false && { unpicked: true }),
     ...readDiscount(objectIn(item.billing).auto_discount),
@@ -90,9 +87,6 @@ function isLight({ model_picker_category: category, model_picker_price_category:
 }
 
 const kinds = ["chat", "embeddings", "completion"] as const;
-
-/** As the upstream lists it. */
-const socketEndpoint = `ws:${upstreamPaths.responses}`;
 
 const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstreamPaths[dialect], dialect]));
 
