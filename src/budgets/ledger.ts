@@ -85,8 +85,6 @@ export type ReserveResult = { reservation: Reservation } | { exceeded: BudgetSta
 export interface LedgerOptions {
   /** Wall clock, ms. */
   now(): number;
-  /** The clock by which a server of a team renews its leases, ms; the one of the process if it is missing. */
-  monotonic?: () => number;
   warn(sentence: string): void;
 }
 

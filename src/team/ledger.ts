@@ -24,21 +24,11 @@ import {
 import { ProxyError } from "../errors";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import { type Changes, notifyServers } from "./changes";
-import type { Leases } from "./leases";
 import { periodOf, readHolders, readPeriods, type Settlement, takeOverPeriods } from "./ledger-queries";
 import { type SettlementOptions, Settlements } from "./settlements";
 
 interface TeamLedgerOptions extends LedgerOptions, SettlementOptions {
   changes: Changes;
-  /** @param unsettled Whether requests spent of leases that the ledger does not know of yet. */
-  openLeases(unsettled: () => boolean): Leases;
-}
-
-/** What a request holds of this server's leases. */
-interface LocalReservation {
-  /** What was taken off each lease. */
-  spent: number[];
-  amounts: readonly WantedAmount[];
 }
 
 interface PeriodRow {
@@ -48,23 +38,18 @@ interface PeriodRow {
   unknown: number;
 }
 
-/** Milliseconds that a request waits for the database, before it spends what was reserved ahead. */
+/** Milliseconds that a request waits for the database. */
 const reserveTimeoutMs = 2_000;
 const usedUpTopic = "budget used up";
 
 export class TeamLedger implements Ledger {
   readonly #options: TeamLedgerOptions;
-  readonly #leases: Leases;
   readonly #settlements: Settlements;
-  /** Reservations that were made of leases, until the database has taken what they used. */
-  readonly #local = new Map<string, LocalReservation>();
   readonly #unfollow: (() => void)[] = [];
 
   constructor(options: TeamLedgerOptions) {
     this.#options = options;
     this.#settlements = new Settlements(options);
-    this.#leases = options.openLeases(() => this.#settlements.waiting > 0 || this.#local.size > 0);
-    options.postgres.whenBack(() => void this.#reserveLate());
   }
 
   async reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): Promise<ReserveResult> {
@@ -73,13 +58,17 @@ export class TeamLedger implements Ledger {
     const id = crypto.randomUUID();
     const wanted = entries.map((entry) => wantedOf(entry, amounts, subject));
     try {
-      const exceeded = await this.#reserveOrRefuse(id, entries, wanted);
-      if (exceeded) return { exceeded };
+      const place = await this.#reserveSurely(id, wanted);
+      if (place !== null) return { exceeded: (await this.read([entries[place]!]))[0]! };
     } catch (thrown) {
       if (!isAwayError(thrown)) throw thrown;
-      return this.#reserveWithout(thrown, id, entries, wanted);
+      const limiting = entries.find((_, at) => isLimiting(wanted[at]!));
+      if (limiting) {
+        // The database may have reserved it all the same.
+        if (mayBeDone(thrown)) this.#settlements.keep(id, entries.map(unused));
+        throw unavailable(limiting.budget);
+      }
     }
-    for (const [at, entry] of entries.entries()) this.#leases.use(entry, wanted[at]!.amount);
     return { reservation: { id, entries } };
   }
 
@@ -144,8 +133,6 @@ export class TeamLedger implements Ledger {
   close(): void {
     for (const end of this.#unfollow) end();
     this.#settlements.close();
-    this.#leases.close();
-    if (this.#local.size > 0) this.#options.warn(`${this.#local.size} requests end without an entry in their budgets.`);
   }
 
   /** @returns The place of an entry with too little left; null if all are reserved, now or by an earlier try. */
@@ -177,67 +164,6 @@ export class TeamLedger implements Ledger {
     }
   }
 
-  /** @returns The state of an entry that has too little left, also after this server has given back its lease. */
-  async #reserveOrRefuse(
-    id: string,
-    entries: readonly LedgerEntry[],
-    wanted: readonly WantedAmount[],
-  ): Promise<BudgetState | undefined> {
-    for (;;) {
-      const { asked } = this.#leases;
-      const place = await this.#reserveSurely(id, wanted);
-      if (place === null) return undefined;
-      const entry = entries[place]!;
-      if (!(await this.#leases.giveBack(entry, asked))) return (await this.read([entry]))[0];
-    }
-  }
-
-  /** @param away Why the database did not answer. It may have reserved all the same, which a settlement takes back. */
-  #reserveWithout(
-    away: unknown,
-    id: string,
-    entries: readonly LedgerEntry[],
-    wanted: readonly WantedAmount[],
-  ): ReserveResult {
-    try {
-      return this.#reserveLocally(id, entries, wanted);
-    } catch (thrown) {
-      const nothing = entries.map(({ key }) => ({ ...periodOf(key), amount: 0, unknown: 0 }));
-      if (mayBeDone(away)) this.#settlements.keep(id, nothing);
-      throw thrown;
-    }
-  }
-
-  #reserveLocally(id: string, entries: readonly LedgerEntry[], amounts: readonly WantedAmount[]): ReserveResult {
-    const spent: number[] = [];
-    for (const [at, entry] of entries.entries()) {
-      const { amount, cap, price_known } = amounts[at]!;
-      const isFree = cap === null || (price_known && amount === 0);
-      if (!isFree && !this.#leases.spend(entry, amount)) {
-        for (const [before, back] of spent.entries()) this.#leases.putBack(entries[before]!, back);
-        throw leaseSpent(entry.budget);
-      }
-      spent[at] = isFree ? 0 : amount;
-    }
-    this.#local.set(id, { spent, amounts });
-    return { reservation: { id, entries } };
-  }
-
-  /** The database is back: what still runs is reserved there too, so that leases need not be kept for it. */
-  async #reserveLate(): Promise<void> {
-    for (const [id, { amounts }] of [...this.#local])
-      try {
-        await this.#reserveAll(
-          id,
-          amounts.map((amount) => ({ ...amount, cap: null })),
-        );
-        this.#local.delete(id);
-      } catch (thrown) {
-        if (!isAwayError(thrown)) this.#options.warn(lateSentence(thrown));
-        return;
-      }
-  }
-
   /** @param used In the budget's unit; null if the price is unknown. */
   async #settle({ id, entries }: Reservation, used: (budget: Budget) => number | null): Promise<void> {
     if (entries.length === 0) return;
@@ -245,26 +171,19 @@ export class TeamLedger implements Ledger {
       const amount = used(budget);
       return { ...periodOf(key), amount: storedAmount(budget, amount), unknown: amount === null ? 1 : 0 };
     });
-    const spent = this.#local.get(id)?.spent;
-    if (spent)
-      for (const [at, entry] of entries.entries()) this.#leases.putBack(entry, spent[at]! - settlements[at]!.amount);
     await this.#settlements.send(id, settlements);
-    this.#local.delete(id);
   }
 }
 
-const leaseSpent = ({ name }: Budget) =>
+const unavailable = ({ name }: Budget) =>
   new ProxyError(
     "unable",
-    `The budget \`${name}\` cannot be checked, because the database is away, and this server has used up what it had reserved ahead. Try again when the database is back.`,
-    { code: "budget_unavailable", headers: { "x-should-retry": "false" } },
+    `The budget \`${name}\` cannot be checked, because the database cannot be used now. Try again when it is back.`,
+    { code: "budget_unavailable", status: 503, headers: { "retry-after": "5" } },
   );
 
 /** A row with this key is there already. */
 const uniqueViolation = "23505";
-
-const lateSentence = (thrown: unknown) =>
-  `What running requests hold of their budgets could not be written, so others may use it too (${thrown}).`;
 
 /** What is to be reserved in one period, as stored. */
 interface WantedAmount extends Omit<Settlement, "unknown"> {
@@ -272,6 +191,12 @@ interface WantedAmount extends Omit<Settlement, "unknown"> {
   cap: number | null;
   price_known: boolean;
 }
+
+/** A budget that stops nothing, and a request that costs nothing, need no look at what is left. */
+const isLimiting = ({ cap, price_known, amount }: WantedAmount): boolean =>
+  cap !== null && !(price_known && amount === 0);
+
+const unused = ({ key }: LedgerEntry): Settlement => ({ ...periodOf(key), amount: 0, unknown: 0 });
 
 function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subject): WantedAmount {
   const amount = amountIn(budget, amounts);

@@ -63,12 +63,8 @@ export class Replica {
     this.#isLeader = false;
     await this.#parts.postgres
       .ask(
-        // Others may use at once what this server had reserved ahead.
-        (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${this.id} AND NOT ${isWaiting}),
-            lost AS (UPDATE dragoman.replicas SET heartbeat_at = now() - interval '1 hour'
-              WHERE id = ${this.id} AND ${isWaiting})
-          UPDATE dragoman.reservations SET expires_at = now()
-          WHERE replica = ${this.id} AND is_lease AND state = 'running'`,
+        (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${this.id} AND NOT ${isWaiting})
+          UPDATE dragoman.replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = ${this.id} AND ${isWaiting}`,
       )
       .catch(() => {}); // others notice within seconds that it is gone
   }

@@ -32,7 +32,6 @@ import { Postgres } from "./connection";
 import { type DiskQueues, diskQueueName, openDiskQueues } from "./disk-queue";
 import { openEndedSessions } from "./ended-sessions";
 import { TeamHistory } from "./history";
-import { Leases } from "./leases";
 import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
 import { TeamLogins } from "./logins";
@@ -201,12 +200,9 @@ export class PostgresStores implements Stores {
 
   openLedger(options: LedgerOptions): TeamLedger {
     const { postgres, changes } = this.#parts;
-    const { monotonic } = options;
     const common = { replica: this.#replicaId, postgres, changes };
     const openQueue = () => this.#diskQueues().queue<Settlement[]>("settlement");
-    const openLeases = (unsettled: () => boolean) =>
-      new Leases({ ...this.#parts, ...common, graceMs: this.#graceMs, unsettled, monotonic });
-    this.#ledger = new TeamLedger({ ...options, ...common, openLeases, openQueue });
+    this.#ledger = new TeamLedger({ ...options, ...common, openQueue });
     return this.#ledger;
   }
 

@@ -38,7 +38,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
       return lists.every(({ items }) => items.length === 1);
     }, "every server knows the budget");
   };
-  /** At once, or as soon as no server holds anything of it any more. */
+  /** At once, or as soon as what earlier requests cost has taken the place of what was reserved for them. */
   const refusedWith = (server: TeamServer, member: TestMember, sentence: string) =>
     until(async () => {
       const response = await askAs(server, member);
@@ -193,35 +193,38 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
     await removeBudget("bound");
   });
 
-  test("without the database, a server spends what it holds of each member's amount, and counts it afterwards", async () => {
+  test("without the database, whom a budget limits is refused for now, and others are served and counted afterwards", async () => {
     const server = all[0]!;
-    await addBudget({ name: "away", limit: 500, each: "member" });
+    await addBudget({ name: "limited", limit: 500, scope: { member: "anna" } });
+    await addBudget({ name: "watched", limit: 1, each: "member", then: "warn" });
     for (const member of [anna, ben]) expect((await askAs(server, member)).status).toBe(200);
-    await until(async () => {
-      const { items } = await server.admin("/budgets?budget=away");
-      const holders: { reserved: number }[] = items[0].holders.items;
-      // Two per cent of what is left.
-      return holders.length === 2 && holders.every(({ reserved }) => reserved >= 9);
-    }, "both have a lease");
     await postgres.stop();
-    const served = { anna: 0, ben: 0 };
-    for (const [name, member, times] of [
-      ["anna", anna, 20],
-      ["ben", ben, 4],
-    ] as const)
-      for (let count = 0; count < times; count += 1) {
-        const { status } = await askAs(server, member);
-        if (status === 200) served[name] += 1;
+    try {
+      for (const [path, error] of [
+        ["/v1/chat/completions", { error: { code: "budget_unavailable" } }],
+        ["/v1/messages", { type: "error", error: { type: "api_error" } }],
+      ] as const) {
+        const refused = await fetch(server.url + path, {
+          method: "POST",
+          headers: { "content-type": "application/json", "x-api-key": anna.key },
+          body: JSON.stringify({ model: "gpt-5-mini", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] }),
+        });
+        expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+        expect(refused.headers.get("x-should-retry")).not.toBe("false");
+        const text = await refused.text();
+        expect(JSON.parse(text)).toMatchObject(error);
+        expect(text).toContain("The budget `limited` cannot be checked");
       }
-    expect(served.anna).toBeWithin(8, 11);
-    // What anna spent is not missing in ben's.
-    expect(served.ben).toBe(4);
-    await postgres.start();
+      for (let count = 0; count < 4; count += 1) expect((await askAs(server, ben)).status).toBe(200);
+    } finally {
+      await postgres.start();
+    }
     await until(async () => {
-      const used = await usedBy(all[1]!, "away").catch(() => ({}) as Record<string, number>);
-      return used.anna === served.anna + 1 && used.ben === served.ben + 1;
+      const used = await usedBy(all[1]!, "watched").catch(() => ({}) as Record<string, number>);
+      return used.anna === 1 && used.ben === 5;
     }, "what was served is in the ledger");
-    await removeBudget("away");
+    expect((await askAs(server, anna)).status).toBe(200);
+    for (const name of ["limited", "watched"]) await removeBudget(name);
   });
 });
 

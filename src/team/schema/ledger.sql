@@ -29,7 +29,6 @@ CREATE TABLE dragoman.reservations (
   amount bigint NOT NULL,
   replica uuid NOT NULL,
   state text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'expired', 'settled')),
-  is_lease boolean NOT NULL DEFAULT false,
   changed_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
   PRIMARY KEY (id, budget)
@@ -124,45 +123,4 @@ CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb
           reserved = reserved - coalesce(held.amount, 0)
         WHERE (budget, kind, member, item, start_ms) = (entry.budget, entry.kind, entry.member, entry.item, entry.start_ms);
     END LOOP;
-  END $$;
-
--- A lease is what a server holds of a period, so that it can go on without the database: `share` of what is left, at least `at_least`, or
--- nothing; nothing too while no more than a fifth of the budget is left. A lease is a reservation: that of an amount that all
--- share has the server's id; that of a member, key or account has an id made of both. Returns the amount of the new lease, which
--- replaces the one before.
-CREATE FUNCTION dragoman.take_lease(of_replica uuid, lifetime_ms bigint, of_budget text, of_kind text, of_member text, of_item text,
-    of_start bigint, cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-  DECLARE at dragoman.ledger; held dragoman.reservations; own bigint := 0; spare bigint; taken bigint := 0;
-    lease uuid := CASE of_kind WHEN '' THEN of_replica
-      ELSE md5(concat_ws('/', of_replica, of_kind, of_member, of_item))::uuid END;
-  BEGIN
-    SELECT * INTO held FROM dragoman.reservations WHERE id = lease AND budget = of_budget;
-    IF held.state = 'running' AND held.start_ms <> of_start THEN
-      -- Gives back the lease of the period before.
-      PERFORM dragoman.take_lease(of_replica, lifetime_ms, of_budget, of_kind, of_member, of_item, held.start_ms, 0, 0, 0);
-    END IF;
-    SELECT * INTO at FROM dragoman.ledger
-      WHERE (budget, kind, member, item, start_ms) = (of_budget, of_kind, of_member, of_item, of_start) FOR UPDATE;
-    IF NOT FOUND THEN
-      RETURN 0;
-    END IF;
-    SELECT * INTO held FROM dragoman.reservations WHERE id = lease AND budget = of_budget FOR UPDATE;
-    IF held.state = 'running' THEN
-      own := held.amount;
-    END IF;
-    spare := cap - at.used - (at.reserved - own);
-    IF share > 0 AND spare > cap / 5 AND spare >= greatest(at_least, 1) THEN
-      taken := least(spare, greatest(floor(spare * share)::bigint, at_least, 1));
-    END IF;
-    IF taken = 0 AND own = 0 THEN
-      RETURN 0;
-    END IF;
-    INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, replica, state, is_lease, expires_at)
-      VALUES (lease, of_budget, of_kind, of_member, of_item, of_start, taken, of_replica,
-        CASE WHEN taken > 0 THEN 'running' ELSE 'settled' END, true, now() + make_interval(secs => lifetime_ms / 1000.0))
-      ON CONFLICT (id, budget) DO UPDATE SET kind = excluded.kind, member = excluded.member, item = excluded.item, start_ms = excluded.start_ms,
-        amount = excluded.amount, state = excluded.state, expires_at = excluded.expires_at, changed_at = now();
-    UPDATE dragoman.ledger SET reserved = reserved - own + taken
-      WHERE (budget, kind, member, item, start_ms) = (of_budget, of_kind, of_member, of_item, of_start);
-    RETURN taken;
   END $$;

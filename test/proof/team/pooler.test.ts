@@ -38,27 +38,17 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
       };
       expect(await Promise.all(Array.from({ length: 16 }, (_, at) => send(at)))).toEqual(new Array(16).fill(200));
       expect(team.demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token")).toHaveLength(1);
-      // Each server has reserved two per cent ahead.
-      await until(
-        async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 34,
-        "the server has reserved ahead",
-      );
-
       const six = () => Promise.all(Array.from({ length: 6 }, (_, at) => send(at)));
       const crossing = six();
       await pooler.stop();
       const statuses = [...(await crossing), ...(await six())];
+      // Without the database nobody knows what is left of the budget.
+      expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
       await pooler.start();
-      for (let round = 0; round < 3; round += 1) statuses.push(...(await six()));
-      expect(statuses).toEqual(new Array(statuses.length).fill(200));
+      await until(async () => (await six()).every((status) => status === 200), "requests are served again");
       const used = ids.length;
       await until(async () => (await all[1]!.admin("/budgets")).items?.[0]?.used === used, "the budget is exact");
       await Promise.all(Array.from({ length: limit - used + 20 }, (_, at) => send(at)));
-      // What a busy server has not given back in time is refused at first, and served a moment later.
-      await until(async () => {
-        await Promise.all([send(0), send(1)]);
-        return ids.length >= limit;
-      }, "the whole rest is granted");
       expect([await send(0), await send(1), ids.length]).toEqual([429, 429, limit]);
       const sql = new SQL(team.env.DRAGOMAN_DATABASE_DIRECT_URL!, { max: 1 });
       const rows = () => sql`SELECT request_id FROM dragoman.requests WHERE http_status = 200`;

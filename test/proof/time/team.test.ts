@@ -298,14 +298,10 @@ describeWithPostgres("servers of a team", () => {
       async (_how, begin, end) => {
         await using team = await startTeam(postgres);
         const server = await team.process();
-        await server.admin("/budgets", { name: "team", unit: "requests", limit: 5_000, per: "month" });
+        await server.admin("/budgets", { name: "team", unit: "requests", limit: 5_000, per: "month", then: "warn" });
         const one = async () => expect((await server.post("/v1/chat/completions", ask())).status).toBe(200);
         const change = (logLevel: string) => server.admin("/config", { logLevel });
         await one();
-        await until(
-          async () => (await server.admin("/budgets")).items[0].reserved >= 90,
-          "the server has reserved ahead",
-        );
         await begin();
         try {
           expect(await took(one), "the first request, ms").toBeLessThan(3_500);
