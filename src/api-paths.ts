@@ -27,9 +27,6 @@ export const probePaths = { live: "/health/live", ready: "/health/ready" } as co
 
 export const metricsPath = "/metrics";
 
-/** Where tools ask about quotas, costs and refusals by the Model Context Protocol. */
-export const mcpPath = "/mcp";
-
 /** Codex calls it where it takes dragoman for OpenAI. */
 export const searchPath = "/v1/alpha/search";
 

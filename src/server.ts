@@ -162,7 +162,6 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
   const answerClient = clientAnswers(app, callerOf, {
     miss: (request) => fail(nothingAt(request), request),
     fail,
-    answerMcp: async (...asked) => (await import("./admin/api/mcp")).answerMcp(...asked),
   });
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>

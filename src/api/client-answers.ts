@@ -10,7 +10,7 @@ import type { Visitor } from "../net/in/guard";
 import { decodedParams } from "../net/in/params";
 import { requireGoogleKey } from "./access";
 import { findGoogleRow, routerPath } from "./google-paths";
-import { type ClientRoute, googleRows, type McpAnswer, routes } from "./routes";
+import { type ClientRoute, googleRows, routes } from "./routes";
 
 const telemetry: ReadonlySet<string> = new Set(Object.values(telemetryPaths));
 
@@ -36,7 +36,7 @@ interface SpelledRoute extends Route {
 const scopeOf = (server: Server, { key }: KeyedCaller) => server.forMember(key?.member ?? null);
 
 /** The router's rows: each row in all its spellings, but Google's by the path before the model, which may have slashes. */
-const spelledRoutes = (answerMcp: McpAnswer): SpelledRoute[] => [
+const spelledRoutes = (): SpelledRoute[] => [
   ...routes
     .filter(({ path }) => routerPath(path) === path)
     .flatMap(({ method, path, access, run }) =>
@@ -47,7 +47,7 @@ const spelledRoutes = (answerMcp: McpAnswer): SpelledRoute[] => [
           answer(request, caller, server, params) {
             return whenKnown(access.authorize(server, request, caller), () => {
               const app = scopeOf(server, caller);
-              return run({ server, app, request, caller, answerMcp, params: decodedParams(params) });
+              return run({ server, app, request, caller, params: decodedParams(params) });
             });
           },
         }),
@@ -68,7 +68,7 @@ const spelledRoutes = (answerMcp: McpAnswer): SpelledRoute[] => [
       answer(request, caller, server, params) {
         return whenKnown(requireGoogleKey(server, request, caller), () => {
           const { row, model } = findGoogleRow(googleRows(), method, params["*"] ?? "");
-          return row.run({ server, app: scopeOf(server, caller), request, caller, answerMcp, params: { model } });
+          return row.run({ server, app: scopeOf(server, caller), request, caller, params: { model } });
         });
       },
     }),
@@ -79,9 +79,9 @@ const spelledRoutes = (answerMcp: McpAnswer): SpelledRoute[] => [
 export const clientAnswers = (
   server: Server,
   callerOf: (request: Request) => Visitor,
-  { miss, fail, answerMcp }: Pick<Answers<Route>, "miss" | "fail"> & { answerMcp: McpAnswer },
+  { miss, fail }: Pick<Answers<Route>, "miss" | "fail">,
 ) =>
-  matcherOf<SpelledRoute>(spelledRoutes(answerMcp), {
+  matcherOf<SpelledRoute>(spelledRoutes(), {
     answer: (row, request, params) => row.answer(request, callerOf(request), server, params),
     miss,
     fail,

@@ -5,7 +5,6 @@ import {
   embeddingsPaths,
   gatewayPaths,
   geminiPath,
-  mcpPath,
   metricsPath,
   modelsPath,
   probePaths,
@@ -19,7 +18,7 @@ import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings"
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { type Endpoint, endpointsOf, readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
-import type { ClientKey, KeyedCaller } from "../keys/client-keys";
+import type { KeyedCaller } from "../keys/client-keys";
 import { methodsByPathOf } from "../matcher";
 import type { EndpointGroup } from "../openapi";
 import { embed } from "../relay/embed";
@@ -46,8 +45,6 @@ import {
   googleStreamQuery,
   healthSchema,
   liveSchema,
-  mcpAnswer,
-  mcpBody,
   modelListSchema,
   modelsQuery,
   readySchema,
@@ -74,14 +71,7 @@ interface ClientContext {
   app: Scope;
   request: Request;
   caller: KeyedCaller;
-  answerMcp: McpAnswer;
 }
-
-/**
- * Answers a message of the Model Context Protocol with what pages and the admin API show, from which this room imports nothing.
- * @param key The caller's key: of the owner's requests, only those with this key are shown.
- */
-export type McpAnswer = (app: Scope, request: Request, key: ClientKey | undefined) => Promise<Response>;
 
 /** What the handler of a path gets that is about the server, whoever asks. */
 interface ServerContext {
@@ -132,7 +122,6 @@ const references = {
   embeddings: "https://platform.openai.com/docs/api-reference/embeddings/create",
   messages: "https://docs.claude.com/en/api/messages",
   gemini: "https://ai.google.dev/api/generate-content",
-  mcp: "https://modelcontextprotocol.io/specification",
 };
 
 const lineResponse = (line: string) =>
@@ -245,9 +234,6 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/wait", access: usage, dialect: "chat", about: "Answers when a model can be served again, or after `seconds`: a long poll for scripts and `dragoman wait`.",
     query: waitQuery, response: waitSchema, errors: ["not_found", ...upstreamErrors],
     handle: ({ app, request, caller, query }) => { caller.connection.keepOpen(); return waitUntilServed(app, request, caller.key, query); } }),
-  endpoint({ method: "POST", path: mcpPath, access: usage, dialect: "chat", about: "Answers tools by the Model Context Protocol (streamable HTTP, no sessions): what is left, what was spent, what prompts cost and why, models with prices, and why requests were refused. It changes nothing, and shows what the key may see: for a member the member's own, otherwise the requests with this key.",
-    reads: mcpBody, response: mcpAnswer, reference: references.mcp,
-    handle: ({ app, request, caller, answerMcp }) => { caller.connection.keepOpen(); return answerMcp(app, request, caller.key); } }),
   endpoint({ method: "GET", path: "/token", access: upstreamToken, dialect: "chat", about: "The current upstream token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
     query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) }),

@@ -210,13 +210,6 @@ export const googleCountSchema = lazy(() => z.object({ totalTokens: z.int() }));
 export const searchBody = lazy(() => z.looseObject({ commands: z.looseObject({}) }).describe("As Codex sends it."));
 export const searchAnswer = lazy(() => z.object({ output: z.string() }));
 
-/** A message of JSON-RPC. */
-export const mcpBody = lazy(() => z.looseObject({ jsonrpc: z.literal("2.0"), method: z.string() }));
-export const mcpAnswer = lazy(() => ({
-  "text/event-stream": z.string(),
-  "application/json": z.looseObject({ jsonrpc: z.literal("2.0") }),
-}));
-
 export const countSchema = lazy(() => z.object({ input_tokens: z.int() }));
 
 const openaiError = lazy(() =>

@@ -70,7 +70,6 @@ const claudeCode: Client = {
   file: {
     format: "json",
     locate: locations["claude-code"],
-    servers: locations["claude-code servers"],
     choices: [["model"]],
     destinations: (settings) => [
       {
@@ -89,11 +88,6 @@ const claudeCode: Client = {
     edits: (header, name) => [{ path: ["env", "ANTHROPIC_CUSTOM_HEADERS"], value: `${header}: ${name}` }],
   },
   switches: claudeCodeSwitches,
-  mcp: {
-    path: ["mcpServers", "dragoman"],
-    keyAt: ["headers", "x-api-key"],
-    value: (url, key) => ({ type: "http", url, headers: { "x-api-key": key } }),
-  },
   asksForKey: true,
   setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false, statusline }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
@@ -184,11 +178,6 @@ const codex: Client = {
     command: (name) => `codex --profile ${codexProfile(name)}`,
   },
   switches: codexSwitches,
-  mcp: {
-    path: ["mcp_servers", "dragoman"],
-    keyAt: ["http_headers", "x-api-key"],
-    value: (url, key) => ({ url, http_headers: { "x-api-key": key } }),
-  },
   setUp({ url, key = noKey, models, model = models.gpt }) {
     const provider = {
       // By this name Codex lets the server summarize a long conversation, and not the model in words (0.169).
@@ -252,11 +241,6 @@ const opencode: Client = {
   project: {
     locate: locations["opencode project"],
     edits: (header, name) => [{ path: ["provider", "dragoman", "options", "headers", header], value: name }],
-  },
-  mcp: {
-    path: ["mcp", "dragoman"],
-    keyAt: ["headers", "x-api-key"],
-    value: (url, key) => ({ type: "remote", url, enabled: true, headers: { "x-api-key": key } }),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     return {

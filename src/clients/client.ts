@@ -71,15 +71,6 @@ export interface Destination {
   keyAt?: Path;
 }
 
-/** Where a client's settings name the MCP server of dragoman, and how. */
-interface McpSetting {
-  path: Path;
-  /** Where in the value the key is. */
-  keyAt: Path;
-  /** @param url The address of the MCP server. */
-  value(url: string, key: string): object;
-}
-
 /** Settings that a client takes besides its own: they send the header that names a project. */
 export interface ProjectSettings {
   /** @param folder The one to work in. @param name Of the project. */
@@ -101,8 +92,6 @@ export interface Client {
     locate(around: Surroundings): string;
     /** A second file, of lines `NAME=value`, from which the client takes its environment. Paths that begin with `env` lead into it. */
     variables?(around: Surroundings): string;
-    /** Another JSON file, into which paths that begin with `mcpServers` lead. */
-    servers?(around: Surroundings): string;
     /** The servers that the client calls with these settings, in this environment. */
     destinations(settings: Record<string, unknown>, env: Surroundings["env"]): Destination[];
     /** Other settings that affect the connection to dragoman. @param isHere Whether an address is dragoman's. */
@@ -116,8 +105,6 @@ export interface Client {
   project?: ProjectSettings;
   /** What `connect` turns on besides. */
   switches?: readonly Switch[];
-  /** It can ask dragoman about costs and limits. */
-  mcp?: McpSetting;
   /** It runs a command for its key. */
   asksForKey?: true;
   setUp(place: Connection): ClientSetup;

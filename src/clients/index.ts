@@ -2,10 +2,9 @@
  * Every known client. The admin page, `dragoman connect`, the README and the tests with the real tools all use this list,
  * so the documented settings are the tested ones.
  */
-import { mcpPath } from "../api-paths";
 import { agents } from "./agents";
 import { apps } from "./apps";
-import { type Client, type ClientSetup, type Connection, noKey, type Snippet } from "./client";
+import type { Client, ClientSetup, Connection, Snippet } from "./client";
 import { copilots } from "./copilot";
 import type { Edit } from "./edit";
 import { editors } from "./editors";
@@ -53,19 +52,17 @@ export interface ClientFile {
 export function filesOf(id: ClientId, edits: readonly Edit[], around: Surroundings): ClientFile[] {
   const { file } = clientOf(id);
   if (!file) return [];
-  const { format, bookkeeping, choices, locate, variables, servers } = file;
-  const isIn = (first: string) => (edit: Edit) => edit.path[0] === first;
-  const isVariable = variables ? isIn("env") : () => false;
-  const isServer = servers ? isIn("mcpServers") : () => false;
-  const own = edits.filter((edit) => !isVariable(edit) && !isServer(edit));
-  const files: ClientFile[] = [{ id, format, bookkeeping, choices, path: locate(around), edits: own }];
-  if (variables) {
-    const inside = edits.filter(isVariable).map(({ path: [, ...path], ...edit }) => ({ ...edit, path }));
-    files.push({ id: `${id}.env`, format: "env", path: variables(around), edits: inside });
-  }
-  if (servers) files.push({ id: `${id}.mcp`, format: "json", path: servers(around), edits: edits.filter(isServer) });
-  return files;
+  const { format, bookkeeping, choices, locate, variables } = file;
+  const own = { id, format, bookkeeping, choices, path: locate(around) };
+  if (!variables) return [{ ...own, edits }];
+  const inside = edits.filter(isVariable).map(({ path: [, ...path], ...edit }) => ({ ...edit, path }));
+  return [
+    { ...own, edits: edits.filter((edit) => !isVariable(edit)) },
+    { id: `${id}.env`, format: "env", path: variables(around), edits: inside },
+  ];
 }
+
+const isVariable = ({ path }: Edit) => path[0] === "env";
 
 /** The client's files if they did not exist before, by their paths. */
 export const freshFiles = (id: ClientId, { edits }: ClientSetup, around: Surroundings): Snippet[] =>
@@ -73,20 +70,15 @@ export const freshFiles = (id: ClientId, { edits }: ClientSetup, around: Surroun
     .filter((file) => file.edits.length > 0)
     .map((file) => ({ name: file.path, text: editSettings(file.format, "", file.edits) }));
 
-/** Everything that a person could copy, one of which is enough: the files, the environment for each shell, code; and what lets the client ask by MCP. */
+/** Everything that a person could copy, one of which is enough: the files, the environment for each shell, code. */
 export function snippetsOf(id: ClientId, place: Connection): Snippet[] {
-  const { mcp, ...client } = clientOf(id);
-  const setup = client.setUp(place);
+  const setup = clientOf(id).setUp(place);
   const variables = Object.keys(setup.variables).length === 0 ? [] : shellNames;
-  const server = mcp && { path: mcp.path, value: mcp.value(place.url + mcpPath, place.key ?? noKey) };
-  const shown = (edits: readonly Edit[], what = "") =>
-    freshFiles(id, { ...setup, edits }, { home: "~", env: {}, platform: "linux" }).map(({ name, text }) => ({
-      name: name + what,
-      text: text.trimEnd(),
-    }));
   return [
-    ...shown(setup.edits),
-    ...(server ? shown([server], ", to ask dragoman by MCP as well") : []),
+    ...freshFiles(id, setup, { home: "~", env: {}, platform: "linux" }).map(({ name, text }) => ({
+      name,
+      text: text.trimEnd(),
+    })),
     ...variables.map((shell) => ({ name: shells[shell].name, shell, text: setVariables(setup.variables, shell) })),
     ...setup.programs,
   ];

@@ -38,8 +38,6 @@ export const codexProfile = (project: string) => project.replace(/[^\w-]/g, "-")
 
 export const locations = {
   "claude-code": (around: Surroundings) => join(claude(around), "settings.json"),
-  /** Claude Code keeps its own state there too. */
-  "claude-code servers": (around: Surroundings) => join(folder("CLAUDE_CONFIG_DIR")(around), ".claude.json"),
   "claude-code project": (_: Surroundings, folder: string) => join(folder, ".claude", "settings.local.json"),
   codex: (around: Surroundings) => join(codex(around), "config.toml"),
   /** A profile: in the files of a project, Codex ignores what concerns providers (0.130 and later). */

@@ -2,9 +2,9 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../errors";
-import type { Client, Destination, Switch } from "./client";
+import type { Destination, Switch } from "./client";
 import { type Path, SettingsFault, settingAt } from "./edit";
-import { maxBytes, readSettings, type SettingsFormat } from "./formats";
+import { maxBytes, readSettings } from "./formats";
 import { type ClientId, clientOf } from "./index";
 import type { Surroundings } from "./locate";
 
@@ -37,18 +37,15 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
     if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is too large for a settings file" };
     const own = readSettings(settings.format, textOf(file));
-    const beside = settings.variables && settingsIn("env", settings.variables(around));
+    const beside = settings.variables && variablesIn(settings.variables(around));
     const parsed = beside ? { ...own, env: beside } : own;
     const isHere = (address: unknown) => leadsTo(address, url);
     const caveats = settings.caveats?.(parsed, isHere) ?? [];
     const ours = settings.destinations(parsed, around.env).filter(({ address }) => isHere(address));
     if (ours.length === 0) return { file, state: "elsewhere" };
     const state = caveats.some(({ overrides }) => overrides) ? "overridden" : "here";
-    const servers = settings.servers && settingsIn("json", settings.servers(around));
-    const withServers = { ...parsed, ...(servers && { mcpServers: servers.mcpServers }) };
-    const keys = keysOf(withServers, [...ours, ...askedIn(clientOf(client), withServers, url)]);
     const off = clientOf(client).switches?.filter((each) => !isOn(each, settingAt(parsed, each.path))) ?? [];
-    return { file, state, caveats: caveats.map(({ says }) => says), keys, off };
+    return { file, state, caveats: caveats.map(({ says }) => says), keys: keysOf(parsed, ours), off };
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return { file, state: "absent" };
     return { file, state: "unreadable", fault: faultOf(thrown) };
@@ -61,16 +58,9 @@ const isOn = ({ value: wanted, isOn }: Switch, value: unknown): boolean =>
 
 const textOf = (file: string) => new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
 
-/** The MCP server of dragoman, if the settings name it. */
-function askedIn({ mcp }: Client, settings: object, url: string): Destination[] {
-  const address = mcp && settingAt(settings, [...mcp.path, "url"]);
-  if (typeof address !== "string" || !leadsTo(address.replace(/\/mcp$/, ""), url)) return [];
-  return [{ address, keyAt: [...mcp!.path, ...mcp!.keyAt] }];
-}
-
-function settingsIn(format: SettingsFormat, file: string): Record<string, unknown> {
+function variablesIn(file: string): Record<string, unknown> {
   try {
-    return readSettings(format, textOf(file));
+    return readSettings("env", textOf(file));
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return {};
     throw thrown;

@@ -27,7 +27,6 @@ export const ownSegments: ReadonlySet<string> = new Set([
   "wait",
   "oauth",
   "managed",
-  "mcp",
   ".well-known",
 ]);
 

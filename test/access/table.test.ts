@@ -254,7 +254,7 @@ describe("a preflight reaches no handler", () => {
       for (const { path } of paths[kind]) {
         const answer = await preflight(proxies.listed, path, headers);
         const isModel =
-          kind === "model" && !/^\/(?:usage|wait$|mcp$|managed|api\/oauth|v1\/(?:metrics|logs|traces)$)/.test(path);
+          kind === "model" && !/^\/(?:usage|wait$|managed|api\/oauth|v1\/(?:metrics|logs|traces)$)/.test(path);
         const sent = answer.headers.get("access-control-allow-headers");
         expect([path, answer.status, sent]).toEqual([path, ...(isModel ? [204, "content-type,x-mine"] : [403, null])]);
       }

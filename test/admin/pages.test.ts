@@ -876,9 +876,6 @@ test("each client's settings stand ready, with the limits of the live catalogue 
   );
   expect(text).toContain("<code>dragoman connect codex --write</code>");
   expect(text).toContain("experimental_bearer_token = &quot;unused&quot;");
-  // Whoever may run the command is told its option; anybody can copy the server.
-  expect(text).toContain("With <code>--mcp</code>");
-  expect(text).toContain(`[mcp_servers.dragoman]\nurl = &quot;${proxy.url}/mcp&quot;`);
 });
 
 test("a model id with a shell command in it stands in no line that is to be copied", async () => {

@@ -138,8 +138,6 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /usage/:accountIndex", 200, "/usage/0"],
   ["GET /usage/:accountIndex", 400, "/usage/first"],
   ["GET /usage/:accountIndex", 404, "/usage/99"],
-  ["POST /mcp", 200, undefined, { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }],
-  ["POST /mcp", 400, undefined, []],
   ["GET /token", 200],
   ["GET /token", 400, "/token?account=x"],
   ["GET /token", 404, "/token?account=9"],

@@ -264,20 +264,3 @@ test("no key is in Claude Code's file with --key-helper: it asks for the one tha
     "only be used with --write",
   );
 });
-
-test("a connected tool that asks by MCP gets its new key there too", async () => {
-  await using own = await machine();
-  const asking = ["claude-code", "codex", "opencode"] as const;
-  for (const id of asking)
-    expect((await own.ended("connect", id, "--write", "--mcp", "--model", "gpt-5.4")).code).toBe(0);
-  expect(asking.map((id) => own.keysOf(id))).toEqual(asking.map(() => ["unused", "unused"]));
-  expect((await own.ended("key", "add", "laptop", "--yes")).code).toBe(0);
-  for (const id of asking) {
-    const [key, second] = own.keysOf(id);
-    expect(key).toStartWith("drg_");
-    expect(second).toBe(key);
-  }
-  expect(await own.statuses(asking)).toEqual(Array(6).fill(200));
-  for (const id of asking) expect((await own.ended("connect", id, "--undo", "--yes")).code).toBe(0);
-  expect(existsSync(join(dirname(own.data), "person", ".claude.json"))).toBe(false);
-});

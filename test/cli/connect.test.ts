@@ -841,60 +841,8 @@ test.each<[ClientId, file: string, at: string[], value: string]>([
 
 test("--project takes no options of other settings, and prints what it would write", async () => {
   using own = person();
-  expect((await own.connect("codex", "--project", "acme", "--mcp")).code).toBe(2);
+  expect((await own.connect("codex", "--project", "acme", "--test")).code).toBe(2);
   const { stdout, stderr } = await own.connect("codex", "--project", "acme");
   expect(stdout).toContain('x-dragoman-project = "acme"');
   expect(stderr).toContain("Then run: codex --profile acme");
-});
-
-describe.each(["claude-code", "codex", "opencode"] as const)("%s asks dragoman by MCP", (id) => {
-  const { path: at, keyAt } = clientOf(id).mcp!;
-  /** Claude Code names its servers in a file of its own, beside its state. */
-  const fileOf = (home: string) => {
-    const { servers, locate } = clientOf(id).file!;
-    return (servers ?? locate)({ home, env: {} });
-  };
-  const before = { "claude-code": `{\n  "numStartups": 3,\n  "mcpServers": { "own": { "command": "a" } }\n}\n` };
-
-  test("with the key of its other requests, and undo takes it away, whatever the tool has written there since", async () => {
-    using own = person();
-    const path = own.settle(id, settings[id]!);
-    const there = fileOf(own.home);
-    const state = id === "claude-code" ? before[id] : settings[id]!;
-    writeFileSync(there, state);
-    const { code, stdout, stderr } = await own.connect(id, "--write", "--mcp");
-    expect([code, stderr]).toEqual([0, expect.any(String)]);
-    expect(stdout + stderr).not.toContain(key);
-    const { format } = clientOf(id).file!;
-    const written = readSettings(format, text(there));
-    expect(settingAt(written, [...at, "url"])).toBe(`${url}/mcp`);
-    expect(settingAt(written, [...at, ...keyAt])).toBe(key);
-    const { keys } = clientStatus(id, { home: own.home, env: {}, url });
-    expect(keys).toContainEqual({ at: [...at, ...keyAt], value: key });
-    if (id === "claude-code") {
-      writeFileSync(there, text(there).replace(`"numStartups": 3`, `"numStartups": 4`));
-      expect((await own.connect(id, "--undo")).code).toBe(0);
-      expect(text(there)).toBe(state.replace(`"numStartups": 3`, `"numStartups": 4`));
-    } else expect((await own.connect(id, "--undo")).code).toBe(0);
-    expect(text(path)).toBe(settings[id]!);
-  });
-
-  test("without --mcp, what was written for it earlier goes", async () => {
-    using own = person();
-    const there = fileOf(own.home);
-    await own.connect(id, "--write", "--mcp");
-    expect(settingAt(readSettings(clientOf(id).file!.format, text(there)), at)).toBeDefined();
-    expect((await own.connect(id, "--write")).code).toBe(0);
-    const left = existsSync(there) ? readSettings(clientOf(id).file!.format, text(there)) : {};
-    expect(settingAt(left, at)).toBeUndefined();
-    expect(own.status(id)).toBe("here");
-  });
-});
-
-test("--mcp is refused for a client that has no place for it, and where a command gives the key", async () => {
-  using own = person();
-  const other = await own.connect("aider", "--mcp");
-  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("claude-code, codex, opencode only")]);
-  const { code, stderr } = await own.connect("claude-code", "--write", "--mcp", "--key-helper");
-  expect([code, stderr]).toEqual([2, expect.stringContaining("--mcp writes the client key to a file")]);
 });

@@ -24,8 +24,6 @@ export interface Tool {
   searching?: { env: Record<string, string>; args: string[] };
   /** What runs without a person add, so that nothing but dragoman is called. */
   quiet: { env: Record<string, string>; args: string[] };
-  /** To let it ask dragoman what is left, by MCP. */
-  asking?: { task: string; env: Record<string, string>; args: string[] };
   /** Has it write its settings file. */
   rewrites?: string[][];
   /** A person's settings from before, with comments and other things that must stay. None for a client without a file. */
@@ -77,15 +75,6 @@ const claudeCode: Tool = {
     env: {},
     args: ["WebSearch", "--settings", JSON.stringify({ env: { ENABLE_TOOL_SEARCH: "false" } }), "--allowedTools"],
   },
-  // With tool search on, its first call would be a search.
-  asking: {
-    task: "call mcp__dragoman__what_is_left",
-    env: {},
-    args: [
-      ...["mcp__dragoman__what_is_left", "--settings", JSON.stringify({ env: { ENABLE_TOOL_SEARCH: "false" } })],
-      "--allowedTools",
-    ],
-  },
   settings: `{\r\n\t"permissions": { "allow": ["Bash(git status)"] },\r\n\t"env": {\r\n\t\t"MY_OWN": "stays"\r\n\t}\r\n}`,
 };
 
@@ -103,12 +92,6 @@ const codex: Tool = {
     ]),
   },
   searching: { env: {}, args: ["-c", 'web_search="live"'] },
-  // It defers the tools of MCP servers: the model has to search for them. Only a required server is waited for.
-  asking: {
-    task: "find a tool that says what is left",
-    env: {},
-    args: ["-c", "mcp_servers.dragoman.required=true"],
-  },
   rewrites: [["codex", "mcp", "add", "otter", "--", "true"]],
   settings: `# mine\nmodel = "o3" # for now\nmodel_reasoning_effort = "low"\n\n[model_providers.dragoman]\nname = "by hand"\nbase_url = "http://127.0.0.1:1/v1"\nenv_key = "NOT_SET"\n\n[tui]\nnotifications = false`,
 };
@@ -132,7 +115,6 @@ const opencode: Tool = {
     },
     args: [],
   },
-  asking: { task: "call dragoman_what_is_left", env: {}, args: [] },
   rewrites: [["opencode", "mcp", "add", "otter", "--url", "http://127.0.0.1:9/mcp"]],
   settings: `{\n    // mine\n    "theme": "system",\n    "model": "anthropic/claude-sonnet-4-5", /* before */\n    "share": "disabled",\n}\n`,
 };

@@ -34,7 +34,6 @@ const on = (tool: Tool, spoken: ClientDialect, name: keyof typeof askedIn): Atte
 const onEachModel = (tool: Tool, spoken: ClientDialect): Attempt[] => names.map((name) => on(tool, spoken, name));
 const withKey = (attempt: Attempt): Attempt => ({ ...attempt, key: "a-client-key-of-the-owner" });
 const searching = (attempt: Attempt): Attempt => ({ ...attempt, searches: true });
-const asking = (attempt: Attempt): Attempt => ({ ...withKey(attempt), asks: true });
 const settled = (attempt: Attempt): Attempt => ({ ...attempt, settled: true });
 
 const { claudeCode, codex, opencode, geminiCli, copilotCli, qwenCode, continueCli, pi } = tools;
@@ -94,9 +93,6 @@ const all: Attempt[] = [
   withKey(on(copilotCli, "messages", "claude")),
   withKey(on(qwenCode, "chat", "gpt")),
   withKey(on(pi, "chat", "gemini")),
-  asking(on(claudeCode, "messages", "claude")),
-  asking(on(opencode, "messages", "claude")),
-  asking(overHttp(on(codex, "responses", "claude"))),
   settled(on(claudeCode, "messages", "claude")),
   settled(overSocket(on(codex, "responses", "gpt"))),
   settled(on(opencode, "messages", "claude")),
@@ -144,18 +140,18 @@ let told = 0;
 /** Lines come in the order of the list, as soon as they can. */
 function tell(): void {
   for (let outcome = outcomes.get(told); outcome; outcome = outcomes.get(told)) {
-    const { tool, model, client_dialect, upstream_dialect, key, settled, socket, searches, asks } = attempts[told++]!;
+    const { tool, model, client_dialect, upstream_dialect, key, settled, socket, searches } = attempts[told++]!;
     line(
       `${clientOf(tool.id).name} ${versions.get(tool.npm)}`,
       model.id,
       `${client_dialect} → ${upstream_dialect}`,
       String(outcome.requests),
       outcome.seconds.toFixed(1),
-      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${searches ? " (searching the web)" : ""}${asks ? " (asking by MCP)" : ""}${settled ? " (among settings of their own)" : ""}${socket ? ` (over a WebSocket${socket === "dropped" ? " that is dropped" : ""})` : ""}`,
+      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${searches ? " (searching the web)" : ""}${settled ? " (among settings of their own)" : ""}${socket ? ` (over a WebSocket${socket === "dropped" ? " that is dropped" : ""})` : ""}`,
     );
     const isOk = outcome.faults.length === 0;
     const family = names.find((name) => models[name] === model)!;
-    collect(tool, searches ? "search" : asks ? "mcp" : key !== undefined ? "key" : settled ? "undo" : family, isOk);
+    collect(tool, searches ? "search" : key !== undefined ? "key" : settled ? "undo" : family, isOk);
     if (isOk) continue;
     failed++;
     console.log(outcome.said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));

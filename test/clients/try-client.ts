@@ -32,8 +32,6 @@ export interface Attempt {
   changed?(text: string): string;
   /** Its task is a web search. */
   searches?: true;
-  /** It asks dragoman what is left, by MCP. */
-  asks?: true;
   /** Its requests come over a WebSocket and continue one another; with `dropped`, the first connection breaks on the way. */
   socket?: "kept" | "dropped";
 }
@@ -68,8 +66,8 @@ export function endAll(): void {
 }
 
 export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
-  const { tool, model, key, settled, changed, socket, searches, asks } = attempt;
-  const more = searches ? tool.searching : asks ? tool.asking : undefined;
+  const { tool, model, key, settled, changed, socket, searches } = attempt;
+  const more = searches ? tool.searching : undefined;
   // The newest generation, which refuses what the upstream refuses today; `start --demo` has the oldest.
   await using demo = stoppable(startDemo({ generation: "C" }));
   await using proxy = run(["start", "--json", "--port", "0"], {
@@ -91,7 +89,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
     await Bun.write(path, tool.settings);
   }
 
-  const action = path ? ["--write", ...(asks ? ["--mcp"] : [])] : [];
+  const action = path ? ["--write"] : [];
   const connecting = await connect(proxy, home, [tool.id, ...action, "--model", model.id], key);
   if (connecting.code !== 0)
     return { requests: 0, seconds: 0, faults: [`connect ended with ${connecting.code}`], said: connecting.said };
@@ -104,7 +102,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
 
   const setup = clientOf(tool.id).setUp({ url, key, models: chooseModels(Object.values(models))!, model });
   const startedAt = performance.now();
-  const [name = "", ...args] = tool.command(searches ? searchTask : asks ? tool.asking!.task : task, model);
+  const [name = "", ...args] = tool.command(searches ? searchTask : task, model);
   const options = [...tool.quiet.args, ...(more?.args ?? [])];
   const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...options, ...args.slice(-1)], {
     cwd: work,
@@ -128,7 +126,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   const { newest } = await rowsOf(url);
   const rows = newest(asked);
   const faults = late ? [`it was not done after ${within / 1000} s`] : code === 0 ? [] : [`it ended with ${code}`];
-  const undone = searches ? faultsOfSearch(rows, attempt) : asks ? faultsOfAnswer(demo) : await faultsOfTask(work);
+  const undone = searches ? faultsOfSearch(rows, attempt) : await faultsOfTask(work);
   faults.push(...undone, ...faultsOf(rows, attempt));
   if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
@@ -156,12 +154,6 @@ async function faultsOfTask(work: string): Promise<string[]> {
   if (written === undefined) return ["hello.txt was not written"];
   return written.trimEnd() === "Hi there" ? [] : [`hello.txt says ${JSON.stringify(written)}`];
 }
-
-/** What is left came back to the model. */
-const faultsOfAnswer = ({ journal, accounts }: Demo): string[] =>
-  journal.some(({ method, body }) => method === "POST" && JSON.stringify(body).includes(accounts[0]!.login))
-    ? []
-    : ["it was not told what is left"];
 
 /** A model that searches by itself leaves no row of a search. */
 function faultsOfSearch(rows: Row[], { client_dialect, upstream_dialect }: Attempt): string[] {

@@ -24,7 +24,6 @@ const features = {
   cancel: "cancel",
   auto: "`auto`",
   key: "client key",
-  mcp: "`--mcp`",
   undo: "undo",
   told: "limits shown",
 } as const;

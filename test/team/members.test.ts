@@ -101,8 +101,6 @@ const routes: Record<string, ((text: string) => Call)[]> = {
   "GET /usage/:accountIndex": [() => ({ path: "/usage/1" })],
   "GET /token": [() => ({ path: "/token" })],
   "GET /wait": [() => ({ path: `/wait?model=${model}&seconds=0` })],
-  // What a member sees there is asked in api/mcp.test.ts.
-  "POST /mcp": [],
   "POST /v1/logs": [],
   "POST /v1/metrics": [],
   "POST /v1/traces": [],

@@ -12,11 +12,9 @@ import { type ExportFormat, exportRequests, findRequest } from "./requests";
 /** @throws ProxyError `not_found` */
 export async function getRequest(app: Scope, requestId: string) {
   const found = await findRequest(app, requestId);
-  if (!found) throw noSuchRequest();
+  if (!found) throw new ProxyError("not_found", "The history holds no request with this id.");
   return found;
 }
-
-export const noSuchRequest = () => new ProxyError("not_found", "The history holds no request with this id.");
 
 export function answerExport(app: Scope, { format, ...filters }: z.output<typeof queries.export>): Response {
   const name = `dragoman-requests-${utcDay(app.now())}.${format}`;

@@ -25,7 +25,6 @@ const connect = command({
       values: async () => (await import("../../clients/shells")).shellNames,
     }),
     statusline: flag("For claude-code: show what the session and its last prompt cost in the status line"),
-    mcp: flag("For claude-code, codex, opencode: let the tool ask what is left, what was spent and why, by MCP"),
     project: text(
       "<name>",
       "Count requests for a project: those of this folder, or all where the client cannot tell folders apart",

@@ -1,7 +1,6 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
 import { z } from "zod";
-import { mcpPath } from "../../api-paths";
-import { type Client, type ClientSetup, noKey, type Switch, variablesBeside } from "../../clients/client";
+import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { backupsIn } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
@@ -30,7 +29,7 @@ import { undoFiles } from "./undo";
 
 /** The options of the command line. */
 interface ConnectArguments
-  extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline" | "mcp" | "keyHelper", boolean> {
+  extends Record<"print" | "write" | "undo" | "force" | "test" | "yes" | "statusline" | "keyHelper", boolean> {
   environment: Environment;
   client?: string;
   model?: string;
@@ -50,7 +49,7 @@ interface ConnectOptions extends ConnectArguments {
 export async function connectFrom(given: ConnectArguments): Promise<number> {
   // A zsh reads what a bash reads.
   const shell = given.shell === "zsh" ? "bash" : given.shell;
-  const { environment, client, model, key, from, test, force, yes, statusline, mcp, project, keyHelper } = given;
+  const { environment, client, model, key, from, test, force, yes, statusline, project, keyHelper } = given;
   const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
@@ -68,7 +67,7 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
     );
   const ownSettings = project === undefined ? undefined : clientOf(id).project;
   if (project !== undefined && ownSettings) {
-    if ([model, key, from, shell].some((each) => each !== undefined) || test || statusline || mcp || keyHelper)
+    if ([model, key, from, shell].some((each) => each !== undefined) || test || statusline || keyHelper)
       throw new UsageError(`--project only names the project, for ${id}: use it without options of other settings.`);
     return connectProject({ environment, client: id, project, force, yes }, ownSettings, action);
   }
@@ -77,12 +76,6 @@ export async function connectFrom(given: ConnectArguments): Promise<number> {
   if (shell !== undefined && !isShell(shell))
     throw new UsageError(
       `--shell must be one of: ${shellNames.map((name) => shells[name].name.toLowerCase()).join(", ")}.`,
-    );
-  if (mcp && !clientOf(id).mcp)
-    throw new UsageError(`--mcp is for ${clientIds.filter((each) => clientOf(each).mcp).join(", ")} only.`);
-  if (mcp && (keyHelper || (from !== undefined && clientOf(id).asksForKey)))
-    throw new UsageError(
-      "--mcp writes the client key to a file: it cannot be used where the tool asks a command for it.",
     );
   const options = { ...given, environment, client: id, shell: shell ?? usualShell(process.env) };
   return action === "undo" ? undo(options) : point(options, action);
@@ -132,8 +125,8 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   // A tool that asks for its key gets one that renews itself; any other gets a key of its own.
   const keyCommand = from && client.asksForKey ? `${writtenName()} key print --from ${server.url}` : undefined;
   const renewed: KeyChoice | undefined = keyCommand ? { key: server.keys[0]?.value } : undefined;
-  const settingsFor = ({ key }: KeyChoice, command = keyCommand): ClientSetup => {
-    const setup = client.setUp({
+  const settingsFor = ({ key }: KeyChoice, command = keyCommand) =>
+    client.setUp({
       url: addressFor(server, project),
       key,
       models: models.choice,
@@ -142,10 +135,6 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
       keyCommand: command,
       statusline: statusline ? `${writtenName()} statusline` : undefined,
     });
-    if (!options.mcp || !client.mcp) return setup;
-    const { path, value } = client.mcp;
-    return { ...setup, edits: [...setup.edits, { path, value: value(server.url + mcpPath, key ?? noKey) }] };
-  };
   if (action === "print" || !client.file) {
     const choice = renewed ?? (await keyToPrint(options.client, server, store, options.key));
     const setup = settingsFor(choice);
@@ -218,15 +207,8 @@ const nameOf = ({ path }: Switch) => String(path.at(-1));
 
 async function write({ client: id, environment }: ConnectOptions, { setup, server, choice }: Plan): Promise<void> {
   const secrets = [...server.keys.map(({ value }) => value), ...(choice.key === undefined ? [] : [choice.key])];
-  const files = filesOf(id, setup.edits, person());
-  const unused = files.filter(({ edits }) => edits.length === 0);
-  // What an earlier call wrote there goes, as it does from the other files.
-  await undoFiles(
-    unused.map((file) => placeOf(id, file, environment)),
-    false,
-  );
   const undone: string[] = [];
-  for (const { edits, ...file } of files.filter((file) => !unused.includes(file))) {
+  for (const { edits, ...file } of filesOf(id, setup.edits, person())) {
     const written = await writeSettings(placeOf(id, file, environment), { edits });
     const { before, after, kept } = written;
     const path = shortened(written.file);

@@ -199,12 +199,6 @@ function Guide({ id, frame, made, client, place, hasCommand, seen, open, now }: 
         <p class="soft">
           <code>dragoman connect {id} --write</code> writes this to the client’s settings file and tests it;{" "}
           <code>--undo</code> reverts it.
-          {client.mcp && (
-            <>
-              {" "}
-              With <code>--mcp</code> it can ask dragoman what is left and what a prompt cost.
-            </>
-          )}
         </p>
       )}
       {made && (
