@@ -75,15 +75,15 @@ interface Refused {
   status: number;
 }
 
-/** How a person gives what is missing. @param page How the page Reconcile is named where the sentence stands. */
-export const howToGive = (page = "to the page Reconcile"): string =>
-  `Make a fine-grained token at https://github.com/settings/personal-access-tokens/new with the account permission “Plan: Read-only”, and give it to \`dragoman usage --reconcile --token -\`, ${page} or in DRAGOMAN_BILLING_TOKEN. It is never stored.`;
+/** How a person gives what is missing. */
+const howToGive =
+  "Make a fine-grained token at https://github.com/settings/personal-access-tokens/new with the account permission “Plan: Read-only”, and give it to `dragoman usage --reconcile --token -` or in DRAGOMAN_BILLING_TOKEN. It is never stored.";
 
 const refusals: Record<number, (refused: Refused) => string> = {
-  401: ({ what }) => `${what} is not accepted by GitHub (401): it is mistyped, expired or revoked. ${howToGive()}`,
-  403: ({ what, login }) => `${what} may not read the plan of ${login} (GitHub answers 403). ${howToGive()}`,
+  401: ({ what }) => `${what} is not accepted by GitHub (401): it is mistyped, expired or revoked. ${howToGive}`,
+  403: ({ what, login }) => `${what} may not read the plan of ${login} (GitHub answers 403). ${howToGive}`,
   404: ({ login }) =>
-    `GitHub shows no report of AI credits for ${login} (404): an organization or enterprise pays for this plan, and GitHub shows its usage to its administrators only; or the sign-in or token that was used may not read it. ${howToGive()}`,
+    `GitHub shows no report of AI credits for ${login} (404): an organization or enterprise pays for this plan, and GitHub shows its usage to its administrators only; or the sign-in or token that was used may not read it. ${howToGive}`,
 };
 const others = ({ status }: Refused) => `GitHub did not answer with its report of AI credits (status ${status}).`;
 

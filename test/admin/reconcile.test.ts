@@ -1,11 +1,10 @@
-/** GitHub's own report of AI credits beside the history's sums: in the admin API, on the page, and by the command. */
+/** GitHub's own report of AI credits beside the history's sums: in the admin API and by the command. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reconciliation } from "../../src/admin/api/reconcile";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { run } from "../support/command";
-import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
@@ -203,45 +202,6 @@ describe("a refusal is a sentence that says what is missing", () => {
     for (const name of files) texts.push(await Bun.file(`${proxy.home}/${name}`).text());
     expect(files.length).toBeGreaterThan(0);
     for (const text of texts) expect(text).not.toMatch(/github_pat_|ghu_DEMO/);
-  });
-});
-
-describe("the page", () => {
-  const send = async (fields: Record<string, string>) => {
-    const page = await (await fetch(`${proxy.url}/admin/reconcile`)).text();
-    const form_token = formTokenIn(page);
-    const body = new URLSearchParams({ form_token, ...fields });
-    return fetch(`${proxy.url}/admin/reconcile`, { method: "POST", body, headers: { origin: proxy.url } });
-  };
-  const textOf = (page: string) => page.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
-
-  test("the page that compares with GitHub's books asks GitHub only when the form is sent, and says how to make a token", async () => {
-    const before = proxy.demo.journal.length;
-    const page = await (await fetch(`${proxy.url}/admin/reconcile`)).text();
-    expect(proxy.demo.journal.slice(before).filter(({ path }) => path.startsWith("/users/"))).toEqual([]);
-    expect(textOf(page)).toContain("the account permission “Plan: Read-only”");
-    expect(textOf(page)).toContain("in this field or in");
-    expect(textOf(page)).not.toContain("to the page Reconcile");
-    expect(page).toContain(`href="/admin/reconcile"`);
-  });
-
-  test("the page that compares with GitHub's books shows both sums, the difference, its causes, and links to rows of unknown cost", async () => {
-    const response = await send({ token, month, account_key: "" });
-    expect(response.status).toBe(200);
-    const page = await response.text();
-    expect(page).not.toContain(token);
-    expect(page).toContain('href="/admin/requests/cut-off"');
-    const text = textOf(page);
-    expect(text).toMatch(/GitHub reports 58\.8 AI credits of github\.com\/octo-demo/);
-    expect(text).toMatch(/The history says 14\.8 AI credits in 7 requests, 1 of unknown cost/);
-    expect(text).toMatch(/Difference \+44/);
-    expect(text).toContain(`${day(8)} Claude Opus 9 another client 0 40 0 +40`);
-  });
-
-  test("the page that compares with GitHub's books shows a refusal as a sentence", async () => {
-    const response = await send({ month });
-    expect(response.status).toBe(502);
-    expect(textOf(await response.text())).toContain("The saved sign-in of octo-demo may not read the plan");
   });
 });
 

@@ -31,7 +31,6 @@ import { overviewPage } from "./overview/page";
 import { type MenuFor, PageServer, type ShowPage } from "./page-server";
 import { promptsPage } from "./prompts/page";
 import { promptPage } from "./prompts/prompt";
-import { reconcileFromPage, reconcilePage } from "./reconcile/page";
 import { cancelFromPage, requestPage } from "./request/page";
 import { exportFromPage, requestsPage, streamRequests } from "./requests/page";
 import { curlFromPage, tryPage } from "./try/page";
@@ -82,8 +81,6 @@ export const pageRoutes: PageRoute[] = [
   { method: "POST", path: "/admin/budgets", role: "owner", show: addBudgetFromPage },
   { method: "POST", path: "/admin/budgets/remove", role: "owner", show: removeBudgetFromPage },
   { method: "POST", path: "/admin/notices/test", role: "owner", show: testNoticeFromPage },
-  { method: "GET", path: "/admin/reconcile", role: "owner", title: "Reconcile", show: reconcilePage },
-  { method: "POST", path: "/admin/reconcile", role: "owner", show: reconcileFromPage },
   { method: "GET", path: "/admin/connect", role: "member", title: "Connect", show: (context) => connectPage(context) },
   { method: "POST", path: "/admin/connect", role: "member", show: keyFromPage },
   { method: "GET", path: "/admin/try", role: "member", title: "Try", show: tryPage },
