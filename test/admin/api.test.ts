@@ -376,23 +376,6 @@ describe("models", () => {
     expect(items.some(({ enabled }: { enabled: boolean }) => !enabled)).toBe(true);
   });
 
-  test("what they refused can be forgotten, one field or all of them", async () => {
-    const params = proxy.app.unsupportedParams;
-    for (const field of ["a", "b", "c"]) params.learn("claude-sonnet-4.6", field);
-    const forget = (body: unknown, headers: Record<string, string> = {}) =>
-      proxy.post("/api/admin/models/forget", body, { headers });
-    expect(await (await forget({ model: "claude-sonnet-4.6", field: "b" })).json()).toEqual({ forgotten: true });
-    expect(params.known("claude-sonnet-4.6")).toEqual(["a", "c"]);
-    expect((await forget({ model: "claude-sonnet-4.6", field: "b" })).status).toBe(404);
-    for (const wrong of [{}, { model: 1 }, { model: "m", fields: [] }, "[]", "x"])
-      expect((await forget(wrong)).status).toBe(400);
-    expect((await forget({ model: "claude-sonnet-4.6" }, { "content-type": "text/plain" })).status).toBe(415);
-    expect((await forget({ model: "claude-sonnet-4.6" }, { origin: "https://evil.example" })).status).toBe(403);
-    expect(params.known("claude-sonnet-4.6")).toEqual(["a", "c"]);
-    expect((await forget({ model: "claude-sonnet-4.6" })).status).toBe(200);
-    expect(params.known("claude-sonnet-4.6")).toEqual([]);
-  });
-
   test("cannot be listed without an account, and the error says what to do", async () => {
     await using none = await startProxy({ accounts: [] });
     const response = await fetch(`${none.url}/api/admin/models`);

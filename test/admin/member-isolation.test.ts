@@ -46,10 +46,8 @@ test("these pages and endpoints are the owner's alone, and no others", () => {
   const owners = routes.filter(({ role }) => role === "owner");
   const wholly = ["config", "drift", "health", "members", "meta", "notices", "reconcile"];
   expect(owners.filter(({ path }) => !wholly.includes(below(path))).map(({ name }) => name)).toEqual([
-    "POST /admin/models/forget",
     "POST /admin/budgets",
     "POST /admin/budgets/remove",
-    "POST /api/admin/models/forget",
     "POST /api/admin/budgets",
     "POST /api/admin/budgets/remove",
   ]);

@@ -187,8 +187,6 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["POST /api/admin/reconcile", 404, undefined, { account_key: "github.com/nobody" }],
   ["POST /api/admin/reconcile", 400, undefined, { month: "soon" }],
   ["POST /api/admin/reconcile", 502, undefined, {}],
-  ["POST /api/admin/models/forget", 400, undefined, { model: 5 }],
-  ["POST /api/admin/models/forget", 404, undefined, { model: "claude-haiku-4.5" }],
   ["POST /api/admin/notices/test", 200, undefined, {}],
   ["POST /api/admin/live/:requestId/cancel", 404, "/api/admin/live/none/cancel", {}],
   ["GET /api/admin/config", 200],

@@ -150,17 +150,18 @@ describe("what is left out of a request", () => {
   });
 });
 
-test("what is learnt holds for an hour, for that model, and can be forgotten", () => {
+test("what is learnt holds for an hour, for that model", () => {
   let now = 0;
   const params = new UnsupportedParams(() => now);
   params.learn("m", "x");
-  params.learn("m", "y");
   params.learn("other", "x");
+  now = 1;
+  params.learn("m", "y");
   expect([params.known("m"), params.known("other"), params.known("none")]).toEqual([["x", "y"], ["x"], []]);
-  expect([params.forget("m", "x"), params.forget("m", "x"), params.known("m")]).toEqual([true, false, ["y"]]);
-  expect([params.forget("m"), params.known("m"), params.known("other")]).toEqual([true, [], ["x"]]);
   now = 3600_000;
-  expect(params.all()).toEqual([]);
+  expect([params.known("m"), params.known("other")]).toEqual([["y"], []]);
+  now = 3600_001;
+  expect([params.known("m"), params.all()]).toEqual([[], []]);
 });
 
 test("a client that invents names does not fill the memory", () => {
@@ -189,8 +190,9 @@ function refuse(proxy: RunningProxy, path: string, objection: (body: never) => s
 
 const hello = [{ role: "user", content: "Hello" }];
 
-test("a refused parameter costs one more try the first time, and none after that", async () => {
-  await using proxy = await startProxy();
+test("a refused parameter costs one more try the first time, none for an hour after that, and then one again", async () => {
+  let ahead = 0;
+  await using proxy = await startProxy({ clock: { now: () => Date.now() + ahead } });
   const sent = refuse(proxy, "/chat/completions", (body: { new_field?: unknown }) =>
     body.new_field === undefined ? undefined : "Unrecognized request argument supplied: new_field",
   );
@@ -203,6 +205,10 @@ test("a refused parameter costs one more try the first time, and none after that
     true,
   ]);
   expect(proxy.rows().map(({ attempts }) => JSON.parse(attempts).length)).toEqual([1, 1, 2]);
+
+  ahead = 3600_000;
+  for (let turn = 0; turn < 2; turn++) expect((await proxy.post("/v1/chat/completions", ask)).status).toBe(200);
+  expect(sent.map((body) => body.includes("new_field"))).toEqual([true, false, false, false, true, false, false]);
 });
 
 test("a remedy that did not help is not remembered, and other requests are not changed", async () => {

@@ -4,7 +4,6 @@ import type { Account } from "../../accounts/account";
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { Scope } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
-import { ProxyError } from "../../errors";
 import { matchesAny } from "../../keys/client-keys";
 import type { TokenCounts } from "../../tokens/token-counts";
 import { isAutoName } from "../../upstream/copilot/auto-model";
@@ -42,15 +41,6 @@ const mayBeAsked = ({ catalogue, config }: Scope, account: Account, { id, kind }
 
 /** Patterns of the models that the owner allows a member; null for all models. */
 export const modelsAllowed = ({ membership }: Scope): readonly string[] | null => membership?.self?.models ?? null;
-
-/**
- * Sends a field that the model rejected to it again; without `field`, all of them.
- * @throws ProxyError `not_found` when no such field is on record.
- */
-export function forgetField(app: Scope, model: string, field?: string): void {
-  if (!app.unsupportedParams.forget(model, field))
-    throw new ProxyError("not_found", "No such field of this model is remembered: its hour may be over.");
-}
 
 function showModel(
   model: Model,

@@ -46,7 +46,7 @@ import {
   withdrawInvitations,
 } from "./members";
 import { describeInstance } from "./meta";
-import { forgetField, modelItems } from "./models";
+import { modelItems } from "./models";
 import { listPrompts, promptPageSchema } from "./prompts";
 import { dimensionWords, queries } from "./query";
 import { reconcile, reconcileSchema, reconciliationSchema } from "./reconcile";
@@ -151,9 +151,6 @@ export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "GET", path: "/api/admin/models", role: "member", about: "The current models: limits, endpoints, price, policy, accounts, unsupported fields.",
     response: z.object({ items: z.array(modelSchema) }),
     handle: async ({ app }) => ({ items: await modelItems(app) }) }),
-  ownerEndpoint({ method: "POST", path: "/api/admin/models/forget", role: "owner", about: "Forgets that a model does not support a field: `{\"model\", \"field\"}`; without `field`, all fields of the model.",
-    body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }), errors: ["not_found"],
-    handle: ({ app, body: { model, field } }) => { forgetField(app, model, field); return { forgotten: true as const }; } }),
   endpoint({ method: "GET", path: "/api/admin/cache", role: "member", about: "The upstream's prompt cache between `from_ms` (a week ago) and `to_ms`: share and savings by model, client and session, and turns that did not find their prompt.",
     query: queries.cache, response: cacheReportSchema,
     handle: ({ app, query: { from_ms = app.now() - 7 * dayMs, to_ms } }) => cacheReport(app, { from_ms, ...(to_ms === undefined ? {} : { to_ms }) }) }),

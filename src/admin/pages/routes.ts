@@ -26,7 +26,7 @@ import {
   revokeOfMember,
   withdrawFromPage,
 } from "./members/member";
-import { forgetFromPage, modelsPage } from "./models/page";
+import { modelsPage } from "./models/page";
 import { overviewPage } from "./overview/page";
 import { type MenuFor, PageServer, type ShowPage } from "./page-server";
 import { promptsPage } from "./prompts/page";
@@ -70,7 +70,6 @@ export const pageRoutes: PageRoute[] = [
   { method: "POST", path: "/admin/members/:name/revoke", role: "owner", show: revokeOfMember },
   { method: "POST", path: "/admin/members/:name/remove", role: "owner", show: dismissFromPage },
   { method: "GET", path: "/admin/models", role: "member", title: "Models", show: modelsPage },
-  { method: "POST", path: "/admin/models/forget", role: "owner", show: forgetFromPage },
   { method: "GET", path: "/admin/cache", role: "member", title: "Cache", show: cachePage },
   { method: "GET", path: "/admin/keys", role: "member", title: "Keys", show: keysPage },
   { method: "POST", path: "/admin/keys", role: "member", show: createFromPage },

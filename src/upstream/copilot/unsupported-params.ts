@@ -39,13 +39,6 @@ export class UnsupportedParams {
   learn(model: string, pattern: string): void {
     this.#until.set(`${model} ${pattern}`, { model, pattern, until: this.now() + rememberFor });
   }
-
-  /** Forgets one pattern of a model, or all of them. @returns False if there was none. */
-  forget(model: string, pattern?: string): boolean {
-    const found = this.all().filter((param) => param.model === model && (pattern ?? param.pattern) === param.pattern);
-    for (const param of found) this.#until.delete(`${param.model} ${param.pattern}`);
-    return found.length > 0;
-  }
 }
 
 /**

@@ -3,13 +3,13 @@
 import { asProxyError } from "../../../errors";
 import { compact, moment, plural, priceInWords, shorten, significant } from "../../../format";
 import { haveOnlyAuto } from "../../../relay/target";
-import { forgetField, type ModelItem, modelItems, modelsAllowed } from "../../api/models";
+import { type ModelItem, modelItems, modelsAllowed } from "../../api/models";
 import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { Page } from "../../ui/layout";
 import { requestsPath, withQuery } from "../../ui/links";
 import { Empty, Picker, Table, Tabs } from "../../ui/lists";
-import { type PageContext, redirect } from "../../ui/page-context";
+import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
 export function modelsPage({ app, frame, member, url }: PageContext): StreamedPage {
@@ -46,7 +46,7 @@ export function modelsPage({ app, frame, member, url }: PageContext): StreamedPa
           (models) => (
             <>
               <Unlisted of={app.providers.names()} models={models} />
-              <Catalogue {...{ frame, models, sort, accounts, isOwner, now }} />
+              <Catalogue {...{ models, sort, accounts, now }} />
             </>
           ),
           (thrown) => <NoList error={thrown} />,
@@ -76,12 +76,6 @@ function Unlisted({ of, models }: { of: string[]; models: ModelItem[] }): Markup
   );
 }
 
-/** Handles the "Send again" form: the field is no longer removed from requests to the model. */
-export function forgetFromPage({ app, form }: PageContext): Response {
-  forgetField(app, form.get("model") ?? "", form.get("field") ?? "");
-  return redirect("/admin/models");
-}
-
 /** How the models can be ordered: the smallest number is first, and what has none is last. */
 const orders: Record<string, { label: string; of?(model: ModelItem): number | null }> = {
   vendor: { label: "By vendor" },
@@ -102,17 +96,15 @@ function tablesOf(models: ModelItem[], sort: string): Map<string, ModelItem[]> {
 }
 
 interface CatalogueProps {
-  frame: Frame;
   models: ModelItem[];
   /** The name of their order. */
   sort: string;
   /** Number of accounts. */
   accounts: number;
-  isOwner: boolean;
   now: number;
 }
 
-function Catalogue({ frame, models, sort, accounts, isOwner, now }: CatalogueProps): Markup {
+function Catalogue({ models, sort, accounts, now }: CatalogueProps): Markup {
   if (models.length === 0)
     return <Empty title="No models available">The upstream lists no models for your accounts.</Empty>;
   const vendors = new Set(tablesOf(models, "vendor").keys());
@@ -138,7 +130,7 @@ function Catalogue({ frame, models, sort, accounts, isOwner, now }: CataloguePro
             <Value of={vendor} />{" "}
             {sort === "vendor" && ofVendor[0]?.provider != null && <span class="badge idle">provider</span>}
           </h2>
-          <ModelTable {...{ frame, vendor, isOwner, now }} models={ofVendor} all={accounts} />
+          <ModelTable vendor={vendor} models={ofVendor} all={accounts} now={now} />
         </section>
       ))}
     </>
@@ -146,24 +138,21 @@ function Catalogue({ frame, models, sort, accounts, isOwner, now }: CataloguePro
 }
 
 interface TableProps {
-  frame: Frame;
   vendor: string;
   models: ModelItem[];
   /** Number of accounts. */
   all: number;
-  /** What is known of all accounts together is the owner's to change. */
-  isOwner: boolean;
   now: number;
 }
 
-const ModelTable = ({ vendor, models, all, ...rest }: TableProps) => (
+const ModelTable = ({ vendor, models, all, now }: TableProps) => (
   <Table
     class="rows labelled models"
     caption={`Models of ${vendor}`}
     rows={models}
     isOff={({ enabled }) => !enabled}
     columns={[
-      ["Model", (model) => <ModelName model={model} {...rest} />],
+      ["Model", (model) => <ModelName model={model} now={now} />],
       ["Context, output", (model) => <LimitsOf model={model} />],
       [
         "Endpoints",
@@ -171,17 +160,18 @@ const ModelTable = ({ vendor, models, all, ...rest }: TableProps) => (
           endpoints.length === 0 ? <Unknown /> : endpoints.map((endpoint) => <code class="endpoint">{endpoint}</code>),
       ],
       ["Capabilities", (model) => <AbilitiesOf model={model} />],
-      ["Price", (model) => <PriceOf model={model} now={rest.now} />],
+      ["Price", (model) => <PriceOf model={model} now={now} />],
       all > 1 && ["Accounts", (model) => accountsOf(model, all)],
     ]}
   />
 );
 
-interface ModelProps extends Pick<TableProps, "frame" | "isOwner" | "now"> {
+interface ModelProps {
   model: ModelItem;
+  now: number;
 }
 
-const ModelName = ({ model, ...rest }: ModelProps) => (
+const ModelName = ({ model, now }: ModelProps) => (
   <>
     <a href={requestsPath({ upstream_model: model.id })} title="Requests for this model">
       <code>{shorten(model.id, 80)}</code>
@@ -199,7 +189,7 @@ const ModelName = ({ model, ...rest }: ModelProps) => (
     )}
     {model.aliases.length > 0 && <small>aliases: {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>}
     {!model.enabled && <NotEnabled />}
-    <UnsupportedFields model={model} {...rest} />
+    <UnsupportedFields model={model} now={now} />
   </>
 );
 
@@ -268,28 +258,14 @@ const NotEnabled = () => (
   </small>
 );
 
-/** Fields the model rejected; for the owner, each with a button that sends it again. */
-const UnsupportedFields = ({ frame, model, isOwner, now }: ModelProps) => (
+/** Fields that the model rejected. */
+const UnsupportedFields = ({ model, now }: ModelProps) => (
   <>
-    {model.refused_fields.map(({ field, until_ms }) => {
-      const text = (
-        <small>
-          does not support <code>{shorten(field, 80)}</code>; removed from requests until {moment(until_ms, now)}
-        </small>
-      );
-      if (!isOwner) return text;
-      return (
-        <form method="post" action="/admin/models/forget" class="refused">
-          <FormTokenInput frame={frame} />
-          <input type="hidden" name="model" value={model.id} />
-          <input type="hidden" name="field" value={field} />
-          {text}
-          <button type="submit" class="quiet" aria-label={`Send ${field.slice(0, 80)} again`}>
-            Send again
-          </button>
-        </form>
-      );
-    })}
+    {model.refused_fields.map(({ field, until_ms }) => (
+      <small>
+        does not support <code>{shorten(field, 80)}</code>; removed from requests until {moment(until_ms, now)}
+      </small>
+    ))}
   </>
 );
 
@@ -333,7 +309,7 @@ const abilityNames: Record<string, string> = {
 };
 
 /** In the words of every other place, and below them what these leave out. */
-function PriceOf({ model: { price }, now }: { model: ModelItem; now: number }): Markup {
+function PriceOf({ model: { price }, now }: ModelProps): Markup {
   const { tokens, long, units, promotion } = price;
   if (!tokens && units === null) return <Unknown />;
   const perMillion = (credits: number | null) =>
