@@ -1,21 +1,22 @@
 /** How this copy of dragoman was installed, and the command that starts it again. */
-import { realpathSync } from "node:fs";
-import { delimiter, relative, sep } from "node:path";
+import { existsSync, realpathSync } from "node:fs";
+import { delimiter, join, relative, sep } from "node:path";
 import { homeFolder } from "../config/environment";
 
-/** `source`: a clone of the repository. `bunx`: a copy that is only kept for a while. */
-export const installationKinds = [
-  "executable",
-  "brew",
-  "scoop",
-  "winget",
-  "container",
-  "npm",
-  "bun",
-  "bunx",
-  "source",
-] as const;
-export type InstallationKind = (typeof installationKinds)[number];
+/**
+ * `npm`, `pnpm` and `bun`: installed for all folders. `project`: a package of a project. `bunx` and `npx`: a copy that is
+ * only kept for a while. `source`: a clone of the repository.
+ */
+export type InstallationKind =
+  | "executable"
+  | "container"
+  | "npm"
+  | "pnpm"
+  | "bun"
+  | "project"
+  | "bunx"
+  | "npx"
+  | "source";
 
 export interface Installation {
   kind: InstallationKind;
@@ -38,12 +39,11 @@ interface Process {
 
 /** The first pattern that fits the path decides; each package manager keeps its files in folders of known names. */
 const places: [RegExp, InstallationKind][] = [
-  [/[\\/]bunx-[^\\/]*[\\/]|[\\/]_npx[\\/]/, "bunx"],
-  [/[\\/]\.bun[\\/]install[\\/]global[\\/]/, "bun"],
+  [/[\\/]bunx-[^\\/]*[\\/]/, "bunx"],
+  [/[\\/]_npx[\\/]/, "npx"],
+  [/[\\/]install[\\/]global[\\/]node_modules[\\/]/, "bun"],
+  [/[\\/]pnpm[\\/]global[\\/]/, "pnpm"],
   [/[\\/]node_modules[\\/]@?dragoman[\\/]/, "npm"],
-  [/[\\/]Cellar[\\/]/, "brew"],
-  [/[\\/]WinGet[\\/]Packages[\\/]/i, "winget"],
-  [/[\\/]scoop[\\/]apps[\\/]dragoman[\\/]/i, "scoop"],
 ];
 
 const thisProcess = (): Process => ({
@@ -63,21 +63,35 @@ export function installationOf(running: Process = thisProcess()): Installation {
   return { kind, command: [stablePath(execPath, env.PATH)] };
 }
 
-const kindIn = (path: string) => places.find(([folder]) => folder.test(path))?.[1];
+function kindIn(path: string): InstallationKind | undefined {
+  const kind = places.find(([folder]) => folder.test(path))?.[1];
+  if (kind !== "npm") return kind;
+  // A project says what it needs beside its packages; npm's own folder has no such file.
+  return existsSync(join(projectOf(path), "package.json")) ? "project" : "npm";
+}
+
+/** The folder whose `node_modules` has this path. */
+export const projectOf = (path: string): string => path.split(/[\\/]node_modules[\\/]/)[0]!;
 
 /** What a person types for `dragoman` in another terminal in the same folder. */
 export function typedName(running: Process = thisProcess()): string {
   const { execPath, main, isExecutable, env, cwd } = running;
-  // Whoever runs this by npx, bunx or `run` has folders on the PATH that another terminal has not.
-  const path = (env.PATH ?? "").split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$/.test(folder));
-  const find = (program: string) => Bun.which(program, { PATH: path.join(delimiter) });
   const { kind } = installationOf(running);
-  if (find("dragoman") || kind === "container") return "dragoman";
-  if (kind === "bun") return "bunx dragoman";
-  if (kind === "npm") return "npx dragoman";
-  if (kind === "bunx") return /[\\/]_npx[\\/]/.test(isExecutable ? execPath : main) ? "npx dragoman" : "bunx dragoman";
+  if (isOnPath("dragoman", env) || kind === "container") return "dragoman";
+  if (kind === "bun" || kind === "bunx") return "bunx dragoman";
+  if (kind === "npm" || kind === "project" || kind === "npx") return "npx dragoman";
   if (isExecutable) return shortPath(execPath, cwd);
-  return `${find("bun") ? "bun" : `npx --yes --allow-scripts=bun bun@${Bun.version}`} ${shortPath(main, cwd)}`;
+  return `${bunName(env)} ${shortPath(main, cwd)}`;
+}
+
+/** What a person types for `bun`, who may have none. */
+export const bunName = (env: Process["env"] = process.env): string =>
+  isOnPath("bun", env) ? "bun" : `npx --yes --allow-scripts=bun bun@${Bun.version}`;
+
+/** Whether a person finds a program in another terminal: npx, bunx and `run` add folders to the PATH for themselves. */
+function isOnPath(program: string, { PATH = "" }: Process["env"]): boolean {
+  const folders = PATH.split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$/.test(folder));
+  return Bun.which(program, { PATH: folders.join(delimiter) }) !== null;
 }
 
 /** The same in any folder. */

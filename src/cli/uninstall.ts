@@ -26,13 +26,13 @@ interface UninstallOptions {
 
 /** How to remove a copy that a package manager, or somebody else, keeps. */
 const advice: Record<Exclude<InstallationKind, "executable">, string> = {
-  brew: "Homebrew installed the program. Run: brew uninstall dragoman",
-  winget: "winget installed the program. Run: winget uninstall dragoman",
-  scoop: "Scoop installed the program. Run: scoop uninstall dragoman",
   container: "The program is in a container. Remove the container, and its volume for the data.",
   npm: "npm installed the program. Run: npm uninstall -g dragoman",
+  pnpm: "pnpm installed the program. Run: pnpm remove -g dragoman",
   bun: "Bun installed the program. Run: bun remove -g dragoman",
-  bunx: "The program is a temporary copy of bunx or npx; nothing is installed.",
+  project: "A project has the program as a package. Run there, if npm is its package manager: npm uninstall dragoman",
+  bunx: "The program is a temporary copy of bunx; nothing is installed.",
+  npx: "The program is a temporary copy of npx; nothing is installed.",
   source: "The program runs from a clone of its repository. Delete that folder.",
 };
 

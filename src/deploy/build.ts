@@ -36,7 +36,7 @@ async function build(file: string, target?: Target): Promise<void> {
         process.execPath,
         "build",
         ...options,
-        ...stampOptions(target),
+        ...stampOptions(),
         ...(target ? [`--target=${target.bun}`] : []),
         "--outfile",
         made,

@@ -1,5 +1,4 @@
 /** What a build of the release workflow knows of itself; `src/cli/build-stamp.ts` reads it. A build of one's own knows nothing. */
-import type { Target } from "./targets";
 
 /** `https://github.com/owner/name`; undefined outside of the workflow. */
 export function repositoryOfBuild(env: Record<string, string | undefined> = process.env): string | undefined {
@@ -7,11 +6,8 @@ export function repositoryOfBuild(env: Record<string, string | undefined> = proc
   return server && name ? `${server}/${name}` : undefined;
 }
 
-/** Options for `bun build`: the values are written in place of the variables. */
-export function stampOptions(target?: Pick<Target, "name">, repository = repositoryOfBuild()): string[] {
-  const values = { DRAGOMAN_BUILD_REPOSITORY: repository ?? "", DRAGOMAN_BUILD_TARGET: target?.name ?? "" };
-  return Object.entries(values).flatMap(([name, value]) => [
-    "--define",
-    `process.env.${name}=${JSON.stringify(value)}`,
-  ]);
-}
+/** Options for `bun build`: the value is written in place of the variable. */
+export const stampOptions = (repository = repositoryOfBuild()): string[] => [
+  "--define",
+  `process.env.DRAGOMAN_BUILD_REPOSITORY=${JSON.stringify(repository ?? "")}`,
+];

@@ -1,8 +1,8 @@
-/** What a message tells a person to type: what works where it was started from. */
+/** How this copy was installed, and what a message tells a person to type: what works where it was started from. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { typedName } from "../../src/cli/installation";
+import { installationOf, typedName } from "../../src/cli/installation";
 import { run, source } from "../support/command";
 import { temporaryFolder } from "../support/temporary-folder";
 
@@ -85,4 +85,32 @@ describe.skipIf(process.platform === "win32")("a command is named", () => {
     expect(text).toMatch(/<code>bun [~/]\S*\/src\/main\.ts connect claude-code --write<\/code>/);
     expect(text).not.toContain("<code>dragoman ");
   });
+});
+
+test("each way to install is known by its folder", () => {
+  const of = (running: Partial<Parameters<typeof installationOf>[0]>) =>
+    installationOf({
+      execPath: "/usr/bin/bun",
+      execArgv: ["--x"],
+      main: "",
+      isExecutable: false,
+      env: {},
+      cwd: "/",
+      ...running,
+    });
+  const executable = (execPath: string, env = {}) => of({ execPath, isExecutable: true, env }).kind;
+  expect(executable("/home/x/bin/dragoman")).toBe("executable");
+  expect(executable("/dragoman", { DRAGOMAN_IMAGE: "1" })).toBe("container");
+  expect(executable("/usr/lib/node_modules/@dragoman/linux-x64/dragoman")).toBe("npm");
+  expect(executable("/tmp/bunx-0-dragoman@latest/node_modules/@dragoman/linux-x64/dragoman")).toBe("bunx");
+  const script = (main: string) => of({ main }).kind;
+  expect(script("/usr/lib/node_modules/dragoman/dist/main.js")).toBe("npm");
+  expect(script("/home/x/.bun/install/global/node_modules/dragoman/dist/main.js")).toBe("bun");
+  expect(script("/tmp/bunx-1000-dragoman@latest/node_modules/dragoman/dist/main.js")).toBe("bunx");
+  expect(script("/home/x/.npm/_npx/1f/node_modules/dragoman/dist/main.js")).toBe("npx");
+  expect(script("/home/x/.local/share/pnpm/global/5/.pnpm/dragoman@1/node_modules/dragoman/dist/main.js")).toBe("pnpm");
+  writeFileSync(join(folder, "package.json"), "{}");
+  expect(script(join(folder, "node_modules/dragoman/dist/main.js"))).toBe("project");
+  expect(executable(join(folder, "node_modules/.pnpm/a@1/node_modules/@dragoman/linux-x64/dragoman"))).toBe("project");
+  expect(of({ main: "/src/main.ts" })).toEqual({ kind: "source", command: ["/usr/bin/bun", "--x", "/src/main.ts"] });
 });

@@ -3,12 +3,11 @@
  * changes and prints which were done: `crash-stores.ts <store> <folder>`.
  */
 import { Database } from "bun:sqlite";
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { openAccountStore, type SavedAccount } from "../../src/accounts/account-store";
 import type { Awaitable } from "../../src/awaitable";
 import { openLedger } from "../../src/budgets/ledger";
-import { replaceProgram } from "../../src/cli/update/replace";
 import { undoSettings } from "../../src/clients/settings-file/undo";
 import { type SettingsFile, writeSettings } from "../../src/clients/settings-file/write";
 import { budgetSchema } from "../../src/config/budget-schema";
@@ -344,30 +343,6 @@ function connect(original: string | undefined): CrashStore {
   };
 }
 
-function program(): CrashStore {
-  const [own, fresh] = ["dragoman", ".dragoman-update-1"];
-  return {
-    prepare(folder) {
-      writeFileSync(join(folder, own), "old");
-      chmodSync(join(folder, own), 0o755);
-      writeFileSync(join(folder, fresh), "new");
-    },
-    initial: { program: "old" },
-    steps(folder) {
-      let replaced: ReturnType<typeof replaceProgram> | undefined;
-      return [
-        { sets: { program: "new" }, run: () => (replaced = replaceProgram(join(folder, own), join(folder, fresh))) },
-        { sets: { program: "old" }, run: () => replaced?.undo() },
-      ];
-    },
-    read(folder) {
-      const path = join(folder, own);
-      if ((statSync(path).mode & 0o777) !== 0o755) throw new Error("It cannot be run.");
-      return { program: readFileSync(path, "utf8") };
-    },
-  };
-}
-
 export const crashStores = {
   "the config with its client keys": config(),
   "the accounts with their tokens": accounts(),
@@ -379,7 +354,6 @@ export const crashStores = {
   "the token factors": tokenFactors(),
   "a client's settings": connect('{\n  "model": "opus"\n}\n'),
   "a client's settings where there were none": connect(undefined),
-  "the program itself": program(),
 } satisfies Record<string, CrashStore>;
 
 /** What the program prints before a step and after it. */

@@ -38,9 +38,8 @@ export const upkeepCommands = {
     }),
     command({
       name: "update",
-      about: "Replace this executable by the newest release, or say how to update otherwise",
-      brief: "Get the newest release",
-      options: { check: flag("Check for an update without installing it"), yes },
+      about: "Say whether there is a newer release, and what to type to get it; changes nothing",
+      brief: "How to get the newest release",
       run: async (given) => (await import("../update/update")).update(given),
     }),
     command({

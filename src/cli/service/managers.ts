@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { type ServiceDefinition, type ServiceFile, serviceLogFile } from "./definition";
 import { launchdFile, launchdLabel, launchdPath } from "./launchd";
 import { namespaceTrial, systemdFiles, systemdPlaces, systemdUnit } from "./systemd";
-import { taskFile, taskName, taskPath } from "./task-scheduler";
 
 type Words = readonly string[];
 /** Where a service's files are. */
@@ -27,14 +26,14 @@ export interface ServiceManager {
   uninstall(places: ServicePlaces): ManagerCommand[];
   /** Run in order after them. */
   afterwards: ManagerCommand[];
-  /** Starts it again, with a new version of the program. */
-  restart: ManagerCommand[];
+  /** For a person: starts it again, with a new version of the program. */
+  restart: Words;
   /** Succeeds while the service runs. */
   running: Words;
   /** Prints the log; undefined if the server writes it to a file. */
   logs?(lines: number, follow: boolean): Words;
   /** What the person should know, in sentences. */
-  notes(variables: readonly string[]): string[];
+  note: string;
 }
 
 export interface ManagerCommand {
@@ -66,17 +65,13 @@ const systemd: ServiceManager = {
   ],
   uninstall: () => [may("systemctl", "--user", "--quiet", "disable", "--now", systemdUnit)],
   afterwards: [must("systemctl", "--user", "daemon-reload"), may("systemctl", "--user", "reset-failed", systemdUnit)],
-  // A program that failed too often is not started again otherwise.
-  restart: [
-    may("systemctl", "--user", "reset-failed", systemdUnit),
-    must("systemctl", "--user", "restart", systemdUnit),
-  ],
+  restart: ["systemctl", "--user", "restart", systemdUnit],
   running: ["systemctl", "--user", "--quiet", "is-active", systemdUnit],
   logs: (lines, follow) => [
     ...["journalctl", "--user-unit", systemdUnit, "--lines", String(lines), "--output=cat"],
     ...(follow ? ["--follow"] : ["--no-pager"]),
   ],
-  notes: () => ["It starts when you log in. To start it with the machine, run: loginctl enable-linger"],
+  note: "It starts when you log in. To start it with the machine, run: loginctl enable-linger",
 };
 
 const domain = () => `gui/${process.getuid?.() ?? 0}`;
@@ -97,41 +92,13 @@ const launchd: ServiceManager = {
   uninstall: () => [may("launchctl", "bootout", agent())],
   afterwards: [],
   get restart() {
-    return [must("launchctl", "kickstart", "-k", agent())];
+    return ["launchctl", "kickstart", "-k", agent()];
   },
   get running() {
     return ["launchctl", "print", agent()];
   },
-  notes: () => ["It starts when you log in."],
+  note: "It starts when you log in.",
 };
-
-const taskScheduler: ServiceManager = {
-  name: "Task Scheduler",
-  trial: ["schtasks", "/query", "/fo", "LIST"],
-  trialAdvice: "The Task Scheduler service must run, and your user must be allowed to create tasks.",
-  paths: ({ home }) => [taskPath(home), ...logFiles(home)],
-  files: (service) => [taskFile(service, windowsUser(process.env))],
-  install: ({ home }) => [
-    may("schtasks", "/end", "/tn", taskName),
-    must("schtasks", "/create", "/tn", taskName, "/xml", taskPath(home), "/f"),
-    must("schtasks", "/run", "/tn", taskName),
-  ],
-  uninstall: () => [may("schtasks", "/end", "/tn", taskName), must("schtasks", "/delete", "/tn", taskName, "/f")],
-  afterwards: [],
-  restart: [may("schtasks", "/end", "/tn", taskName), must("schtasks", "/run", "/tn", taskName)],
-  running: ["powershell", "-NoProfile", "-Command", `exit [int]((Get-ScheduledTask ${taskName}).State -ne 'Running')`],
-  notes: (variables) => [
-    "It starts when you log in. After a crash it starts again within a minute.",
-    ...(variables.length === 0
-      ? []
-      : [
-          `A task gets the variables of your user, not those of this terminal. Set these once with setx: ${variables.join(", ")}.`,
-        ]),
-  ],
-};
-
-const windowsUser = ({ USERDOMAIN, USERNAME = "" }: NodeJS.ProcessEnv) =>
-  USERDOMAIN ? `${USERDOMAIN}\\${USERNAME}` : USERNAME;
 
 /** The log and the one before it. */
 const logFiles = (home: string) => [serviceLogFile(home), `${serviceLogFile(home)}.1`];
@@ -139,7 +106,6 @@ const logFiles = (home: string) => [serviceLogFile(home), `${serviceLogFile(home
 const managers: Partial<Record<NodeJS.Platform, ServiceManager>> = {
   linux: systemd,
   darwin: launchd,
-  win32: taskScheduler,
 };
 
 export const managerFor = (platform: NodeJS.Platform): ServiceManager | undefined =>

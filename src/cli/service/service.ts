@@ -56,7 +56,7 @@ export async function serviceInstall(options: ServiceInstallOptions): Promise<nu
   const ready = await waitUntilReady(environment, { demo: options.demo, timeoutMs: readyMs });
   if (!ready) return notReady(manager);
   say(`dragoman ${ready.version} runs as a service and is ready at ${ready.url}.`);
-  say(...manager.notes(Object.keys(service.variables)));
+  say(manager.note);
   say("", "`dragoman service status` shows its state, `dragoman service logs` its log.");
   return 0;
 }
@@ -66,9 +66,9 @@ function definitionFor(
   manager: ServiceManager,
 ) {
   const { kind, command } = installationOf();
-  if (kind === "bunx")
+  if (kind === "bunx" || kind === "npx")
     throw new UsageError(
-      "This copy was downloaded by bunx or npx and may be removed at any time. Install dragoman first, for example with `bun add -g dragoman`.",
+      `This copy was downloaded by ${kind} and may be removed at any time. Install dragoman first, for example with \`${kind === "npx" ? "npm install" : "bun add"} -g dragoman\`.`,
     );
   if (kind === "container")
     throw new UsageError("In a container the container runs always, not a service: set its restart policy instead.");
@@ -221,12 +221,10 @@ export async function serviceLogs({ environment, lines, follow }: ServiceLogsOpt
   return 0;
 }
 
-/** Starts an installed service again, for example with another version. @returns False if none is installed. */
-export function restartService(environment: Environment): boolean {
+/** The command that starts an installed service again; undefined if none is installed. */
+export function restartCommand(environment: Environment): string | undefined {
   const manager = managerFor(process.platform);
-  if (!manager || !isInstalled(manager, placesOf(environment))) return false;
-  runAll(manager.restart);
-  return true;
+  return manager && isInstalled(manager, placesOf(environment)) ? manager.restart.join(" ") : undefined;
 }
 
 const placesOf = ({ home }: Environment): ServicePlaces => ({ home, personHome: homeFolder() });

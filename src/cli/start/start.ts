@@ -13,7 +13,7 @@ import { openStores } from "../../open-stores";
 import type { Binding, Listening } from "../../server";
 import type { Stores } from "../../stores";
 import { buildStamp } from "../build-stamp";
-import { installationOf, nameAnywhere } from "../installation";
+import { nameAnywhere } from "../installation";
 import { lookAt } from "../running-server";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
@@ -147,7 +147,7 @@ async function followUpdates(app: App, options: StartOptions): Promise<void> {
   const { releaseSource } = await import("../update/releases");
   const source = releaseSource(app.environment);
   if (source && mayLook(process.env, { isChild: isChild(options), noNotice: noUpdateNotice, demo }))
-    followReleases(app, source, installationOf().kind);
+    followReleases(app, source);
 }
 
 async function signInBeside({ accounts: store }: Stores, options: StartOptions): Promise<void> {

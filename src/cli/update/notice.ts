@@ -5,7 +5,7 @@ import type { App } from "../../app";
 import { readPrivate, writePrivate } from "../../config/files";
 import { dayMs } from "../../format";
 import { lazy } from "../../lazy";
-import type { InstallationKind } from "../installation";
+import { typedName } from "../installation";
 import { latestRelease, type ReleaseSource } from "./releases";
 
 const fileSchema = lazy(() => z.object({ checked_at_ms: z.number() }));
@@ -27,24 +27,23 @@ export function mayLook(
 type Parts = Pick<App, "config" | "environment" | "logger" | "now" | "stopping" | "version">;
 
 /** Looks now and then every hour, and asks once a day. Never throws; without network it asks again a day later. */
-export function followReleases(app: Parts, source: ReleaseSource, kind: InstallationKind): void {
-  void lookOnce(app, source, kind);
-  const timer = setInterval(() => void lookOnce(app, source, kind), dayMs / 24);
+export function followReleases(app: Parts, source: ReleaseSource): void {
+  void lookOnce(app, source);
+  const timer = setInterval(() => void lookOnce(app, source), dayMs / 24);
   timer.unref();
   app.stopping.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
-export async function lookOnce(app: Parts, source: ReleaseSource, kind: InstallationKind): Promise<void> {
+export async function lookOnce(app: Parts, source: ReleaseSource): Promise<void> {
   const { config, environment, logger, now, version } = app;
   const path = fileIn(environment.home);
   if (!config.current.updateNotice || Math.abs(now() - lastCheck(path)) < dayMs) return;
   try {
     // Before the call: several servers of a data folder ask once.
     writePrivate(path, `${JSON.stringify({ checked_at_ms: now() })}\n`);
-    const release = await latestRelease(source, version);
-    if (Bun.semver.order(release.version, version) <= 0) return;
-    const how = kind === "container" ? "Get the new image." : "Run `dragoman update`.";
-    logger.info(`dragoman ${release.version} is available; this is ${version}. ${how}`);
+    const newest = await latestRelease(source, version);
+    if (Bun.semver.order(newest, version) <= 0) return;
+    logger.info(`dragoman ${newest} is available; this is ${version}. \`${typedName()} update\` says how to get it.`);
   } catch (thrown) {
     logger.debug("Whether there is a newer version is not known.", thrown);
   }

@@ -29,8 +29,6 @@ export interface OutgoingCall extends CallOptions {
   signal?: AbortSignal;
   /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
-  /** A redirect is an answer like others, and no error. */
-  returnsRedirects?: boolean;
   /** Called with the first error before a POST is sent a second time. Without it a POST is sent once. */
   resent?: (error: ProxyError) => void;
   /** The headers with which it is sent a second time, made of the first ones; the same where it is missing. */
@@ -119,20 +117,18 @@ function isOnThisMachine(url: string): boolean {
   return isLoopback;
 }
 
-function responseOf(response: Response, clock: CallClock, url: string, { who, returnsRedirects }: OutgoingCall) {
+function responseOf(response: Response, clock: CallClock, url: string, { who }: OutgoingCall) {
   const { status, ok, headers } = response;
   clock.answered();
   const body = openBody(response, clock, who, url);
-  const fault = returnsRedirects && isRedirect(status) ? undefined : faultIn(status);
+  const fault = faultIn(status);
   if (fault === undefined) return { status, ok, headers, body };
   body.cancel();
   throw new ProxyError("upstream", `${who} ${fault}`);
 }
 
-const isRedirect = (status: number) => status >= 300 && status < 400;
-
 function faultIn(status: number): string | undefined {
-  if (isRedirect(status)) return "answered with a redirect, which is not followed.";
+  if (status >= 300 && status < 400) return "answered with a redirect, which is not followed.";
   // A status that HTTP does not define cannot be passed on.
   return status > 599 ? `answered with status ${status}, which is not a valid HTTP status.` : undefined;
 }
