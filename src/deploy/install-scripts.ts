@@ -1,23 +1,40 @@
 /**
  * Scripts that install one release: `curl -fsSL <release>/install.sh | sh`. They carry the checksums of the files, need no
- * rights of an administrator, change no file of a shell, and say what they did.
+ * rights of an administrator, change no file of a shell, and say what they did. The release workflow writes them beside the
+ * files: `install-scripts.ts <tag> <address of the repository> <folder>`. The folder has SHA256SUMS.
  */
+import { join } from "node:path";
+import { targets } from "./targets";
 
 interface Release {
   version: string;
   /** `https://github.com/owner/name` */
   repository: string;
+  /** The SHA-256 of each file, in hexadecimal. */
+  sums: ReadonlyMap<string, string>;
 }
 
-/** By the name of the target. */
-type Files = Readonly<Record<string, { url: string; sha256: string }>>;
+/** The lines of SHA256SUMS. */
+export const readSums = (text: string): Map<string, string> =>
+  new Map([...text.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, sum, name]) => [name!, sum!]));
+
+/** The files of a release, by the names of the targets. @throws Error if the release has none for a target */
+function filesOf({ version, repository, sums }: Release): Record<string, { url: string; sha256: string }> {
+  const files = targets.map(({ name, format }) => {
+    const file = `dragoman-${version}-${name}${format === "pe" ? ".exe" : ""}`;
+    const sha256 = sums.get(file);
+    if (sha256 === undefined) throw new Error(`SHA256SUMS has no ${file}.`);
+    return [name, { url: `${repository}/releases/download/v${version}/${file}`, sha256 }] as const;
+  });
+  return Object.fromEntries(files);
+}
 
 /** The `owner/name` that `gh attestation verify` asks for. */
 const nameOf = ({ repository }: Release) => new URL(repository).pathname.slice(1);
 
 /** `install.sh`, for every POSIX shell on Linux and macOS. DRAGOMAN_INSTALL_DIR names another folder. */
-export function shellInstaller(release: Release, files: Files): string {
-  const rows = Object.entries(files)
+export function shellInstaller(release: Release): string {
+  const rows = Object.entries(filesOf(release))
     .filter(([target]) => !target.startsWith("windows"))
     .map(([target, { url, sha256 }]) => `  ${target}) url='${url}' sum='${sha256}' ;;`);
   return `#!/bin/sh
@@ -97,8 +114,8 @@ main
 }
 
 /** `install.ps1`, for PowerShell on Windows. DRAGOMAN_INSTALL_DIR names another folder. */
-export function powershellInstaller(release: Release, files: Files): string {
-  const { url, sha256 } = files["windows-x64"]!;
+export function powershellInstaller(release: Release): string {
+  const { url, sha256 } = filesOf(release)["windows-x64"]!;
   return `# Installs dragoman ${release.version}. It downloads one file, verifies its checksum, and with GitHub's gh its attestation too.
 $ErrorActionPreference = 'Stop'
 
@@ -135,4 +152,13 @@ function Install-Dragoman {
 
 Install-Dragoman
 `;
+}
+
+if (import.meta.main) {
+  const [tag = "", repository = "", folder = ""] = process.argv.slice(2);
+  if (!/^v\d/.test(tag) || !folder) throw new Error("install-scripts.ts <tag> <address of the repository> <folder>");
+  const sums = readSums(await Bun.file(join(folder, "SHA256SUMS")).text());
+  const release = { version: tag.slice(1), repository, sums };
+  await Bun.write(join(folder, "install.sh"), shellInstaller(release));
+  await Bun.write(join(folder, "install.ps1"), powershellInstaller(release));
 }

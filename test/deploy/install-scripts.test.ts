@@ -12,8 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { powershellInstaller, shellInstaller } from "../../src/deploy/install-scripts";
-import { filesOf, scoopManifest } from "../../src/deploy/package-managers";
+import { powershellInstaller, readSums, shellInstaller } from "../../src/deploy/install-scripts";
 import { targets } from "../../src/deploy/targets";
 
 const program = "#!/bin/sh\necho 1.2.3\n";
@@ -71,7 +70,7 @@ const noGh = { gh: "#!/bin/sh\nexit 1\n" };
 
 describe.skipIf(process.platform === "win32")("install.sh", () => {
   test("puts the verified file into the person's own folder, and says what it did and what comes next", async () => {
-    const { code, stdout, stderr } = await install(shellInstaller(facts(), filesOf(facts())), noGh);
+    const { code, stdout, stderr } = await install(shellInstaller(facts()), noGh);
     expect([code, stderr]).toEqual([0, ""]);
     expect([readFileSync(installed(), "utf8"), statSync(installed()).mode & 0o777]).toEqual([program, 0o755]);
     expect(readdirSync(join(folder, ".local/bin"))).toEqual(["dragoman"]);
@@ -84,7 +83,7 @@ describe.skipIf(process.platform === "win32")("install.sh", () => {
     ["glibc", "libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6"],
   ])("takes the file for the C library of the system's own programs: %s", async (library, linked) => {
     const ldd = `#!/bin/sh\ncat <<'END'\n\t${linked}\nEND\n`;
-    const { code, stderr } = await install(shellInstaller(facts(), filesOf(facts())), { ...noGh, ldd });
+    const { code, stderr } = await install(shellInstaller(facts()), { ...noGh, ldd });
     expect([code, stderr]).toEqual([0, ""]);
     expect(asked).toHaveLength(1);
     expect(asked[0]!.endsWith("-musl")).toBe(library === "musl");
@@ -92,7 +91,7 @@ describe.skipIf(process.platform === "win32")("install.sh", () => {
 
   test("leaves nothing behind if the checksum is wrong, or the script ends too early", async () => {
     served = "something else";
-    const script = shellInstaller(facts(), filesOf(facts()));
+    const script = shellInstaller(facts());
     const { code, stderr } = await install(script, noGh);
     expect([code, stderr]).toEqual([1, expect.stringContaining("checksum of the file is wrong")]);
     expect(readdirSync(join(folder, ".local/bin"))).toEqual([]);
@@ -107,7 +106,7 @@ describe.skipIf(process.platform === "win32")("install.sh", () => {
     [1, 1, "its attestation is wrong"],
   ])("asks gh for the attestation where it is signed in (it ends with %d)", async (verdict, code, said) => {
     const gh = `#!/bin/sh\n[ "$1" = auth ] && exit 0\n[ "$1 $2 $4 $5" = "attestation verify --repo someone/dragoman" ] || exit 9\nexit ${verdict}\n`;
-    const ended = await install(shellInstaller(facts(), filesOf(facts())), { gh });
+    const ended = await install(shellInstaller(facts()), { gh });
     expect([ended.code, ended.stdout + ended.stderr, existsSync(installed())]).toEqual([
       code,
       expect.stringContaining(said),
@@ -116,7 +115,7 @@ describe.skipIf(process.platform === "win32")("install.sh", () => {
   });
 
   test("knows each system that has an executable, and passes the checks of the tools that are here", () => {
-    const script = shellInstaller(facts(), filesOf(facts()));
+    const script = shellInstaller(facts());
     for (const { name } of targets)
       expect([name, script.includes(`${name}) `)]).toEqual([name, !name.startsWith("win")]);
     for (const [tool, ...args] of [
@@ -130,11 +129,9 @@ describe.skipIf(process.platform === "win32")("install.sh", () => {
 });
 
 test("install.ps1 verifies the file of Windows before it is moved, and is PowerShell", () => {
-  const script = powershellInstaller(facts(), filesOf(facts()));
-  const file = filesOf(facts())["windows-x64"]!;
-  const order = [file.url, file.sha256.toUpperCase(), "attestation verify", "Move-Item"].map((part) =>
-    script.indexOf(part),
-  );
+  const script = powershellInstaller(facts());
+  const url = `${facts().repository}/releases/download/v1.2.3/dragoman-1.2.3-windows-x64.exe`;
+  const order = [url, sum.toUpperCase(), "attestation verify", "Move-Item"].map((part) => script.indexOf(part));
   expect(order).toEqual(order.toSorted((one, other) => one - other));
   expect(order[0]).toBeGreaterThan(0);
   for (const path of ["'Programs\\dragoman'", "$folder\\dragoman.exe"]) expect(script).toContain(path);
@@ -143,15 +140,29 @@ test("install.ps1 verifies the file of Windows before it is moved, and is PowerS
   if (pwsh) expect(Bun.spawnSync([pwsh, "-c", read], { stdin: Buffer.from(script) }).exitCode).toBe(0);
 });
 
-test("Scoop's manifest has the executable of Windows under its name, and finds that of a later version", () => {
-  const manifest = JSON.parse(scoopManifest(facts()));
-  const { url, sha256 } = filesOf(facts())["windows-x64"]!;
-  expect(manifest).toMatchObject({
-    version: "1.2.3",
-    license: "MIT",
-    bin: "dragoman.exe",
-    architecture: { "64bit": { url: `${url}#/dragoman.exe`, hash: sha256 } },
+describe("the release workflow's step", () => {
+  const names = [...facts().sums.keys()];
+  const sums = names.map((name) => `${Bun.SHA256.hash(name, "hex")}  ${name}\n`).join("");
+  const release = { ...facts(), sums: readSums(sums) };
+  const write = (tag: string) => {
+    const script = join(import.meta.dir, "../../src/deploy/install-scripts.ts");
+    writeFileSync(join(folder, "SHA256SUMS"), sums);
+    return Bun.spawnSync([process.execPath, script, tag, release.repository, folder]);
+  };
+
+  test("writes both scripts beside the files, each with the checksums of its own", () => {
+    expect(write("v1.2.3").exitCode).toBe(0);
+    expect(readdirSync(folder).sort()).toEqual(["SHA256SUMS", "install.ps1", "install.sh"]);
+    const [shell, powershell] = ["install.sh", "install.ps1"].map((name) => readFileSync(join(folder, name), "utf8"));
+    expect([shell, powershell]).toEqual([shellInstaller(release), powershellInstaller(release)]);
+    for (const name of names) {
+      const hash = Bun.SHA256.hash(name, "hex");
+      expect(name.endsWith(".exe") ? powershell : shell).toContain(name.endsWith(".exe") ? hash.toUpperCase() : hash);
+    }
   });
-  const later = manifest.autoupdate.architecture["64bit"].url.replaceAll("$version", "1.2.3");
-  expect(later).toBe(`${url}#/dragoman.exe`);
+
+  test("fails where a file has no checksum", () => {
+    const { exitCode, stderr } = write("v9.9.9");
+    expect([exitCode, stderr.toString()]).toEqual([1, expect.stringContaining("SHA256SUMS has no dragoman-9.9.9")]);
+  });
 });

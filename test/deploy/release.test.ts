@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { engines, scripts, version } from "../../package.json";
 import { checkTag, notesFor } from "../../src/deploy/release";
+import { repositoryOfBuild, stampOptions } from "../../src/deploy/stamp";
 import { targets } from "../../src/deploy/targets";
 
 const root = join(import.meta.dir, "../..");
@@ -51,15 +52,7 @@ describe.each(names.map((name, index) => [name, workflows[index]!] as const))("%
     const writing = Object.entries(jobs).flatMap(([name, job]) =>
       Object.entries(job.permissions ?? {}).flatMap(([right, how]) => (how === "write" ? [`${name}: ${right}`] : [])),
     );
-    const needed = [
-      "build: id-token",
-      "build: attestations",
-      "publish: contents",
-      "npm: id-token",
-      "image: packages",
-      "publish: pages",
-      "publish: id-token",
-    ];
+    const needed = ["build: id-token", "build: attestations", "publish: contents", "npm: id-token", "image: packages"];
     expect(writing.filter((right) => !needed.includes(right))).toEqual([]);
   });
 
@@ -90,6 +83,14 @@ test("the tag is the version's, which stands in package.json alone", async () =>
   const named = new RegExp(`(?:dragoman|version)\\W{1,4}${RegExp.escape(version)}\\b`, "i");
   const others = files.filter((file) => file !== ".github/CHANGELOG.md");
   expect(others.filter((file) => named.test(texts[files.indexOf(file)]!))).toEqual([]);
+});
+
+test("a build of the workflow knows its repository; another knows none", () => {
+  const repository = "https://github.com/someone/dragoman";
+  const workflow = { GITHUB_SERVER_URL: "https://github.com", GITHUB_REPOSITORY: "someone/dragoman" };
+  expect(repositoryOfBuild(workflow)).toBe(repository);
+  expect(repositoryOfBuild({})).toBeUndefined();
+  expect(stampOptions(repository)).toEqual(["--define", `process.env.DRAGOMAN_BUILD_REPOSITORY="${repository}"`]);
 });
 
 describe("the notes of a release", () => {

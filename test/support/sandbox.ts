@@ -52,7 +52,6 @@ const needs = {
     Bun.which("pgbouncer") && (process.getuid?.() !== 0 || works("setpriv", "--version"))
       ? undefined
       : "PgBouncer (Debian: pgbouncer)",
-  kubectl: () => (works("kubectl", "kustomize", "--help") ? undefined : "kubectl"),
   caddy: () => (Bun.which("caddy") ? undefined : "Caddy (Debian: caddy)"),
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
   tracing: () => (canTrace() ? undefined : "Linux on x86-64, and the right to trace a program"),

@@ -18,7 +18,7 @@ export interface ServiceDefinition {
 /** A file that belongs to a service, readable only by its owner. */
 export interface ServiceFile {
   path: string;
-  content: string | Uint8Array;
+  content: string;
   /** The content for a terminal, without secrets. */
   shown: string;
 }

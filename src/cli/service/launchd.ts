@@ -58,5 +58,4 @@ ${entries.length > 0 ? `  ${key("EnvironmentVariables")}\n  <dict>\n${environmen
 const key = (name: string) => `<key>${escapeXml(name)}</key>`;
 const string = (text: string) => `<string>${escapeXml(text)}</string>`;
 
-export const escapeXml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+const escapeXml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
