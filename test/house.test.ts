@@ -64,7 +64,7 @@ test("a start loads neither the admin API and pages nor the demo nor the sign-in
   expect(loaded).toContain("server.ts");
   expect(loaded).toContain("relay/relay.ts");
   const needless =
-    /^admin\/(?:api|pages|ui|access)\/|^demo\/|^cli\/sign-in\.ts$|^openapi\.ts$|^observe\/(?:genai-metrics|otel-data|prometheus|samplers|spans|telemetry)\.ts$/;
+    /^admin\/(?:api|pages|ui|access)\/|^demo\/|^cli\/sign-in\.ts$|^openapi\.ts$|^observe\/(?:spans|trace-export)\.ts$/;
   expect(loaded.filter((file) => needless.test(file))).toEqual([]);
 });
 

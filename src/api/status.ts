@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { countStates } from "../accounts/account-state";
 import type { Server } from "../app";
 import { readMetrics } from "../observe/metrics";
+import { prometheusText, prometheusType } from "../observe/prometheus";
 import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
 
 /** Whether a browser asks for a page to show. */
@@ -48,13 +49,8 @@ const degradedParts = ({ allAccounts, history, team }: Server): z.infer<ReturnTy
   ...(team?.isDatabaseAway ? (["database"] as const) : []),
 ];
 
-/** The serializer is loaded with the first request: few starts need it. */
 export async function metricsResponse(app: Server): Promise<Response> {
-  const [metrics, { prometheusText, prometheusType }] = await Promise.all([
-    readMetrics(app),
-    import("../observe/prometheus"),
-  ]);
-  return new Response(prometheusText(metrics, app.version, app.now()), {
+  return new Response(prometheusText(await readMetrics(app)), {
     headers: { "content-type": prometheusType, "cache-control": "no-store" },
   });
 }

@@ -1,4 +1,4 @@
-/** What is counted of each exchange when it ends, for `/metrics` and OpenTelemetry. Always on: it costs one look-up. */
+/** What is counted of each exchange when it ends, for `/metrics`. Always on: it costs one look-up. */
 import { beginningOf } from "../beginning";
 import { BoundedMap } from "../bounded-map";
 import type { Entry } from "../history/entry";

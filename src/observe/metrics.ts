@@ -32,12 +32,8 @@ export interface MetricSources extends AccountSources {
 }
 
 interface MetricNames {
-  /** For Prometheus; a counter's name ends in `_total`, and a unit is part of the name. */
+  /** A counter's name ends in `_total`, and a unit is part of the name. */
   name: string;
-  /** For OpenTelemetry, where it is not the same with dots. */
-  otelName?: string;
-  /** A unit of https://ucum.org, for OpenTelemetry. */
-  unit: string;
   help: string;
 }
 
@@ -65,78 +61,78 @@ const counted = (family: CounterFamily) => pointsOf(family);
 
 // biome-ignore format: a table
 export const metricRows: readonly MetricRow[] = [
-  { name: "dragoman_requests_total", unit: "{request}", kind: "counter", help: "Requests that have ended. The status class cut: an answer that began with 200 and ended with an error.",
+  { name: "dragoman_requests_total", kind: "counter", help: "Requests that have ended. The status class cut: an answer that began with 200 and ended with an error.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.requests) },
-  { name: "dragoman_request_duration_seconds", otelName: "dragoman.request.duration", unit: "s", kind: "histogram", help: "From a request's first byte to the last byte of its answer.",
+  { name: "dragoman_request_duration_seconds", kind: "histogram", help: "From a request's first byte to the last byte of its answer.",
     read: ({ exchangeMetrics }) => exchangeMetrics.seconds },
-  { name: "dragoman_time_to_first_byte_seconds", otelName: "dragoman.request.time_to_first_byte", unit: "s", kind: "histogram", help: "From a request's first byte to the first byte of its answer.",
+  { name: "dragoman_time_to_first_byte_seconds", kind: "histogram", help: "From a request's first byte to the first byte of its answer.",
     read: ({ exchangeMetrics }) => exchangeMetrics.firstByteSeconds },
-  { name: "dragoman_request_tokens", unit: "{token}", kind: "histogram", help: "Tokens of a request: input, with cached ones, and output.",
+  { name: "dragoman_request_tokens", kind: "histogram", help: "Tokens of a request: input, with cached ones, and output.",
     read: ({ exchangeMetrics }) => exchangeMetrics.requestTokens },
-  { name: "dragoman_tokens_total", unit: "{token}", kind: "counter", help: "Tokens as the upstream reports them. Cached and cache_write are part of input, reasoning of output.",
+  { name: "dragoman_tokens_total", kind: "counter", help: "Tokens as the upstream reports them. Cached and cache_write are part of input, reasoning of output.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.tokens) },
-  { name: "dragoman_credits_total", unit: "{credit}", kind: "counter", help: "AI credits.",
+  { name: "dragoman_credits_total", kind: "counter", help: "AI credits.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.credits) },
-  { name: "dragoman_premium_units_total", unit: "{request}", kind: "counter", help: "Premium requests, by each model's multiplier.",
+  { name: "dragoman_premium_units_total", kind: "counter", help: "Premium requests, by each model's multiplier.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.premiumUnits) },
-  { name: "dragoman_upstream_errors_total", unit: "{error}", kind: "counter", help: "Tries that failed, by status or error code, also those that another try made up for.",
+  { name: "dragoman_upstream_errors_total", kind: "counter", help: "Tries that failed, by status or error code, also those that another try made up for.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.upstreamErrors) },
-  { name: "dragoman_client_telemetry_total", unit: "{message}", kind: "counter", help: "Messages of telemetry that signed-in clients sent: metrics, logs, traces. Nothing of them is kept.",
+  { name: "dragoman_client_telemetry_total", kind: "counter", help: "Messages of telemetry that signed-in clients sent: metrics, logs, traces. Nothing of them is kept.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.clientTelemetry) },
-  { name: "dragoman_requests_open", unit: "{request}", kind: "gauge", help: "Requests in flight.",
+  { name: "dragoman_requests_open", kind: "gauge", help: "Requests in flight.",
     read: ({ inFlight }) => one(inFlight.running().length) },
-  { name: "dragoman_streams_open", unit: "{request}", kind: "gauge", help: "Requests in flight that asked for a stream.",
+  { name: "dragoman_streams_open", kind: "gauge", help: "Requests in flight that asked for a stream.",
     read: ({ inFlight }) => one(inFlight.running().filter(({ stream }) => stream === 1).length) },
-  { name: "dragoman_account_state", unit: "1", kind: "gauge", help: "1 for the state that an account is in, 0 for the others.",
+  { name: "dragoman_account_state", kind: "gauge", help: "1 for the state that an account is in, 0 for the others.",
     read: statePoints },
-  { name: "dragoman_accounts", unit: "{account}", kind: "gauge", help: "Accounts in each state, those of all members too.",
+  { name: "dragoman_accounts", kind: "gauge", help: "Accounts in each state, those of all members too.",
     read: countPoints },
-  { name: "dragoman_quota_remaining_ratio", unit: "1", kind: "gauge", help: "Share of an account's quota that is left, as last known; negative for overage.",
+  { name: "dragoman_quota_remaining_ratio", kind: "gauge", help: "Share of an account's quota that is left, as last known; negative for overage.",
     read: quotaPoints },
-  { name: "dragoman_budget_spent_ratio", unit: "1", kind: "gauge", help: "Share of a budget that is used in its present period; where each member, key or account has an amount, of the one with the largest share.",
+  { name: "dragoman_budget_spent_ratio", kind: "gauge", help: "Share of a budget that is used in its present period; where each member, key or account has an amount, of the one with the largest share.",
     read: async ({ budgets }) => budgetPoints(await budgets.overview()) },
-  { name: "dragoman_upstream_new_total", unit: "{sighting}", kind: "counter", help: "What Copilot sent and dragoman does not know, by name. One reply a minute of each model is looked at.",
+  { name: "dragoman_upstream_new_total", kind: "counter", help: "What Copilot sent and dragoman does not know, by name. One reply a minute of each model is looked at.",
     read: ({ drift }) => drift.sightings.map(({ kind, name, where, count }) => ({ labels: { kind, name, where }, value: count })) },
-  { name: "dragoman_upstream_missing", unit: "1", kind: "gauge", help: "1 for each member that Copilot no longer sends and a price, limit, quota or usage is read from. Something is unknown then; the page Health says what.",
+  { name: "dragoman_upstream_missing", kind: "gauge", help: "1 for each member that Copilot no longer sends and a price, limit, quota or usage is read from. Something is unknown then; the page Health says what.",
     read: ({ losses }) => losses.current.map(({ where, member }) => ({ labels: { where, member }, value: 1 })) },
-  { name: "dragoman_history_queue", unit: "{row}", kind: "gauge", help: "Rows of the history that are not written yet.",
+  { name: "dragoman_history_queue", kind: "gauge", help: "Rows of the history that are not written yet.",
     read: ({ history }) => one(history.queued) },
-  { name: "dragoman_history_degraded", unit: "1", kind: "gauge", help: "1 while the history cannot be written.",
+  { name: "dragoman_history_degraded", kind: "gauge", help: "1 while the history cannot be written.",
     read: ({ history }) => flag(history.degraded) },
-  { name: "dragoman_config_valid", unit: "1", kind: "gauge", help: "0 while the config has an error, so that an older one is in effect.",
+  { name: "dragoman_config_valid", kind: "gauge", help: "0 while the config has an error, so that an older one is in effect.",
     read: ({ config }) => flag(config.fault === undefined) },
-  { name: "dragoman_draining", unit: "1", kind: "gauge", help: "1 after a signal to stop.",
+  { name: "dragoman_draining", kind: "gauge", help: "1 after a signal to stop.",
     read: ({ draining }) => flag(draining) },
-  { name: "dragoman_members", unit: "{member}", kind: "gauge", help: "Members of the team. This one and those below are there with a database only.",
+  { name: "dragoman_members", kind: "gauge", help: "Members of the team. This one and those below are there with a database only.",
     read: ({ members }) => (members ? one(members.list().length) : []) },
-  { name: "dragoman_servers", unit: "{server}", kind: "gauge", help: "Servers of the team that were alive within the last minute, by version.",
+  { name: "dragoman_servers", kind: "gauge", help: "Servers of the team that were alive within the last minute, by version.",
     read: ({ team }) => serverPoints(team) },
-  { name: "dragoman_leader", unit: "1", kind: "gauge", help: "1 at the server that does what only one has to do.",
+  { name: "dragoman_leader", kind: "gauge", help: "1 at the server that does what only one has to do.",
     read: ({ team, isLeader }) => (team ? flag(isLeader) : []) },
-  { name: "dragoman_database_up", unit: "1", kind: "gauge", help: "0 while this server cannot reach the database.",
+  { name: "dragoman_database_up", kind: "gauge", help: "0 while this server cannot reach the database.",
     read: ({ team }) => (team ? flag(!team.isDatabaseAway) : []) },
-  { name: "dragoman_database_answered_timestamp_seconds", otelName: "dragoman.database.answered", unit: "s", kind: "gauge", help: "When the database answered last, Unix time.",
+  { name: "dragoman_database_answered_timestamp_seconds", kind: "gauge", help: "When the database answered last, Unix time.",
     read: ({ team }) => (team ? one((Date.now() - team.silence) / 1000) : []) },
-  { name: "dragoman_isolated", unit: "1", kind: "gauge", help: "1 while requests are refused because the database has been away for too long.",
+  { name: "dragoman_isolated", kind: "gauge", help: "1 while requests are refused because the database has been away for too long.",
     read: ({ team, isolation }) => (team ? flag(isolation !== undefined) : []) },
-  { name: "dragoman_spool_rows", unit: "{row}", kind: "gauge", help: "Rows on this server's disk that wait for the database.",
+  { name: "dragoman_spool_rows", kind: "gauge", help: "Rows on this server's disk that wait for the database.",
     read: ({ team }) => Object.entries(team?.waiting() ?? {}).map(([kind, value]) => ({ labels: { kind }, value })) },
-  { name: "dragoman_build_info", unit: "1", kind: "gauge", help: "The version.",
+  { name: "dragoman_build_info", kind: "gauge", help: "The version.",
     read: ({ version }) => [{ labels: { version, bun: Bun.version }, value: 1 }] },
-  { name: "process_cpu_seconds_total", otelName: "process.cpu.time", unit: "s", kind: "counter", help: "CPU time of the process.",
+  { name: "process_cpu_seconds_total", kind: "counter", help: "CPU time of the process.",
     read: () => one(cpuSeconds()) },
-  { name: "process_resident_memory_bytes", otelName: "process.memory.usage", unit: "By", kind: "gauge", help: "Memory of the process.",
+  { name: "process_resident_memory_bytes", kind: "gauge", help: "Memory of the process.",
     read: () => one(process.memoryUsage.rss()) },
-  { name: "process_start_time_seconds", unit: "s", kind: "gauge", help: "When the process started, Unix time.",
+  { name: "process_start_time_seconds", kind: "gauge", help: "When the process started, Unix time.",
     read: () => one(startedAtMs / 1000) },
-  { name: "process_open_fds", otelName: "process.open_file_descriptor.count", unit: "{count}", kind: "gauge", help: "Open files and sockets; Linux only.",
+  { name: "process_open_fds", kind: "gauge", help: "Open files and sockets; Linux only.",
     read: () => known(openFilesOf("self")?.open) },
-  { name: "process_max_fds", otelName: "process.open_file_descriptor.limit", unit: "{count}", kind: "gauge", help: "How many it may have; Linux only.",
+  { name: "process_max_fds", kind: "gauge", help: "How many it may have; Linux only.",
     read: () => known(openFilesOf("self")?.limit) },
 ];
 
-/** When this process started, Unix ms: the beginning of every counter. */
-export const startedAtMs = Date.now() - Math.round(process.uptime() * 1000);
+/** When this process started, Unix ms. */
+const startedAtMs = Date.now() - Math.round(process.uptime() * 1000);
 
 /** The present values of all metrics. One that cannot be read now has no values, and the last metric names it. */
 export async function readMetrics(sources: MetricSources): Promise<Metric[]> {
@@ -159,7 +155,6 @@ export async function readMetrics(sources: MetricSources): Promise<Metric[]> {
     ...metrics,
     {
       name: "dragoman_metrics_unreadable",
-      unit: "1",
       kind: "gauge",
       help: "1 for each metric that could not be read now.",
       points: unreadable.map((metric) => ({ labels: { metric }, value: 1 })),

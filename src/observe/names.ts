@@ -16,8 +16,6 @@ export const attributes = {
   cachedTokens: "gen_ai.usage.cache_read.input_tokens",
   cacheWriteTokens: "gen_ai.usage.cache_write.input_tokens",
   reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
-  tokenType: "gen_ai.token.type",
-  tokenModality: "gen_ai.token.modality",
   errorType: "error.type",
   serverAddress: "server.address",
   serverPort: "server.port",
@@ -41,7 +39,6 @@ export const ownAttributes = {
   premiumUnits: "dragoman.premium_units",
   fixups: "dragoman.fixups",
   dropped: "dragoman.dropped",
-  attempts: "dragoman.attempts",
 } as const;
 
 /** The conventions list no name for Copilot, and allow others. */

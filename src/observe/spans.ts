@@ -2,15 +2,16 @@
 import {
   type Attributes,
   type Context,
+  createTraceState,
+  isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
-  type TextMapGetter,
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { clientPaths, embeddingsPaths, geminiPath } from "../api-paths";
 import { BoundedMap } from "../bounded-map";
 import type { Entry } from "../history/entry";
@@ -18,22 +19,26 @@ import { upstreamOf } from "./exchange-metrics";
 import { attributes as at, operationName, ownAttributes as own, providerName } from "./names";
 import type { AttemptResult, BegunAttempt, BegunExchange, ExchangeTrace } from "./tracing";
 
-const propagator = new W3CTraceContextPropagator();
-
-const headerGetter: TextMapGetter<Headers> = {
-  keys: (headers) => [...headers.keys()],
-  get: (headers, name) => headers.get(name) ?? undefined,
-};
-
-/** @param takesParent Whether the trace of a client goes on here. */
 export const exchangeTracer =
-  (tracer: Tracer, takesParent: boolean) =>
+  (tracer: Tracer) =>
   (exchange: BegunExchange): ExchangeTrace => {
     if (exchange.parent instanceof TracedExchange)
       return new TracedExchange(tracer, exchange.parent.context, exchange, SpanKind.INTERNAL);
-    const parent = takesParent ? propagator.extract(ROOT_CONTEXT, exchange.headers, headerGetter) : ROOT_CONTEXT;
-    return new TracedExchange(tracer, parent, exchange, SpanKind.SERVER);
+    return new TracedExchange(tracer, clientContext(exchange.headers), exchange, SpanKind.SERVER);
   };
+
+/** `traceparent`: https://www.w3.org/TR/trace-context/#traceparent-header. A later version may have more at its end. */
+const parentForm = /^(?!ff)([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+
+/** The client's trace goes on here, if it sends one. */
+function clientContext(headers: Headers): Context {
+  const [, version, traceId, spanId, flags, more] = parentForm.exec(headers.get("traceparent") ?? "") ?? [];
+  if (traceId === undefined || spanId === undefined || (version === "00" && more)) return ROOT_CONTEXT;
+  const state = headers.get("tracestate");
+  const span: SpanContext = { traceId, spanId, traceFlags: Number.parseInt(flags!, 16), isRemote: true };
+  if (state !== null) span.traceState = createTraceState(state);
+  return isSpanContextValid(span) ? trace.setSpanContext(ROOT_CONTEXT, span) : ROOT_CONTEXT;
+}
 
 class TracedExchange implements ExchangeTrace {
   readonly #tracer: Tracer;
@@ -91,14 +96,10 @@ class TracedExchange implements ExchangeTrace {
   }
 
   get headers(): Record<string, string> {
-    const headers: Record<string, string> = {};
-    if (this.#attempt)
-      propagator.inject(trace.setSpan(this.context, this.#attempt), headers, {
-        set: (carrier, name, value) => {
-          carrier[name] = value;
-        },
-      });
-    return headers;
+    if (!this.#attempt) return {};
+    const { traceId, spanId, traceFlags, traceState } = this.#attempt.spanContext();
+    const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+    return traceState ? { traceparent, tracestate: traceState.serialize() } : { traceparent };
   }
 
   end(row: Entry): void {

@@ -31,7 +31,7 @@ export async function startUpstream(): Promise<Running> {
   return startScript("others", "upstream.ts");
 }
 
-/** Takes traces and metrics. */
+/** Takes traces. */
 export const startCollector = (): Promise<Running> => startScript("others", "collector.ts");
 
 export async function startFloor(

@@ -322,7 +322,7 @@ async function measureThousand(): Promise<void> {
 async function measureTraced(): Promise<void> {
   const collector = await startCollector();
   own.push(collector);
-  const exporting = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: "8192" };
+  const exporting = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
   const asked = {
     untraced: await startDragoman(subjects.source, upstream),
     dragoman: await startDragoman(subjects.source, upstream, newFolder(), exporting),

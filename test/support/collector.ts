@@ -22,20 +22,9 @@ interface CollectedSpan {
   resource: Record<string, Value>;
 }
 
-interface CollectedPoint {
-  name: string;
-  attributes: Record<string, Value>;
-  /** The sum of a histogram. */
-  value: number;
-  /** Of a histogram. */
-  count?: number;
-}
-
 export interface Collector extends AsyncDisposable {
   url: string;
   spans: CollectedSpan[];
-  /** The newest values. */
-  points: CollectedPoint[];
   requests: { path: string; headers: Record<string, string> }[];
   /** Everything that came, as texts of one character for each byte. */
   bodies: string[];
@@ -43,7 +32,7 @@ export interface Collector extends AsyncDisposable {
 
 /** @param answer Instead of taking what comes. */
 export function startCollector(answer?: () => Response | Promise<Response>): Collector {
-  const collector: Omit<Collector, "url" | keyof AsyncDisposable> = { spans: [], points: [], requests: [], bodies: [] };
+  const collector: Omit<Collector, "url" | keyof AsyncDisposable> = { spans: [], requests: [], bodies: [] };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -55,21 +44,12 @@ export function startCollector(answer?: () => Response | Promise<Response>): Col
       collector.requests.push({ path, headers });
       collector.bodies.push(Buffer.from(bytes).toString("latin1"));
       if (answer) return answer();
-      const isJson = /json/.test(headers["content-type"] ?? "");
-      if (path === "/v1/traces")
-        collector.spans.push(...spansIn(isJson ? jsonOf(bytes) : decoded("trace", "Trace", bytes)));
-      if (path === "/v1/metrics")
-        collector.points = pointsIn(isJson ? jsonOf(bytes) : decoded("metrics", "Metrics", bytes));
-      return isJson
-        ? Response.json({})
-        : new Response(new Uint8Array(), { headers: { "content-type": headers["content-type"]! } });
+      if (path === "/v1/traces") collector.spans.push(...spansIn(decoded(bytes)));
+      return new Response(new Uint8Array(), { headers: { "content-type": "application/x-protobuf" } });
     },
   });
   return {
     ...collector,
-    get points() {
-      return collector.points;
-    },
     url: server.url.origin,
     [Symbol.asyncDispose]: () => server.stop(true),
   };
@@ -87,7 +67,6 @@ interface Attribute {
 }
 interface Message {
   resourceSpans?: { resource: { attributes: Attribute[] }; scopeSpans: { spans: WireSpan[] }[] }[];
-  resourceMetrics?: { scopeMetrics: { metrics: WireMetric[] }[] }[];
 }
 interface WireSpan {
   name: string;
@@ -100,20 +79,6 @@ interface WireSpan {
   attributes?: Attribute[];
   status?: { code?: number | string };
 }
-interface WirePoint {
-  attributes?: Attribute[];
-  asDouble?: number;
-  asInt?: string | number;
-  count?: string | number;
-  sum?: number;
-}
-interface WireMetric {
-  name: string;
-  gauge?: { dataPoints: WirePoint[] };
-  sum?: { dataPoints: WirePoint[] };
-  histogram?: { dataPoints: WirePoint[] };
-}
-
 /** The part of the generated module that is used here. */
 interface Generated {
   opentelemetry: { proto: { collector: Record<string, { v1: Record<string, MessageType> }> } };
@@ -123,11 +88,9 @@ interface MessageType {
   toObject(message: object, options: object): object;
 }
 
-const jsonOf = (bytes: Uint8Array): Message => JSON.parse(new TextDecoder().decode(bytes));
-
-function decoded(signal: "trace" | "metrics", name: "Trace" | "Metrics", bytes: Uint8Array): Message {
-  const type = (root as unknown as Generated).opentelemetry.proto.collector[signal]!.v1[`Export${name}ServiceRequest`]!;
-  // Ids are bytes, which JSON has as base64; the JSON of OTLP has them as hexadecimal.
+function decoded(bytes: Uint8Array): Message {
+  const type = (root as unknown as Generated).opentelemetry.proto.collector.trace!.v1.ExportTraceServiceRequest!;
+  // Ids are bytes, which JSON has as base64.
   const message = type.toObject(type.decode(bytes), { longs: String, bytes: String, defaults: true }) as Message;
   for (const span of message.resourceSpans?.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)) ?? [])
     for (const id of ["traceId", "spanId", "parentSpanId"] as const)
@@ -152,20 +115,6 @@ const spansIn = ({ resourceSpans = [] }: Message): CollectedSpan[] =>
         attributes: valuesOf(span.attributes),
         resource: valuesOf(resource.attributes),
       })),
-    ),
-  );
-
-const pointsIn = ({ resourceMetrics = [] }: Message): CollectedPoint[] =>
-  resourceMetrics.flatMap(({ scopeMetrics }) =>
-    scopeMetrics.flatMap(({ metrics }) =>
-      metrics.flatMap(({ name, gauge, sum, histogram }) =>
-        (gauge ?? sum ?? histogram)!.dataPoints.map((point) => ({
-          name,
-          attributes: valuesOf(point.attributes),
-          value: Number(histogram ? point.sum : (point.asDouble ?? point.asInt)),
-          ...(histogram ? { count: Number(point.count) } : {}),
-        })),
-      ),
     ),
   );
 

@@ -15,8 +15,8 @@ import { shortened } from "../terminal";
 export interface Started {
   app: App;
   listening: Listening;
-  /** What is exported, and where to; undefined if nothing is. */
-  telemetry?: string;
+  /** Where traces go; undefined if nowhere. */
+  collector?: string;
 }
 
 export function printBanner(started: Started): string[] {
@@ -40,15 +40,15 @@ export const bannerFacts = (started: Started): string[] => [
   ...factLines(started).map(([name, text]) => (name === "" ? text : `${name}: ${text}`)),
 ];
 
-function titleOf({ app: { demo, version }, telemetry }: Started): string {
+function titleOf({ app: { demo, version }, collector }: Started): string {
   if (!demo) return `dragoman ${version}`;
-  const nothing = telemetry === undefined ? "nothing" : "nothing but telemetry";
+  const nothing = collector === undefined ? "nothing" : "nothing but traces";
   return `dragoman ${version} · DEMO: answers are scripted, no account is used, ${nothing} leaves this machine`;
 }
 
 type Fact = [name: string, text: string];
 
-function factLines({ app, listening, telemetry }: Started): Fact[] {
+function factLines({ app, listening, collector }: Started): Fact[] {
   return [
     ["Address", listening.url],
     ["Accounts", accountsLine(app)],
@@ -56,7 +56,7 @@ function factLines({ app, listening, telemetry }: Started): Fact[] {
     ...adminLines(app, listening),
     ...databaseLines(app),
     ["Data", shortened(app.environment.home)],
-    ...(telemetry === undefined ? [] : ([["Telemetry", telemetry]] satisfies Fact[])),
+    ...(collector === undefined ? [] : ([["Traces", `to ${collector}`]] satisfies Fact[])),
     ...(app.demo ? [] : networkLines(app)),
   ];
 }

@@ -23,7 +23,7 @@ import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file
 import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
 import { type ShutdownSignals, watchShutdown } from "./shutdown";
 import { checkHeldOpen, readStdin, type Stdin } from "./stdin";
-import { openTelemetry, type RunningTelemetry } from "./telemetry";
+import { openTraces, type RunningTraces } from "./traces";
 
 export interface StartOptions {
   version: string;
@@ -91,16 +91,16 @@ export async function start(options: StartOptions): Promise<number> {
     trustedProxies: await trustedProxiesOf(options),
   });
   let leave = () => {};
-  let telemetry: RunningTelemetry | undefined;
+  let traces: RunningTraces | undefined;
   try {
     if (app.requiresKey && !app.hasKeys) throw openToOthers(binding);
-    telemetry = await openTelemetry(app);
+    traces = await openTraces(app);
     const listening = listenOrExplain(app, options, binding);
     // Requests that are already waiting come before files are written and accounts are loaded.
     await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
-    announce({ app, listening, telemetry: telemetry?.summary }, options);
+    announce({ app, listening, collector: traces?.collector }, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
     // A demo that an editor or a script starts has its history to itself.
@@ -114,7 +114,7 @@ export async function start(options: StartOptions): Promise<number> {
   } finally {
     leave();
     app.close();
-    await telemetry?.close();
+    await traces?.close();
     await demo?.stop();
     await stores.close();
   }

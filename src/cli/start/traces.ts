@@ -1,0 +1,18 @@
+/** Exports traces, if variables ask for it. */
+import type { App } from "../../app";
+import { collectorOf, readOtelSettings } from "../../observe/otel-settings";
+
+export interface RunningTraces {
+  /** Where they go, for people. */
+  collector: string;
+  close(): Promise<void>;
+}
+
+/** The packages are loaded only here. Undefined if nothing is exported; the log says what could not be. */
+export async function openTraces(app: App): Promise<RunningTraces | undefined> {
+  const { traces, fault } = readOtelSettings(process.env);
+  if (fault !== undefined) app.logger.warn(fault);
+  if (!traces) return undefined;
+  const { startTraces } = await import("../../observe/trace-export");
+  return { collector: collectorOf(process.env), close: startTraces(app, process.env).close };
+}
