@@ -115,7 +115,7 @@ export const metricRows: readonly MetricRow[] = [
     read: ({ team }) => (team ? one((Date.now() - team.silence) / 1000) : []) },
   { name: "dragoman_isolated", kind: "gauge", help: "1 while requests are refused because the database has been away for too long.",
     read: ({ team, isolation }) => (team ? flag(isolation !== undefined) : []) },
-  { name: "dragoman_spool_rows", kind: "gauge", help: "Rows on this server's disk that wait for the database.",
+  { name: "dragoman_rows_waiting", kind: "gauge", help: "Rows on this server's disk that wait for the database.",
     read: ({ team }) => Object.entries(team?.waiting() ?? {}).map(([kind, value]) => ({ labels: { kind }, value })) },
   { name: "dragoman_build_info", kind: "gauge", help: "The version.",
     read: ({ version }) => [{ labels: { version, bun: Bun.version }, value: 1 }] },

@@ -25,7 +25,7 @@ test("each panel asks for a metric that dragoman has, by labels that the metric 
     dragoman_budget_spent_ratio: ["budget", "per"],
     dragoman_upstream_errors_total: ["code"],
     dragoman_upstream_missing: ["where", "member"],
-    dragoman_spool_rows: ["kind"],
+    dragoman_rows_waiting: ["kind"],
     dragoman_quota_remaining_ratio: ["account", "unit"],
   };
   expect(expressions.length).toBeGreaterThan(15);

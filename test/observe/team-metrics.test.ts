@@ -42,7 +42,7 @@ describeWithOwnPostgres("a team's metrics", (postgres) => {
     expect(valueIn(others, "dragoman_servers")).toBe(2);
     expect([valueIn(samples, "dragoman_leader"), valueIn(others, "dragoman_leader")]).toEqual([1, 0]);
     expect([valueIn(samples, "dragoman_database_up"), valueIn(samples, "dragoman_isolated")]).toEqual([1, 0]);
-    expect(valueIn(samples, "dragoman_spool_rows")).toBe(0);
+    expect(valueIn(samples, "dragoman_rows_waiting")).toBe(0);
     const answered = valueIn(samples, "dragoman_database_answered_timestamp_seconds")!;
     expect(Math.abs(Date.now() / 1_000 - answered)).toBeLessThan(20);
     expect(valueIn(samples, "dragoman_metrics_unreadable")).toBeUndefined();
@@ -70,7 +70,7 @@ describeWithOwnPostgres("a team's metrics", (postgres) => {
       const { samples } = await scrape(team.url);
       expect(valueIn(samples, "dragoman_database_up")).toBe(0);
       expect(valueIn(samples, "dragoman_isolated")).toBe(1);
-      expect(valueIn(samples, "dragoman_spool_rows", { kind: "requests" })).toBeGreaterThan(0);
+      expect(valueIn(samples, "dragoman_rows_waiting", { kind: "requests" })).toBeGreaterThan(0);
       expect(valueIn(samples, "dragoman_servers")).toBeUndefined();
       expect(valueIn(samples, "dragoman_members")).toBe(1);
       expect(valueIn(samples, "dragoman_account_state", { member: "anna" })).toBe(1);
@@ -86,7 +86,7 @@ describeWithOwnPostgres("a team's metrics", (postgres) => {
 test("one person has no series of a team, and accounts without a member", async () => {
   await using proxy = await startProxy();
   const { samples } = await scrape(proxy.url);
-  for (const name of ["members", "servers", "leader", "database_up", "isolated", "spool_rows"])
+  for (const name of ["members", "servers", "leader", "database_up", "isolated", "rows_waiting"])
     expect(valueIn(samples, `dragoman_${name}`)).toBeUndefined();
   const states = samples.filter(({ name }) => name === "dragoman_account_state");
   expect(states.map(({ labels }) => Object.keys(labels))).toEqual(Array(5).fill(["account", "state"]));
