@@ -179,8 +179,6 @@ export interface Limits {
   list: CallLimits;
   /** Silence on a client's stream until a keep-alive is sent. */
   keepAlive: number;
-  /** For the verdict on a reply's tool uses, see `autoModeModel`. */
-  verdict: number;
   /** A client's WebSocket, however busy it is. */
   socketAge: number;
   /** A client's connection after an answer that had to be waited for; not while a stream goes on. */
@@ -195,7 +193,6 @@ export function limitsFor(upstreamSilence: number | undefined): Limits {
     full: { headers: upstreamSilence ?? 600_000, idle, total: 3_600_000 },
     list: { headers: Math.min(headers, 30_000), idle: Math.min(idle, 30_000), total: 60_000 },
     keepAlive: 15_000,
-    verdict: 30_000,
     socketAge: 3_600_000,
     connectionIdle: 60_000,
   };

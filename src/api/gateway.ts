@@ -156,9 +156,7 @@ async function settingsFor(app: Scope, { key }: KeyedCaller): Promise<Record<str
   const { models } = await allModels(app, "cached");
   const usable = models.filter(({ id }) => mayUse(key, id));
   const choice = chooseModels(clientModels(usable.map((model) => listedModel(model, app.config.current))));
-  const own =
-    choice &&
-    clientOf("claude-code").setUp({ url: "", models: choice, judges: app.config.current.autoModeModel !== "off" });
+  const own = choice && clientOf("claude-code").setUp({ url: "", models: choice });
   // The address and the token come from the sign-in, and the person chooses the model.
   const { ANTHROPIC_BASE_URL, ANTHROPIC_AUTH_TOKEN, ANTHROPIC_MODEL, ...variables } = own?.variables ?? {};
   const { env, ...given } = app.config.current.claudeCodeSettings;

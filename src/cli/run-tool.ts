@@ -8,7 +8,6 @@ import type { Environment } from "../config/environment";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { clientNamed } from "./client-named";
-import { hasJudge } from "./connect/connect";
 import { keyToRun } from "./connect/key-choice";
 import { modelsOf, pick } from "./connect/models";
 import { installationOf } from "./installation";
@@ -39,8 +38,7 @@ export async function runTool({ environment, tool: [tool, ...args], model: named
     const { choice, offered } = await modelsOf(server);
     const model = named === undefined ? undefined : pick(named, offered);
     const key = await keyToRun(id, server, keyStoreOf(environment, server), given);
-    const judges = await hasJudge(server);
-    const setup = clientOf(id).setUp({ url: server.url, key, models: choice, model, judges });
+    const setup = clientOf(id).setUp({ url: server.url, key, models: choice, model });
     const file = (name: string, text: string) => {
       const path = join(folder, name);
       writeFileSync(path, text, { mode: 0o600 });

@@ -47,8 +47,7 @@ const claudeCodeSwitches: readonly Switch[] = [
   {
     path: ["env", "CLAUDE_CODE_AUTO_MODE_SERVER"],
     value: "0",
-    does: "0: auto mode checks its actions with requests of its own. 1: the model of `autoModeModel` checks them.",
-    isOn: (value) => value !== undefined,
+    does: "Lets auto mode check its actions with requests of its own.",
   },
 ];
 
@@ -89,7 +88,7 @@ const claudeCode: Client = {
   },
   switches: claudeCodeSwitches,
   asksForKey: true,
-  setUp({ url, key = noKey, keyCommand, models, model = models.claude, judges = false, statusline }) {
+  setUp({ url, key = noKey, keyCommand, models, model = models.claude, statusline }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
     const settings = {
       ANTHROPIC_BASE_URL: url,
@@ -99,7 +98,6 @@ const claudeCode: Client = {
       ...namedDefault("HAIKU", models.haiku),
       ...namedDefault("FABLE", models.fable),
       ...Object.fromEntries(claudeCodeSwitches.map(({ path, value }) => [path.at(-1), value])),
-      ...(judges && { CLAUDE_CODE_AUTO_MODE_SERVER: "1" }),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       ...(foreign && { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(windowOf(model)) }),
     };

@@ -19,8 +19,6 @@ export interface Connection {
   model?: ClientModel;
   /** The command that prints what the client's session costs, for it to show. */
   statusline?: string;
-  /** The server judges the tool uses of auto mode: its config names an `autoModeModel`. */
-  judges?: boolean;
 }
 
 export interface ClientSetup {

@@ -100,7 +100,6 @@ const defaults = {
   useResponsesApiWebSearch: true,
   webSearchModel: "auto",
   webSearchEngine: { name: "model" as const },
-  autoModeModel: "off",
   webFetch: false,
   toolSearch: "auto" as const,
   promptCache: "auto" as "auto" | "1h" | "off",
@@ -306,12 +305,6 @@ export const configSchema = lazy(() =>
           "The model that searches where the client's model cannot, or cannot keep to the client's limits: an id, `auto` for the cheapest that can, or `off`. Models that can still search themselves.",
         ),
       webSearchEngine: webSearchEngine(),
-      autoModeModel: modelId
-        .default(defaults.autoModeModel)
-        .meta({ title: "Model that judges auto mode", section: "claude-code" })
-        .describe(
-          "The model that decides, instead of you, which tool uses of Claude Code's auto mode run unasked. It reads the conversation and what Claude Code says of your rules and folders, and each reply with tool uses costs one more request. `off`: Claude Code checks them with requests of its own, or asks you.",
-        ),
       webFetch: z
         .boolean()
         .default(defaults.webFetch)

@@ -8,7 +8,6 @@ const scopedKeys = [
   "retentionDays",
   "neverOverage",
   "accountAffinity",
-  "autoModeModel",
   "autoWhenOnly",
   "modelAliases",
   "fallbacks",

@@ -95,7 +95,7 @@ const columns = {
 } as const satisfies Record<string, Column>;
 
 /** What a request is for. `main` is the conversation with a person; `auxiliary` are titles, topics and the like. */
-export const requestKinds = ["main", "subagent", "compaction", "auxiliary", "search", "judge"] as const;
+export const requestKinds = ["main", "subagent", "compaction", "auxiliary", "search"] as const;
 export type RequestKind = (typeof requestKinds)[number];
 
 interface Values {

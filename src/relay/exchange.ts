@@ -8,7 +8,6 @@ import type { ReadText } from "../net/json/json-skeleton";
 import type { PlannedRequest } from "../server-tools/plan";
 import { idOf } from "./hints";
 import { type Facts, type Incoming, readFacts } from "./incoming";
-import type { Initiator } from "./initiator";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
 import { clientSession } from "./session-id";
@@ -21,8 +20,6 @@ interface ReadRequest {
   key: ClientKey | undefined;
   dialect: ClientDialect;
   incoming: Incoming;
-  /** In place of what the request shows. */
-  initiator?: Initiator;
 }
 
 /** What a client says, decoded when that is first needed: a request that is passed through seldom needs it. */
@@ -55,18 +52,17 @@ class AskedPrompt implements PlannedRequest {
   }
 }
 
-/** A request for a reply, when its body is there. @param initiator In place of what the request shows. */
+/** A request for a reply, when its body is there. */
 export function readRequest(
   running: RunningRequest,
   request: Request,
   { connection, key }: KeyedCaller,
   dialect: ClientDialect,
   incoming: Incoming,
-  initiator?: Initiator,
 ): ReadRequest {
   connection.keepOpen();
   running.record.setRequest(incoming);
-  return { running, request, connection, key, dialect, incoming, initiator };
+  return { running, request, connection, key, dialect, incoming };
 }
 
 export class Exchange {
@@ -109,8 +105,7 @@ export class Exchange {
     this.bodySession = this.codec.session?.(incoming.body);
     this.session = clientSession(request.headers, this.bodySession);
     const facts = readFacts(this.codec, incoming, this.record.hints.kind);
-    const initiator = read.initiator ?? (reshape && summarized);
-    this.facts = initiator ? { ...facts, ...initiator } : facts;
+    this.facts = reshape ? { ...facts, ...summarized } : facts;
     const prompt = idOf(this.codec.promptId?.(incoming.body));
     this.record.setSession(this.session, { prompt, kind: this.facts.kind });
   }
@@ -151,7 +146,7 @@ export class Exchange {
     return this.prompt.conversation();
   }
 
-  /** The prompt may be needed again after it was sent: for another model, a judge, or an answer that goes on. */
+  /** The prompt may be needed again after it was sent: for another model, or for an answer that goes on. */
   keep(): void {
     this.#isKept = true;
   }

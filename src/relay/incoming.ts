@@ -4,7 +4,6 @@ import type { JsonObject } from "../dialects/hub/conversation";
 import { overviewOf } from "../dialects/overview";
 import { ProxyError } from "../errors";
 import type { RequestKind } from "../history/entry";
-import { isObject, parseWithSource } from "../json";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { type Body, bodyText, type RequestBody, readBytes, requestBody, withTexts } from "../net/in/request-body";
 import { editedTo } from "../net/json/json-edit";
@@ -84,12 +83,6 @@ export function editIncoming({ bytes, skeleton, body }: Incoming, changed: JsonO
   if (!skeleton && changed === body) return bytes;
   const text = skeleton?.text ?? bodyText(bytes);
   return withTexts(changed === body ? text : editedTo(text, body, changed), skeleton);
-}
-
-/** The body without marks. */
-export function fullBody({ bytes, body, skeleton }: Incoming): JsonObject {
-  const whole = skeleton ? parseWithSource(bodyText(bytes)) : body;
-  return isObject(whole) ? whole : body;
 }
 
 /** What the upstream's headers say of a conversation; they are needed in passthrough too. */

@@ -52,7 +52,6 @@ const saidReasons: Record<Exclude<RequestKind, "main">, string> = {
   compaction: "the client summarizes the conversation",
   auxiliary: "the client's own request beside the conversation",
   search: "a search",
-  judge: "a judgement of a tool call",
 };
 
 /** What Claude Code's WebSearch writes into its own request. The words alone could be a person's. */

@@ -18,15 +18,13 @@ import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
 import { type AddressMembers, readIncoming } from "./incoming";
-import type { Initiator } from "./initiator";
-import { judged } from "./judge";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough, verbatim } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
 import { withHeaders } from "./provider-send";
 import { refuseReferences } from "./references";
 import { isEvents, notEvents, respondFull, respondStream } from "./respond";
-import { openRequest, type RunningRequest } from "./running-request";
+import { openRequest } from "./running-request";
 import { send } from "./send";
 import {
   type ChatTarget,
@@ -45,7 +43,7 @@ import { orWait } from "./waiting";
  * @param inAddress For a dialect whose address names the model.
  * @throws ProxyError for the server to send in the client's dialect; its row is written.
  */
-export function relay(
+export async function relay(
   parts: Scope,
   request: Request,
   caller: KeyedCaller,
@@ -53,48 +51,21 @@ export function relay(
   inAddress?: AddressMembers,
 ): Promise<Response> {
   const running = openRequest(parts, request, caller, dialect);
-  return answered(parts, running, request, caller, dialect, { inAddress });
-}
-
-/** @throws ProxyError for the client; the row is written. */
-async function answered(
-  parts: Scope,
-  running: RunningRequest,
-  request: Request,
-  caller: KeyedCaller,
-  dialect: ClientDialect,
-  given: { inAddress?: AddressMembers; initiator?: Initiator },
-): Promise<Response> {
-  const isJudged = dialect === "messages" && !given.initiator && parts.config.current.autoModeModel !== "off";
-  let exchange: Exchange;
-  let answer: Response;
   try {
-    const incoming = await readIncoming(request, longTexts[dialect], given.inAddress, running.held);
-    const read = readRequest(running, request, caller, dialect, incoming, given.initiator);
+    const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
+    const read = readRequest(running, request, caller, dialect, incoming);
     const codec = codecs[dialect];
     codec.checkRequest(read.incoming.body);
     const summary = codec.compaction?.inWords.request(read.incoming.body);
-    exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
-    if (isJudged) exchange.keep();
-    answer = await orWait(parts, exchange, serveOnce);
+    const exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
+    return await orWait(parts, exchange, serveOnce);
   } catch (thrown) {
     throw running.fail(thrown);
   }
-  return isJudged ? judgedBy(parts, exchange, caller, answer) : answer;
 }
 
 const serveOnce = (parts: Scope, exchange: Exchange): Promise<Response> =>
   withFallbacks(parts, exchange, byModelOrAuto);
-
-const judging = { initiator: "agent", reason: "it judges the tool uses of auto mode", kind: "judge" } as const;
-
-/** The owner chose the judge's model, so the limits of the client's key are none for it. */
-function judgedBy(parts: Scope, exchange: Exchange, caller: KeyedCaller, answer: Response): Promise<Response> {
-  const judge = { ...caller, key: undefined };
-  const ask = (question: Request, own: RunningRequest) =>
-    answered(parts, own, question, judge, exchange.dialect, { initiator: judging });
-  return judged(parts, exchange, ask, answer);
-}
 
 /**
  * One request at a provider's own path: its bytes pass unchanged, both ways.

@@ -7,7 +7,7 @@ import { beginningOf } from "../beginning";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { asProxyError, codeOf, ProxyError } from "../errors";
-import { type InFlightRequest, maxText, type RequestKind } from "../history/entry";
+import { type InFlightRequest, maxText } from "../history/entry";
 import { plainName } from "../json-shape";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { InFlightHandle } from "../live/in-flight";
@@ -132,15 +132,13 @@ export class RunningRequest implements InFlightHandle, Progress {
     return Math.round(performance.now() - this.#openedAt);
   }
 
-  /**
-   * Begins something that runs for this request and has a row of its own. It is stopped with this request.
-   * @param path What runs: `web_search`.
-   */
-  openChild(path: string, kind: RequestKind = "search"): RunningRequest {
+  /** Begins a web search that runs for this request and has a row of its own. It is stopped with this request. */
+  openSearch(): RunningRequest {
     const { requestId, keyName, member, session, clientDialect } = this.#state;
     const { method, headers } = this.#request;
     const childId = `${requestId}.${++this.#children}`;
-    const hints = { ...this.#state.hints, kind };
+    const hints = { ...this.#state.hints, kind: "search" as const };
+    const path = "web_search";
     const identity = { requestId: childId, keyName, member, path, parentId: requestId, session, hints };
     const request = { method, headers, signal: this.controller.signal };
     const child = new RunningRequest(this.#parts, request, identity, clientDialect, this.#errors, this.record.trace);

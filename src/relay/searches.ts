@@ -98,7 +98,7 @@ class RequestSearches implements Searches {
   }
 
   #open(): RunningRequest {
-    return this.running.openChild("web_search");
+    return this.running.openSearch();
   }
 }
 

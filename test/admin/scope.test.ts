@@ -105,7 +105,6 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
     expect(Object.keys(scope.config.current).sort()).toEqual([
       ...[
         "accountAffinity",
-        "autoModeModel",
         "autoWhenOnly",
         "claudeCodeSettings",
         "fallbacks",

@@ -24,7 +24,6 @@ export interface Meeting {
   env?: Record<string, string>;
   /** Looks at its home before that is removed. */
   atHome?(home: string): Promise<void>;
-  judges?: boolean;
   /** The models that its settings name; those of the list by default. */
   offered?: readonly ClientModel[];
   /** What is waited for, in all that the client says. */
@@ -50,7 +49,7 @@ export async function meet(meeting: Meeting, installed: Installed): Promise<Seen
     mkdirSync(work);
     const client = clientOf(tool.id);
     const offered = meeting.offered ?? (typeof named === "string" ? Object.values(models) : [named]);
-    const setup = client.setUp({ url, models: chooseModels(offered)!, model, judges: meeting.judges });
+    const setup = client.setUp({ url, models: chooseModels(offered)!, model });
     for (const { name, text } of freshFiles(tool.id, setup, { home, env: {} })) await Bun.write(name, text);
     const commands = meeting.commands?.(work, model) ?? [tool.command(task, model)];
     const env = { PATH: process.env.PATH, HOME: home, ...variablesOf(setup), ...tool.quiet.env, ...meeting.env };

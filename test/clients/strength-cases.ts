@@ -49,9 +49,7 @@ export async function* strengths(installed: Installed, isWanted: (tool: Tool) =>
     yield await listsModels(installed);
     const twice = { task: "call Read twice in parallel" };
     yield await callsInParallel(tools.claudeCode, twice, /"type":"tool_result"/g, installed);
-    yield await worksUnasked("its own check", installed, undefined);
-    yield await worksUnasked("autoModeModel allows", installed, "1: allow");
-    yield await worksUnasked("autoModeModel blocks", installed, "1: block: it is not wanted");
+    yield await worksUnasked(installed);
   }
   if (isWanted(tools.codex)) {
     for (const id of ["gpt-5.4", "claude-sonnet-4.6", "gemini-3.8-flash"]) yield await knowsModel(id, installed);
@@ -178,22 +176,20 @@ interface Asked {
   commands?(): string[][];
   env?: Record<string, string>;
   atHome?(home: string): Promise<void>;
-  config?: object;
   timeoutMs?: number;
   /** Prepares the upstream. */
   prepare?(proxy: RunningProxy): void;
 }
 
 /** A client at the newest upstream, with a witness before dragoman. */
-async function visit({ model: id, config, prepare, ...asked }: Asked, installed: Installed): Promise<Visit> {
-  await using proxy = await startProxy({ demo: { generation: "C" }, config });
+async function visit({ model: id, prepare, ...asked }: Asked, installed: Installed): Promise<Visit> {
+  await using proxy = await startProxy({ demo: { generation: "C" } });
   prepare?.(proxy);
   using witness = startWitness(proxy.url);
   const list = await (await fetch(`${proxy.url}/v1/models`)).json();
   const offered: ClientModel[] = clientModels(z.object({ data: z.array(clientModelSource()) }).parse(list).data);
   const model = offered.find((each) => each.id === id)!;
-  const judges = config !== undefined && "autoModeModel" in config;
-  const meeting = { task, timeoutMs: within, ...asked, model, offered, judges, url: witness.url, words: /$^/ };
+  const meeting = { task, timeoutMs: within, ...asked, model, offered, url: witness.url, words: /$^/ };
   const seen = await meet(meeting, installed);
   const first = witness.sent.find(({ method, path }) => method === "POST" && !path.includes("count_tokens"));
   const body = JSON.parse(first?.body ?? "{}");
@@ -254,39 +250,29 @@ async function listsModels(installed: Installed): Promise<Strength> {
   };
 }
 
-/**
- * A command in auto mode: it runs unasked if it is allowed, and no notice of Claude Code's says that it cannot check.
- * @param verdict Of the model that dragoman asks; undefined for Claude Code's own check, which comes through dragoman too.
- */
-async function worksUnasked(name: string, installed: Installed, verdict: string | undefined): Promise<Strength> {
+/** A command in auto mode runs unasked once Claude Code's own check allows it, and no notice says that it cannot check. */
+async function worksUnasked(installed: Installed): Promise<Strength> {
   const tool = tools.claudeCode;
-  const isAllowed = verdict === undefined || verdict.endsWith("allow");
-  const prepare = ({ demo }: RunningProxy) => {
-    const answer = (text: string) => Response.json({ ...scriptedMessage, content: [{ type: "text", text }] });
-    const asksIt = (body: unknown) => JSON.stringify(body).includes("You check the actions of a coding agent");
+  const allowed = { ...scriptedMessage, content: [{ type: "text", text: "<block>no</block>" }] };
+  const prepare = ({ demo }: RunningProxy) =>
     demo.intercept(
       "/v1/messages",
-      ({ body }) => {
-        if (asksIt(body)) return answer(verdict ?? "");
-        return JSON.stringify(body).includes("<block>") ? answer("<block>no</block>") : undefined;
-      },
+      ({ body }) => (JSON.stringify(body).includes("<block>") ? Response.json(allowed) : undefined),
       50,
     );
-  };
-  const config = verdict === undefined ? undefined : { autoModeModel: "claude-haiku-4.5" };
   const args = ["--permission-mode", "auto", "--output-format", "stream-json", "--verbose"];
-  const wish = { tool, model: "claude-sonnet-4.6", task: "use the tool Bash", args, prepare, config };
+  const wish = { tool, model: "claude-sonnet-4.6", task: "use the tool Bash", args, prepare };
   const { said, sent } = await visit(wish, installed);
   const faults: string[] = [];
   // The scripted command does not exist: that the shell says so shows that it ran.
-  if (/demo: command not found/.test(said) !== isAllowed) faults.push(isAllowed ? "it did not run" : "it ran");
+  if (!/demo: command not found/.test(said)) faults.push("it did not run");
   if (/"level":"warning"/.test(said)) faults.push("there is a notice");
   if (sent.some(({ status }) => status !== 200)) faults.push("a request failed");
   const bytes = sent.reduce((sum, { body }) => sum + body.length, 0);
   return {
     tool,
     model: "",
-    name: `auto mode, ${name}`,
+    name: "auto mode",
     feature: "auto_mode",
     faults,
     measured: `${sent.length} requests, ${bytes} bytes`,

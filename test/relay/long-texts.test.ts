@@ -16,7 +16,7 @@ import { isObject, parseWithSource } from "../../src/json";
 import { bodyText, inOnePiece } from "../../src/net/in/request-body";
 import { editedTo } from "../../src/net/json/json-edit";
 import { preferredAccountOf } from "../../src/relay/affinity-keys";
-import { fullBody, type Incoming, readIncoming } from "../../src/relay/incoming";
+import { type Incoming, readIncoming } from "../../src/relay/incoming";
 import { passthrough } from "../../src/relay/passthrough";
 import { translation } from "../../src/relay/translation";
 import type { Model } from "../../src/upstream/models/model";
@@ -241,7 +241,6 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
       );
       const [outcome, plain] = [longTexts[client], undefined].map(async (places) => {
         const incoming = await readIncoming(requestFor(bytes), places);
-        expect(Bun.deepEquals(fullBody(incoming), JSON.parse(Buffer.from(bytes).toString())), name).toBe(true);
         const { body, repaired, ...others } = outcomeOf(incoming, client, upstream, models[upstream][0]!);
         const respelt = (json?: string) => json && JSON.stringify(JSON.parse(json));
         return { ...others, body: respelt(body), repaired: respelt(repaired) };

@@ -183,7 +183,6 @@ const places: Record<NonNullable<Part["kind"]>, (part: Part) => string> = {
   compaction: ({ request_count }) => `in ${request_count === 1 ? "a compaction" : `${request_count} compactions`}`,
   auxiliary: () => "in the client's own requests beside the conversation",
   search: ({ request_count }) => `in ${plural(request_count, "search", "searches")}`,
-  judge: () => "in judging tool calls",
 };
 const placeOf = (part: Part): string => (part.kind ? places[part.kind](part) : "in requests of unknown kind");
 

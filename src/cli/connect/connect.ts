@@ -1,5 +1,4 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
-import { z } from "zod";
 import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { backupsIn } from "../../clients/settings-file/backup";
@@ -16,7 +15,7 @@ import { writtenName } from "../installation";
 import { forgetKept, keepKey, keptKeysFile } from "../kept-keys";
 import { keyStoreOf } from "../key-store";
 import { table, wrapped } from "../layout";
-import { askAsOwner, demoNotice, findServer, type RunningServer, readAs, requireServer } from "../running-server";
+import { demoNotice, findServer, type RunningServer, requireServer } from "../running-server";
 import { mayRemove, print, say, shortened, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
 import { type KeyChoice, keyToPrint, keyToWrite } from "./key-choice";
@@ -121,7 +120,6 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   const models = await modelsOf(server);
   const model = options.model === undefined ? undefined : pick(options.model, models.offered);
   const store = keyStoreOf(options.environment, server);
-  const judges = await hasJudge(server);
   // A tool that asks for its key gets one that renews itself; any other gets a key of its own.
   const keyCommand = from && client.asksForKey ? `${writtenName()} key print --from ${server.url}` : undefined;
   const renewed: KeyChoice | undefined = keyCommand ? { key: server.keys[0]?.value } : undefined;
@@ -131,7 +129,6 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
       key,
       models: models.choice,
       model,
-      judges,
       keyCommand: command,
       statusline: statusline ? `${writtenName()} statusline` : undefined,
     });
@@ -162,14 +159,6 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
 /** The address of a project's requests needs no header, which not every client can send. */
 const addressFor = ({ url }: RunningServer, project: string | undefined): string =>
   project === undefined ? url : `${url}/p/${encodeURIComponent(project)}`;
-
-const judgeSchema = z.object({ config: z.object({ autoModeModel: z.string().optional() }) });
-
-/** Whether the server judges auto mode's tool uses. One whose config is not shown here is taken not to. */
-export async function hasJudge(server: RunningServer): Promise<boolean> {
-  const answer = await askAsOwner(server, "/api/admin/config");
-  return answer !== undefined && (readAs(judgeSchema, answer, server).config.autoModeModel ?? "off") !== "off";
-}
 
 /** What is written, and where it leads. */
 interface Plan {

@@ -128,7 +128,6 @@ async function cards(
             place={{
               ...{ url, key: made?.tool === id ? made.key : key },
               ...{ models: choice ? withoutOthers(choice) : unknownModels },
-              judges: app.config.current.autoModeModel !== "off",
             }}
             hasCommand={app.owner !== undefined}
             seen={seen}

@@ -96,7 +96,6 @@ const kindNames: Record<string, string> = {
   compaction: "Compaction",
   auxiliary: "Beside the conversation",
   search: "Search",
-  judge: "Judgement",
 };
 const nameOf = ({ kind, agent_type }: Pick<Prompt["parts"][number], "agent_type"> & { kind: string | null }): string =>
   `${kindNames[kind ?? ""] ?? "Unknown"}${agent_type === null ? "" : `: ${agent_type}`}`;
