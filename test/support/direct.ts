@@ -175,6 +175,7 @@ const places: Record<string, RegExp> = {
   "empty-text": /^request\.(messages|system)/,
   "no-prefill": /^request\.messages/,
   "foreign-thinking": /^request\.(messages|input)/,
+  "server-calls": /^request\.messages/,
   "lost-citations": /^request\.messages\.\d+\.content\.\d+\.citations/,
   "own-searches": /^request\.input$/,
   "file-name": /^request\.(messages|input)\..*\.filename$/,

@@ -7,7 +7,7 @@ import { isObject } from "../../json";
 import { plainName } from "../../json-shape";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { filled, omitUndefined, refuse, without } from "../hub/json";
+import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { emptyTools, modelName, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
@@ -40,6 +40,7 @@ export const rules: Record<string, RuleRow> = {
   "defer-loading": ["defer_loading", deferLoading],
   "tool-reference": ["tool_reference", toolReference],
   "lost-citations": ["citations", lostCitations],
+  "server-calls": ["server_tool_use", "mcp_tool_use", serverCalls],
   "foreign-thinking": ["thinking", "redacted_thinking", foreignThinking],
   "cache-in-tool-result": ["cache_control", cacheInToolResult],
   "cache-on-thinking": ["cache_control", cacheOnThinking],
@@ -53,6 +54,9 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   safeguards: () => ["safeguards"],
   "unsupported-fields": (before) => unsupportedIn(before).filter((key) => before[key] != null),
   "server-tools": (before) => objectsIn(before.tools).filter(isServerTool).map(nameOfTool),
+  "server-calls": ({ messages }) => [
+    ...new Set(objectsIn(messages).flatMap(({ content }) => objectsIn(content).filter(isServerCall).map(nameOfCall))),
+  ],
 };
 
 export const { applyRules, fixRequest } = requestRules({
@@ -136,6 +140,23 @@ const isServerTool = ({ type }: JsonObject): boolean =>
   typeof type === "string" && type !== "custom" && !type.startsWith("tool_search_tool_");
 
 const nameOfTool = ({ type }: JsonObject): string => plainName(String(type));
+
+/**
+ * Calls that another provider ran while its model answered, and their results. But for searches of tools, no host behind
+ * GitHub Copilot is known to accept them.
+ */
+function serverCalls(body: JsonObject): JsonObject | undefined {
+  const removed = new Set<unknown>();
+  return eachBlock(body, (block) => {
+    if (isServerCall(block)) removed.add(block.id);
+    return isServerCall(block) || removed.has(block.tool_use_id) ? undefined : block;
+  });
+}
+
+const isServerCall = ({ type, name }: JsonObject): boolean =>
+  type === "mcp_tool_use" || (type === "server_tool_use" && !textIn(name).startsWith("tool_search_tool_"));
+
+const nameOfCall = ({ name }: JsonObject): string => plainName(textIn(name));
 
 /** "stop_sequences: each stop sequence must contain non-whitespace" (BerriAI/litellm#3286) */
 function blankStop({ stop_sequences: all }: JsonObject): JsonObject | undefined {

@@ -83,6 +83,7 @@ const descriptions: Record<string, string> = {
   "defer-loading": "Cache breakpoints were removed from tools with deferred loading.",
   "eager-input-streaming": "eager_input_streaming was removed from tools because the upstream rejects it.",
   "server-tools": "Tools that the upstream would have to run itself were removed.",
+  "server-calls": "Calls of tools that another provider ran were removed with their results.",
   "server-tools-here":
     "The model was given a function in place of a tool of another provider. dragoman runs it while the model answers.",
   "tools-deferred":
@@ -109,7 +110,7 @@ const descriptions: Record<string, string> = {
   "file-name": "A name was added to a file without one, because OpenAI’s models require it.",
   "own-searches": "A search that ran here was sent as a function call with its result.",
   "lost-citations":
-    "Citations of searches and of pages that were read were removed, because the upstream does not have what they refer to.",
+    "Citations of what a search found or a provider’s tool read were removed, because the upstream does not have what they refer to.",
   "foreign-thinking": "Thinking from another model was removed, because only that model’s vendor can read it.",
   "foreign-items": "Thinking that belongs to another account was removed, and the request was sent again.",
   "thinking-adaptive": "Thinking was requested in the form this model supports.",
