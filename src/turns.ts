@@ -12,32 +12,41 @@ export class Turns {
   /**
    * Waits for a turn.
    * @param left Milliseconds that this may still take, as of now; without it, as long as it takes.
-   * @returns `silent` if nothing is left, `ended` after `end`.
+   * @param signal Who waits leaves when it aborts.
+   * @returns `silent` if nothing is left, `ended` after `end` and for a signal that has aborted.
    */
-  async take(left?: () => number): Promise<"turn" | "silent" | "ended"> {
+  async take(left?: () => number, signal?: AbortSignal): Promise<"turn" | "silent" | "ended"> {
+    if (signal?.aborted) return "ended";
     if (this.#free > 0) {
       this.#free -= 1;
       return "turn";
     }
     const { promise, resolve } = Promise.withResolvers<"turn" | "ended" | "silent">();
     let timer: Timer | undefined;
+    // Whoever leaves must not be given a turn a moment later: it would be lost.
+    const leaveAs = (outcome: "silent" | "ended") => {
+      this.#waiting.delete(resolve);
+      resolve(outcome);
+    };
     const look = (ms: number) => {
       if (ms > 0) timer = setTimeout(() => look(left!()), ms);
-      else resolve("silent");
+      else leaveAs("silent");
     };
+    const leave = () => leaveAs("ended");
     this.#waiting.add(resolve);
+    signal?.addEventListener("abort", leave, { once: true });
     if (left) look(left());
     try {
       return await promise;
     } finally {
-      this.#waiting.delete(resolve);
+      signal?.removeEventListener("abort", leave);
       clearTimeout(timer);
     }
   }
 
-  /** Works as soon as it has a turn. */
-  async run<T>(work: () => Awaitable<T>): Promise<T> {
-    await this.take();
+  /** Works as soon as it has a turn. @throws The signal's reason if it aborts before. */
+  async run<T>(work: () => Awaitable<T>, signal?: AbortSignal): Promise<T> {
+    if ((await this.take(undefined, signal)) !== "turn") signal?.throwIfAborted();
     try {
       return await work();
     } finally {

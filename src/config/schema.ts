@@ -100,7 +100,6 @@ const defaults = {
   useResponsesApiWebSearch: true,
   webSearchModel: "auto",
   webSearchEngine: { name: "model" as const },
-  webFetch: false,
   toolSearch: "auto" as const,
   promptCache: "auto" as "auto" | "1h" | "off",
   claudeCodeSettings: {} as Record<string, unknown>,
@@ -305,13 +304,6 @@ export const configSchema = lazy(() =>
           "The model that searches where the client's model cannot, or cannot keep to the client's limits: an id, `auto` for the cheapest that can, or `off`. Models that can still search themselves.",
         ),
       webSearchEngine: webSearchEngine(),
-      webFetch: z
-        .boolean()
-        .default(defaults.webFetch)
-        .meta({ title: "Reading of web pages", section: "search" })
-        .describe(
-          "Whether dragoman reads web pages for clients' `web_fetch` tools: text and HTML up to 1 MB, at public addresses that stand in the conversation. If off, the tools are removed.",
-        ),
       toolSearch: z
         .enum(["auto", "off"])
         .default(defaults.toolSearch)

@@ -18,7 +18,6 @@ const scopedKeys = [
   "useResponsesApiWebSearch",
   "webSearchModel",
   "whenLimited",
-  "webFetch",
   "toolSearch",
   "promptCache",
   "claudeCodeSettings",

@@ -55,7 +55,7 @@ export const entries = [
   "src/main.ts",
   "src/tokens/tokenizer-worker.ts",
   "src/history/reader-worker.ts",
-  "src/server-tools/text-worker.ts",
+  "src/server-tools/match-worker.ts",
 ];
 
 /** Names under which our own files stand in every executable. */
@@ -63,7 +63,7 @@ export const embedded = [
   "root/dragoman",
   "root/tokenizer-worker.js",
   "root/reader-worker.js",
-  "root/text-worker.js",
+  "root/match-worker.js",
   "root/static/admin.css",
   `"${version}"`,
 ];

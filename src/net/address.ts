@@ -1,4 +1,4 @@
-/** IP addresses: this machine's own, those of the public internet, ranges, and the network that a client belongs to. */
+/** IP addresses: this machine's own, ranges, and the network that a client belongs to. */
 import { isLoopbackName, loopbackSource } from "../host-name";
 import { lazy } from "../lazy";
 
@@ -65,27 +65,4 @@ export function inRanges(ranges: readonly AddressRange[]): (address: string) => 
     const family = familyOf(address);
     return family !== undefined && list.check(address, family);
   };
-}
-
-/**
- * IANA's registries of special-purpose addresses: this network, private, shared, loopback, link-local, tests, multicast,
- * reserved; and of the one public block of IPv6 Teredo and other protocols' own, documentation and 6to4.
- */
-const specialRanges = [
-  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
-  ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
-  ...["224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
-];
-
-const isPublicBlock = lazy(() => inRanges([rangeOf("2000::/3")!]));
-const isSpecial = lazy(() => inRanges(specialRanges.map((range) => rangeOf(range)!)));
-
-/**
- * Only these addresses are read for a model, which may have been told to ask for others. Addresses that hold another one
- * (IPv4-mapped, NAT64, 6to4) are outside the public block or special in it.
- * @param address As DNS gives it, or as `URL` writes it, without brackets. A host name is not public.
- */
-export function isPublicAddress(address: string): boolean {
-  const family = familyOf(address);
-  return family !== undefined && (family === "ipv4" || isPublicBlock()(address)) && !isSpecial()(address);
 }

@@ -72,7 +72,7 @@ export function translation(
     ...first,
     ...call,
     stream,
-    reply: new LoopedReply(reply, { parts: tools.parts, plan, ask, whole: exchange.whole }, own),
+    reply: new LoopedReply(reply, { parts: tools.parts, plan, ask }, own),
   };
 }
 
@@ -144,7 +144,7 @@ class TranslatedReply implements UpstreamReply {
   }
 }
 
-interface Loop extends Pick<Exchange, "whole"> {
+interface Loop {
   plan: ServerToolPlan;
   parts: Scope;
   /** Asks the upstream to go on. */
@@ -192,7 +192,7 @@ class LoopedReply implements UpstreamReply {
     read = (events: Sink<ReplyEvent>) => this.reply.bytesInto(first, events),
   ): Reading & { hasCalled: boolean } {
     const { reply } = this;
-    const { plan, parts, ask, whole } = this.loop;
+    const { plan, parts, ask } = this.loop;
     const { codec, running } = reply;
     const continueWith = async (conversation: Conversation, events: Sink<ReplyEvent>) => {
       running.askAgain();
@@ -200,7 +200,7 @@ class LoopedReply implements UpstreamReply {
       return { body, bytes: reply.bytesInto({}, events, restore) };
     };
     const events = reply.counted(codec.facts.joinsTexts ? separateTexts(next) : next);
-    const context = () => ({ ...toolContext(parts, running), whole });
+    const context = () => toolContext(parts, running);
     return openLoop({ offered: plan, context, ask: continueWith }, first.body, read, events);
   }
 }

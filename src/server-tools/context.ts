@@ -1,11 +1,10 @@
 /** The interface of the tools that run here. */
 
 import type { Scope } from "../app";
-import type { Dialect, JsonObject, Turn } from "../dialects/hub/conversation";
+import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput, WebPage } from "../dialects/hub/server-tools";
-import type { ReadText } from "../net/json/json-skeleton";
 import type { Model } from "../upstream/models/model";
 import type { Provider } from "../upstream/providers/provider";
 import type { SearchEngine } from "../upstream/search-engines";
@@ -40,10 +39,6 @@ export interface ToolContext {
   searches: Searches;
   /** Aborts when the request for which the tool runs is stopped, as when the client hangs up. */
   signal: AbortSignal;
-  /** What the conversation holds by now; missing where there is none. */
-  turns?(): readonly Turn[];
-  /** Missing if no text is marked. */
-  whole?: ReadText;
 }
 
 /** Runs one call. Never throws: a failure is an output as well. */

@@ -6,17 +6,15 @@
 import type { Turn } from "../dialects/hub/conversation";
 import type { Block, ReplyEvent, Usage } from "../dialects/hub/reply";
 import type {
-  Citation,
   ServerToolCall,
   ServerToolName,
   ServerToolOffer,
   ServerToolOutput,
-  WebDocument,
   WebPage,
 } from "../dialects/hub/server-tools";
 import { isObject, parseJson } from "../json";
 import type { Sink } from "../net/stream/stream";
-import { citationsIn, quotesIn } from "./citations";
+import { citationsIn } from "./citations";
 import { collectTurns } from "./reply-turns";
 
 /** How often a tool may run for one reply where the client sets no limit. */
@@ -30,8 +28,6 @@ interface LoopOptions {
   /** The tools by the names of their functions. */
   tools: ReadonlyMap<string, ServerToolOffer>;
   run(call: ServerToolCall, offer: ServerToolOffer): Promise<ServerToolOutput>;
-  /** How many documents the conversation holds: the client's, and pages that were read before. */
-  documentsBefore: number;
   next: Sink<ReplyEvent>;
 }
 
@@ -49,8 +45,6 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   readonly #produced = collectTurns();
   readonly #uses = new Map<ServerToolName, number>();
   readonly #pages: WebPage[] = [];
-  /** Pages that were read, with their places in the conversation. */
-  readonly #documents: [place: number, WebDocument][] = [];
   #rounds = 1;
   #hasStarted = false;
   #hasCalled = false;
@@ -104,8 +98,6 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
       const { id, tool, isHidden } = next.call;
       const output = await next.output;
       if (output.kind === "pages") this.#pages.push(...output.pages);
-      if (output.kind === "document")
-        this.#documents.push([this.#options.documentsBefore + this.#documents.length, output.document]);
       this.#passComplete({ kind: "server-result", id, tool, output, ...(isHidden ? { isHidden } : {}) });
       return false;
     }
@@ -178,7 +170,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   #endBlock(event: ReplyEvent & { type: "block-end" }) {
     const { tools, run } = this.#options;
     if (!this.#open) {
-      const citations = this.#block?.kind === "text" ? this.#citations() : [];
+      const citations = this.#block?.kind === "text" ? citationsIn(this.#text, this.#pages) : [];
       return this.#pass(citations.length > 0 ? { ...event, citations } : event);
     }
     const { id, name, input } = this.#open;
@@ -204,11 +196,6 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     const id = this.#ids.has(given) ? callId("") : given;
     this.#ids.add(id);
     return id;
-  }
-
-  #citations(): Citation[] {
-    const cited = this.#documents.filter(([, { isCited }]) => isCited);
-    return [...citationsIn(this.#text, this.#pages), ...quotesIn(this.#text, cited)];
   }
 
   #finish(event: Finish) {

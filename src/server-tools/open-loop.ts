@@ -4,7 +4,6 @@ import type { ReplyEvent } from "../dialects/hub/reply";
 import { continueConversation, type OfferedTools } from "../dialects/hub/server-offers";
 import type { ResponseBody } from "../net/out/body";
 import type { Sink } from "../net/stream/stream";
-import { documentsIn } from "./citations";
 import type { ToolContext } from "./context";
 import { ServerToolLoop } from "./loop";
 import { joinedBody, type Round } from "./rounds";
@@ -13,7 +12,7 @@ import { serverTools } from "./tools";
 interface LoopRequest {
   offered: OfferedTools;
   /** For a tool that runs now. */
-  context(): Omit<ToolContext, "turns">;
+  context(): ToolContext;
   /** Asks the upstream to go on. @param events Where the events of its answer go. */
   ask(conversation: Conversation, events: Sink<ReplyEvent>): Promise<Round>;
 }
@@ -29,11 +28,9 @@ export function openLoop(
   read: (events: Sink<ReplyEvent>) => Sink<Uint8Array>,
   next: Sink<ReplyEvent>,
 ): Round & Pick<ServerToolLoop, "hasCalled"> {
-  const turns = () => [...offered.conversation.turns, ...loop.produced];
   const loop: ServerToolLoop = new ServerToolLoop({
     tools: offered.offers,
-    documentsBefore: documentsIn(offered.conversation.turns),
-    run: (call, offer) => serverTools[call.tool].run({ ...context(), turns }, call, offer),
+    run: (call, offer) => serverTools[call.tool].run(context(), call, offer),
     next,
   });
   const joined = joinedBody({

@@ -1,4 +1,5 @@
-/** Finds the tools that fit a query. The time depends on the query and the tools, so that a worker thread does it (`text-work.ts`). */
+/** Finds the tools that fit a query. The time depends on the query and the tools, so that a worker thread does it (`match-threads.ts`). */
+
 /** How many tools one search finds at most. */
 export const maxFound = 5;
 
@@ -9,7 +10,7 @@ interface SearchedTool {
   inputs: string[];
 }
 
-interface ToolQuery {
+export interface ToolQuery {
   query: string;
   how: "words" | "regex";
   tools: readonly SearchedTool[];

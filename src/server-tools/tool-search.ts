@@ -1,8 +1,8 @@
 /** Runs a search of tools: in their names, their descriptions and the names of their arguments. */
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../dialects/hub/server-tools";
 import { isObject } from "../json";
-import type { ToolParts } from "./context";
-import { runTextTask, TextWorkError } from "./text-work";
+import type { ToolContext, ToolParts } from "./context";
+import { matchInThread } from "./match-threads";
 
 /** Characters, as Anthropic documents it for its own search. */
 const longestPattern = 200;
@@ -13,6 +13,7 @@ export const maySearchTools = ({ config }: ToolParts): boolean => config.current
 
 /** A failure becomes an error that client and model can read; it never ends the reply. */
 export async function searchTools(
+  { signal }: Pick<ToolContext, "signal">,
   { input }: ServerToolCall,
   { candidates = [] }: ServerToolOffer,
   how: "words" | "regex",
@@ -27,11 +28,10 @@ export async function searchTools(
     inputs: inputsOf(schema),
   }));
   try {
-    const names = await runTextTask("matchTools", { query, how, tools });
+    const names = await matchInThread({ query, how, tools }, signal);
     return names ? { kind: "tools", names } : { kind: "error", code: "invalid_tool_input" };
-  } catch (thrown) {
-    if (thrown instanceof TextWorkError) return { kind: "error", code: "unavailable" };
-    throw thrown;
+  } catch {
+    return { kind: "error", code: "unavailable" };
   }
 }
 

@@ -5,7 +5,6 @@ import { largestGroups } from "../dialects/hub/tools";
 import type { ToolParts, ToolRun } from "./context";
 import { maxFound } from "./tool-match";
 import { maySearchTools, searchTools } from "./tool-search";
-import { runWebFetch } from "./web-fetch";
 import { maySearch, runWebSearch } from "./web-search";
 
 interface ServerTool {
@@ -31,14 +30,6 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
     }),
     run: runWebSearch,
   },
-  "web-fetch": {
-    isAvailable: ({ config }) => config.current.webFetch,
-    form: ({ cites }) => ({
-      description: `Reads one web page: text or HTML, as text. Only addresses that stand in the conversation can be read: the person's, or those that a tool or a search has given.${cites ? " Where your answer rests on a page, repeat its words in quotation marks." : ""}`,
-      schema: oneText("url", "The whole address."),
-    }),
-    run: runWebFetch,
-  },
   "tool-search": {
     isAvailable: maySearchTools,
     form: (offer) =>
@@ -46,7 +37,7 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
         how: "Searches by words",
         query: "What the tool is to do, in a few words: verbs, things and names of services.",
       }),
-    run: (_context, call, offer) => searchTools(call, offer, "words"),
+    run: (context, call, offer) => searchTools(context, call, offer, "words"),
   },
   "tool-search-regex": {
     isAvailable: maySearchTools,
@@ -56,7 +47,7 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
         query:
           "A regular expression (RE2) for names and descriptions, at most 200 characters; upper and lower case differ: `(?i)weather`.",
       }),
-    run: (_context, call, offer) => searchTools(call, offer, "regex"),
+    run: (context, call, offer) => searchTools(context, call, offer, "regex"),
   },
 };
 

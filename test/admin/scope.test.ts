@@ -114,7 +114,7 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
         "modelAliases",
       ],
       ...["neverOverage", "promptCache", "retentionDays", "tokenEstimateMultiplier", "toolSearch"],
-      ...["useResponsesApiWebSearch", "webFetch", "webSearchModel", "whenLimited"],
+      ...["useResponsesApiWebSearch", "webSearchModel", "whenLimited"],
     ]);
     expect(scope.config.current.fallbacks).toEqual({ "gpt-5-mini": ["gpt-4.1"] });
   });

@@ -38,7 +38,6 @@ test("an empty config means these defaults", () => {
     useResponsesApiWebSearch: true,
     webSearchModel: "auto",
     webSearchEngine: { name: "model" },
-    webFetch: false,
     toolSearch: "auto",
     promptCache: "auto",
     claudeCodeSettings: {},

@@ -16,7 +16,7 @@ test("an executable of Bun without dragoman in it says all that is missing", () 
   const { format, machine, loader, signature } = anatomyOf(own);
   const target = { name: "own", bun: "own", format, machine, loader, signature } as Target;
   const missing = faultsIn(own, target).join();
-  for (const worker of ["tokenizer-worker", "reader-worker", "text-worker"])
+  for (const worker of ["tokenizer-worker", "reader-worker", "match-worker"])
     expect(missing).toContain(`root/${worker}.js is not inside`);
   expect(missing).toContain("root/static/admin.css is not inside");
   const other = machine === "x64" ? "arm64" : "x64";

@@ -40,21 +40,23 @@ function callsOf(...calls: [id: string, name: string, input: object][]): Respons
 
 describe("a limit of uses", () => {
   test("a limit of uses takes its own tool away, and leaves the others", async () => {
-    await using proxy = await startProxy({ config: { webFetch: true } });
+    await using proxy = await startProxy();
     let turn = 0;
     proxy.demo.intercept(
       "/v1/messages",
       () => (++turn < 3 ? callsOf([`toolu_${turn}`, "web_search", { query: "pandas" }]) : undefined),
       9,
     );
-    const tools = [{ ...search, max_uses: 1 }, { type: "web_fetch_20250910", name: "web_fetch" }, lookup];
-    const reply = (await (await proxy.post("/v1/messages", ask({ tools }))).json()) as Json;
+    const finding = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" };
+    const tools = [{ ...search, max_uses: 1 }, finding, lookup, { ...lookup, name: "rare", defer_loading: true }];
+    const model = "claude-haiku-4.5";
+    const reply = (await (await proxy.post("/v1/messages", ask({ model, tools }))).json()) as Json;
     const results = reply.content.filter(({ type }: Json) => type === "web_search_tool_result");
     expect(results.map(({ content }: Json) => content.error_code ?? "pages")).toEqual(["pages", "max_uses_exceeded"]);
-    expect(sentTo(proxy, "claude-sonnet-4.6").map(namesOf)).toEqual([
-      ["web_search", "web_fetch", "lookup"],
-      ["web_search", "web_fetch", "lookup"],
-      ["web_fetch", "lookup"],
+    expect(sentTo(proxy, model).map(namesOf)).toEqual([
+      ["web_search", "tool_search", "lookup"],
+      ["web_search", "tool_search", "lookup"],
+      ["tool_search", "lookup"],
     ]);
   });
 

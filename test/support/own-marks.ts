@@ -16,7 +16,7 @@ interface OwnMark {
   /** Where clients find it and send it back. */
   members: string;
   /** How it is known, by the name and the value of a member. */
-  is(key: string, value: string | number): boolean;
+  is(key: string, value: string): boolean;
   /** The file that reads it again. */
   reader: string;
   sentBack: string;
@@ -25,8 +25,6 @@ interface OwnMark {
   /** It is in the upstream's requests, too. */
   goesUp?: true;
 }
-
-const isText = (value: string | number): value is string => typeof value === "string";
 
 export const marksSentBack: readonly OwnMark[] = [
   {
@@ -41,8 +39,7 @@ export const marksSentBack: readonly OwnMark[] = [
   {
     name: "the same for Google's clients",
     members: "`thoughtSignature`",
-    is: (key, value) =>
-      key === "thoughtSignature" && isText(value) && isPacked(Buffer.from(value, "base64").toString()),
+    is: (key, value) => key === "thoughtSignature" && isPacked(Buffer.from(value, "base64").toString()),
     reader: "gemini/signature.ts",
     sentBack: "as above",
     foreign: "Google's own is left out: no upstream here can read it",
@@ -65,17 +62,9 @@ export const marksSentBack: readonly OwnMark[] = [
     foreign: "left out for GitHub Copilot, where no search has run; a provider gets its own back",
   },
   {
-    name: "a citation's place in a page that was read",
-    members: "`document_index` of a citation",
-    is: (key) => key === "document_index",
-    reader: "messages/citations.ts",
-    sentBack: "the citation is left out, and so is every one whose document is not in the request",
-    foreign: "places in the client's own documents stay, if no page was read",
-  },
-  {
     name: "a summary of the conversation",
     members: "`encrypted_content` of a compaction",
-    is: (_, value) => isText(value) && isOwnCompaction(value),
+    is: (_, value) => isOwnCompaction(value),
     reader: "responses/compaction.ts",
     sentBack: "a message with the summary, or the upstream's items",
     foreign: "goes to the Responses API only; refused for models of another one: it stands for the conversation",
@@ -83,7 +72,7 @@ export const marksSentBack: readonly OwnMark[] = [
   {
     name: "ids of a response and of its items",
     members: "`id`, `previous_response_id`, `item_reference`",
-    is: (_, value) => isText(value) && isOwnId(value),
+    is: (_, value) => isOwnId(value),
     reader: "responses/rules.ts, responses/references.ts",
     sentBack: "removed from items; as a reference refused, but for reasoning, which is left out",
     foreign:
@@ -92,7 +81,7 @@ export const marksSentBack: readonly OwnMark[] = [
   {
     name: "ids of calls",
     members: "`id`, `call_id`, `tool_use_id`, `tool_call_id`",
-    is: (_, value) => isText(value) && /^(?:srvtoolu_\w+|toolu_[0-9a-f]{32}|call_[\w-]*_\d+)$/.test(value),
+    is: (_, value) => /^(?:srvtoolu_\w+|toolu_[0-9a-f]{32}|call_[\w-]*_\d+)$/.test(value),
     reader: "hub/adapt.ts",
     sentBack: "as they are, shortened where an API takes fewer characters",
     foreign: "the same",

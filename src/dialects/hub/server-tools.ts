@@ -6,7 +6,6 @@
 /** What dragoman can run, and the function that the model gets. */
 export const functionNames = {
   "web-search": "web_search",
-  "web-fetch": "web_fetch",
   "tool-search": "tool_search",
   "tool-search-regex": "tool_search_regex",
 } as const;
@@ -20,10 +19,6 @@ export interface ServerToolOffer {
   /** Host names, perhaps with a path: only pages below these, or none below those. */
   allowedDomains?: string[];
   blockedDomains?: string[];
-  /** How much of a page the model wants at most. */
-  maxContentTokens?: number;
-  /** The client wants to know which words of a page the reply repeats. */
-  cites?: true;
   /** Where the person is: `city`, `region`, `country`, `timezone`. */
   location?: Record<string, string>;
   /** Pages are read from the engine's copies only. */
@@ -65,7 +60,6 @@ export interface ServerToolResult {
 
 export type ServerToolOutput =
   | ({ kind: "pages" } & WebFindings)
-  | { kind: "document"; document: WebDocument }
   /** The names of tools that can be called from now on. */
   | { kind: "tools"; names: string[] }
   /** The client's history does not hold the result. */
@@ -89,17 +83,6 @@ export interface WebPage {
   age?: string;
 }
 
-/** A page that was read. */
-export interface WebDocument {
-  url: string;
-  title: string;
-  text: string;
-  /** When it was read, in ISO 8601. */
-  readAt?: string;
-  /** The reply cites its words. */
-  isCited?: true;
-}
-
 /** A page that a text of the reply refers to. */
 export interface Citation {
   url: string;
@@ -109,8 +92,6 @@ export interface Citation {
   end: number;
   /** The page's own words. */
   quote: string;
-  /** For a page that was read: the number of the document in the conversation, and where its text has the words, in characters. */
-  passage?: { document: number; start: number; end: number };
 }
 
 /** Anthropic's codes, which clients know, and what the model is told. */
@@ -118,13 +99,6 @@ export const errorSentences = {
   invalid_tool_input: "The input of this call is not valid.",
   query_too_long: "The query is too long. Use fewer words.",
   max_uses_exceeded: "This tool may not be used again in this reply. Answer with what is known.",
-  url_too_long: "The address is too long.",
-  url_not_allowed: "This address may not be read. Do not try it again.",
-  url_not_in_prior_context:
-    "This address may not be read: only addresses of the conversation may, as the person, a tool or a search gave them.",
-  url_not_accessible: "The page could not be read. Do not try it again; answer with what is known.",
-  unsupported_content_type: "The page is neither text nor HTML, and cannot be read.",
-  content_too_large: "The page is too large to be read.",
   too_many_requests: "There were too many requests. Do not try again; answer with what is known.",
   unavailable: "The tool is not available now. Do not try again; answer with what is known.",
 } as const;

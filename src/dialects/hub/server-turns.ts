@@ -54,10 +54,6 @@ function resultOf({ id, output, cache }: ServerResultPart): ToolResultPart {
 export function outputText(output: ServerToolOutput): string {
   if (output.kind === "error") return errorSentences[output.code];
   if (output.kind === "unknown") return "The result is not kept here. The text that follows was written with it.";
-  if (output.kind === "document") {
-    const { title, url, text } = output.document;
-    return [title, url, text].filter((line) => line).join("\n\n");
-  }
   if (output.kind === "tools")
     return output.names.length === 0
       ? "No tool was found. Try other words."

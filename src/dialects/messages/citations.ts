@@ -1,7 +1,7 @@
 /**
  * Citations in what a client sends back. Anthropic verifies the index of a page that a search found ("Invalid
- * `encrypted_index` in `text` block") and looks up documents by their places. A search or a page that was read is a call
- * of a function for the upstream, so that neither can be found there any more.
+ * `encrypted_index` in `text` block") and looks up documents by their places. A search is a call of a function for GitHub
+ * Copilot, and a page that another provider read is left out, so that neither can be found there any more.
  */
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
@@ -14,7 +14,7 @@ type Refused = (citation: JsonObject) => boolean;
 /** Removes the citations of the model's texts that the upstream cannot find. */
 export function lostCitations(body: JsonObject): JsonObject | undefined {
   const blocks = objectsIn(body.messages).flatMap(({ content }) => objectsIn(content));
-  // A page that was read counts among the documents, and changes the places of all.
+  // A page that a provider read counts among the documents, and changes the places of all.
   const hasPages = blocks.some(({ type }) => type === "web_fetch_tool_result");
   const inside = blocks.flatMap(({ type, content }) => (type === "tool_result" ? objectsIn(content) : []));
   const documents = [...blocks, ...inside].filter(({ type }) => type === "document").length;

@@ -16,7 +16,6 @@ import {
   type ServerToolOffer,
   type ServerToolOutput,
   serverToolError,
-  type WebDocument,
   type WebPage,
 } from "../hub/server-tools";
 import { hasToolSearch, isToolSearch } from "../hub/tool-search";
@@ -41,12 +40,6 @@ const forms: Record<ServerToolName, ServerToolForm> = {
     result: "web_search_tool_result",
     usage: "web_search_requests",
   },
-  "web-fetch": {
-    name: "web_fetch",
-    tool: "web_fetch_",
-    result: "web_fetch_tool_result",
-    usage: "web_fetch_requests",
-  },
   "tool-search": {
     name: "tool_search_tool_bm25",
     tool: "tool_search_tool_bm25",
@@ -60,7 +53,6 @@ const forms: Record<ServerToolName, ServerToolForm> = {
 };
 const names = Object.keys(forms) as ServerToolName[];
 
-const fetchedType = "web_fetch_result";
 const foundType = "tool_search_tool_search_result";
 
 /** The model itself called the tool, not a program of it. */
@@ -76,12 +68,10 @@ export function decodeServerTool(tool: Fields): ForeignTool {
 }
 
 function decodeOffer(tool: ServerToolName, fields: Fields): ServerToolOffer {
-  const { citations, user_location: location } = fields.object;
+  const { user_location: location } = fields.object;
   return omitUndefined({
     tool,
     maxUses: fields.optionalCount("max_uses"),
-    cites: isObject(citations) && citations.enabled === true ? (true as const) : undefined,
-    maxContentTokens: fields.optionalCount("max_content_tokens"),
     allowedDomains: textListAt(fields.any("allowed_domains"), fields.pathOf("allowed_domains")),
     blockedDomains: textListAt(fields.any("blocked_domains"), fields.pathOf("blocked_domains")),
     location: textMembers(location, "type"),
@@ -167,7 +157,6 @@ export const serverResultDecoders = names.map(
 );
 
 function decodeOutput(content: unknown, path: string): ServerToolOutput {
-  if (isObject(content) && content.type === fetchedType) return decodeDocument(content, path);
   if (isObject(content) && content.type === foundType)
     return {
       kind: "tools",
@@ -179,32 +168,6 @@ function decodeOutput(content: unknown, path: string): ServerToolOutput {
   }
   return { kind: "pages", pages: content.map((page, at) => decodePage(objectAt(page, `${path}[${at}]`), path)) };
 }
-
-function decodeDocument(result: JsonObject, path: string): ServerToolOutput {
-  const document = isObject(result.content) ? result.content : {};
-  const source = isObject(document.source) ? document.source : {};
-  return {
-    kind: "document",
-    document: omitUndefined({
-      url: textAt(result.url, `${path}.url`),
-      title: optionalText(document.title, `${path}.content.title`) ?? "",
-      text: source.type === "text" ? textIn(source.data) : "",
-      readAt: optionalText(result.retrieved_at, `${path}.retrieved_at`),
-    }),
-  };
-}
-
-const encodeDocument = ({ url, title, text, readAt, isCited }: WebDocument): JsonObject => ({
-  type: fetchedType,
-  url,
-  content: {
-    type: "document",
-    source: { type: "text", media_type: "text/plain", data: text },
-    title: title === "" ? null : title,
-    citations: isCited ? { enabled: true } : null,
-  },
-  retrieved_at: readAt ?? null,
-});
 
 function decodePage(page: JsonObject, path: string): WebPage {
   return omitUndefined({
@@ -250,7 +213,6 @@ function errorFields(form: ServerToolForm, code: ServerToolError): JsonObject {
 
 function encodeOutput(form: ServerToolForm, output: ServerToolOutput): unknown {
   if (output.kind === "error") return { type: `${form.result}_error`, ...errorFields(form, output.code) };
-  if (output.kind === "document") return encodeDocument(output.document);
   if (output.kind === "tools")
     return {
       type: foundType,
@@ -274,24 +236,13 @@ export const toolRunBy = ({ type, content }: JsonObject): ServerToolName | undef
 /** Characters of a page's words in a citation, as Anthropic documents it. */
 const longestQuote = 150;
 
-export const encodeCitation = ({ url, title, quote, passage }: Citation): JsonObject =>
-  passage
-    ? {
-        type: "char_location",
-        cited_text: quote,
-        document_index: passage.document,
-        document_title: title === "" ? null : title,
-        start_char_index: passage.start,
-        end_char_index: passage.end,
-        file_id: null,
-      }
-    : {
-        type: "web_search_result_location",
-        url,
-        title,
-        encrypted_index: seal(url),
-        cited_text: beginningOf(quote, longestQuote),
-      };
+export const encodeCitation = ({ url, title, quote }: Citation): JsonObject => ({
+  type: "web_search_result_location",
+  url,
+  title,
+  encrypted_index: seal(url),
+  cited_text: beginningOf(quote, longestQuote),
+});
 
 /** The tools that ran, as the usage of a reply counts them; an empty object if none did. @param blocks Those of the reply. */
 export function serverToolUsage(blocks: readonly Block[]): JsonObject {

@@ -1,4 +1,4 @@
-/** Compressed bodies of requests and web pages (RFC 9110, section 8.4): decoded as a stream, so that reading can stop at a limit. */
+/** Compressed bodies of requests (RFC 9110, section 8.4): decoded as a stream, so that reading can stop at a limit. */
 import type { Transform } from "node:stream";
 import { codeOf, ProxyError } from "../../errors";
 

@@ -119,7 +119,7 @@ describe("the package", () => {
       "package/package.json",
     ]);
     expect(listing).toContain("package/dist/main.js");
-    for (const worker of ["tokenizer-worker", "reader-worker", "text-worker"])
+    for (const worker of ["tokenizer-worker", "reader-worker", "match-worker"])
       expect(listing).toContain(`package/dist/${worker}.js`);
     expect(listing).not.toContain("package/dist/left-over.js");
   });

@@ -6,7 +6,6 @@ import { chooseModels } from "../../../src/clients/models";
 import { codecs } from "../../../src/dialects/codecs";
 import type { ModelFacts } from "../../../src/dialects/hub/model";
 import { matchesPattern } from "../../../src/keys/client-keys";
-import { quotesIn } from "../../../src/server-tools/citations";
 import { openTokenizer } from "../../../src/tokens/tokenizer";
 import { readFailure } from "../../../src/upstream/copilot/failure";
 import { findModel } from "../../../src/upstream/models/model-name";
@@ -55,7 +54,6 @@ const settings = {
   yaml: Array.from({ length: 5_000 }, (_, at) => `key${at}: "${at}"`).join("\n"),
 };
 const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models: chooseModels(Object.values(models))! };
-const words = (count: number) => "a ".repeat(count);
 
 const promises: [what: string, mostMs: number, work: () => unknown][] = [
   ...Object.entries(faults).flatMap(([fault, make]): [string, number, () => unknown][] => {
@@ -94,15 +92,6 @@ const promises: [what: string, mostMs: number, work: () => unknown][] = [
         const error = { code: "rate_limited", message: piece.repeat(100_000) };
         readFailure(429, new Headers(), JSON.stringify({ error }), Date.now());
       }
-    },
-  ],
-  [
-    "quotations are looked for in a long page",
-    500,
-    () => {
-      const page = { url: "https://a.example", title: "", text: words(100_000) };
-      for (const text of [`"${words(900)}`.repeat(200), '"'.repeat(100_000), `"${words(240)}b" `.repeat(100)])
-        quotesIn(text, [[0, page]]);
     },
   ],
   ...(

@@ -8,7 +8,7 @@ import { matchesPattern } from "../../../src/keys/client-keys";
 import { createLogger } from "../../../src/logger";
 import { editMembers } from "../../../src/net/json/json-edit";
 import { skeletonOf } from "../../../src/net/json/json-skeleton";
-import { citationsIn, quotesIn } from "../../../src/server-tools/citations";
+import { citationsIn } from "../../../src/server-tools/citations";
 import { isAllowedPage } from "../../../src/server-tools/web-search";
 import { imageTokens } from "../../../src/tokens/image-size";
 import { keptWords } from "../../../src/upstream/copilot/known-sentences";
@@ -26,8 +26,6 @@ const places: Record<string, (text: string) => unknown> = {
     keptWords(`Invalid schema for function '${text}`, { who: "It", param: text }) + keptWords(text, { who: "It" }),
   "the parameter that an error names": (text) => refusedParam({ code: text, message: text, param: text }),
   "a citation of pages": (text) => citationsIn(text, [{ url: "http://x", title: "X" }]),
-  "a quotation of a page": (text) =>
-    quotesIn(text, [[0, { url: "http://x", title: "X", text: text.slice(0, 200_000) }]]),
   "a limit of sites": (text) => isAllowedPage(text, { allowedDomains: [text], blockedDomains: ["x/*a*b"] }),
   "a pattern of model names": (text) => matchesPattern("*a*-*://*", text),
   "the size of an image": (text) => imageTokens(text),
