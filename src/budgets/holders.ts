@@ -125,13 +125,3 @@ export function holderFrom(
   if (member === "") return { ...stored, name: item };
   return { ...stored, name: owner === undefined ? null : `${owner}/${item}` };
 }
-
-/** Reads a holder as versions stored it that had one text for it. */
-export function holderOfText(text: string): StoredHolder {
-  const [kind, first = "", ...rest] = text.split("/");
-  if (text === "") return nobody;
-  if (kind === "member") return { kind, member: first, item: "" };
-  if (kind === "account" || kind === "project") return { kind, member: "", item: [first, ...rest].join("/") };
-  if (kind === "key") return { kind, member: rest.length > 0 ? first : "", item: rest.at(-1) ?? first };
-  return { kind: "session", member: first, item: kind! };
-}

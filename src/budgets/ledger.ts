@@ -24,7 +24,7 @@ import {
   storedAmount,
   type UsedPeriod,
 } from "./entries";
-import { holderKindOf, holderOfText, type StoredHolder } from "./holders";
+import { holderKindOf, type StoredHolder } from "./holders";
 import { spanOf } from "./period";
 
 export interface Ledger {
@@ -315,22 +315,6 @@ function readHolders(
 
 const migrations: Migration[] = [
   (database: Database) => {
-    database.run(`CREATE TABLE used (
-      budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
-      amount INTEGER NOT NULL, unknown INTEGER NOT NULL, changed_at_ms INTEGER NOT NULL,
-      PRIMARY KEY (budget, session, start)) WITHOUT ROWID`);
-    database.run(`CREATE TABLE reservations (
-      id TEXT NOT NULL, budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
-      amount INTEGER NOT NULL, expires_at_ms INTEGER NOT NULL,
-      PRIMARY KEY (id, budget)) WITHOUT ROWID`);
-    database.run("CREATE INDEX reservations_by_budget ON reservations (budget, session, start)");
-  },
-  (database: Database) => {
-    for (const table of ["used", "reservations"]) database.run(`ALTER TABLE ${table} RENAME COLUMN session TO holder`);
-  },
-  (database: Database) => {
-    for (const table of ["used", "reservations"]) database.run(`ALTER TABLE ${table} RENAME TO older_${table}`);
-    database.run("DROP INDEX reservations_by_budget");
     const key =
       "budget TEXT NOT NULL, kind TEXT NOT NULL, member TEXT NOT NULL, item TEXT NOT NULL, start INTEGER NOT NULL";
     database.run(`CREATE TABLE used (${key}, amount INTEGER NOT NULL, unknown INTEGER NOT NULL,
@@ -338,18 +322,5 @@ const migrations: Migration[] = [
     database.run(`CREATE TABLE reservations (id TEXT NOT NULL, ${key}, amount INTEGER NOT NULL,
       expires_at_ms INTEGER NOT NULL, PRIMARY KEY (id, budget)) WITHOUT ROWID`);
     database.run(`CREATE INDEX reservations_by_key ON reservations (${keyColumns})`);
-    type Older = { budget: string; holder: string; start: number; amount: number };
-    const olderOf = <More>(table: string) => database.query<Older & More, []>(`SELECT * FROM older_${table}`).all();
-    for (const row of olderOf<{ unknown: number; changed_at_ms: number }>("used"))
-      database.run("INSERT INTO used VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
-        ...valuesOf({ ...row, ...holderOfText(row.holder) }),
-        ...[row.amount, row.unknown, row.changed_at_ms],
-      ]);
-    for (const row of olderOf<{ id: string; expires_at_ms: number }>("reservations"))
-      database.run("INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
-        ...[row.id, ...valuesOf({ ...row, ...holderOfText(row.holder) })],
-        ...[row.amount, row.expires_at_ms],
-      ]);
-    for (const table of ["used", "reservations"]) database.run(`DROP TABLE older_${table}`);
   },
 ];

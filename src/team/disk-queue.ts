@@ -1,7 +1,6 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { holderOfText } from "../budgets/holders";
 import { openUnchanged } from "../history/integrity-check";
 import { type FileContent, type Migration, openDatabase } from "../sqlite";
 
@@ -24,16 +23,6 @@ const migrations: Migration[] = [
   (database: Database) => {
     database.run(`CREATE TABLE waiting (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
       UNIQUE (kind, key))`);
-  },
-  (database: Database) => {
-    const rows = database.query<{ id: number; value: string }, []>(
-      "SELECT id, value FROM waiting WHERE kind = 'settlement'",
-    );
-    for (const { id, value } of rows.all()) {
-      const settlements: { holder: string }[] = JSON.parse(value);
-      const stored = settlements.map(({ holder, ...rest }) => ({ ...rest, ...holderOfText(holder) }));
-      database.run("UPDATE waiting SET value = ? WHERE id = ?", [JSON.stringify(stored), id]);
-    }
   },
 ];
 

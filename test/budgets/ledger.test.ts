@@ -286,34 +286,3 @@ describe("damage", () => {
     expect(warnings).toEqual([expect.stringContaining("was empty, so every budget starts again from 0")]);
   });
 });
-
-test("a ledger whose holders were one text goes on with what was used and reserved", () => {
-  const path = freshPath();
-  const older = new Database(path, { create: true });
-  older.run(`CREATE TABLE used (budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL, amount INTEGER NOT NULL,
-    unknown INTEGER NOT NULL, changed_at_ms INTEGER NOT NULL, PRIMARY KEY (budget, session, start)) WITHOUT ROWID`);
-  older.run(`CREATE TABLE reservations (id TEXT NOT NULL, budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
-    amount INTEGER NOT NULL, expires_at_ms INTEGER NOT NULL, PRIMARY KEY (id, budget)) WITHOUT ROWID`);
-  older.run("CREATE INDEX reservations_by_budget ON reservations (budget, session, start)");
-  const hash = "0123456789abcdef0123456789abcdef";
-  const holders = ["", "key/anna", "key/m1/laptop", "account/github.com/octo", `${hash}/m1`];
-  for (const [at, holder] of holders.entries())
-    older.run(`INSERT INTO used VALUES ('requests/day/b', '${holder}', 0, ${at}, 1, ${Date.now()})`);
-  const until = Date.now() + 60_000;
-  const today = Math.floor(Date.now() / 86_400_000) * 86_400_000;
-  older.run(`INSERT INTO reservations VALUES ('r', 'requests/day/each', 'key/anna', ${today}, 1, ${until})`);
-  older.run("PRAGMA user_version = 1");
-  older.close();
-  const ledger = ledgerAt(path);
-  const key = { budget: "requests/day/b", start: 0 };
-  expect(ledger.periods().sort((one, other) => one.amount - other.amount)).toEqual([
-    { key: { ...key, kind: "", member: "", item: "" }, amount: 0, unknown: 1 },
-    { key: { ...key, kind: "key", member: "", item: "anna" }, amount: 1, unknown: 1 },
-    { key: { ...key, kind: "key", member: "m1", item: "laptop" }, amount: 2, unknown: 1 },
-    { key: { ...key, kind: "account", member: "", item: "github.com/octo" }, amount: 3, unknown: 1 },
-    { key: { ...key, kind: "session", member: "m1", item: hash }, amount: 4, unknown: 1 },
-  ]);
-  // What a request holds that runs while the server is updated.
-  const each = budgetSchema().parse({ name: "each", unit: "requests", limit: 2, per: "day", each: "key" });
-  expect(ledger.states([each], anybody)).toMatchObject([{ used: 0, reserved: 1 }]);
-});

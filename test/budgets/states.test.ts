@@ -16,7 +16,6 @@ import {
   holderKindOf,
   holderNamed,
   holderOf,
-  holderOfText,
   isOwnAmount,
   limitOf,
   namedMembers,
@@ -230,23 +229,20 @@ describe("a request at the limit", () => {
 describe("whose amount it is", () => {
   const names: Record<string, string> = { m1: "anna" };
   const hash = "0123456789abcdef0123456789abcdef";
-  test.each<[kind: Holder["kind"], member: string, item: string, name: string | null, older: string]>([
-    ["member", "m1", "", "anna", "member/m1"],
-    ["member", "gone", "", null, "member/gone"],
-    ["key", "", "ci", "ci", "key/ci"],
-    ["key", "m1", "laptop", "anna/laptop", "key/m1/laptop"],
-    ["key", "gone", "laptop", null, "key/gone/laptop"],
-    ["account", "", "github.com/octo", "octo", "account/github.com/octo"],
-    ["project", "", "web/shop", "web/shop", "project/web/shop"],
-    ["session", "m1", hash, "anna", `${hash}/m1`],
-    ["session", "", hash, null, hash],
-  ])("a %s of the member %p called %p is named %p, and was stored as %s", (kind, member, item, name, older) => {
+  test.each<[kind: Holder["kind"], member: string, item: string, name: string | null]>([
+    ["member", "m1", "", "anna"],
+    ["member", "gone", "", null],
+    ["key", "", "ci", "ci"],
+    ["key", "m1", "laptop", "anna/laptop"],
+    ["key", "gone", "laptop", null],
+    ["account", "", "github.com/octo", "octo"],
+    ["project", "", "web/shop", "web/shop"],
+    ["session", "m1", hash, "anna"],
+    ["session", "", hash, null],
+  ])("a %s of the member %p called %p is named %p", (kind, member, item, name) => {
     const holder = holderFrom(kind, { member, item }, (each) => names[each]);
     expect(holder).toEqual({ kind, member, item, name });
-    expect(holderOfText(older)).toEqual({ kind, member, item });
   });
-  test("an amount that all share was stored without a holder", () =>
-    expect(holderOfText("")).toEqual({ kind: "", member: "", item: "" }));
 
   test.each<[Parameters<typeof holderNamed>[0], string, string | undefined]>([
     ["account", "octo", "account/github.com/octo"],
