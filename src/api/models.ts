@@ -91,14 +91,14 @@ const mayAsk = (key: ClientKey | undefined, id: string, listed: readonly Model[]
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
 export async function getModel(app: Scope, key: ClientKey | undefined, id: string): Promise<Response> {
-  const aliases = [key?.modelAliases ?? {}, app.config.current.modelAliases];
-  const alias = aliasOf(id, ...aliases) ?? id;
+  const { modelAliases } = app.config.current;
+  const alias = aliasOf(id, modelAliases) ?? id;
   // The providers are asked for a model of theirs only.
   const isProvided = [id, alias].some((name) => app.providers.findByModel(name) !== undefined);
   const current = isProvided ? await allModels(app, "current") : await app.catalogue.current();
   // A provider's model can be used although it is not listed, if its list is not known.
   const model =
-    findListed(id, current.models) ?? (await unlistedModel(app, alias)) ?? findModel(id, current.models, ...aliases);
+    findListed(id, current.models) ?? (await unlistedModel(app, alias)) ?? findModel(id, current.models, modelAliases);
   if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
   return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
 }
@@ -120,7 +120,7 @@ export async function listGoogleModels(
 /** `GET /v1beta/models/:model` */
 export async function getGoogleModel(app: Scope, key: ClientKey | undefined, name: string): Promise<Response> {
   const current = await allModels(app, "current");
-  const { model } = await findNamedModel(app, { name, client: "gemini", key });
+  const { model } = await findNamedModel(app, { name, client: "gemini" });
   if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
   return Response.json(googleModel(app, model), { headers: freshness(current) });
 }

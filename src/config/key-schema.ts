@@ -20,15 +20,8 @@ export const keyExpiry = z.union(
   "must be a date or a time with its zone, such as 2027-01-31 or 2027-01-31T18:00:00Z",
 );
 
-export const whenLimited = z.enum(["refuse", "wait"]);
-export const longestWaitMinutes = z.int().min(1).max(1_440);
-
 /** Ids of models, or patterns of them. */
 export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
-
-export const modelAliases = lazy(() =>
-  z.record(modelId, modelId).refine((all) => Object.keys(all).length <= 1_000, "expected at most 1000 aliases"),
-);
 
 const namedKey = lazy(() =>
   z
@@ -51,21 +44,7 @@ const namedKey = lazy(() =>
         .optional()
         .meta({ title: "Models" })
         .describe("The models that the key may use; `*` stands for any text. All models by default."),
-      modelAliases: modelAliases()
-        .optional()
-        .meta({ title: "Model aliases" })
-        .describe(
-          "Other names for models, with this key only; they take precedence over `modelAliases` of the config.",
-        ),
       expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
-      whenLimited: whenLimited
-        .optional()
-        .meta({ title: "At a limit" })
-        .describe("For this key, in place of `whenLimited` of the config."),
-      longestWaitMinutes: longestWaitMinutes
-        .optional()
-        .meta({ title: "Longest wait in minutes" })
-        .describe("For this key, in place of `longestWaitMinutes` of the config."),
       budgets: z
         .array(keyBudgetSchema())
         .max(20)

@@ -6,7 +6,7 @@ import { isObject } from "../json";
 import { lazy } from "../lazy";
 import { baseUrl, webhookUrl } from "./addresses";
 import { budgetSchema, keyBudgetName } from "./budget-schema";
-import { clientKeys, longestWaitMinutes, modelAliases, whenLimited } from "./key-schema";
+import { clientKeys } from "./key-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
 import { explain, faultsOf, refuseInherited } from "./schema-errors";
 
@@ -240,19 +240,25 @@ export const configSchema = lazy(() =>
         .describe(
           "Where the plans of all accounts offer Auto only (Copilot Free and Student), every model that a client names means `auto`. If off, other names are refused there.",
         ),
-      whenLimited: whenLimited
+      whenLimited: z
+        .enum(["refuse", "wait"])
         .default(defaults.whenLimited)
         .meta({ title: "At a limit", section: "accounts" })
         .describe(
-          "What becomes of a request while every account that could serve it is limited or exhausted: `refuse` answers with the time at which one is ready; `wait` holds the request until then and sends it in its turn. A key may say otherwise.",
+          "What becomes of a request while every account that could serve it is limited or exhausted: `refuse` answers with the time at which one is ready; `wait` holds the request until then and sends it in its turn.",
         ),
-      longestWaitMinutes: longestWaitMinutes
+      longestWaitMinutes: z
+        .int()
+        .min(1)
+        .max(1_440)
         .default(defaults.longestWaitMinutes)
         .meta({ title: "Longest wait in minutes", section: "accounts" })
         .describe(
           "How long a request waits at most. One that would wait longer is refused at once. A request that is not streamed waits for four minutes at most.",
         ),
-      modelAliases: modelAliases()
+      modelAliases: z
+        .record(modelId, modelId)
+        .refine((all) => Object.keys(all).length <= 1_000, "expected at most 1000 aliases")
         .default(defaults.modelAliases)
         .meta({ title: "Model aliases", section: "models" })
         .describe(

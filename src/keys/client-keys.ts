@@ -19,13 +19,8 @@ export interface ClientKey {
   models: readonly string[] | null;
   /** The same for all keys of the member; a model has to pass both. */
   memberModels: readonly string[] | null;
-  /** Other names for models, with this key only. */
-  modelAliases: Readonly<Record<string, string>>;
   /** Timestamp in milliseconds; null if the key does not expire. */
   expiresAt: number | null;
-  /** What becomes of its requests at a limit; as the config says by default. */
-  whenLimited?: Config["whenLimited"];
-  longestWaitMinutes?: number;
   /** The key may not do everything: it has models or budgets. */
   limited: boolean;
   /** A token of a sign-in from a tool, which the tool renews. */
@@ -72,10 +67,9 @@ export function currentClientKeys(
 
 function clientKeyOf(stored: StoredKey): ClientKey {
   const given: Partial<Exclude<StoredKey, string>> = typeof stored === "string" ? { key: stored } : stored;
-  const { name = null, key, models = null, modelAliases = {}, expiresAt, budgets = [] } = given;
-  const { whenLimited, longestWaitMinutes } = given;
+  const { name = null, key, models = null, expiresAt, budgets = [] } = given;
   return {
-    ...{ name, member: null, models, memberModels: null, modelAliases, whenLimited, longestWaitMinutes },
+    ...{ name, member: null, models, memberModels: null },
     digest: key === undefined ? Buffer.from(given.sha256!, "hex") : sha256(key),
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
     limited: models !== null || budgets.length > 0,

@@ -4,7 +4,6 @@ import { idFromClaudeCode } from "../clients/claude-code-names";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
-import type { ClientKey } from "../keys/client-keys";
 import { autoId, autoModel, isAutoName } from "../upstream/copilot/auto-model";
 import { codexAliases } from "../upstream/models/codex-catalogue";
 import { googleAliases } from "../upstream/models/google-names";
@@ -26,8 +25,6 @@ export interface AskedModel {
   /** The name as the client wrote it. */
   name: string;
   client: ClientDialect;
-  /** It may have aliases of its own. */
-  key?: Pick<ClientKey, "modelAliases">;
 }
 
 /** Names of a dialect's own vendor that clients use though no account lists them. */
@@ -56,26 +53,24 @@ export function presentModel(
 
 /** @throws ProxyError as {@link findModel}. */
 export async function findNamedModel(parts: NamedModelParts, asked: AskedModel): Promise<NamedModel> {
-  const { client, key } = asked;
+  const { client } = asked;
   const name = nameOf(asked);
   const { catalogue, config, providerModels } = parts;
+  const aliases = config.current.modelAliases;
   if (isAutoName(name)) {
     // A name that the owner gave before GitHub did keeps its meaning: nobody is moved to Auto unasked.
-    const own = [key?.modelAliases ?? {}, config.current.modelAliases].find((table) => Object.hasOwn(table, name))?.[
-      name
-    ];
-    return own === undefined || isAutoName(own) ? autoNamed(parts) : findNamedModel(parts, { name: own, client, key });
+    const own = Object.hasOwn(aliases, name) ? aliases[name]! : name;
+    return isAutoName(own) ? autoNamed(parts) : findNamedModel(parts, { name: own, client });
   }
   const named = presentModel(parts, asked) ?? (await providerModels.find(name));
   if (named) return named;
   const present = catalogue.presentModels();
-  const aliases = [key?.modelAliases ?? {}, config.current.modelAliases];
-  const alias = aliasOf(name, ...aliases);
+  const alias = aliasOf(name, aliases);
   const aliased =
     alias === undefined ? undefined : isAutoName(alias) ? await autoNamed(parts) : providerModels.find(alias);
   if (aliased) return listed(present ?? (await listOrNothing(parts)), name) ?? aliased;
   const findIn = (list: readonly Model[]): NamedModel => {
-    const model = findModel(name, list, ...aliases, vendorAliases[client]?.(name, list) ?? {});
+    const model = findModel(name, list, aliases, vendorAliases[client]?.(name, list) ?? {});
     return { model, upstreamModel: model };
   };
   const models = present ?? (await catalogue.models());

@@ -184,8 +184,8 @@ async function findChatModel(parts: Scope, asked: AskedModel & { key?: ClientKey
   }
 }
 
-function isOfProvider({ config, providerModels }: Scope, { name, key }: AskedModel): boolean {
-  const alias = aliasOf(name, key?.modelAliases ?? {}, config.current.modelAliases);
+function isOfProvider({ config, providerModels }: Scope, { name }: AskedModel): boolean {
+  const alias = aliasOf(name, config.current.modelAliases);
   return [name, alias ?? name].some((each) => providerModels.find(each) !== undefined);
 }
 

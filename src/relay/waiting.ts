@@ -21,7 +21,7 @@ const longestWithoutStream = 240_000;
  */
 export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
   const since = parts.now();
-  const canWait = canWaitForAccounts(parts, exchange);
+  const canWait = canWaitForAccounts(parts);
   if (canWait) exchange.keep();
   const last = canWait ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
   // Requests that wait already go first.
@@ -37,8 +37,7 @@ export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Pr
 
 const lineOf = ({ running, incoming }: Exchange): string => `${running.member ?? ""} ${incoming.model}`;
 
-const canWaitForAccounts = ({ config }: Scope, { key }: Exchange): boolean =>
-  (key?.whenLimited ?? config.current.whenLimited) === "wait";
+const canWaitForAccounts = ({ config }: Scope): boolean => config.current.whenLimited === "wait";
 
 type Serve = (parts: Scope, exchange: Exchange) => Promise<Response>;
 
@@ -50,15 +49,14 @@ function limitOf(parts: Scope, exchange: Exchange, since: number, thrown: unknow
   // Where waiting was switched on while the request was on its way, it is refused as before.
   if (!exchange.canServeAgain) return undefined;
   const { untilReady, mayWait, code } = thrown.details;
-  if (!untilReady || !(code === "budget_exceeded" ? mayWait : canWaitForAccounts(parts, exchange))) return undefined;
+  if (!untilReady || !(code === "budget_exceeded" ? mayWait : canWaitForAccounts(parts))) return undefined;
   const ms = untilReady();
   if (ms === undefined || parts.now() + ms > deadlineOf(parts, exchange, since)) return undefined;
   return { error: thrown, untilReady };
 }
 
 function deadlineOf({ config }: Scope, exchange: Exchange, since: number): number {
-  const minutes = exchange.key?.longestWaitMinutes ?? config.current.longestWaitMinutes;
-  const longest = minutes * 60_000;
+  const longest = config.current.longestWaitMinutes * 60_000;
   return since + (isKeptAwake(exchange) ? longest : Math.min(longest, longestWithoutStream));
 }
 

@@ -259,7 +259,6 @@ const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => 
   digest,
   models: key.models,
   memberModels: member.models,
-  modelAliases: {},
   expiresAt: expiryOf(key, member),
   limited: key.models !== null || member.models !== null,
 });

@@ -223,7 +223,7 @@ describeWithDatabases("a member of a team", (postgres) => {
     ben = person("benedikt", added.ben, 934_567_000_000_000);
     const changed = await server.admin("/config", {
       auth: {
-        apiKeys: [{ name: "zebra-key", key: "zebra-key-0123456789", modelAliases: { "zebra-alias": "gpt-5-mini" } }],
+        apiKeys: [{ name: "zebra-key", key: "zebra-key-0123456789" }],
       },
       providers: { "zebra-provider": { type: "chat", baseUrl: "http://127.0.0.1:9/v1" } },
       budgets: [

@@ -276,16 +276,13 @@ describe("names", () => {
     expect([answer.model, near.rows()[0]!.upstream_model]).toEqual(["fast", "mock/gpt-small"]);
   });
 
-  test("a key has aliases of its own, before those of all", async () => {
+  test("an alias helps a key to a model that it may use, and to no other", async () => {
     await using proxy = await startProxy({
       config: {
-        modelAliases: { "gpt-*": "claude-sonnet-4.6", "other-*": "ollama/all" },
+        modelAliases: { "gpt-*": "ollama/gpt-small", "other-*": "claude-sonnet-4.6" },
         providers: { ollama: { baseUrl: mock.url, apiKey: providerKey } },
         auth: {
-          apiKeys: [
-            "k-plain-0123456789",
-            { name: "ci", key: "k-ci-0123456789", modelAliases: { "gpt-*": "ollama/gpt-small" }, models: ["ollama/*"] },
-          ],
+          apiKeys: ["k-plain-0123456789", { name: "ci", key: "k-ci-0123456789", models: ["ollama/*"] }],
         },
       },
     });
@@ -294,9 +291,9 @@ describe("names", () => {
       const response = await proxy.post("/v1/chat/completions", hello(model), { headers });
       return response.status === 200 ? proxy.rows()[0]!.upstream_model : response.status;
     };
-    expect(await served("k-plain-0123456789", "gpt-next")).toBe("claude-sonnet-4.6");
+    expect(await served("k-plain-0123456789", "other-next")).toBe("claude-sonnet-4.6");
     expect(await served("k-ci-0123456789", "gpt-next")).toBe("ollama/gpt-small");
-    expect(await served("k-ci-0123456789", "other-next")).toBe("ollama/all");
+    expect(await served("k-ci-0123456789", "other-next")).toBe(403);
     // A model's own name is no alias, and the key may not use that model.
     expect(await served("k-ci-0123456789", "gpt-5-mini")).toBe(403);
     expect(await served("k-ci-0123456789", "claude-next")).toBe(404);

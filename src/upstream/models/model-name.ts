@@ -41,13 +41,11 @@ export const longestModelName = 512;
 /** Other names, or patterns of names, and the model that each stands for. `*` stands for any text. */
 type Aliases = Readonly<Record<string, string>>;
 
-/** What an alias of this name stands for: of a table, the name itself before patterns, and the most specific pattern. */
-export function aliasOf(name: string, ...tables: readonly Aliases[]): string | undefined {
-  for (const table of tables) {
-    if (Object.hasOwn(table, name)) return table[name];
-    const pattern = patternsOf(table).find((each) => matchesPattern(each, name));
-    if (pattern !== undefined) return table[pattern];
-  }
+/** What an alias of this name stands for: the name itself before patterns, and of those the most specific one. */
+export function aliasOf(name: string, table: Aliases): string | undefined {
+  if (Object.hasOwn(table, name)) return table[name];
+  const pattern = patternsOf(table).find((each) => matchesPattern(each, name));
+  return pattern === undefined ? undefined : table[pattern];
 }
 
 /** The patterns of each table, those with the most letters first. Made once: a table is never changed, but replaced. */
@@ -76,8 +74,11 @@ export function findListed<M extends Named>(name: string, models: readonly M[]):
 
 function lookUpOrAlias<M extends Named>(name: string, models: readonly M[], aliases: readonly Aliases[]) {
   const listed = findListed(name, models);
-  const alias = listed ? undefined : aliasOf(name, ...aliases);
-  return listed ?? (alias === undefined ? undefined : findListed(alias, models));
+  if (listed) return listed;
+  for (const table of aliases) {
+    const alias = aliasOf(name, table);
+    if (alias !== undefined) return findListed(alias, models);
+  }
 }
 
 /** The models of one list by their names. Of equal names the first counts. */
