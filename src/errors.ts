@@ -76,8 +76,6 @@ interface ErrorDetails {
    * It is asked again while a request waits.
    */
   untilReady?(): number | undefined;
-  /** Of a budget: the owner wants requests to wait for its next period. */
-  mayWait?: boolean;
 }
 
 /** A failure with a sentence for a person: what happened, why, and what to do. */

@@ -45,7 +45,7 @@ const budgetItemSchema = lazy(() =>
     limit: z.number().describe("In `unit`."),
     per: z.enum(budgetPeriods),
     warn: z.array(z.number()),
-    then: z.enum(["stop", "warn", "fallback", "wait"]),
+    then: z.enum(["stop", "warn", "fallback"]),
     exhausted: z
       .boolean()
       .describe("Used up, or reserved to the limit; where each has an amount, by one of those listed."),

@@ -54,8 +54,6 @@ export class BudgetGuard {
   #known: { of: object; budgets: readonly Budget[] } | undefined;
   /** Model → the real cost of its requests by the estimate. */
   readonly #ratios = new BoundedMap<string, number>(maxModels);
-  /** How many reservations have ended. */
-  #ended = 0;
   /** The running requests that a budget with `cut` may end. */
   readonly #running = new Map<Reservation, { subject: Subject; stop: (why: ProxyError) => void }>();
 
@@ -99,7 +97,7 @@ export class BudgetGuard {
     this.#learn(model, expected, real);
     void this.#afterwards(() =>
       whenKnown(
-        this.#end(() => this.#ledger().settle(reservation, real)),
+        patiently(() => this.#ledger().settle(reservation, real)),
         () => this.#cutExceeded(reservation.entries, ({ key }) => this.#ledger().tellUsedUp?.(key)),
       ),
     );
@@ -108,7 +106,7 @@ export class BudgetGuard {
   /** Drops a reservation: nothing was charged. */
   release(reservation: Reservation): Awaitable<void> {
     this.#running.delete(reservation);
-    return this.#afterwards(() => this.#end(() => this.#ledger().release(reservation)));
+    return this.#afterwards(() => patiently(() => this.#ledger().release(reservation)));
   }
 
   /**
@@ -200,12 +198,6 @@ export class BudgetGuard {
     return entries.length === 0 ? [] : orUnable(() => this.#ledger().read(entries));
   }
 
-  #end(write: () => Awaitable<void>): Awaitable<void> {
-    return whenKnown(patiently(write), () => {
-      this.#ended += 1;
-    });
-  }
-
   /** A failure after a request has ended must not fail the request. */
   #afterwards(write: () => Awaitable<void>): Awaitable<void> {
     return orElse(write, (thrown) =>
@@ -243,18 +235,6 @@ export class BudgetGuard {
         stop(exceededError(state, this.#options.now(), mayKnow(state, subject)));
   }
 
-  /**
-   * A request that waits for the next period tries again when the owner has changed the config, and when a running request that
-   * held a part of the amount has ended.
-   */
-  #untilReady({ resetsAt, reserved }: BudgetState): (() => number) | undefined {
-    if (resetsAt === null) return undefined;
-    const { config, now } = this.#options;
-    const [known, ended] = [config.current, this.#ended];
-    const isOther = () => config.current !== known || (reserved > 0 && this.#ended !== ended);
-    return () => (isOther() ? 0 : Math.max(0, resetsAt - now()));
-  }
-
   /** @throws ProxyError `quota`, unless another account may have an amount left. */
   #granted(
     result: ReserveResult,
@@ -262,10 +242,8 @@ export class BudgetGuard {
     stop: ((why: ProxyError) => void) | undefined,
   ): Reservation | ProxyError | undefined {
     if ("exceeded" in result) {
-      const { now } = this.#options;
       const { exceeded } = result;
-      const error = exceededError(exceeded, now(), mayKnow(exceeded, subject));
-      error.details.untilReady = this.#untilReady(exceeded);
+      const error = exceededError(exceeded, this.#options.now(), mayKnow(exceeded, subject));
       if (exceeded.budget.scope.account === undefined && exceeded.holder?.kind !== "account") throw error;
       return error;
     }

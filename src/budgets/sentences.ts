@@ -20,7 +20,6 @@ export const consequenceOf = ({ then }: Pick<Budget, "then">): string =>
     stop: "Further requests are refused.",
     warn: "Requests are still sent, because it only warns.",
     fallback: "Fallbacks serve where there are some.",
-    wait: "Requests that may wait so long wait for the next period.",
   })[then];
 
 /** ` of anna`, ` of the key ci`; empty if no name is known. */
@@ -57,7 +56,6 @@ export function exceededError(
       code: "budget_exceeded",
       headers: { ...retryHeaders(seconds), "x-should-retry": "false" },
       mayFallBack: budget.then === "fallback",
-      mayWait: budget.then === "wait",
     },
   );
 }

@@ -145,6 +145,5 @@ function holderLines({ holders, each, per }: BudgetItem): string[] {
 const atLimit: Record<BudgetItem["then"], string> = {
   stop: "exhausted",
   fallback: "exhausted",
-  wait: "exhausted",
   warn: "exceeded",
 };

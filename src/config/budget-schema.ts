@@ -37,11 +37,11 @@ const rules = () => ({
     .meta({ title: "Warnings" })
     .describe("Shares of the limit at which a notice is sent."),
   then: z
-    .enum(["stop", "warn", "fallback", "wait"])
+    .enum(["stop", "warn", "fallback"])
     .default("stop")
     .meta({ title: "At the limit" })
     .describe(
-      "`stop` refuses further requests, `warn` only sends a notice. `fallback` lets the next model of the model's `fallbacks` serve, and stops if there is none. `wait` holds requests until the next period, for `longestWaitMinutes` at most.",
+      "`stop` refuses further requests, `warn` only sends a notice. `fallback` lets the next model of the model's `fallbacks` serve, and stops if there is none.",
     ),
   cut: z
     .boolean()

@@ -105,9 +105,10 @@ function finalError({ accounts, pool }: Scope, need: Need, failure: Failure | un
   return (isOneOfSeveral || lacksRetryTime) && pool.wait(need) !== 0 ? pool.whyNone(need) : failure.error;
 }
 
-/** The error with how long the accounts' limits last, for requests that may wait. A budget's error says that itself. */
+/** The error with how long the accounts' limits last, for requests that may wait. A budget's refusal stands. */
 function asLimit({ pool }: Scope, need: Need, error: ProxyError, isOfOneAccount: boolean): ProxyError {
-  const untilReady = error.details.untilReady ?? (pool.wait(need) ? () => pool.wait(need) : undefined);
+  const isLimit = error.details.code !== "budget_exceeded" && pool.wait(need);
+  const untilReady = isLimit ? () => pool.wait(need) : undefined;
   if (!untilReady && !isOfOneAccount) return error;
   const { kind, message, details } = error;
   return new ProxyError(kind, message, { ...details, untilReady, ...(isOfOneAccount && { otherAccount: true }) });

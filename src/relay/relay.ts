@@ -168,7 +168,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   const { incoming, record, running } = exchange;
   const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target);
   // Another model serves after an answer that says so, and an answer with tools goes on.
-  if (plan || parts.config.current.autoWhenOnly || parts.budgets.budgets.length > 0) exchange.keep();
+  if (plan || parts.config.current.autoWhenOnly) exchange.keep();
   const isPassed = !exchange.reshape && !plan && isPassable(exchange, target);
   // A provider may have stored what it said.
   if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, exchange);

@@ -21,9 +21,9 @@ const longestWithoutStream = 240_000;
  */
 export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
   const since = parts.now();
-  const canWait = canWaitForAccounts(parts);
-  if (canWait) exchange.keep();
-  const last = canWait ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
+  const isHeld = canWait(parts);
+  if (isHeld) exchange.keep();
+  const last = isHeld ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
   // Requests that wait already go first.
   if (last) return hold(parts, exchange, holdingFor(exchange, last, since, serve));
   try {
@@ -37,7 +37,7 @@ export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Pr
 
 const lineOf = ({ running, incoming }: Exchange): string => `${running.member ?? ""} ${incoming.model}`;
 
-const canWaitForAccounts = ({ config }: Scope): boolean => config.current.whenLimited === "wait";
+const canWait = ({ config }: Scope): boolean => config.current.whenLimited === "wait";
 
 type Serve = (parts: Scope, exchange: Exchange) => Promise<Response>;
 
@@ -48,8 +48,8 @@ function limitOf(parts: Scope, exchange: Exchange, since: number, thrown: unknow
   if (exchange.running.isStopped || exchange.record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
   // Where waiting was switched on while the request was on its way, it is refused as before.
   if (!exchange.canServeAgain) return undefined;
-  const { untilReady, mayWait, code } = thrown.details;
-  if (!untilReady || !(code === "budget_exceeded" ? mayWait : canWaitForAccounts(parts))) return undefined;
+  const { untilReady } = thrown.details;
+  if (!untilReady || !canWait(parts)) return undefined;
   const ms = untilReady();
   if (ms === undefined || parts.now() + ms > deadlineOf(parts, exchange, since)) return undefined;
   return { error: thrown, untilReady };

@@ -6,14 +6,12 @@ import { openLedger } from "../../src/budgets/ledger";
 import { addStoredBudget, removeStoredBudget } from "../../src/budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { openConfig } from "../../src/config/store";
-import { dayMs } from "../../src/format";
 import type { Member } from "../../src/keys/members";
 import { failureOf } from "../support/refusal";
 import { temporaryFolder } from "../support/temporary-folder";
 
 const folder = temporaryFolder(afterAll);
 const now = Date.UTC(2026, 10, 11, 12);
-const passed = { ms: 0 };
 
 const budgetOf = (given: object = {}): Budget =>
   budgetSchema().parse({ name: "all", unit: "credits", limit: 10, per: "month", ...given });
@@ -27,7 +25,7 @@ function newOptions() {
   const name = join(folder, crypto.randomUUID());
   const warn = (sentence: string) => expect.unreachable(sentence);
   const openOwn = () => openLedger(`${name}.sqlite`, { now: () => now, warn });
-  return { config: openConfig(`${name}.json`), openLedger: openOwn, now: () => now + passed.ms, warn };
+  return { config: openConfig(`${name}.json`), openLedger: openOwn, now: () => now, warn };
 }
 
 async function guardOf(...budgets: object[]): Promise<BudgetGuard> {
@@ -79,16 +77,6 @@ test("a request is told what is left, after what others have reserved and used",
   expect(await guard.remaining(subject)).toBe("all=8.5 credits, premium=3 premium");
   const refusal = await refused(guard, 8.6);
   expect(refusal.message).toContain("1.5 of 10 credits used, free again at ");
-  expect(refusal.details.untilReady?.()).toBe(Date.UTC(2026, 11, 1) - now);
-  passed.ms = 30 * dayMs;
-  expect(refusal.details.untilReady?.()).toBe(0);
-  passed.ms = 0;
-  guard.close();
-});
-
-test("a session's budget never says when it is free again", async () => {
-  const guard = await guardOf({ per: "session", limit: 1 });
-  expect((await refused(guard, 2)).details.untilReady).toBeUndefined();
   guard.close();
 });
 

@@ -341,12 +341,10 @@ describe("what a client reads", () => {
   });
 
   test.each([
-    ["stop", false, false],
-    ["fallback", true, false],
-    ["wait", false, true],
-  ])(
-    "a used-up budget with `then: %s` lets another model serve: %p, and lets the request wait: %p",
-    (then, mayFallBack, mayWait) => expect(read({}, { then }).details).toMatchObject({ mayFallBack, mayWait }),
+    ["stop", false],
+    ["fallback", true],
+  ])("a used-up budget with `then: %s` lets another model serve: %p", (then, mayFallBack) =>
+    expect(read({}, { then }).details).toMatchObject({ mayFallBack }),
   );
 
   test("counts one in the singular and leaves nothing below zero", () => {

@@ -225,17 +225,14 @@ test("who hangs up after keep-alives frees the place too", async () => {
   expect(proxy.rows()[0]).toMatchObject({ error_type: "client_closed" });
 });
 
-test("a budget that waits holds requests until its next period", async () => {
-  let now = Date.parse("2026-11-23T23:58:00Z");
-  const budgets = [{ name: "all", unit: "requests", limit: 1, per: "day", then: "wait" }];
-  await using proxy = await startProxy({ config: { budgets }, clock: { now: () => now } });
-  expect((await proxy.post("/v1/chat/completions", body("one"))).status).toBe(200);
-  const answer = proxy.post("/v1/chat/completions", body("two"));
-  await waiting(proxy, 1);
-  expect(proxy.app.inFlight.running()[0]!.waited_for).toContain("The budget `all`");
-  now = Date.parse("2026-11-24T00:00:01Z");
-  expect((await answer).status).toBe(200);
-  expect(sent(proxy)).toEqual(["one", "two"]);
+test("a request over its budget is refused at once", async () => {
+  const budgets = [{ name: "all", unit: "requests", limit: 1, per: "day" }];
+  await using proxy = await startProxy({ config: { ...wait, budgets } });
+  const served = await proxy.post("/v1/chat/completions", body("one"));
+  expect(await served.text()).toContain("one");
+  const refused = await proxy.post("/v1/chat/completions", body("two"));
+  expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining("The budget `all`")]);
+  expect(sent(proxy)).toEqual(["one"]);
 });
 
 test("GET /wait answers when the model can be served again, or says when after its time", async () => {
@@ -267,26 +264,4 @@ test("a request that was sent before its owner wanted waiting is refused by its 
   await proxy.app.config.change({ whenLimited: "wait" });
   turned.resolve();
   expect((await answer).status).toBe(429);
-});
-
-test("a request that waits for a budget goes when the owner raises it, and when a running request gives back its part", async () => {
-  // The next period is half an hour away, and the clock stands.
-  const now = () => Date.parse("2026-11-22T23:30:00Z");
-  const budget = { name: "all", unit: "requests", limit: 1, per: "day", then: "wait" };
-  await using proxy = await startProxy({ config: { budgets: [budget] }, clock: { now } });
-  const leaving = new AbortController();
-  const running = proxy.post("/v1/chat/completions", body("[demo: slow-headers 20] running"), {
-    signal: leaving.signal,
-  });
-  running.catch(() => {});
-  await until(() => sent(proxy).length === 1, "one runs, and holds all that there is");
-  const second = proxy.post("/v1/chat/completions", body("second"));
-  await waiting(proxy, 1);
-  leaving.abort();
-  expect(await (await second).text()).toContain("second");
-  const third = proxy.post("/v1/chat/completions", body("third"));
-  await waiting(proxy, 1);
-  await proxy.app.config.change({ budgets: [{ ...budget, limit: 2 }] });
-  expect(await (await third).text()).toContain("third");
-  expect(sent(proxy)).toHaveLength(3);
 });

@@ -94,7 +94,7 @@ export const NewBudgetForm = ({
     <ChoiceField
       name="then"
       label="At the limit"
-      choices={asChoices(["stop", "warn", "fallback", "wait"])}
+      choices={asChoices(["stop", "warn", "fallback"])}
       chosen={form.get("then")}
     />
     <details open={["each", "limits", ...scopesFor(hasMembers)].some((name) => form.get(name))}>
