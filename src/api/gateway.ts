@@ -179,7 +179,6 @@ function budgetWords({ budgets }: Scope, key: KeyedCaller["key"]): string[] {
 
 const groups: Partial<Record<BudgetState["budget"]["per"], string>> = {
   day: "daily",
-  week: "weekly",
   month: "monthly",
 };
 

@@ -3,9 +3,6 @@
 import type { Budget } from "../config/budget-schema";
 import { dayMs } from "../format";
 
-/** 1 January 1970 was a Thursday; a week begins on Monday. */
-const firstMonday = 4 * dayMs;
-
 interface PeriodSpan {
   /** Timestamp in milliseconds. */
   start: number;
@@ -13,7 +10,7 @@ interface PeriodSpan {
   end: number | null;
 }
 
-/** The day, week or month (UTC) that a time is in. */
+/** The day or month (UTC) that a time is in. */
 export function spanOf(period: Budget["per"], at: number): PeriodSpan {
   if (period === "session") return { start: 0, end: null };
   if (period === "month") {
@@ -21,7 +18,6 @@ export function spanOf(period: Budget["per"], at: number): PeriodSpan {
     const first = (month: number) => Date.UTC(date.getUTCFullYear(), month, 1);
     return { start: first(date.getUTCMonth()), end: first(date.getUTCMonth() + 1) };
   }
-  const [length, offset] = period === "day" ? [dayMs, 0] : [7 * dayMs, firstMonday];
-  const start = Math.floor((at - offset) / length) * length + offset;
-  return { start, end: start + length };
+  const start = Math.floor(at / dayMs) * dayMs;
+  return { start, end: start + dayMs };
 }

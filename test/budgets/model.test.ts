@@ -14,7 +14,7 @@ import fc, { triesOf } from "../support/random";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { temporaryFolder } from "../support/temporary-folder";
 
-/** A minute before a day, a week and a month end. */
+/** A minute before a day and a month end. */
 const start = Date.parse("2027-01-31T23:59:00Z");
 const credits = (amount: number | null) => ({ nanoCredits: amount === null ? null : amount * 1e9, premiumUnits: null });
 
@@ -129,7 +129,7 @@ const budgets: fc.Arbitrary<Budget> = fc
       { account: "hub-1" },
     ),
     each: fc.constantFrom(undefined, "member", "key", "account"),
-    per: fc.constantFrom("day", "week", "month", "session"),
+    per: fc.constantFrom("day", "month", "session"),
     unit: fc.constantFrom("credits", "requests"),
     limit: fc.integer({ min: 1, max: 12 }),
     raised: fc.boolean(),

@@ -1,7 +1,6 @@
 /** What budgets should allow, added up plainly, as a person would. */
 import type { Subject } from "../../src/budgets/budgets";
 import type { Budget } from "../../src/config/budget-schema";
-import { dayMs } from "../../src/format";
 
 /** What one holder used of a budget in one period. */
 interface Sum {
@@ -91,9 +90,7 @@ const amountIn = ({ unit }: Budget, credits: number | null) => (unit === "reques
 
 function periodOf({ per }: Budget, at: number): string {
   if (per === "session") return "";
-  return per === "week"
-    ? `${Math.floor((at / dayMs + 3) / 7)}`
-    : new Date(at).toISOString().slice(0, per === "day" ? 10 : 7);
+  return new Date(at).toISOString().slice(0, per === "day" ? 10 : 7);
 }
 
 /** Whose sum a request belongs to; undefined if the budget does not count it. */

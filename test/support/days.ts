@@ -29,11 +29,11 @@ const free = "gpt-5-mini";
 const chat = "/chat/completions";
 const exchange = "/copilot_internal/v2/token";
 const endless = Number.POSITIVE_INFINITY;
-/** Requests that a person may send in a day, and premium ones in a week. */
-const [dayLimit, weekLimit] = [30, 70];
+/** Requests that a person may send in a day, and premium ones in a month. */
+const [dayLimit, monthLimit] = [30, 150];
 const budgets = [
   { name: "day", unit: "requests", limit: dayLimit, per: "day" },
-  { name: "week", unit: "requests", limit: weekLimit, per: "week", scope: { model: premium } },
+  { name: "month", unit: "requests", limit: monthLimit, per: "month", scope: { model: premium } },
 ] as const;
 
 /** Somebody whose requests use their own accounts only. */
@@ -421,10 +421,9 @@ class Days {
   }
 
   #periods(model: string) {
-    const day = Math.floor(this.clock.now() / dayMs);
-    const periods = [{ key: `day ${day}`, limit: dayLimit }];
-    // The first of January 1970 was a Thursday.
-    return model === premium ? [...periods, { key: `week ${Math.floor((day + 3) / 7)}`, limit: weekLimit }] : periods;
+    const date = new Date(this.clock.now()).toISOString();
+    const periods = [{ key: `day ${date.slice(0, 10)}`, limit: dayLimit }];
+    return model === premium ? [...periods, { key: `month ${date.slice(0, 7)}`, limit: monthLimit }] : periods;
   }
 
   #charge({ used }: Person, model: string): void {

@@ -86,7 +86,7 @@ async function budgetsMarkup({ context, form = context.url.searchParams, childre
     <Page frame={frame} title="Budgets" current="/admin/budgets">
       <p class="lead">
         A budget limits what requests may use in a period. dragoman reserves the expected cost before it sends a
-        request, and counts the real cost afterwards. Days, weeks and months begin at 00:00 UTC.
+        request, and counts the real cost afterwards. Days and months begin at 00:00 UTC.
       </p>
       {children}
       {added != null && items.some(({ name }) => name === added) && (
